@@ -1,0 +1,200 @@
+//! What travels beside a call as gRPC metadata: its id, its trace, its deadline, its pass.
+
+use std::time::Duration;
+
+use tonic::metadata::{AsciiMetadataValue, MetadataMap};
+use uuid::Uuid;
+
+use crate::pass::PassToken;
+
+const CALL_ID: &str = "archway-call-id";
+const PASS: &str = "archway-pass";
+const TRACEPARENT: &str = "traceparent";
+const GRPC_TIMEOUT: &str = "grpc-timeout";
+
+/// The context of one call, as the worker received it.
+#[derive(Clone, Debug)]
+pub struct CallContext {
+    /// The gateway's own id of the call; the same on a retry.
+    pub call_id: Uuid,
+    /// The W3C trace context to continue.
+    pub trace: TraceContext,
+    /// The signed pass, not yet verified.
+    pub pass: PassToken,
+    /// What the caller still waits, by `grpc-timeout`; `None` where it set none.
+    pub timeout: Option<Duration>,
+}
+
+/// Why a request's metadata is no call context.
+#[derive(Debug, thiserror::Error)]
+pub enum ContextError {
+    /// A header is absent.
+    #[error("metadata {0} is missing")]
+    Missing(&'static str),
+    /// A header does not parse.
+    #[error("metadata {0} is malformed")]
+    Malformed(&'static str),
+}
+
+impl CallContext {
+    /// Writes the context into a request: metadata, and the timeout as `grpc-timeout`.
+    pub fn attach<T>(&self, request: &mut tonic::Request<T>) -> Result<(), ContextError> {
+        let metadata = request.metadata_mut();
+        metadata.insert(CALL_ID, ascii(CALL_ID, &self.call_id.to_string())?);
+        metadata.insert(TRACEPARENT, ascii(TRACEPARENT, &self.trace.to_string())?);
+        let mut pass = ascii(PASS, self.pass.as_str())?;
+        pass.set_sensitive(true);
+        metadata.insert(PASS, pass);
+        if let Some(timeout) = self.timeout {
+            request.set_timeout(timeout);
+        }
+        Ok(())
+    }
+
+    /// Reads the context of a request.
+    pub fn extract(metadata: &MetadataMap) -> Result<CallContext, ContextError> {
+        let text = |name: &'static str| {
+            let value = metadata.get(name).ok_or(ContextError::Missing(name))?;
+            value.to_str().map_err(|_not_ascii| ContextError::Malformed(name))
+        };
+        Ok(CallContext {
+            call_id: text(CALL_ID)?.parse().map_err(|_bad| ContextError::Malformed(CALL_ID))?,
+            trace: TraceContext::parse(text(TRACEPARENT)?)
+                .ok_or(ContextError::Malformed(TRACEPARENT))?,
+            pass: PassToken::new(text(PASS)?),
+            timeout: match metadata.get(GRPC_TIMEOUT) {
+                None => None,
+                Some(_) => Some(
+                    grpc_timeout(text(GRPC_TIMEOUT)?)
+                        .ok_or(ContextError::Malformed(GRPC_TIMEOUT))?,
+                ),
+            },
+        })
+    }
+}
+
+fn ascii(name: &'static str, text: &str) -> Result<AsciiMetadataValue, ContextError> {
+    text.parse().map_err(|_not_ascii| ContextError::Malformed(name))
+}
+
+/// Parses `grpc-timeout`: at most eight digits and a unit (gRPC over HTTP/2, "Requests").
+fn grpc_timeout(text: &str) -> Option<Duration> {
+    let unit = text.chars().last()?;
+    let digits = text.strip_suffix(unit)?;
+    if digits.is_empty() || digits.len() > 8 || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let count: u64 = digits.parse().ok()?;
+    Some(match unit {
+        'H' => Duration::from_secs(count * 3600),
+        'M' => Duration::from_secs(count * 60),
+        'S' => Duration::from_secs(count),
+        'm' => Duration::from_millis(count),
+        'u' => Duration::from_micros(count),
+        'n' => Duration::from_nanos(count),
+        _ => return None,
+    })
+}
+
+/// A W3C trace context (Trace Context level 2, `traceparent`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceContext {
+    trace_id: u128,
+    span_id: u64,
+    sampled: bool,
+}
+
+impl TraceContext {
+    /// A new trace, not sampled.
+    pub fn start() -> Self {
+        let (high, low) = Uuid::new_v4().as_u64_pair();
+        TraceContext { trace_id: Uuid::new_v4().as_u128().max(1), span_id: (high ^ low).max(1), sampled: false }
+    }
+
+    /// The same trace, continued by a new span.
+    #[must_use]
+    pub fn child(self) -> Self {
+        TraceContext { span_id: TraceContext::start().span_id, ..self }
+    }
+
+    /// Parses a `traceparent`; `None` for anything the specification tells to ignore.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split('-');
+        let (version, trace, span, flags) =
+            (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+        let known = version == "00" && parts.next().is_none();
+        let lower_hex = |s: &str, len| {
+            s.len() == len && s.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+        };
+        if !known || !lower_hex(trace, 32) || !lower_hex(span, 16) || !lower_hex(flags, 2) {
+            return None;
+        }
+        let trace_id = u128::from_str_radix(trace, 16).ok()?;
+        let span_id = u64::from_str_radix(span, 16).ok()?;
+        let flags = u8::from_str_radix(flags, 16).ok()?;
+        (trace_id != 0 && span_id != 0).then_some(TraceContext {
+            trace_id,
+            span_id,
+            sampled: flags & 1 == 1,
+        })
+    }
+
+    /// The trace id, 32 hexadecimal digits: what an error report names.
+    pub fn trace_id(self) -> String {
+        format!("{:032x}", self.trace_id)
+    }
+}
+
+impl std::fmt::Display for TraceContext {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let flags = u8::from(self.sampled);
+        write!(f, "00-{:032x}-{:016x}-{flags:02x}", self.trace_id, self.span_id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_context_survives_the_trip() {
+        let sent = CallContext {
+            call_id: Uuid::new_v4(),
+            trace: TraceContext::start(),
+            pass: PassToken::new("a.b.c"),
+            timeout: Some(Duration::from_millis(1500)),
+        };
+        let mut request = tonic::Request::new(());
+        sent.attach(&mut request).unwrap();
+        let got = CallContext::extract(request.metadata()).unwrap();
+        assert_eq!(got.call_id, sent.call_id);
+        assert_eq!(got.trace, sent.trace);
+        assert_eq!(got.pass.as_str(), "a.b.c");
+        assert_eq!(got.timeout, sent.timeout);
+    }
+
+    #[test]
+    fn malformed_trace_parents_are_ignored() {
+        let good = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        assert_eq!(TraceContext::parse(good).unwrap().to_string(), good);
+        for bad in [
+            "",
+            "00",
+            "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
+            "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-x",
+            "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+        ] {
+            assert_eq!(TraceContext::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn timeouts_are_read_in_every_unit_and_refused_otherwise() {
+        assert_eq!(grpc_timeout("2S"), Some(Duration::from_secs(2)));
+        assert_eq!(grpc_timeout("1500m"), Some(Duration::from_millis(1500)));
+        for bad in ["", "S", "1", "1x", "123456789S", "-1S", "é"] {
+            assert_eq!(grpc_timeout(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The closed list of failures, and one table that decides what each means on every boundary.
+//!
+//! A worker sends a fault either inside a tool result (the agent can act on it) or as a gRPC
+//! status; the gateway maps it to a tool error or an HTTP status. A new variant does not compile
+//! until every column is decided.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Why a call failed. The wire name is the snake-case one that agents see in `error.code`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names are the documentation of TOOLS' error codes")]
+pub enum Fault {
+    InvalidArguments,
+    ProjectRequired,
+    ProjectNotFound,
+    FileNotFound,
+    DirectoryNotFound,
+    AccessDenied,
+    FileTooLarge,
+    BinaryFile,
+    InvalidPattern,
+    SearchTimeout,
+    DeadlineExceeded,
+    NotAGitRepository,
+    RevisionNotFound,
+    FileNotTracked,
+    InvalidLineRange,
+    IndexNotReady,
+    EmbeddingUnavailable,
+    WriteNotAllowed,
+    EntryTooLarge,
+    QuotaExceeded,
+    PatternNotFound,
+    RateLimited,
+    CircuitOpen,
+    Unavailable,
+    InternalError,
+}
+
+impl Fault {
+    /// Every fault, in the order of the documentation.
+    pub const ALL: [Fault; 25] = [
+        Fault::InvalidArguments,
+        Fault::ProjectRequired,
+        Fault::ProjectNotFound,
+        Fault::FileNotFound,
+        Fault::DirectoryNotFound,
+        Fault::AccessDenied,
+        Fault::FileTooLarge,
+        Fault::BinaryFile,
+        Fault::InvalidPattern,
+        Fault::SearchTimeout,
+        Fault::DeadlineExceeded,
+        Fault::NotAGitRepository,
+        Fault::RevisionNotFound,
+        Fault::FileNotTracked,
+        Fault::InvalidLineRange,
+        Fault::IndexNotReady,
+        Fault::EmbeddingUnavailable,
+        Fault::WriteNotAllowed,
+        Fault::EntryTooLarge,
+        Fault::QuotaExceeded,
+        Fault::PatternNotFound,
+        Fault::RateLimited,
+        Fault::CircuitOpen,
+        Fault::Unavailable,
+        Fault::InternalError,
+    ];
+
+    /// The name agents and metrics see.
+    pub fn code(self) -> &'static str {
+        self.row().0
+    }
+
+    /// Whether this fault says the callee is ill, rather than the request.
+    pub fn trips_breaker(self) -> bool {
+        matches!(self.row().1, Blame::Callee)
+    }
+
+    /// The gRPC code under which a worker sends this fault outside a tool result.
+    pub fn grpc(self) -> tonic::Code {
+        self.row().2
+    }
+
+    /// The fault a gRPC status stands for when it names none itself: the transport failed, or
+    /// the other side is no worker of ours.
+    pub fn from_grpc(code: tonic::Code) -> Fault {
+        match code {
+            tonic::Code::Unavailable | tonic::Code::ResourceExhausted | tonic::Code::Aborted => {
+                Fault::Unavailable
+            }
+            tonic::Code::DeadlineExceeded | tonic::Code::Cancelled => Fault::DeadlineExceeded,
+            tonic::Code::InvalidArgument => Fault::InvalidArguments,
+            tonic::Code::PermissionDenied | tonic::Code::Unauthenticated => Fault::AccessDenied,
+            _ => Fault::InternalError,
+        }
+    }
+
+    /// The fault of a wire name, or `None` for a name this build does not know.
+    pub fn from_code(code: &str) -> Option<Fault> {
+        Fault::ALL.into_iter().find(|fault| fault.code() == code)
+    }
+
+    fn row(self) -> (&'static str, Blame, tonic::Code) {
+        use tonic::Code;
+        match self {
+            Fault::InvalidArguments => ("invalid_arguments", Blame::Caller, Code::InvalidArgument),
+            Fault::ProjectRequired => ("project_required", Blame::Caller, Code::InvalidArgument),
+            Fault::ProjectNotFound => ("project_not_found", Blame::Caller, Code::NotFound),
+            Fault::FileNotFound => ("file_not_found", Blame::Caller, Code::NotFound),
+            Fault::DirectoryNotFound => ("directory_not_found", Blame::Caller, Code::NotFound),
+            Fault::AccessDenied => ("access_denied", Blame::Caller, Code::PermissionDenied),
+            Fault::FileTooLarge => ("file_too_large", Blame::Caller, Code::FailedPrecondition),
+            Fault::BinaryFile => ("binary_file", Blame::Caller, Code::FailedPrecondition),
+            Fault::InvalidPattern => ("invalid_pattern", Blame::Caller, Code::InvalidArgument),
+            Fault::SearchTimeout => ("search_timeout", Blame::Caller, Code::DeadlineExceeded),
+            Fault::DeadlineExceeded => ("deadline_exceeded", Blame::Callee, Code::DeadlineExceeded),
+            Fault::NotAGitRepository => {
+                ("not_a_git_repository", Blame::Caller, Code::FailedPrecondition)
+            }
+            Fault::RevisionNotFound => ("revision_not_found", Blame::Caller, Code::NotFound),
+            Fault::FileNotTracked => ("file_not_tracked", Blame::Caller, Code::NotFound),
+            Fault::InvalidLineRange => ("invalid_line_range", Blame::Caller, Code::OutOfRange),
+            Fault::IndexNotReady => ("index_not_ready", Blame::Caller, Code::FailedPrecondition),
+            Fault::EmbeddingUnavailable => {
+                ("embedding_unavailable", Blame::Callee, Code::Unavailable)
+            }
+            Fault::WriteNotAllowed => ("write_not_allowed", Blame::Caller, Code::PermissionDenied),
+            Fault::EntryTooLarge => ("entry_too_large", Blame::Caller, Code::InvalidArgument),
+            Fault::QuotaExceeded => ("quota_exceeded", Blame::Caller, Code::ResourceExhausted),
+            Fault::PatternNotFound => ("pattern_not_found", Blame::Caller, Code::NotFound),
+            Fault::RateLimited => ("rate_limited", Blame::Caller, Code::ResourceExhausted),
+            Fault::CircuitOpen => ("circuit_open", Blame::Caller, Code::Unavailable),
+            Fault::Unavailable => ("unavailable", Blame::Callee, Code::Unavailable),
+            Fault::InternalError => ("internal_error", Blame::Callee, Code::Internal),
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.code())
+    }
+}
+
+/// Whose fault it is: what a breaker asks.
+enum Blame {
+    Caller,
+    Callee,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fault_is_found_by_its_own_code_and_by_its_serde_name() {
+        for fault in Fault::ALL {
+            assert_eq!(Fault::from_code(fault.code()), Some(fault));
+            assert_eq!(serde_json::json!(fault), fault.code());
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! The names under `_meta`, in tool results and in the catalogue.
+
+/// `{id, dirty?}`: the commit an answer was read from; null without git or for several projects.
+pub const COMMIT: &str = "io.archway/commit";
+/// Milliseconds from body read to result built, by the gateway.
+pub const DURATION_MS: &str = "io.archway/durationMs";
+/// The failure of a call, for programs.
+pub const ERROR: &str = "io.archway/error";
+/// How many characters of the result were escaped visibly; absent at 0.
+pub const ESCAPED: &str = "io.archway/escaped";
+/// Why an answer covers less than was asked: `"deadline"`.
+pub const INCOMPLETE: &str = "io.archway/incomplete";
+/// `true` where HEAD moved twice while the call ran.
+pub const MOVED: &str = "io.archway/moved";
+/// `true` where the result holds text that a repository's authors wrote.
+pub const UNTRUSTED: &str = "io.archway/untrusted";
+/// A worker's plain cursor. The gateway seals it into `structuredContent.cursor` and removes it.
+pub const CURSOR: &str = "io.archway/cursor";

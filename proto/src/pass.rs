@@ -1,0 +1,287 @@
+//! The pass: what a worker believes about a caller, and nothing else.
+//!
+//! A JWT signed with Ed25519 (EdDSA, RFC 8037) that lives 30 s. A gateway mints one per principal
+//! and pool and uses it for 10 s; a worker verifies it once and caches the outcome: signing and
+//! verifying cost more than the whole gRPC hop. A stolen pass buys no more than its owner had,
+//! for half a minute.
+
+use std::time::Duration;
+
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use uuid::Uuid;
+
+use crate::catalog::Scope;
+
+/// How long a pass is valid after it was minted.
+pub const LIFETIME: Duration = Duration::from_secs(30);
+/// How long a gateway goes on using a pass it minted.
+pub const REUSE: Duration = Duration::from_secs(10);
+
+const ISSUER: &str = "archway-gateway";
+const AUDIENCE: &str = "archway-worker";
+const CATALOG_AUDIENCE: &str = "archway-worker-catalog";
+
+/// What a caller may do, as the gateway found it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pass {
+    /// The tenant's id.
+    pub tenant_id: Uuid,
+    /// The tenant's slug: the first folder below the workers' mounts.
+    pub tenant: String,
+    /// Issuer and subject of the credential: `key:<lineage>`.
+    #[serde(rename = "sub")]
+    pub principal: String,
+    /// The project slugs the caller may read; `None` for all of the tenant's.
+    pub projects: Option<Vec<String>>,
+    /// The project a call without `project` means.
+    pub default_project: Option<String>,
+    /// What the credential carries.
+    pub scopes: Vec<Scope>,
+    /// The worker pool this pass is good for.
+    pub pool: String,
+}
+
+impl Pass {
+    /// Whether the caller may read the project of this slug, if it exists.
+    pub fn may_read(&self, project: &str) -> bool {
+        self.projects.as_ref().is_none_or(|slugs| slugs.iter().any(|slug| slug == project))
+    }
+}
+
+/// A pass on the wire. Not printed: `Debug` hides it.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct PassToken(String);
+
+impl PassToken {
+    /// Wraps a token that was received.
+    pub fn new(token: impl Into<String>) -> Self {
+        PassToken(token.into())
+    }
+
+    /// The token's text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for PassToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("PassToken(…)")
+    }
+}
+
+/// Why a pass was not minted or not believed.
+#[derive(Debug, thiserror::Error)]
+pub enum PassError {
+    /// The private key is no PKCS#8 Ed25519 key.
+    #[error("the pass key is not an Ed25519 key in PKCS#8 form")]
+    Key,
+    /// Signing failed.
+    #[error("signing a pass")]
+    Sign(#[source] jsonwebtoken::errors::Error),
+    /// No public key verifies the token, or it is expired or meant for others.
+    #[error("the pass is not valid here")]
+    Refused(#[source] jsonwebtoken::errors::Error),
+    /// The pass is for another pool of workers.
+    #[error("the pass is for another pool")]
+    WrongPool,
+}
+
+/// The gateway's half: signs passes.
+#[derive(Clone)]
+pub struct PassMinter {
+    key: EncodingKey,
+    public: [u8; 32],
+}
+
+impl PassMinter {
+    /// A minter with a key of its own, for processes that run both roles.
+    pub fn generate() -> Result<Self, PassError> {
+        use aws_lc_rs::signature::Ed25519KeyPair;
+        let key = Ed25519KeyPair::generate().map_err(|_unspecified| PassError::Key)?;
+        let document = key.to_pkcs8v1().map_err(|_unspecified| PassError::Key)?;
+        PassMinter::from_pkcs8(document.as_ref())
+    }
+
+    /// A minter from an Ed25519 key in PKCS#8 DER.
+    pub fn from_pkcs8(der: &[u8]) -> Result<Self, PassError> {
+        use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
+        let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(der)
+            .map_err(|_rejected| PassError::Key)?;
+        let public = pair.public_key().as_ref().try_into().map_err(|_length| PassError::Key)?;
+        Ok(PassMinter { key: EncodingKey::from_ed_der(der), public })
+    }
+
+    /// The public key that workers need, 32 bytes.
+    pub fn public_key(&self) -> [u8; 32] {
+        self.public
+    }
+
+    /// Signs a pass that is valid from now on for [`LIFETIME`].
+    pub fn mint(&self, pass: &Pass) -> Result<PassToken, PassError> {
+        self.sign(AUDIENCE, pass)
+    }
+
+    /// Signs a pass that shows the worker's catalogue and nothing of any tenant.
+    pub fn mint_catalog(&self) -> Result<PassToken, PassError> {
+        self.sign(CATALOG_AUDIENCE, &NoTenant {})
+    }
+
+    fn sign<T: Serialize>(&self, audience: &str, body: &T) -> Result<PassToken, PassError> {
+        let now = jsonwebtoken::get_current_timestamp();
+        let claims = Claims {
+            iss: ISSUER.to_owned(),
+            aud: audience.to_owned(),
+            exp: now + LIFETIME.as_secs(),
+            body,
+        };
+        jsonwebtoken::encode(&Header::new(Algorithm::EdDSA), &claims, &self.key)
+            .map(PassToken)
+            .map_err(PassError::Sign)
+    }
+}
+
+/// A worker's half: believes passes of the keys it was given, for its own pool.
+pub struct PassVerifier {
+    keys: Vec<DecodingKey>,
+    pool: String,
+}
+
+/// A pass whose signature, audience, pool and time were checked.
+#[derive(Clone, Debug)]
+pub struct VerifiedPass {
+    /// What the caller may do.
+    pub pass: Pass,
+    /// Unix time, in seconds, from which the pass is no longer good.
+    pub expires_at: u64,
+}
+
+impl VerifiedPass {
+    /// Whether the pass is still good.
+    pub fn is_live(&self) -> bool {
+        jsonwebtoken::get_current_timestamp() < self.expires_at
+    }
+}
+
+impl PassVerifier {
+    /// Believes any of `public_keys` (two while a key rotates), for passes of `pool`.
+    pub fn new(public_keys: &[[u8; 32]], pool: impl Into<String>) -> Self {
+        let keys = public_keys.iter().map(|key| DecodingKey::from_ed_der(key)).collect();
+        PassVerifier { keys, pool: pool.into() }
+    }
+
+    /// Checks a caller's pass.
+    pub fn verify(&self, token: &PassToken) -> Result<VerifiedPass, PassError> {
+        let claims: Claims<Pass> = self.check(token, AUDIENCE)?;
+        if claims.body.pool != self.pool {
+            return Err(PassError::WrongPool);
+        }
+        Ok(VerifiedPass { pass: claims.body, expires_at: claims.exp })
+    }
+
+    /// Checks a pass for the catalogue.
+    pub fn verify_catalog(&self, token: &PassToken) -> Result<(), PassError> {
+        self.check::<NoTenant>(token, CATALOG_AUDIENCE).map(|_claims| ())
+    }
+
+    fn check<T: DeserializeOwned>(
+        &self,
+        token: &PassToken,
+        audience: &str,
+    ) -> Result<Claims<T>, PassError> {
+        let mut rules = Validation::new(Algorithm::EdDSA);
+        rules.set_audience(&[audience]);
+        rules.set_issuer(&[ISSUER]);
+        rules.set_required_spec_claims(&["exp", "aud", "iss"]);
+        rules.leeway = 0;
+        let mut refusal = jsonwebtoken::errors::ErrorKind::InvalidSignature.into();
+        for key in &self.keys {
+            match jsonwebtoken::decode(token.as_str(), key, &rules) {
+                Ok(data) => return Ok(data.claims),
+                Err(error) => refusal = error,
+            }
+        }
+        Err(PassError::Refused(refusal))
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Claims<T> {
+    iss: String,
+    aud: String,
+    exp: u64,
+    #[serde(flatten)]
+    body: T,
+}
+
+#[derive(Serialize, Deserialize)]
+struct NoTenant {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pass() -> Pass {
+        Pass {
+            tenant_id: Uuid::new_v4(),
+            tenant: "acme".into(),
+            principal: "key:1".into(),
+            projects: Some(vec!["site".into()]),
+            default_project: None,
+            scopes: vec![Scope::ToolsRead],
+            pool: "shared".into(),
+        }
+    }
+
+    #[test]
+    fn a_pass_is_believed_by_its_own_pool_under_its_own_key() {
+        let minter = PassMinter::generate().unwrap();
+        let token = minter.mint(&pass()).unwrap();
+        let worker = PassVerifier::new(&[minter.public_key()], "shared");
+        let verified = worker.verify(&token).unwrap();
+        assert_eq!(verified.pass.tenant, "acme");
+        assert!(verified.is_live());
+        assert!(verified.pass.may_read("site") && !verified.pass.may_read("other"));
+
+        let elsewhere = PassVerifier::new(&[minter.public_key()], "acme-only");
+        assert!(matches!(elsewhere.verify(&token), Err(PassError::WrongPool)));
+        let stranger = PassMinter::generate().unwrap();
+        let deaf = PassVerifier::new(&[stranger.public_key()], "shared");
+        assert!(matches!(deaf.verify(&token), Err(PassError::Refused(_))));
+    }
+
+    #[test]
+    fn while_keys_rotate_both_are_believed() {
+        let (old, new) = (PassMinter::generate().unwrap(), PassMinter::generate().unwrap());
+        let worker = PassVerifier::new(&[new.public_key(), old.public_key()], "shared");
+        assert!(worker.verify(&old.mint(&pass()).unwrap()).is_ok());
+        assert!(worker.verify(&new.mint(&pass()).unwrap()).is_ok());
+    }
+
+    #[test]
+    fn a_pass_for_the_catalogue_calls_nothing_and_the_other_way_round() {
+        let minter = PassMinter::generate().unwrap();
+        let worker = PassVerifier::new(&[minter.public_key()], "shared");
+        let catalog = minter.mint_catalog().unwrap();
+        assert!(worker.verify_catalog(&catalog).is_ok());
+        assert!(worker.verify(&catalog).is_err());
+        assert!(worker.verify_catalog(&minter.mint(&pass()).unwrap()).is_err());
+    }
+
+    #[test]
+    fn a_changed_expired_or_unsigned_pass_is_refused() {
+        let minter = PassMinter::generate().unwrap();
+        let worker = PassVerifier::new(&[minter.public_key()], "shared");
+        let token = minter.mint(&pass()).unwrap();
+        let mut parts: Vec<&str> = token.as_str().split('.').collect();
+        let unsigned = "eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0";
+        parts[0] = unsigned;
+        assert!(worker.verify(&PassToken::new(parts.join("."))).is_err());
+        let expired = Claims { iss: ISSUER.into(), aud: AUDIENCE.into(), exp: 1, body: pass() };
+        let expired =
+            jsonwebtoken::encode(&Header::new(Algorithm::EdDSA), &expired, &minter.key).unwrap();
+        assert!(worker.verify(&PassToken::new(expired)).is_err());
+        assert!(worker.verify(&PassToken::new("x")).is_err());
+    }
+}
