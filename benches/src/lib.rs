@@ -1,1 +1,27 @@
-//! placeholder
+//! What the benches share: Archway as a user starts it, trees of files, and fair clocks.
+//!
+//! These machines are shared and noisy, so a bench measures its rival in the same run, in turn,
+//! and prints ratios of medians. Archway is the release binary, started as in the README.
+
+mod client;
+mod process;
+mod tree;
+
+pub use client::Client;
+pub use process::{Dev, Usage};
+pub use tree::generate;
+
+/// The middle of `values`; sorts them.
+pub fn median(values: &mut [f64]) -> f64 {
+    quantile(values, 0.5)
+}
+
+/// The value below which a share `at` (0 … 1) of `values` lies; sorts them.
+pub fn quantile(values: &mut [f64], at: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let last = values.len().saturating_sub(1);
+    values
+        .get((last as f64 * at).round() as usize)
+        .copied()
+        .unwrap_or(f64::NAN)
+}

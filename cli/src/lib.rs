@@ -1,1 +1,18 @@
-//! placeholder
+//! The one binary's parts: the command line, the commands, and the embedded PostgreSQL that `dev`
+//! and the tests run on.
+//!
+//! This crate is the composition root: the only one that knows gateway and workers both.
+
+// What the binary runs, then what its commands stand on.
+pub mod command;
+pub mod dev;
+pub mod migrate;
+
+pub mod logging;
+
+pub mod postgres;
+
+pub mod data_dir;
+pub mod socket_dir;
+
+mod account;

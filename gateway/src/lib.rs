@@ -1,1 +1,158 @@
-//! placeholder
+//! Archway's front door: HTTP and MCP on one side, gRPC to the workers on the other.
+//!
+//! A [`Gateway`] keeps nothing between two requests but caches: any request may go to any replica.
+//! The tenant comes from the credential and from nothing else.
+
+use std::{sync::Arc, time::Duration};
+
+use archway_proto::pass::PassMinter;
+use parking_lot::Mutex;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use admin::Admin;
+use auth::Auth;
+use catalog::Catalog;
+use cursor::Cursors;
+use mcp::Mcp;
+use metrics::Metrics;
+use secrets::RootSecret;
+use server::{Stops, guard::Guard};
+use store::Stores;
+use upstream::{Upstream, UpstreamError};
+
+pub use auth::AuthConfig;
+pub use server::guard::GuardConfig;
+pub use upstream::UpstreamConfig;
+
+// Above the path: what administrators and probes ask.
+pub mod tenants;
+
+mod admin;
+
+// The path, in the order a request meets it. Sessions and limits will stand between `auth` and
+// `mcp`, breakers between `catalog` and `upstream`.
+mod server;
+
+mod auth;
+
+mod mcp;
+
+mod catalog;
+
+mod cursor;
+
+mod upstream;
+
+// Below the path: what its stops stand on.
+pub mod store;
+
+pub mod secrets;
+
+mod metrics;
+
+mod error;
+
+/// Everything about a gateway that is no secret and no connection.
+#[derive(Clone, Debug, clap::Args)]
+pub struct GatewayConfig {
+    /// Names and origins.
+    #[command(flatten)]
+    pub guard: GuardConfig,
+    /// Credentials.
+    #[command(flatten)]
+    pub auth: AuthConfig,
+    /// Workers.
+    #[command(flatten)]
+    pub upstream: UpstreamConfig,
+}
+
+/// A gateway, ready to serve. Clones share everything.
+#[derive(Clone)]
+pub struct Gateway {
+    parts: Arc<Parts>,
+}
+
+struct Parts {
+    stack: server::Stack,
+    admin: Arc<Admin>,
+    catalog: Arc<Catalog>,
+    upstream: Arc<Upstream>,
+    metrics: Arc<Metrics>,
+}
+
+impl Gateway {
+    /// Puts a gateway together. Connects to nothing yet: Postgres and workers may come later.
+    pub fn new(
+        config: &GatewayConfig,
+        stores: Stores,
+        secret: Arc<RootSecret>,
+        minter: PassMinter,
+    ) -> Result<Self, UpstreamError> {
+        let metrics = Arc::new(Metrics::new());
+        let upstream = Arc::new(Upstream::new(&config.upstream, minter)?);
+        let catalog = Arc::new(Catalog::new());
+        let cursors = Cursors::new(secret.clone());
+        let stack = server::stack(Stops {
+            guard: Arc::new(Guard::new(&config.guard)),
+            auth: Arc::new(Auth::new(&config.auth, stores.clone(), secret)),
+            mcp: Arc::new(Mcp::new(
+                catalog.clone(),
+                upstream.clone(),
+                cursors,
+                metrics.clone(),
+            )),
+            metrics: metrics.clone(),
+        });
+        let admin = Arc::new(Admin {
+            catalog: catalog.clone(),
+            stores,
+            metrics: metrics.clone(),
+            grace: config.auth.key_grace,
+            answered: Mutex::new(None),
+        });
+        Ok(Gateway {
+            parts: Arc::new(Parts {
+                stack,
+                admin,
+                catalog,
+                upstream,
+                metrics,
+            }),
+        })
+    }
+
+    /// Serves `/mcp` on `listener` and the probes on `admin` until `shutdown` is cancelled; then
+    /// ends the calls in flight (at most 35 s) and returns.
+    pub async fn serve(
+        &self,
+        listener: TcpListener,
+        admin: TcpListener,
+        shutdown: CancellationToken,
+    ) -> std::io::Result<()> {
+        let Parts {
+            stack,
+            catalog,
+            upstream,
+            metrics,
+            ..
+        } = &*self.parts;
+        let clients = async {
+            server::serve(listener, stack.clone(), metrics.clone(), shutdown.clone()).await;
+            Ok(())
+        };
+        let catalog = async {
+            catalog.keep(upstream, &shutdown).await;
+            Ok(())
+        };
+        let admin = admin::serve(admin, self.parts.admin.clone(), shutdown.clone());
+        tokio::try_join!(clients, catalog, admin).map(|_all| ())
+    }
+
+    /// Waits until the catalogue was fetched from a worker, at most `patience`; whether it was.
+    pub async fn ready(&self, patience: Duration) -> bool {
+        tokio::time::timeout(patience, self.parts.catalog.fetched())
+            .await
+            .is_ok()
+    }
+}

@@ -55,10 +55,14 @@ impl CallContext {
     pub fn extract(metadata: &MetadataMap) -> Result<CallContext, ContextError> {
         let text = |name: &'static str| {
             let value = metadata.get(name).ok_or(ContextError::Missing(name))?;
-            value.to_str().map_err(|_not_ascii| ContextError::Malformed(name))
+            value
+                .to_str()
+                .map_err(|_not_ascii| ContextError::Malformed(name))
         };
         Ok(CallContext {
-            call_id: text(CALL_ID)?.parse().map_err(|_bad| ContextError::Malformed(CALL_ID))?,
+            call_id: text(CALL_ID)?
+                .parse()
+                .map_err(|_bad| ContextError::Malformed(CALL_ID))?,
             trace: TraceContext::parse(text(TRACEPARENT)?)
                 .ok_or(ContextError::Malformed(TRACEPARENT))?,
             pass: PassToken::new(text(PASS)?),
@@ -74,7 +78,8 @@ impl CallContext {
 }
 
 fn ascii(name: &'static str, text: &str) -> Result<AsciiMetadataValue, ContextError> {
-    text.parse().map_err(|_not_ascii| ContextError::Malformed(name))
+    text.parse()
+        .map_err(|_not_ascii| ContextError::Malformed(name))
 }
 
 /// Parses `grpc-timeout`: at most eight digits and a unit (gRPC over HTTP/2, "Requests").
@@ -108,13 +113,20 @@ impl TraceContext {
     /// A new trace, not sampled.
     pub fn start() -> Self {
         let (high, low) = Uuid::new_v4().as_u64_pair();
-        TraceContext { trace_id: Uuid::new_v4().as_u128().max(1), span_id: (high ^ low).max(1), sampled: false }
+        TraceContext {
+            trace_id: Uuid::new_v4().as_u128().max(1),
+            span_id: (high ^ low).max(1),
+            sampled: false,
+        }
     }
 
     /// The same trace, continued by a new span.
     #[must_use]
     pub fn child(self) -> Self {
-        TraceContext { span_id: TraceContext::start().span_id, ..self }
+        TraceContext {
+            span_id: TraceContext::start().span_id,
+            ..self
+        }
     }
 
     /// Parses a `traceparent`; `None` for anything the specification tells to ignore.
@@ -148,7 +160,11 @@ impl TraceContext {
 impl std::fmt::Display for TraceContext {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let flags = u8::from(self.sampled);
-        write!(f, "00-{:032x}-{:016x}-{flags:02x}", self.trace_id, self.span_id)
+        write!(
+            f,
+            "00-{:032x}-{:016x}-{flags:02x}",
+            self.trace_id, self.span_id
+        )
     }
 }
 

@@ -11,7 +11,10 @@ use serde::{Deserialize, Serialize};
 /// Why a call failed. The wire name is the snake-case one that agents see in `error.code`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the names are the documentation of TOOLS' error codes")]
+#[expect(
+    missing_docs,
+    reason = "the names are the documentation of TOOLS' error codes"
+)]
 pub enum Fault {
     InvalidArguments,
     ProjectRequired,
@@ -118,9 +121,11 @@ impl Fault {
             Fault::InvalidPattern => ("invalid_pattern", Blame::Caller, Code::InvalidArgument),
             Fault::SearchTimeout => ("search_timeout", Blame::Caller, Code::DeadlineExceeded),
             Fault::DeadlineExceeded => ("deadline_exceeded", Blame::Callee, Code::DeadlineExceeded),
-            Fault::NotAGitRepository => {
-                ("not_a_git_repository", Blame::Caller, Code::FailedPrecondition)
-            }
+            Fault::NotAGitRepository => (
+                "not_a_git_repository",
+                Blame::Caller,
+                Code::FailedPrecondition,
+            ),
             Fault::RevisionNotFound => ("revision_not_found", Blame::Caller, Code::NotFound),
             Fault::FileNotTracked => ("file_not_tracked", Blame::Caller, Code::NotFound),
             Fault::InvalidLineRange => ("invalid_line_range", Blame::Caller, Code::OutOfRange),

@@ -20,6 +20,8 @@ impl Method {
 
     /// The method of a wire name, or `None` if a worker does not answer it.
     pub fn parse(name: &str) -> Option<Method> {
-        [Method::ToolsList, Method::ToolsCall].into_iter().find(|method| method.name() == name)
+        [Method::ToolsList, Method::ToolsCall]
+            .into_iter()
+            .find(|method| method.name() == name)
     }
 }

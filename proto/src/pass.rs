@@ -1,6 +1,6 @@
 //! The pass: what a worker believes about a caller, and nothing else.
 //!
-//! A JWT signed with Ed25519 (EdDSA, RFC 8037) that lives 30 s. A gateway mints one per principal
+//! A JWT signed with Ed25519 (`EdDSA`, RFC 8037) that lives 30 s. A gateway mints one per principal
 //! and pool and uses it for 10 s; a worker verifies it once and caches the outcome: signing and
 //! verifying cost more than the whole gRPC hop. A stolen pass buys no more than its owner had,
 //! for half a minute.
@@ -45,7 +45,9 @@ pub struct Pass {
 impl Pass {
     /// Whether the caller may read the project of this slug, if it exists.
     pub fn may_read(&self, project: &str) -> bool {
-        self.projects.as_ref().is_none_or(|slugs| slugs.iter().any(|slug| slug == project))
+        self.projects
+            .as_ref()
+            .is_none_or(|slugs| slugs.iter().any(|slug| slug == project))
     }
 }
 
@@ -107,10 +109,17 @@ impl PassMinter {
     /// A minter from an Ed25519 key in PKCS#8 DER.
     pub fn from_pkcs8(der: &[u8]) -> Result<Self, PassError> {
         use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
-        let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(der)
-            .map_err(|_rejected| PassError::Key)?;
-        let public = pair.public_key().as_ref().try_into().map_err(|_length| PassError::Key)?;
-        Ok(PassMinter { key: EncodingKey::from_ed_der(der), public })
+        let pair =
+            Ed25519KeyPair::from_pkcs8_maybe_unchecked(der).map_err(|_rejected| PassError::Key)?;
+        let public = pair
+            .public_key()
+            .as_ref()
+            .try_into()
+            .map_err(|_length| PassError::Key)?;
+        Ok(PassMinter {
+            key: EncodingKey::from_ed_der(der),
+            public,
+        })
     }
 
     /// The public key that workers need, 32 bytes.
@@ -167,8 +176,14 @@ impl VerifiedPass {
 impl PassVerifier {
     /// Believes any of `public_keys` (two while a key rotates), for passes of `pool`.
     pub fn new(public_keys: &[[u8; 32]], pool: impl Into<String>) -> Self {
-        let keys = public_keys.iter().map(|key| DecodingKey::from_ed_der(key)).collect();
-        PassVerifier { keys, pool: pool.into() }
+        let keys = public_keys
+            .iter()
+            .map(|key| DecodingKey::from_ed_der(key))
+            .collect();
+        PassVerifier {
+            keys,
+            pool: pool.into(),
+        }
     }
 
     /// Checks a caller's pass.
@@ -177,12 +192,16 @@ impl PassVerifier {
         if claims.body.pool != self.pool {
             return Err(PassError::WrongPool);
         }
-        Ok(VerifiedPass { pass: claims.body, expires_at: claims.exp })
+        Ok(VerifiedPass {
+            pass: claims.body,
+            expires_at: claims.exp,
+        })
     }
 
     /// Checks a pass for the catalogue.
     pub fn verify_catalog(&self, token: &PassToken) -> Result<(), PassError> {
-        self.check::<NoTenant>(token, CATALOG_AUDIENCE).map(|_claims| ())
+        self.check::<NoTenant>(token, CATALOG_AUDIENCE)
+            .map(|_claims| ())
     }
 
     fn check<T: DeserializeOwned>(
@@ -245,7 +264,10 @@ mod tests {
         assert!(verified.pass.may_read("site") && !verified.pass.may_read("other"));
 
         let elsewhere = PassVerifier::new(&[minter.public_key()], "acme-only");
-        assert!(matches!(elsewhere.verify(&token), Err(PassError::WrongPool)));
+        assert!(matches!(
+            elsewhere.verify(&token),
+            Err(PassError::WrongPool)
+        ));
         let stranger = PassMinter::generate().unwrap();
         let deaf = PassVerifier::new(&[stranger.public_key()], "shared");
         assert!(matches!(deaf.verify(&token), Err(PassError::Refused(_))));
@@ -253,7 +275,10 @@ mod tests {
 
     #[test]
     fn while_keys_rotate_both_are_believed() {
-        let (old, new) = (PassMinter::generate().unwrap(), PassMinter::generate().unwrap());
+        let (old, new) = (
+            PassMinter::generate().unwrap(),
+            PassMinter::generate().unwrap(),
+        );
         let worker = PassVerifier::new(&[new.public_key(), old.public_key()], "shared");
         assert!(worker.verify(&old.mint(&pass()).unwrap()).is_ok());
         assert!(worker.verify(&new.mint(&pass()).unwrap()).is_ok());
@@ -266,7 +291,11 @@ mod tests {
         let catalog = minter.mint_catalog().unwrap();
         assert!(worker.verify_catalog(&catalog).is_ok());
         assert!(worker.verify(&catalog).is_err());
-        assert!(worker.verify_catalog(&minter.mint(&pass()).unwrap()).is_err());
+        assert!(
+            worker
+                .verify_catalog(&minter.mint(&pass()).unwrap())
+                .is_err()
+        );
     }
 
     #[test]
@@ -278,7 +307,12 @@ mod tests {
         let unsigned = "eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0";
         parts[0] = unsigned;
         assert!(worker.verify(&PassToken::new(parts.join("."))).is_err());
-        let expired = Claims { iss: ISSUER.into(), aud: AUDIENCE.into(), exp: 1, body: pass() };
+        let expired = Claims {
+            iss: ISSUER.into(),
+            aud: AUDIENCE.into(),
+            exp: 1,
+            body: pass(),
+        };
         let expired =
             jsonwebtoken::encode(&Header::new(Algorithm::EdDSA), &expired, &minter.key).unwrap();
         assert!(worker.verify(&PassToken::new(expired)).is_err());

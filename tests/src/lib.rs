@@ -1,1 +1,24 @@
-//! placeholder
+//! Builders of the end-to-end tests: tenants with real git repositories behind a real gateway and
+//! a real worker, each test with a database of its own.
+//!
+//! ```ignore
+//! let acme = Tenant::new("acme").project("site", Repo::new().file("a.txt", "sesame").commit());
+//! let stack = Harness::new().tenant(acme).start().await;
+//! let hits = stack.client("acme").call("grep_codebase", json!({ "pattern": "sesame" })).await;
+//! ```
+//!
+//! Gateway and worker talk gRPC over TCP on loopback. The worker lives on a confined thread of its
+//! own; a stack that is dropped tells both to end and waits for neither.
+
+pub mod client;
+mod database;
+pub mod http;
+mod repo;
+mod stack;
+mod tenant;
+
+pub use client::{Client, Reply};
+pub use database::Database;
+pub use repo::{Repo, git};
+pub use stack::{Harness, Stack};
+pub use tenant::{Key, Tenant};

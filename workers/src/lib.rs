@@ -1,1 +1,19 @@
-//! placeholder
+//! Archway's workers: they speak gRPC, run tools on repositories mounted read-only, and keep
+//! nothing between calls but caches.
+//!
+//! A call comes in by [`server`], is believed by [`service`] (the pass), runs in [`tools`] and
+//! reaches files only through [`repo`] and rows only through [`store`].
+
+// In the order a call meets them.
+mod context;
+mod projects;
+pub mod repo;
+pub mod server;
+mod service;
+pub mod store;
+pub mod tools;
+
+// Beside the path: what several stops use.
+mod blocking;
+pub mod confine;
+pub mod text;

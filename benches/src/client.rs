@@ -1,0 +1,89 @@
+//! A client that costs next to nothing: one connection, one prepared request, over and over.
+
+use std::time::Instant;
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+/// One HTTP/1.1 connection.
+pub struct Client {
+    stream: TcpStream,
+    request: Vec<u8>,
+    buffer: Vec<u8>,
+}
+
+impl Client {
+    /// Connects to `http://host:port/path`, to post `body` there as often as asked.
+    pub async fn connect(url: &str, key: &str, body: &str) -> Client {
+        let (host, path) = url
+            .strip_prefix("http://")
+            .and_then(|rest| rest.split_once('/'))
+            .expect("an http URL with a path");
+        let stream = TcpStream::connect(host).await.expect("the server listens");
+        stream.set_nodelay(true).expect("TCP");
+        let request = format!(
+            "POST /{path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {key}\r\n\
+             Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        Client {
+            stream,
+            request: request.into_bytes(),
+            buffer: Vec::with_capacity(64 << 10),
+        }
+    }
+
+    /// Posts once; the body that came back.
+    pub async fn post(&mut self) -> &[u8] {
+        self.stream
+            .write_all(&self.request)
+            .await
+            .expect("the connection holds");
+        self.buffer.clear();
+        loop {
+            let read = self
+                .stream
+                .read_buf(&mut self.buffer)
+                .await
+                .expect("the connection holds");
+            assert!(read > 0, "the server closed the connection");
+            if let Some((head, end)) = whole(&self.buffer) {
+                assert!(
+                    self.buffer.starts_with(b"HTTP/1.1 200"),
+                    "{}",
+                    String::from_utf8_lossy(&self.buffer)
+                );
+                return &self.buffer[head..end];
+            }
+        }
+    }
+
+    /// Posts `times` times; how long each took, in milliseconds.
+    pub async fn time(&mut self, times: usize) -> Vec<f64> {
+        let mut taken = Vec::with_capacity(times);
+        for _ in 0..times {
+            let started = Instant::now();
+            self.post().await;
+            taken.push(started.elapsed().as_secs_f64() * 1e3);
+        }
+        taken
+    }
+}
+
+/// Where the body begins and ends, once all of it is there.
+fn whole(response: &[u8]) -> Option<(usize, usize)> {
+    let head = response.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
+    let headers = std::str::from_utf8(&response[..head])
+        .ok()?
+        .to_ascii_lowercase();
+    let length = headers
+        .split_once("content-length: ")?
+        .1
+        .split_once("\r\n")?
+        .0;
+    let end = head + length.parse::<usize>().ok()?;
+    (response.len() >= end).then_some((head, end))
+}

@@ -1,0 +1,122 @@
+//! Processes under test: how they are started, what they cost.
+
+use std::{
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+/// `archway dev`, ready to answer. Ends with this value.
+pub struct Dev {
+    child: Child,
+    /// The MCP endpoint.
+    pub url: String,
+    /// A key that may call everything.
+    pub key: String,
+}
+
+impl Dev {
+    /// Starts the release binary for `repo`, with its data in `data`, and waits until it is ready.
+    pub fn start(repo: &Path, data: &Path) -> Dev {
+        let mut child = Command::new(binary())
+            .args(["dev", "--json", "--port", "0", "--repo"])
+            .arg(repo)
+            .arg("--data")
+            .arg(data)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("archway starts");
+        let stdout = child.stdout.take().expect("stdout is piped");
+        let mut line = String::new();
+        BufReader::new(stdout)
+            .read_line(&mut line)
+            .expect("archway says where it is");
+        let said: serde_json::Value =
+            serde_json::from_str(&line).expect("one line of JSON, as --json promises");
+        let field = |name: &str| said[name].as_str().expect("a string").to_owned();
+        Dev {
+            url: field("url"),
+            key: field("api_key"),
+            child,
+        }
+    }
+
+    /// What the process has used so far.
+    pub fn usage(&self) -> Usage {
+        Usage::of(self.child.id())
+    }
+
+    /// Ends it as Ctrl-C does, and waits.
+    pub fn stop(mut self) {
+        self.interrupt();
+    }
+
+    fn interrupt(&mut self) {
+        let pid = self.child.id().to_string();
+        Command::new("kill")
+            .args(["-INT", &pid])
+            .status()
+            .expect("kill runs");
+        self.child.wait().expect("archway ends");
+    }
+}
+
+impl Drop for Dev {
+    fn drop(&mut self) {
+        if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
+            self.interrupt();
+        }
+    }
+}
+
+/// The release binary beside this bench: `target/release/archway`.
+fn binary() -> PathBuf {
+    let bench = std::env::current_exe().expect("a bench knows where it is");
+    let release = bench.ancestors().nth(2).expect("target/release/deps/bench");
+    let binary = release.join("archway");
+    assert!(binary.exists(), "build it first: cargo build --release");
+    binary
+}
+
+/// What a process has used, by the kernel's account.
+#[derive(Clone, Copy, Debug)]
+pub struct Usage {
+    /// User and system time of all its threads, in seconds (a clock tick is 10 ms).
+    pub cpu_seconds: f64,
+    /// Most memory that was resident at once, in MiB.
+    pub peak_mib: f64,
+}
+
+impl Usage {
+    /// Reads `/proc/<pid>`.
+    pub fn of(pid: u32) -> Usage {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("the process runs");
+        // The command's name, in brackets, may hold blanks; fields are counted behind it.
+        let fields: Vec<&str> = stat
+            .rsplit_once(')')
+            .expect("a name")
+            .1
+            .split_whitespace()
+            .collect();
+        let ticks: f64 = fields[11..13]
+            .iter()
+            .map(|ticks| ticks.parse::<f64>().unwrap())
+            .sum();
+        let status =
+            std::fs::read_to_string(format!("/proc/{pid}/status")).expect("the process runs");
+        let peak = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmHWM:"))
+            .expect("a peak");
+        let kib: f64 = peak
+            .trim()
+            .trim_end_matches(" kB")
+            .parse()
+            .expect("a number");
+        Usage {
+            cpu_seconds: ticks / 100.0,
+            peak_mib: kib / 1024.0,
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! The command line: what can be asked of the binary, and who answers.
+
+use clap::{Parser, Subcommand};
+
+use crate::dev::{self, DevArgs, DevError};
+use crate::logging::{self, LogArgs};
+use crate::migrate::{self, MigrateArgs, MigrateError};
+
+/// A gateway that gives AI agents your repositories as MCP tools.
+#[derive(Debug, Parser)]
+#[command(name = "archway", version, propagate_version = true)]
+pub struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    log: LogArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run everything on this machine, for the repository in a folder.
+    Dev(Box<DevArgs>),
+    /// Bring a database to this version's schema, and set the passwords of the runtime roles.
+    Migrate(MigrateArgs),
+}
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    /// `archway dev`.
+    #[error(transparent)]
+    Dev(#[from] DevError),
+    /// `archway migrate`.
+    #[error(transparent)]
+    Migrate(#[from] MigrateError),
+    /// No threads to run on.
+    #[error("starting the asynchronous runtime")]
+    Runtime(#[source] std::io::Error),
+}
+
+/// Runs the command to its end.
+pub fn run(line: CommandLine) -> Result<(), CommandError> {
+    logging::start(&line.log);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build();
+    runtime.map_err(CommandError::Runtime)?.block_on(async {
+        match line.command {
+            Command::Dev(args) => Ok(dev::run(*args).await?),
+            Command::Migrate(args) => Ok(migrate::run(args).await?),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn a_log_filter_that_does_not_parse_is_refused() {
+        let line = CommandLine::try_parse_from(["archway", "dev", "--log", "a=b=c"]);
+        assert!(line.is_err());
+    }
+}

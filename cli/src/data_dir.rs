@@ -1,0 +1,290 @@
+//! The folder where `dev` keeps everything: made private, and claimed by one process at a time.
+//!
+//! What a reader would get wrong: the claim is the lock on `archway.lock`, not the file, which
+//! stays behind and means nothing by itself; the kernel frees the lock however its holder ends.
+//! Permissions are changed only after the lock is held, and only in a folder that is empty or
+//! carries that file: `--data /tmp` must not make `/tmp` private.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use aws_lc_rs::digest;
+
+const LOCK: &str = "archway.lock";
+
+/// A data folder that this process has claimed, until the value is dropped.
+#[derive(Debug)]
+pub struct DataDir {
+    path: PathBuf,
+    // Held for its lock.
+    _lock: File,
+}
+
+/// Why a data folder can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum DataDirError {
+    /// Another process holds it.
+    #[error(
+        "data folder {} is in use by another `archway dev` ({}); stop that one, or choose another \
+         folder with --data", path.display(), holder(*.pid)
+    )]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+        /// The holder's process id, if it could be read.
+        pid: Option<u32>,
+    },
+    /// It holds somebody's files, and none of Archway's.
+    #[error(
+        "{} is not empty and no data folder of Archway; choose an empty or a new folder with --data",
+        .0.display()
+    )]
+    NotOurs(PathBuf),
+    /// There is no home directory to put the default folder into.
+    #[error("no home directory is known; name a data folder with --data")]
+    NoHome,
+    /// The operating system said no.
+    #[error("{what} {}", path.display())]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// On which file or folder.
+        path: PathBuf,
+        /// The operating system's answer.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl DataDir {
+    /// Makes the folder where missing (mode 0700), and claims it.
+    pub fn open(path: &Path) -> Result<Self, DataDirError> {
+        make(path)?;
+        let path = resolve(path)?;
+        let lock = claim(&path)?;
+        fs::set_permissions(&path, Permissions::from_mode(0o700))
+            .map_err(failed("making private the data folder", &path))?;
+        Ok(DataDir { path, _lock: lock })
+    }
+
+    /// Where data goes unless `--data` says otherwise: `/var/lib/archway` for root, else the
+    /// platform's folder for a user's data.
+    pub fn default_path() -> Result<PathBuf, DataDirError> {
+        if rustix::process::geteuid().is_root() {
+            return Ok(PathBuf::from("/var/lib/archway"));
+        }
+        let home = std::env::var_os("HOME").map(PathBuf::from);
+        let data_home = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
+        user_path(home, data_home).ok_or(DataDirError::NoHome)
+    }
+
+    /// The folder: absolute, without symbolic links.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Eight hexadecimal digits that stand for this folder, for names in places that other
+    /// data folders share.
+    pub fn fingerprint(&self) -> String {
+        let hash = digest::digest(&digest::SHA256, self.path.as_os_str().as_bytes());
+        hash.as_ref()
+            .iter()
+            .take(4)
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
+    }
+
+    /// Reads a file of the folder; `None` if there is none.
+    pub fn read(&self, name: &str) -> Result<Option<String>, DataDirError> {
+        let path = self.path.join(name);
+        match fs::read_to_string(&path) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failed("reading", &path)(error)),
+        }
+    }
+
+    /// Writes a file that only its owner may read (mode 0600), whole or not at all.
+    pub fn write(&self, name: &str, text: &str) -> Result<(), DataDirError> {
+        let path = self.path.join(name);
+        let draft = self.path.join(format!("{name}.new"));
+        write_synced(&draft, text).map_err(failed("writing", &draft))?;
+        fs::rename(&draft, &path).map_err(failed("writing", &path))
+    }
+}
+
+fn make(path: &Path) -> Result<(), DataDirError> {
+    if let Some(parent) = path.parent() {
+        // With the user's own umask: as root, PostgreSQL's user must get through.
+        fs::create_dir_all(parent).map_err(failed("making", parent))?;
+    }
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            Err(failed("making the data folder", path)(error))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the operator's own folder, not a tenant's path"
+)]
+fn resolve(path: &Path) -> Result<PathBuf, DataDirError> {
+    path.canonicalize()
+        .map_err(failed("finding the data folder", path))
+}
+
+fn claim(folder: &Path) -> Result<File, DataDirError> {
+    let path = folder.join(LOCK);
+    let mut entries = fs::read_dir(folder).map_err(failed("reading the data folder", folder))?;
+    if entries.next().is_some() && !path.exists() {
+        return Err(DataDirError::NotOurs(folder.to_owned()));
+    }
+    let failed = |error| failed("locking", &path)(error);
+    let mut options = OpenOptions::new();
+    options
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600);
+    let mut lock = options.open(&path).map_err(failed)?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let mut text = String::new();
+            let pid = lock
+                .read_to_string(&mut text)
+                .ok()
+                .and_then(|_| text.trim().parse().ok());
+            return Err(DataDirError::InUse {
+                path: folder.to_owned(),
+                pid,
+            });
+        }
+        Err(TryLockError::Error(error)) => return Err(failed(error)),
+    }
+    lock.set_len(0).map_err(failed)?;
+    lock.rewind().map_err(failed)?;
+    writeln!(lock, "{}", std::process::id()).map_err(failed)?;
+    Ok(lock)
+}
+
+fn write_synced(path: &Path, text: &str) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+/// The XDG rule ignores a relative `XDG_DATA_HOME`.
+fn user_path(home: Option<PathBuf>, data_home: Option<PathBuf>) -> Option<PathBuf> {
+    let home = home.filter(|home| home.is_absolute());
+    let base = if cfg!(target_os = "macos") {
+        home.map(|home| home.join("Library/Application Support"))
+    } else {
+        let data_home = data_home.filter(|path| path.is_absolute());
+        data_home.or_else(|| home.map(|home| home.join(".local/share")))
+    };
+    base.map(|base| base.join("archway"))
+}
+
+fn holder(pid: Option<u32>) -> String {
+    pid.map_or_else(|| "pid unknown".to_owned(), |pid| format!("pid {pid}"))
+}
+
+fn failed<'a>(what: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> DataDirError + 'a {
+    move |source| DataDirError::Io {
+        what,
+        path: path.to_owned(),
+        source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn a_new_folder_and_its_files_are_private() {
+        let home = tempfile::tempdir().unwrap();
+        let data = DataDir::open(&home.path().join("a/b")).unwrap();
+        data.write("api-key", "awy_x").unwrap();
+        assert_eq!(mode(data.path()), 0o700);
+        assert_eq!(mode(&data.path().join("api-key")), 0o600);
+        assert_eq!(data.read("api-key").unwrap().as_deref(), Some("awy_x"));
+        assert_eq!(data.read("nothing").unwrap(), None);
+        assert!(!data.path().join("api-key.new").exists());
+    }
+
+    #[test]
+    fn a_second_claim_is_refused_naming_the_pid_and_passes_once_the_first_is_gone() {
+        let home = tempfile::tempdir().unwrap();
+        let first = DataDir::open(home.path()).unwrap();
+        let refusal = DataDir::open(home.path()).unwrap_err();
+        let pid = std::process::id();
+        assert!(matches!(refusal, DataDirError::InUse { pid: Some(named), .. } if named == pid));
+        assert!(
+            refusal.to_string().contains(&format!("(pid {pid})")),
+            "{refusal}"
+        );
+        drop(first);
+        DataDir::open(home.path()).unwrap();
+    }
+
+    #[test]
+    fn a_folder_with_other_files_is_refused_and_left_as_it_was() {
+        let home = tempfile::tempdir().unwrap();
+        fs::set_permissions(home.path(), Permissions::from_mode(0o755)).unwrap();
+        fs::write(home.path().join("thesis.tex"), "").unwrap();
+        assert!(matches!(
+            DataDir::open(home.path()),
+            Err(DataDirError::NotOurs(_))
+        ));
+        assert_eq!(mode(home.path()), 0o755);
+        assert!(!home.path().join(LOCK).exists());
+    }
+
+    #[test]
+    fn the_fingerprint_is_the_folders_own_and_stays() {
+        let home = tempfile::tempdir().unwrap();
+        let a = DataDir::open(&home.path().join("a")).unwrap().fingerprint();
+        let b = DataDir::open(&home.path().join("b")).unwrap().fingerprint();
+        assert_ne!(a, b);
+        assert_eq!(a.len(), 8);
+        assert_eq!(
+            a,
+            DataDir::open(&home.path().join("a")).unwrap().fingerprint()
+        );
+    }
+
+    #[cfg(not(target_os = "macos"))]
+    #[test]
+    fn the_default_follows_the_xdg_rules() {
+        let path =
+            |home: &str, data: Option<&str>| user_path(Some(home.into()), data.map(Into::into));
+        assert_eq!(
+            path("/home/u", None),
+            Some("/home/u/.local/share/archway".into())
+        );
+        assert_eq!(path("/home/u", Some("/data")), Some("/data/archway".into()));
+        assert_eq!(
+            path("/home/u", Some("data")),
+            Some("/home/u/.local/share/archway".into())
+        );
+        assert_eq!(path("", None), None);
+    }
+}

@@ -1,0 +1,217 @@
+//! `archway dev`: everything on one machine, for the repository in a folder.
+//!
+//! Starts in the order in which things need each other (data folder, ports, Postgres, schema,
+//! tenant and key, worker, gateway) and stops the other way round. What is cheap and may be
+//! refused comes first: nobody waits for Postgres to hear that a port is in use.
+
+// In the order a start meets them.
+mod announce;
+mod credentials;
+mod database;
+mod listen;
+mod projects;
+mod signals;
+mod stack;
+
+use std::path::PathBuf;
+
+use archway_gateway::GuardConfig;
+use archway_gateway::tenants::{TenantError, Tenants};
+use secrecy::SecretString;
+use uuid::Uuid;
+
+use crate::data_dir::{DataDir, DataDirError};
+use crate::postgres::PostgresConfig;
+use announce::Announcement;
+pub use credentials::CredentialsError;
+use database::Database;
+pub use database::DatabaseError;
+pub use listen::ListenError;
+use listen::Listeners;
+pub use projects::ProjectsError;
+use projects::{Project, Projects};
+use signals::Signals;
+pub use stack::StackError;
+use stack::{Plan, Stack};
+
+/// The tenant of everything that `dev` serves.
+const TENANT: &str = "dev";
+/// Where the MCP Inspector's page comes from.
+const INSPECTOR: [&str; 2] = ["http://localhost:6274", "http://127.0.0.1:6274"];
+
+/// What `archway dev` is told.
+#[derive(Debug, clap::Args)]
+pub struct DevArgs {
+    /// The repository: any folder, with git or without. Folders that were served before stay
+    /// available beside it.
+    #[arg(long, value_name = "PATH", default_value = ".")]
+    repo: PathBuf,
+    /// Where the database and the key are kept [default: the user's data folder].
+    #[arg(long, env = "ARCHWAY_DATA", value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// The port of the MCP endpoint; 0 for any that is free.
+    #[arg(long, value_name = "N", default_value = "7676")]
+    port: u16,
+    /// The port of /healthz, /readyz and /metrics, on this machine only; 0 for any that is free.
+    #[arg(long, value_name = "N", default_value = "0")]
+    admin_port: u16,
+    /// Accept connections from other machines, too. They are not encrypted.
+    #[arg(long)]
+    open_bind: bool,
+    /// Use this database instead of an embedded one, as its owner:
+    /// postgres://user:password@host/database.
+    #[arg(long, value_name = "URL")]
+    database_url: Option<SecretString>,
+    #[command(flatten)]
+    guard: GuardConfig,
+    #[command(flatten)]
+    postgres: PostgresConfig,
+    /// Print one line of JSON when ready, {url, api_key, tenant, project}, and nothing else.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Why `dev` did not start, or ended.
+#[derive(Debug, thiserror::Error)]
+pub enum DevError {
+    /// Its data folder can't be used.
+    #[error(transparent)]
+    DataDir(#[from] DataDirError),
+    /// The repository can't be served.
+    #[error(transparent)]
+    Projects(#[from] ProjectsError),
+    /// Its port can't be used.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// It has no database.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// Its tenant and projects can't be set up.
+    #[error(transparent)]
+    Tenants(#[from] TenantError),
+    /// It has no key.
+    #[error(transparent)]
+    Credentials(#[from] CredentialsError),
+    /// Gateway or worker failed.
+    #[error(transparent)]
+    Stack(#[from] StackError),
+    /// Signals can't be received.
+    #[error("waiting for signals")]
+    Signals(#[source] std::io::Error),
+    /// Standard output can't be written.
+    #[error("writing to standard output")]
+    Output(#[source] std::io::Error),
+    /// It was stopped while starting.
+    #[error("interrupted before it was ready")]
+    Interrupted,
+}
+
+/// Runs until Ctrl-C or SIGTERM, or until something fails.
+pub async fn run(args: DevArgs) -> Result<(), DevError> {
+    let mut signals = Signals::listen().map_err(DevError::Signals)?;
+    let mut dev = tokio::select! {
+        dev = Box::pin(Dev::start(&args)) => dev?,
+        () = signals.stop() => return Err(DevError::Interrupted),
+    };
+    dev.announce(args.json)?;
+    let ended = tokio::select! {
+        () = signals.stop() => Ok(()),
+        error = dev.failed() => Err(error),
+    };
+    signals.end_at_the_next_one();
+    let stopped = dev.stop().await;
+    ended.and(stopped)
+}
+
+/// Everything that runs, in the order in which it is stopped.
+struct Dev {
+    stack: Stack,
+    database: Database,
+    listening: listen::Addresses,
+    api_key: SecretString,
+    project: Project,
+    served: Vec<Project>,
+    // Dropped last: while it is claimed, nobody else touches what the others use.
+    data: DataDir,
+}
+
+impl Dev {
+    async fn start(args: &DevArgs) -> Result<Self, DevError> {
+        let data = match &args.data {
+            Some(path) => DataDir::open(path)?,
+            None => DataDir::open(&DataDir::default_path()?)?,
+        };
+        let (project, served) = Projects::with_repo(&data, &args.repo)?;
+        let listeners = Listeners::bind(args.port, args.admin_port, args.open_bind)?;
+        let database = Database::open(args.database_url.as_ref(), &data, &args.postgres).await?;
+        let owner = database.owner_pool().await?;
+        let tenants = Tenants::new(owner.clone());
+        let tenant = ensure_projects(&tenants, &served).await?;
+        let secret = credentials::root_secret(&data)?;
+        let api_key =
+            credentials::api_key(&data, &database, &secret, (&tenants, tenant), &project.slug)
+                .await?;
+        owner.close().await;
+        let listening = listeners.addresses.clone();
+        let mut guard = args.guard.clone();
+        guard.allowed_hosts.extend(listeners.addresses.hosts());
+        guard.allowed_origins.extend(INSPECTOR.map(str::to_owned));
+        let plan = Plan {
+            data: &data,
+            database: &database,
+            secret,
+            listeners,
+            guard,
+            served: &served,
+        };
+        let stack = Stack::start(plan).await?;
+        Ok(Dev {
+            stack,
+            database,
+            listening,
+            api_key,
+            project,
+            served,
+            data,
+        })
+    }
+
+    fn announce(&self, as_json: bool) -> Result<(), DevError> {
+        let announcement = Announcement {
+            url: &self.listening.url,
+            open_url: self.listening.open_url.as_deref(),
+            admin: self.listening.admin,
+            api_key: &self.api_key,
+            tenant: TENANT,
+            project: &self.project,
+            served: &self.served,
+            data: self.data.path(),
+        };
+        announcement.print(as_json).map_err(DevError::Output)
+    }
+
+    async fn failed(&mut self) -> DevError {
+        tokio::select! {
+            error = self.database.ended() => error.into(),
+            error = self.stack.failed() => error.into(),
+        }
+    }
+
+    /// Stops all of it, also if a part fails at that; the first failure is told.
+    async fn stop(self) -> Result<(), DevError> {
+        let stack = self.stack.stop().await;
+        let database = self.database.stop().await;
+        stack?;
+        Ok(database?)
+    }
+}
+
+async fn ensure_projects(tenants: &Tenants, served: &[Project]) -> Result<Uuid, TenantError> {
+    let tenant = tenants.ensure_tenant(TENANT).await?;
+    for project in served {
+        tenants
+            .ensure_project(tenant, &project.slug, project.display_name())
+            .await?;
+    }
+    Ok(tenant)
+}

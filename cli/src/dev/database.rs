@@ -1,0 +1,163 @@
+//! The database of `dev`: the embedded server, or the one that was given.
+//!
+//! Gateway and worker meet row-level security here as in production: under the embedded server
+//! they log in as their own roles. On a given server those roles may have passwords that are none
+//! of our business, so each connection of the owner's takes on the role at its start.
+
+use secrecy::{ExposeSecret, SecretString};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{ConnectOptions, PgPool};
+
+use crate::data_dir::DataDir;
+use crate::migrate::{self, MigrateError};
+use crate::postgres::{EmbeddedPostgres, PostgresConfig, PostgresError};
+
+/// A database that answers.
+#[derive(Debug)]
+pub(super) enum Database {
+    /// Ours to stop.
+    Embedded(EmbeddedPostgres),
+    /// Somebody's; how its owner connects.
+    Given(Box<PgConnectOptions>),
+}
+
+/// Why there is no database, or no longer.
+#[derive(Debug, thiserror::Error)]
+pub enum DatabaseError {
+    /// The embedded server failed.
+    #[error(transparent)]
+    Postgres(#[from] PostgresError),
+    /// `--database-url` can't be read.
+    #[error("--database-url can't be read as postgres://user:password@host/database")]
+    Url(#[source] sqlx::Error),
+    /// The database doesn't take us.
+    #[error("connecting to the database as its owner")]
+    Connect(#[source] sqlx::Error),
+    /// Its schema can't be brought up to date.
+    #[error(transparent)]
+    Migrate(#[from] MigrateError),
+    /// The owner can't act for the runtime roles.
+    #[error("granting the roles archway_gateway and archway_worker to the database's owner")]
+    Grant(#[source] sqlx::Error),
+}
+
+impl Database {
+    /// The server that `url` names, else the embedded one of `data`, which is started.
+    pub(super) async fn open(
+        url: Option<&SecretString>,
+        data: &DataDir,
+        config: &PostgresConfig,
+    ) -> Result<Self, DatabaseError> {
+        match url {
+            Some(url) => {
+                let options = url.expose_secret().parse().map_err(DatabaseError::Url)?;
+                Ok(Database::Given(Box::new(options)))
+            }
+            None => Ok(Database::Embedded(
+                EmbeddedPostgres::start(data, config).await?,
+            )),
+        }
+    }
+
+    /// A small pool of its owner's, with the schema up to date.
+    pub(super) async fn owner_pool(&self) -> Result<PgPool, DatabaseError> {
+        let pool = PgPoolOptions::new().max_connections(2);
+        let pool = pool
+            .connect_with(self.owner())
+            .await
+            .map_err(DatabaseError::Connect)?;
+        migrate::migrate(&pool).await?;
+        match self {
+            Database::Embedded(_) => {}
+            Database::Given(_) => grant_roles(&pool).await.map_err(DatabaseError::Grant)?,
+        }
+        Ok(pool)
+    }
+
+    /// The URL under which a runtime role connects.
+    pub(super) fn runtime_url(&self, role: &str) -> SecretString {
+        let url = match self {
+            Database::Embedded(postgres) => postgres.owner().username(role).to_url_lossy(),
+            Database::Given(owner) => {
+                let mut url = owner.to_url_lossy();
+                if let Some(options) = owner.get_options() {
+                    url.query_pairs_mut().append_pair("options", options);
+                }
+                url.query_pairs_mut().append_pair("options[role]", role);
+                url
+            }
+        };
+        String::from(url).into()
+    }
+
+    /// What tells this database from others that are used with the same data folder; `None` for
+    /// the embedded one.
+    pub(super) fn label(&self) -> Option<String> {
+        match self {
+            Database::Embedded(_) => None,
+            Database::Given(owner) => {
+                let place = owner.get_socket().map(|path| path.display().to_string());
+                let place = place.unwrap_or_else(|| owner.get_host().to_owned());
+                let database = owner.get_database().unwrap_or_else(|| owner.get_username());
+                Some(format!("{place}:{}/{database}", owner.get_port()))
+            }
+        }
+    }
+
+    /// Returns if the embedded server ends by itself; never for a given one.
+    pub(super) async fn ended(&mut self) -> DatabaseError {
+        match self {
+            Database::Embedded(postgres) => postgres.ended().await.into(),
+            Database::Given(_) => std::future::pending().await,
+        }
+    }
+
+    /// Stops the embedded server.
+    pub(super) async fn stop(self) -> Result<(), DatabaseError> {
+        match self {
+            Database::Embedded(postgres) => Ok(postgres.stop().await?),
+            Database::Given(_) => Ok(()),
+        }
+    }
+
+    fn owner(&self) -> PgConnectOptions {
+        match self {
+            Database::Embedded(postgres) => postgres.owner(),
+            Database::Given(options) => PgConnectOptions::clone(options),
+        }
+    }
+}
+
+/// A superuser may take on any role, others those they belong to.
+async fn grant_roles(owner: &PgPool) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "do $$ begin \
+             if not (select rolsuper from pg_roles where rolname = current_user) then \
+                 grant archway_gateway, archway_worker to current_user; \
+             end if; \
+         end $$",
+    )
+    .execute(owner)
+    .await
+    .map(|_done| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn on_a_given_server_the_owner_takes_on_the_role() {
+        let url = "postgres://me:p%40ss@db:5433/mine?options=-c%20search_path%3Dx";
+        let database = Database::Given(Box::new(url.parse().unwrap()));
+        let url = database.runtime_url("archway_worker");
+        let options: PgConnectOptions = url.expose_secret().parse().unwrap();
+        assert_eq!(options.get_username(), "me");
+        assert_eq!(
+            options.get_options(),
+            Some("-c search_path=x -c role=archway_worker")
+        );
+        assert_eq!(database.label().as_deref(), Some("db:5433/mine"));
+        assert!(!format!("{url:?}").contains("p@ss"));
+    }
+}

@@ -1,0 +1,264 @@
+//! The folders that `dev` serves, and the project each of them is.
+//!
+//! A folder is remembered with its slug once it was served, so that the agent's settings, its
+//! memory and the answers of other projects go on meaning the same. Two folders of one name get
+//! two slugs; a folder that is gone keeps its own, because what was written under it is its own.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::data_dir::{DataDir, DataDirError};
+
+const FILE: &str = "projects.json";
+const MAX_SLUG: usize = 63;
+/// Words that URIs of architecture resources need.
+const RESERVED: [&str; 3] = ["adr", "pattern", "guideline"];
+
+/// A folder and the slug of its project.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Project {
+    pub(super) slug: String,
+    /// Absolute, without links.
+    pub(super) path: PathBuf,
+}
+
+/// All folders that were ever served from one data folder.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Projects {
+    projects: Vec<Project>,
+}
+
+/// Why a folder can't be served.
+#[derive(Debug, thiserror::Error)]
+pub enum ProjectsError {
+    /// It isn't there, or no folder.
+    #[error("{} is no folder that can be served", path.display())]
+    NoFolder {
+        /// What was named.
+        path: PathBuf,
+        /// The operating system's answer, if it had one.
+        #[source]
+        source: Option<std::io::Error>,
+    },
+    /// Agents could read the secrets in the data folder.
+    #[error(
+        "the data folder {} lies inside the repository, where agents could read its secrets; \
+         choose another with --data, or another repository with --repo", .0.display()
+    )]
+    HoldsData(PathBuf),
+    /// The file of the remembered folders can't be read or written.
+    #[error(transparent)]
+    DataDir(#[from] DataDirError),
+    /// The file of the remembered folders is damaged, or a folder's path is not UTF-8.
+    #[error("the list of served folders ({}) is not right; mend or delete it", path.display())]
+    List {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        #[source]
+        source: serde_json::Error,
+    },
+}
+
+impl Project {
+    /// The folder's own name, where the slug isn't that.
+    pub(super) fn display_name(&self) -> Option<&str> {
+        self.path
+            .file_name()?
+            .to_str()
+            .filter(|name| *name != self.slug)
+    }
+}
+
+impl Projects {
+    /// Loads what is remembered, adds `repo` if it is new, and saves. Returns the project of
+    /// `repo`, and all whose folders are there now, that one included.
+    pub(super) fn with_repo(
+        data: &DataDir,
+        repo: &Path,
+    ) -> Result<(Project, Vec<Project>), ProjectsError> {
+        let repo = find(repo)?;
+        if data.path().starts_with(&repo) {
+            return Err(ProjectsError::HoldsData(data.path().to_owned()));
+        }
+        let mut all = Projects::load(data)?;
+        let project = all.remember(repo);
+        all.save(data)?;
+        let served =
+            |project: &Project| project.path.is_dir() && !data.path().starts_with(&project.path);
+        Ok((project, all.projects.into_iter().filter(served).collect()))
+    }
+
+    fn load(data: &DataDir) -> Result<Self, ProjectsError> {
+        let Some(text) = data.read(FILE)? else {
+            return Ok(Projects::default());
+        };
+        serde_json::from_str(&text).map_err(damaged(data))
+    }
+
+    fn save(&self, data: &DataDir) -> Result<(), ProjectsError> {
+        let mut text = serde_json::to_string_pretty(self).map_err(damaged(data))?;
+        text.push('\n');
+        Ok(data.write(FILE, &text)?)
+    }
+
+    fn remember(&mut self, path: PathBuf) -> Project {
+        if let Some(known) = self.projects.iter().find(|project| project.path == path) {
+            return known.clone();
+        }
+        let project = Project {
+            slug: self.free_slug(&path),
+            path,
+        };
+        self.projects.push(project.clone());
+        project
+    }
+
+    fn free_slug(&self, path: &Path) -> String {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let wish = slugify(&name);
+        let taken = |slug: &str| {
+            RESERVED.contains(&slug) || self.projects.iter().any(|project| project.slug == slug)
+        };
+        if !taken(&wish) {
+            return wish;
+        }
+        let numbered = (2_u64..).map(|number| {
+            let end = format!("-{number}");
+            let start: String = wish.chars().take(MAX_SLUG - end.len()).collect();
+            format!("{}{end}", start.trim_end_matches('-'))
+        });
+        numbered
+            .into_iter()
+            .find(|slug| !taken(slug))
+            .unwrap_or(wish)
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the operator's own folder, not a tenant's path"
+)]
+fn find(repo: &Path) -> Result<PathBuf, ProjectsError> {
+    let no_folder = |source| ProjectsError::NoFolder {
+        path: repo.to_owned(),
+        source,
+    };
+    let path = repo
+        .canonicalize()
+        .map_err(|error| no_folder(Some(error)))?;
+    if path.is_dir() {
+        Ok(path)
+    } else {
+        Err(no_folder(None))
+    }
+}
+
+/// `[a-z0-9][a-z0-9-]{0,62}` from any name: what doesn't fit becomes a hyphen.
+fn slugify(name: &str) -> String {
+    let mut slug = String::new();
+    for character in name.chars().map(|c| c.to_ascii_lowercase()) {
+        if character.is_ascii_alphanumeric() {
+            slug.push(character);
+        } else if !slug.is_empty() && !slug.ends_with('-') {
+            slug.push('-');
+        }
+    }
+    slug.truncate(MAX_SLUG);
+    let slug = slug.trim_end_matches('-');
+    if slug.is_empty() {
+        "project".to_owned()
+    } else {
+        slug.to_owned()
+    }
+}
+
+fn damaged(data: &DataDir) -> impl FnOnce(serde_json::Error) -> ProjectsError {
+    let path = data.path().join(FILE);
+    move |source| ProjectsError::List { path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn any_name_becomes_a_slug() {
+        let slugs = [
+            ("site", "site"),
+            ("My Repo (2)", "my-repo-2"),
+            ("_.config", "config"),
+            ("Über", "ber"),
+            ("日本", "project"),
+            ("", "project"),
+        ];
+        for (name, slug) in slugs {
+            assert_eq!(slugify(name), slug, "{name}");
+        }
+        assert_eq!(slugify(&format!("{}-b", "a".repeat(62))), "a".repeat(62));
+    }
+
+    #[test]
+    fn folders_of_one_name_get_slugs_of_their_own_and_keep_them() {
+        let home = tempfile::tempdir().unwrap();
+        let data = DataDir::open(&home.path().join("data")).unwrap();
+        let folder = |name: &str| {
+            let path = home.path().join(name);
+            fs::create_dir_all(&path).unwrap();
+            path
+        };
+        let (a, b, adr) = (folder("a/Site"), folder("b/site"), folder("adr"));
+        let slug = |path: &Path| Projects::with_repo(&data, path).unwrap().0.slug;
+        assert_eq!(slug(&a), "site");
+        assert_eq!(slug(&b), "site-2");
+        assert_eq!(slug(&adr), "adr-2");
+        assert_eq!(slug(&a.join("../Site")), "site");
+
+        fs::remove_dir(&a).unwrap();
+        let (project, served) = Projects::with_repo(&data, &b).unwrap();
+        assert_eq!(
+            (project.slug.as_str(), project.display_name()),
+            ("site-2", Some("site"))
+        );
+        let served: Vec<_> = served.iter().map(|project| project.slug.as_str()).collect();
+        assert_eq!(served, ["site-2", "adr-2"]);
+        assert_eq!(slug(&folder("c/site")), "site-3");
+        assert_eq!(slug(&folder("a/Site")), "site");
+    }
+
+    #[test]
+    fn a_repository_around_the_data_folder_is_refused() {
+        let home = tempfile::tempdir().unwrap();
+        let data = DataDir::open(&home.path().join("data")).unwrap();
+        for repo in [home.path(), data.path()] {
+            let refusal = Projects::with_repo(&data, repo).unwrap_err();
+            assert!(matches!(refusal, ProjectsError::HoldsData(_)));
+        }
+        assert_eq!(data.read(FILE).unwrap(), None);
+    }
+
+    #[test]
+    fn what_is_no_folder_is_refused_by_name() {
+        let home = tempfile::tempdir().unwrap();
+        let data = DataDir::open(&home.path().join("data")).unwrap();
+        let refusal = Projects::with_repo(&data, Path::new("/nowhere/at all")).unwrap_err();
+        assert!(refusal.to_string().contains("/nowhere/at all"), "{refusal}");
+        let file = home.path().join("file");
+        fs::write(&file, "").unwrap();
+        assert!(Projects::with_repo(&data, &file).is_err());
+    }
+
+    #[test]
+    fn a_damaged_list_is_named_and_left_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let data = DataDir::open(&home.path().join("data")).unwrap();
+        let repo = tempfile::tempdir().unwrap();
+        data.write(FILE, "{").unwrap();
+        let refusal = Projects::with_repo(&data, repo.path()).unwrap_err();
+        assert!(refusal.to_string().contains(FILE), "{refusal}");
+        assert_eq!(data.read(FILE).unwrap().as_deref(), Some("{"));
+    }
+}

@@ -1,0 +1,207 @@
+//! One worker and the gateway in this process, talking gRPC over a unix socket as they would
+//! between hosts.
+//!
+//! The worker lives on a thread of its own, which confined itself to the served folders before
+//! its runtime was built; the gateway runs on ours.
+
+use std::io;
+use std::num::NonZeroUsize;
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use archway_gateway::secrets::RootSecret;
+use archway_gateway::store::Stores;
+use archway_gateway::{AuthConfig, Gateway, GatewayConfig, GuardConfig, UpstreamConfig};
+use archway_proto::pass::{PassError, PassMinter, PassVerifier};
+use archway_workers::repo::Mounts;
+use archway_workers::server::{ConfinedWorker, Listener, WorkerConfig, WorkerError};
+use archway_workers::store::StoreConfig;
+use secrecy::SecretString;
+use tokio::net::TcpListener;
+use tokio::task::{JoinError, JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+use super::TENANT;
+use super::database::Database;
+use super::listen::Listeners;
+use super::projects::Project;
+use crate::account::Account;
+use crate::data_dir::DataDir;
+use crate::socket_dir::{SocketDir, SocketDirError};
+
+/// The pool of the one worker.
+const POOL: &str = "shared";
+/// Connections to the database, of the gateway and of the worker each.
+const CONNECTIONS: u32 = 8;
+/// How long gateway and worker may take to find each other.
+const READY: Duration = Duration::from_secs(20);
+/// How long calls in flight may hold up the end.
+const DRAIN: Duration = Duration::from_secs(10);
+
+/// What the stack is made of.
+pub(super) struct Plan<'a> {
+    pub(super) data: &'a DataDir,
+    pub(super) database: &'a Database,
+    pub(super) secret: RootSecret,
+    pub(super) listeners: Listeners,
+    pub(super) guard: GuardConfig,
+    pub(super) served: &'a [Project],
+}
+
+/// A running gateway and its worker.
+pub(super) struct Stack {
+    shutdown: CancellationToken,
+    gateway: JoinHandle<io::Result<()>>,
+    worker: ConfinedWorker,
+    socket: PathBuf,
+    // Held because it goes with the socket.
+    _sockets: SocketDir,
+}
+
+/// Why the stack doesn't run.
+#[derive(Debug, thiserror::Error)]
+pub enum StackError {
+    /// No key to sign passes with.
+    #[error(transparent)]
+    Pass(#[from] PassError),
+    /// No folder for the worker's socket.
+    #[error(transparent)]
+    SocketDir(#[from] SocketDirError),
+    /// A socket could not be had.
+    #[error("{0}")]
+    Socket(&'static str, #[source] io::Error),
+    /// The worker failed.
+    #[error(transparent)]
+    Worker(#[from] WorkerError),
+    /// The gateway could not be put together.
+    #[error("putting the gateway together")]
+    Gateway(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The gateway's database URL is not right.
+    #[error(transparent)]
+    Store(#[from] archway_gateway::store::StoreError),
+    /// The gateway failed.
+    #[error("serving MCP")]
+    Serve(#[source] io::Error),
+    /// A part of it died.
+    #[error("a part of Archway ended by a bug")]
+    Died(#[from] JoinError),
+    /// The gateway ended though nobody had asked it to.
+    #[error("the gateway ended by itself")]
+    Ended,
+    /// Gateway and worker did not find each other.
+    #[error("the gateway did not reach its worker within {} s", READY.as_secs())]
+    NotReady,
+}
+
+impl Stack {
+    /// Starts both, and returns once calls are answered.
+    pub(super) async fn start(plan: Plan<'_>) -> Result<Self, StackError> {
+        let minter = PassMinter::generate()?;
+        let sockets = SocketDir::claim(plan.data, "worker", Account::Own)?;
+        let socket = sockets.path().join("grpc");
+        let worker = start_worker(&plan, socket.clone(), minter.public_key()).await?;
+        let shutdown = CancellationToken::new();
+        let gateway = Gateway::new(
+            &gateway_config(plan.guard, &socket),
+            gateway_stores(plan.database)?,
+            Arc::new(plan.secret),
+            minter,
+        )
+        .map_err(|error| StackError::Gateway(error.into()))?;
+        let serving = tokio::spawn(serve(gateway.clone(), plan.listeners, shutdown.clone()));
+        let mut stack = Stack {
+            shutdown,
+            gateway: serving,
+            worker,
+            socket,
+            _sockets: sockets,
+        };
+        tokio::select! {
+            found = gateway.ready(READY) => if found { Ok(stack) } else { Err(StackError::NotReady) },
+            error = stack.failed() => Err(error),
+        }
+    }
+
+    /// Returns if the gateway ends by itself.
+    pub(super) async fn failed(&mut self) -> StackError {
+        match (&mut self.gateway).await {
+            Ok(Ok(())) => StackError::Ended,
+            Ok(Err(error)) => StackError::Serve(error),
+            Err(died) => StackError::Died(died),
+        }
+    }
+
+    /// Ends both, the gateway first; calls in flight finish, within a bound.
+    pub(super) async fn stop(self) -> Result<(), StackError> {
+        self.shutdown.cancel();
+        let drained = tokio::time::timeout(DRAIN, self.gateway).await;
+        let stopped = tokio::task::spawn_blocking(move || self.worker.stop()).await?;
+        // What is left of it is found and replaced by the next start.
+        std::fs::remove_file(&self.socket).ok();
+        stopped?;
+        match drained {
+            Ok(ended) => ended?.map_err(StackError::Serve),
+            Err(_cut_off) => Ok(()),
+        }
+    }
+}
+
+async fn start_worker(
+    plan: &Plan<'_>,
+    socket: PathBuf,
+    public_key: [u8; 32],
+) -> Result<ConfinedWorker, StackError> {
+    let config = WorkerConfig {
+        pool: POOL.to_owned(),
+        search_threads: 0,
+        blocking_calls: const { NonZeroUsize::new(64).unwrap() },
+        max_result_bytes: 64 * 1024,
+        store: StoreConfig {
+            url: plan.database.runtime_url("archway_worker"),
+            max_connections: CONNECTIONS,
+        },
+    };
+    let mounts = plan.served.iter().fold(Mounts::none(), |mounts, project| {
+        mounts.link(TENANT, &project.slug, project.path.clone())
+    });
+    let verifier = PassVerifier::new(&[public_key], POOL);
+    // One that an earlier process left doesn't answer any more: the data folder is ours alone.
+    std::fs::remove_file(&socket).ok();
+    let listener = UnixListener::bind(&socket)
+        .map_err(|error| StackError::Socket("making the worker's socket", error))?;
+    let start = move || ConfinedWorker::start(config, mounts, verifier, Listener::Unix(listener));
+    Ok(tokio::task::spawn_blocking(start).await??)
+}
+
+fn gateway_config(guard: GuardConfig, socket: &std::path::Path) -> GatewayConfig {
+    GatewayConfig {
+        guard,
+        auth: AuthConfig::default(),
+        upstream: UpstreamConfig {
+            workers: vec![format!("unix:{}", socket.display())],
+            pool: POOL.to_owned(),
+            call_deadline: 10,
+        },
+    }
+}
+
+fn gateway_stores(database: &Database) -> Result<Stores, StackError> {
+    let database_url: SecretString = database.runtime_url("archway_gateway");
+    let config = archway_gateway::store::StoreConfig {
+        database_url,
+        database_connections: CONNECTIONS,
+    };
+    Ok(Stores::new(&config)?)
+}
+
+async fn serve(
+    gateway: Gateway,
+    listeners: Listeners,
+    shutdown: CancellationToken,
+) -> io::Result<()> {
+    let mcp = TcpListener::from_std(listeners.mcp)?;
+    let admin = TcpListener::from_std(listeners.admin)?;
+    gateway.serve(mcp, admin, shutdown).await
+}

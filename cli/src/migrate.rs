@@ -1,0 +1,209 @@
+//! `archway migrate`: brings the database to this version's schema, and gives the runtime roles
+//! their passwords.
+//!
+//! Runs as the owner of the tables. Gateways and workers never migrate: they connect as roles
+//! that own nothing. Two migrations at one time wait for each other on an advisory lock.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use secrecy::{ExposeSecret, SecretString};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{Connection, PgConnection, PgPool};
+
+/// What `archway migrate` is told.
+#[derive(Debug, clap::Args)]
+pub struct MigrateArgs {
+    /// The database, as the role that owns its tables and may make roles:
+    /// postgres://user:password@host/database.
+    #[arg(
+        long,
+        env = "ARCHWAY_MIGRATE_DATABASE_URL",
+        hide_env_values = true,
+        value_name = "URL"
+    )]
+    database_url: SecretString,
+    /// File with the password that the role `archway_gateway` gets; a line end at its end is no
+    /// part of it [default: the role keeps what it has].
+    #[arg(long, value_name = "FILE")]
+    gateway_password_file: Option<PathBuf>,
+    /// The same for the role `archway_worker`.
+    #[arg(long, value_name = "FILE")]
+    worker_password_file: Option<PathBuf>,
+}
+
+/// Why a database is not migrated.
+#[derive(Debug, thiserror::Error)]
+pub enum MigrateError {
+    /// The URL is none.
+    #[error("the database URL can't be read")]
+    Url(#[source] sqlx::Error),
+    /// Nobody answers there, or not to us.
+    #[error("connecting to the database")]
+    Connect(#[source] sqlx::Error),
+    /// A migration failed; those before it are in place.
+    #[error("migrating the database")]
+    Migrate(#[source] sqlx::migrate::MigrateError),
+    /// A password file can't be read.
+    #[error("reading the password file {}", path.display())]
+    PasswordFile {
+        /// The file.
+        path: PathBuf,
+        /// The operating system's answer.
+        #[source]
+        source: io::Error,
+    },
+    /// A password file holds no password.
+    #[error("the password file {} is empty", .0.display())]
+    EmptyPassword(PathBuf),
+    /// A role's password was not set.
+    #[error("setting the password of {role}")]
+    SetPassword {
+        /// The role.
+        role: &'static str,
+        /// The database's answer.
+        #[source]
+        source: sqlx::Error,
+    },
+}
+
+/// Runs the command.
+pub async fn run(args: MigrateArgs) -> Result<(), MigrateError> {
+    // Read before anything is changed.
+    let gateway = args
+        .gateway_password_file
+        .as_deref()
+        .map(read_password)
+        .transpose()?;
+    let worker = args
+        .worker_password_file
+        .as_deref()
+        .map(read_password)
+        .transpose()?;
+    let owner = connect(&args.database_url).await?;
+    migrate(&owner).await?;
+    let passwords = [("archway_gateway", gateway), ("archway_worker", worker)];
+    for (role, password) in passwords {
+        if let Some(password) = password {
+            let failed = |source| MigrateError::SetPassword { role, source };
+            let mut connection = owner.acquire().await.map_err(failed)?;
+            set_password(&mut connection, role, &password)
+                .await
+                .map_err(failed)?;
+        }
+    }
+    owner.close().await;
+    Ok(())
+}
+
+/// Brings the database that `owner` is connected to, to this version's schema. Changes nothing
+/// where that was done before.
+pub async fn migrate(owner: &PgPool) -> Result<(), MigrateError> {
+    sqlx::migrate!("../migrations")
+        .run(owner)
+        .await
+        .map_err(MigrateError::Migrate)
+}
+
+async fn connect(url: &SecretString) -> Result<PgPool, MigrateError> {
+    let options: PgConnectOptions = url.expose_secret().parse().map_err(MigrateError::Url)?;
+    let pool = PgPoolOptions::new().max_connections(2);
+    pool.connect_with(options)
+        .await
+        .map_err(MigrateError::Connect)
+}
+
+fn read_password(path: &Path) -> Result<SecretString, MigrateError> {
+    let text = fs::read_to_string(path).map_err(|source| MigrateError::PasswordFile {
+        path: path.to_owned(),
+        source,
+    })?;
+    let password = text.trim_end_matches(['\r', '\n']);
+    if password.is_empty() {
+        return Err(MigrateError::EmptyPassword(path.to_owned()));
+    }
+    Ok(password.into())
+}
+
+/// `alter role` takes no parameters, so the password goes in as a setting of the transaction and
+/// is quoted by the server: it is never part of a statement that we send or the server logs.
+async fn set_password(
+    connection: &mut PgConnection,
+    role: &str,
+    password: &SecretString,
+) -> Result<(), sqlx::Error> {
+    let mut tx = connection.begin().await?;
+    sqlx::query(
+        "select set_config('archway.role', $1, true), set_config('archway.password', $2, true)",
+    )
+    .bind(role)
+    .bind(password.expose_secret())
+    .execute(&mut *tx)
+    .await?;
+    sqlx::query(
+        "do $$ begin execute format('alter role %I password %L', \
+         current_setting('archway.role'), current_setting('archway.password')); end $$",
+    )
+    .execute(&mut *tx)
+    .await?;
+    tx.commit().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data_dir::DataDir;
+    use crate::postgres::{EmbeddedPostgres, PostgresConfig};
+
+    #[test]
+    fn a_password_file_may_end_its_line_and_must_not_be_empty() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("password");
+        fs::write(&file, "it's \"quoted\" \n").unwrap();
+        assert_eq!(
+            read_password(&file).unwrap().expose_secret(),
+            "it's \"quoted\" "
+        );
+        fs::write(&file, "\n").unwrap();
+        assert!(matches!(
+            read_password(&file),
+            Err(MigrateError::EmptyPassword(_))
+        ));
+        let missing = folder.path().join("missing");
+        assert!(matches!(
+            read_password(&missing),
+            Err(MigrateError::PasswordFile { .. })
+        ));
+    }
+
+    #[tokio::test]
+    async fn migrating_twice_is_migrating_once_and_roles_get_their_passwords() {
+        let folder = tempfile::tempdir_in("/tmp").unwrap();
+        let data = DataDir::open(folder.path()).unwrap();
+        let postgres = EmbeddedPostgres::start(&data, &PostgresConfig::default())
+            .await
+            .unwrap();
+        let file = folder.path().join("password");
+        fs::write(&file, "it's; drop role archway_worker --\n").unwrap();
+        for _ in 0..2 {
+            let args = MigrateArgs {
+                database_url: postgres.owner_url().into(),
+                gateway_password_file: Some(file.clone()),
+                worker_password_file: None,
+            };
+            run(args).await.unwrap();
+        }
+        let owner = connect(&postgres.owner_url().into()).await.unwrap();
+        let with_password: Vec<String> = sqlx::query_scalar(
+            "select rolname from pg_authid where rolname like 'archway\\_%' \
+             and rolpassword is not null",
+        )
+        .fetch_all(&owner)
+        .await
+        .unwrap();
+        assert_eq!(with_password, ["archway_gateway"]);
+        owner.close().await;
+        postgres.stop().await.unwrap();
+    }
+}

@@ -1,0 +1,182 @@
+//! Embedded PostgreSQL: a real server of this machine's own binaries, for `dev` and the tests.
+//!
+//! It keeps its cluster in `<data>/postgres`, its log in `<data>/postgres.log`, and listens on a
+//! unix socket in a private folder only; whoever can reach that socket is trusted. It ends with
+//! this process, however that ends ([`supervisor`] says how), and the next start recovers what a
+//! crash left.
+
+// In the order a start meets them.
+mod binaries;
+mod cluster;
+mod leftover;
+mod supervisor;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgSslMode};
+use sqlx::{ConnectOptions, Connection};
+use tokio::time::Instant;
+
+use crate::account::{Account, AccountError};
+use crate::data_dir::DataDir;
+use crate::socket_dir::{SocketDir, SocketDirError};
+
+pub use binaries::BinariesError;
+pub use cluster::ClusterError;
+pub use leftover::LeftoverError;
+use supervisor::Server;
+pub use supervisor::SupervisorError;
+
+use binaries::Binaries;
+use cluster::Cluster;
+
+/// The cluster's superuser, who owns the database of the same name.
+const OWNER: &str = "archway";
+/// How long a start may take; recovery after a crash is most of it.
+const START: Duration = Duration::from_secs(60);
+/// How long a server may take to stop before it is told to leave everything as it is.
+const STOP: Duration = Duration::from_secs(15);
+/// Between two attempts to connect to a server that is starting.
+const POLL: Duration = Duration::from_millis(10);
+
+/// Which PostgreSQL to run.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct PostgresConfig {
+    /// Folder with PostgreSQL's server programs (`initdb`, `postgres`) [default: looked for in
+    /// PATH and in the usual places].
+    #[arg(
+        long = "postgres-bin",
+        env = "ARCHWAY_POSTGRES_BIN",
+        value_name = "DIR"
+    )]
+    pub bin: Option<PathBuf>,
+}
+
+/// A running server. Dropping it asks the server to stop and doesn't wait; [`stop`] waits.
+///
+/// [`stop`]: EmbeddedPostgres::stop
+#[derive(Debug)]
+pub struct EmbeddedPostgres {
+    server: Server,
+    sockets: SocketDir,
+}
+
+/// Why there is no embedded server, or no longer.
+#[derive(Debug, thiserror::Error)]
+pub enum PostgresError {
+    /// No fitting server programs.
+    #[error(transparent)]
+    Binaries(#[from] BinariesError),
+    /// The account it runs as can't reach the data.
+    #[error(transparent)]
+    Account(#[from] AccountError),
+    /// The cluster can't be made or read.
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+    /// An earlier server won't go.
+    #[error(transparent)]
+    Leftover(#[from] LeftoverError),
+    /// No place for its socket.
+    #[error(transparent)]
+    SocketDir(#[from] SocketDirError),
+    /// The process failed.
+    #[error(transparent)]
+    Supervisor(#[from] SupervisorError),
+    /// It runs, and doesn't let us in.
+    #[error("PostgreSQL did not get ready within {} s", START.as_secs())]
+    NotReady(#[source] sqlx::Error),
+    /// Its database could not be made.
+    #[error("making the database {OWNER:?}")]
+    Database(#[source] sqlx::Error),
+}
+
+impl EmbeddedPostgres {
+    /// Starts the server of `data`, making its cluster where there is none (about 3 s, else a
+    /// fifth of one), and returns once it takes connections.
+    pub async fn start(data: &DataDir, config: &PostgresConfig) -> Result<Self, PostgresError> {
+        let account = Account::for_servers();
+        account.let_through(data.path())?;
+        let cluster = Cluster::in_data_dir(data, account);
+        let binaries = Binaries::find(config.bin.as_deref(), cluster.major()?)?;
+        let stale_pid = leftover::stop(cluster.folder()).await?;
+        let cluster = cluster.ensure(&binaries).await?;
+        let sockets = SocketDir::claim(data, "pg", account)?;
+        let mut command = cluster.server_command(&binaries, sockets.path());
+        if let Some(pid) = stale_pid {
+            command.env("PG_GRANDPARENT_PID", pid.to_string());
+        }
+        let server = Server::launch(command, account, data.path().join("postgres.log"))?;
+        let mut postgres = EmbeddedPostgres { server, sockets };
+        let connection = postgres.first_connection().await?;
+        ensure_database(connection)
+            .await
+            .map_err(PostgresError::Database)?;
+        Ok(postgres)
+    }
+
+    /// How the owner of the database `archway`, a superuser, connects. No password is needed;
+    /// [`PgConnectOptions::username`] turns it into any other role's.
+    pub fn owner(&self) -> PgConnectOptions {
+        self.options(OWNER)
+    }
+
+    /// [`EmbeddedPostgres::owner`] as a URL.
+    pub fn owner_url(&self) -> String {
+        self.owner().to_url_lossy().into()
+    }
+
+    /// Returns if the server ends by itself, with what happened. May be dropped and asked again.
+    pub async fn ended(&mut self) -> PostgresError {
+        self.server.ended().await.into()
+    }
+
+    /// Stops the server in an orderly way: connections are closed, everything is on disk.
+    pub async fn stop(mut self) -> Result<(), PostgresError> {
+        Ok(self.server.stop(STOP).await?)
+    }
+
+    fn options(&self, database: &str) -> PgConnectOptions {
+        // Every setting that `PGHOST`, `PGPORT`, … of the user's shell could bend is stated.
+        PgConnectOptions::new_without_pgpass()
+            .socket(self.sockets.path())
+            .port(cluster::PORT)
+            .username(OWNER)
+            .database(database)
+            .ssl_mode(PgSslMode::Disable)
+    }
+
+    async fn first_connection(&mut self) -> Result<PgConnection, PostgresError> {
+        let options = self.options("postgres");
+        let deadline = Instant::now() + START;
+        loop {
+            let refusal = match PgConnection::connect_with(&options).await {
+                Ok(connection) => return Ok(connection),
+                Err(error) => error,
+            };
+            if Instant::now() > deadline {
+                return Err(PostgresError::NotReady(refusal));
+            }
+            tokio::select! {
+                end = self.server.ended() => return Err(end.into()),
+                () = tokio::time::sleep(POLL) => {}
+            }
+        }
+    }
+}
+
+async fn ensure_database(mut connection: PgConnection) -> Result<(), sqlx::Error> {
+    let there: bool =
+        sqlx::query_scalar("select exists (select from pg_database where datname = 'archway')")
+            .fetch_one(&mut connection)
+            .await?;
+    if !there {
+        sqlx::query("create database archway")
+            .execute(&mut connection)
+            .await?;
+    }
+    connection.close().await
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,204 @@
+//! Ties the server's life to this process's.
+//!
+//! Postgres must not outlive us, however we end, `kill -9` included, and must not hear the
+//! terminal's Ctrl-C before us. The usual means don't do: a parent-death signal is Linux's alone
+//! and follows the *thread* that started the child, and setting it takes unsafe code between
+//! fork and exec. So a small shell stands between, in a process group of its own, and holds the
+//! reading end of a pipe whose writing end only we have. When we end, in any way, the kernel
+//! closes it, `read` returns, and the server is asked for a fast shutdown (SIGINT). The shell
+//! ends when the server does, with its status, so waiting for the shell is waiting for the server.
+//! Should the shell be killed, its reader still holds the pipe and does its work.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdin, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+
+use crate::account::Account;
+
+/// Descriptor 3 keeps the pipe: a shell gives background commands no standard input. The signal is
+/// repeated because a server that has only just been started is still deaf to it. Before the shell
+/// ends it ends the reader, whose signal might otherwise meet another process's number one day.
+const SUPERVISE: &str = r#"
+exec 3<&0 </dev/null
+"$@" 3<&- &
+server=$!
+{
+    read -r line
+    for attempt in 1 2 3 4 5; do kill -INT "$server" 2>/dev/null || break; sleep 1; done
+} <&3 3<&- &
+reader=$!
+exec 3<&-
+wait "$server"
+status=$?
+kill "$reader" 2>/dev/null
+exit "$status"
+"#;
+
+/// A log file that has grown beyond this is begun anew, in bytes.
+const MAX_LOG: u64 = 4 << 20;
+/// How much of the log an error quotes, in bytes.
+const QUOTE: u64 = 2048;
+
+/// A server and the pipe that keeps it running.
+#[derive(Debug)]
+pub(super) struct Server {
+    // Held for being open; closing it stops the server.
+    lifeline: Option<ChildStdin>,
+    ended: JoinHandle<io::Result<ExitStatus>>,
+    log: Log,
+}
+
+#[derive(Debug)]
+struct Log {
+    path: PathBuf,
+    /// Where this run's part begins.
+    start: u64,
+}
+
+/// What became of a server.
+#[derive(Debug, thiserror::Error)]
+pub enum SupervisorError {
+    /// It could not be started.
+    #[error("starting PostgreSQL")]
+    Spawn(#[source] io::Error),
+    /// It ended though nobody had asked it to.
+    #[error("PostgreSQL ended by itself ({status}); its log {} says:\n{said}", log.display())]
+    Ended {
+        /// How.
+        status: String,
+        /// Its log file.
+        log: PathBuf,
+        /// The end of this run's log.
+        said: String,
+    },
+    /// It was asked to stop and didn't.
+    #[error("PostgreSQL did not stop within {} s; its log is {}", patience.as_secs(), log.display())]
+    Stays {
+        /// How long it had.
+        patience: Duration,
+        /// Its log file.
+        log: PathBuf,
+    },
+    /// Its log can't be opened.
+    #[error("opening the log {}", path.display())]
+    Log {
+        /// The file.
+        path: PathBuf,
+        /// The operating system's answer.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl Server {
+    /// Starts `server` under `account`, with its output appended to `log`.
+    pub(super) fn launch(
+        server: Command,
+        account: Account,
+        log: PathBuf,
+    ) -> Result<Self, SupervisorError> {
+        let (log, output) = Log::open(log)?;
+        let errors = output.try_clone().map_err(SupervisorError::Spawn)?;
+        let mut shell = supervised(server);
+        shell
+            .stdin(Stdio::piped())
+            .stdout(output)
+            .stderr(errors)
+            .process_group(0);
+        account.apply(&mut shell);
+        let mut child = shell.spawn().map_err(SupervisorError::Spawn)?;
+        let lifeline = child.stdin.take();
+        let ended = tokio::task::spawn_blocking(move || child.wait());
+        Ok(Server {
+            lifeline,
+            ended,
+            log,
+        })
+    }
+
+    /// Returns once the server has ended.
+    pub(super) async fn ended(&mut self) -> SupervisorError {
+        let status = match (&mut self.ended).await {
+            Ok(Ok(status)) => status.to_string(),
+            Ok(Err(error)) => error.to_string(),
+            Err(error) => error.to_string(),
+        };
+        SupervisorError::Ended {
+            status,
+            said: self.log.end(),
+            log: self.log.path.clone(),
+        }
+    }
+
+    /// Asks the server to stop, and waits.
+    pub(super) async fn stop(&mut self, patience: Duration) -> Result<(), SupervisorError> {
+        drop(self.lifeline.take());
+        match tokio::time::timeout(patience, &mut self.ended).await {
+            Ok(_ended) => Ok(()),
+            Err(_elapsed) => Err(SupervisorError::Stays {
+                patience,
+                log: self.log.path.clone(),
+            }),
+        }
+    }
+}
+
+impl Log {
+    fn open(path: PathBuf) -> Result<(Self, File), SupervisorError> {
+        let mut options = OpenOptions::new();
+        let opened = options
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(&path)
+            .and_then(|file| {
+                if file.metadata()?.len() > MAX_LOG {
+                    file.set_len(0)?;
+                }
+                let start = file.metadata()?.len();
+                Ok((file, start))
+            });
+        match opened {
+            Ok((file, start)) => Ok((Log { path, start }, file)),
+            Err(source) => Err(SupervisorError::Log { path, source }),
+        }
+    }
+
+    /// The last lines of this run.
+    fn end(&self) -> String {
+        read_end(&self.path, self.start).unwrap_or_else(|error| error.to_string())
+    }
+}
+
+fn read_end(path: &Path, start: u64) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let end = file.metadata()?.len();
+    file.seek(SeekFrom::Start(start.max(end.saturating_sub(QUOTE))))?;
+    let mut bytes = Vec::new();
+    file.take(QUOTE).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).trim_end().to_owned())
+}
+
+fn supervised(server: Command) -> Command {
+    let mut shell = Command::new("/bin/sh");
+    shell
+        .args(["-c", SUPERVISE, "archway-postgres"])
+        .arg(server.get_program());
+    shell.args(server.get_args());
+    if let Some(folder) = server.get_current_dir() {
+        shell.current_dir(folder);
+    }
+    for (name, value) in server.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    shell
+}

@@ -1,0 +1,186 @@
+//! Starts real servers, in temporary folders.
+
+use std::path::Path;
+
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use tempfile::TempDir;
+
+use super::*;
+
+/// A data folder that PostgreSQL's user can reach, also where the tests run as root.
+fn home() -> TempDir {
+    tempfile::Builder::new()
+        .prefix("archway-test-")
+        .tempdir_in("/tmp")
+        .unwrap()
+}
+
+async fn start(data: &DataDir) -> EmbeddedPostgres {
+    let bin = std::env::var_os("ARCHWAY_POSTGRES_BIN").map(PathBuf::from);
+    EmbeddedPostgres::start(data, &PostgresConfig { bin })
+        .await
+        .unwrap()
+}
+
+async fn run(postgres: &EmbeddedPostgres, statement: &'static str) -> PgConnection {
+    let mut connection = postgres.owner().connect().await.unwrap();
+    sqlx::query(statement)
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    connection
+}
+
+async fn count_notes(postgres: &EmbeddedPostgres) -> i64 {
+    let mut connection = postgres.owner().connect().await.unwrap();
+    sqlx::query_scalar("select count(*) from notes")
+        .fetch_one(&mut connection)
+        .await
+        .unwrap()
+}
+
+fn postmaster(data: &DataDir) -> Pid {
+    let text = std::fs::read_to_string(data.path().join("postgres/postmaster.pid")).unwrap();
+    Pid::from_raw(text.lines().next().unwrap().parse().unwrap()).unwrap()
+}
+
+/// The shell and its reader.
+#[cfg(target_os = "linux")]
+fn supervisors(data: &DataDir) -> Vec<Pid> {
+    let supervises = |pid: &Pid| {
+        let line = std::fs::read(format!("/proc/{}/cmdline", pid.as_raw_pid())).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).into_owned();
+        line.contains("archway-postgres") && line.contains(data.path().to_str().unwrap())
+    };
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter_map(Pid::from_raw).filter(supervises).collect()
+}
+
+async fn gone(pid: Pid) {
+    let gone = async {
+        // An orphan that nobody reaps stays in the table, without a command line.
+        let line = format!("/proc/{}/cmdline", pid.as_raw_pid());
+        while test_kill_process(pid).is_ok() && std::fs::read(&line).is_ok_and(|l| !l.is_empty()) {
+            tokio::time::sleep(POLL).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), gone)
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn what_was_written_is_there_at_the_second_start() {
+    let home = home();
+    let data = DataDir::open(home.path()).unwrap();
+    let first = start(&data).await;
+    drop(run(&first, "create table notes as select 1").await);
+    let (server, sockets) = (postmaster(&data), first.sockets.path().to_owned());
+    assert!(first.owner_url().contains("archway"));
+    first.stop().await.unwrap();
+    gone(server).await;
+    assert!(!sockets.exists());
+    assert!(!data.path().join("postgres/postmaster.pid").exists());
+
+    let second = start(&data).await;
+    assert_eq!(count_notes(&second).await, 1);
+    second.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn it_listens_on_a_private_socket_only() {
+    let home = home();
+    let data = DataDir::open(home.path()).unwrap();
+    let postgres = start(&data).await;
+    let mut connection = postgres.owner().connect().await.unwrap();
+    let tcp: String = sqlx::query_scalar("show listen_addresses")
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+    assert_eq!(tcp, "");
+    assert_eq!(mode(postgres.sockets.path()), 0o700);
+    assert_eq!(mode(&data.path().join("postgres")), 0o700);
+    assert_eq!(mode(data.path()) & 0o007, 0);
+    connection.close().await.unwrap();
+    postgres.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_dies_is_noticed_and_the_next_one_recovers() {
+    let home = home();
+    let data = DataDir::open(home.path()).unwrap();
+    let mut first = start(&data).await;
+    drop(run(&first, "create table notes as select 1").await);
+    kill_process(postmaster(&data), Signal::KILL).unwrap();
+    let end = first.ended().await.to_string();
+    assert!(end.contains("ended by itself"), "{end}");
+    drop(first);
+
+    let second = start(&data).await;
+    assert_eq!(count_notes(&second).await, 1);
+    second.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_stops_once_the_pipe_closes_even_if_its_supervisor_was_killed() {
+    let home = home();
+    let data = DataDir::open(home.path()).unwrap();
+    let mut postgres = start(&data).await;
+    let server = postmaster(&data);
+    // The shell leads the process group that it and the server make up.
+    kill_process(
+        rustix::process::getpgid(Some(server)).unwrap(),
+        Signal::KILL,
+    )
+    .unwrap();
+    postgres.ended().await;
+    assert!(test_kill_process(server).is_ok());
+    drop(postgres.server);
+    gone(server).await;
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_server_without_any_supervisor_is_stopped_by_the_next_start() {
+    let home = home();
+    let data = DataDir::open(home.path()).unwrap();
+    let mut first = start(&data).await;
+    drop(run(&first, "create table notes as select 1").await);
+    let server = postmaster(&data);
+    let supervisors = supervisors(&data);
+    assert_eq!(supervisors.len(), 2);
+    for process in supervisors {
+        kill_process(process, Signal::KILL).unwrap();
+    }
+    first.ended().await;
+    drop(first);
+    assert!(test_kill_process(server).is_ok());
+
+    let second = start(&data).await;
+    gone(server).await;
+    assert_eq!(count_notes(&second).await, 1);
+    second.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_pid_file_that_names_another_program_stops_nobody() {
+    let home = home();
+    let data = DataDir::open(home.path()).unwrap();
+    let mut first = start(&data).await;
+    kill_process(postmaster(&data), Signal::KILL).unwrap();
+    first.ended().await;
+    drop(first);
+    let file = data.path().join("postgres/postmaster.pid");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let (_, rest) = text.split_once('\n').unwrap();
+    std::fs::write(&file, format!("{}\n{rest}", std::process::id())).unwrap();
+
+    let second = start(&data).await;
+    second.stop().await.unwrap();
+}
+
+fn mode(path: &Path) -> u32 {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+}

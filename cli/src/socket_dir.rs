@@ -1,0 +1,169 @@
+//! Short private folders for unix sockets.
+//!
+//! A socket's path ends at 107 bytes (103 on macOS), so sockets can't stand in the data folder,
+//! whose depth is the user's. They stand in `$XDG_RUNTIME_DIR/archway-<fingerprint>`, else in
+//! `/tmp/archway-<fingerprint>`. In `/tmp` anybody may have made that folder before us: it is
+//! opened without following links, its owner checked, and changed through the descriptor only.
+
+use std::fs::{DirBuilder, File, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, fchown};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+
+use crate::account::Account;
+use crate::data_dir::DataDir;
+
+/// What fits into `sockaddr_un` everywhere.
+const MAX_SOCKET_PATH: usize = 103;
+/// The longest name of a socket that stands in such a folder, its slash included.
+const LONGEST_SOCKET: usize = "/.s.PGSQL.5432.lock".len();
+
+/// A folder (mode 0700) that only one account can look into. Removed on drop if it is empty.
+#[derive(Debug)]
+pub struct SocketDir {
+    path: PathBuf,
+}
+
+/// Why there is no place for a socket.
+#[derive(Debug, thiserror::Error)]
+pub enum SocketDirError {
+    /// Somebody else made a folder of that name.
+    #[error("{} belongs to user id {owner}; remove it, or set XDG_RUNTIME_DIR", path.display())]
+    Foreign {
+        /// The folder.
+        path: PathBuf,
+        /// Whose it is.
+        owner: u32,
+    },
+    /// The operating system said no.
+    #[error("making the socket folder {}", path.display())]
+    Io {
+        /// The folder.
+        path: PathBuf,
+        /// The operating system's answer.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl SocketDir {
+    /// The folder of `data` for `purpose`, owned by `account`. That `data` is claimed says that
+    /// nobody else is using it.
+    pub(crate) fn claim(
+        data: &DataDir,
+        purpose: &str,
+        account: Account,
+    ) -> Result<Self, SocketDirError> {
+        let name = format!("archway-{}-{purpose}", data.fingerprint());
+        // Root's own runtime folder lets no other account through.
+        let runtime_dir = match account {
+            Account::Own => std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from),
+            Account::Nobody => None,
+        };
+        let path = place(runtime_dir, &name);
+        make_private(&path, account)?;
+        Ok(SocketDir { path })
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for SocketDir {
+    fn drop(&mut self) {
+        // A folder that still holds a socket is in use, or found again by the next start.
+        std::fs::remove_dir(&self.path).ok();
+    }
+}
+
+fn place(runtime_dir: Option<PathBuf>, name: &str) -> PathBuf {
+    let fits = |path: &PathBuf| path.as_os_str().len() + LONGEST_SOCKET <= MAX_SOCKET_PATH;
+    runtime_dir
+        .filter(|dir| dir.is_absolute() && dir.is_dir())
+        .map(|dir| dir.join(name))
+        .filter(fits)
+        .unwrap_or_else(|| Path::new("/tmp").join(name))
+}
+
+fn make_private(path: &Path, account: Account) -> Result<(), SocketDirError> {
+    let failed = |source| SocketDirError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
+        Ok(()) | Err(_) => {}
+    }
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder =
+        rustix::fs::open(path, flags, Mode::empty()).map_err(|error| failed(error.into()))?;
+    let folder = File::from(folder);
+    let owner = folder.metadata().map_err(failed)?.uid();
+    let own = rustix::process::geteuid().as_raw();
+    if owner != own && owner != account.uid() {
+        return Err(SocketDirError::Foreign {
+            path: path.to_owned(),
+            owner,
+        });
+    }
+    folder
+        .set_permissions(Permissions::from_mode(0o700))
+        .map_err(failed)?;
+    match account {
+        Account::Own => Ok(()),
+        Account::Nobody => {
+            fchown(&folder, Some(account.uid()), Some(account.uid())).map_err(failed)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_long_runtime_folder_is_passed_over() {
+        let long = tempfile::tempdir().unwrap();
+        let deep = long.path().join("d".repeat(80));
+        std::fs::create_dir(&deep).unwrap();
+        assert_eq!(
+            place(Some(deep), "archway-1"),
+            PathBuf::from("/tmp/archway-1")
+        );
+        assert_eq!(place(None, "archway-1"), PathBuf::from("/tmp/archway-1"));
+        let short = Path::new("/tmp").to_owned();
+        assert_eq!(
+            place(Some(short), "archway-1"),
+            PathBuf::from("/tmp/archway-1")
+        );
+    }
+
+    #[test]
+    fn a_planted_link_is_not_followed() {
+        let home = tempfile::tempdir().unwrap();
+        let target = home.path().join("target");
+        std::fs::create_dir(&target).unwrap();
+        std::fs::set_permissions(&target, Permissions::from_mode(0o755)).unwrap();
+        let link = home.path().join("link");
+        symlink(&target, &link).unwrap();
+        assert!(make_private(&link, Account::Own).is_err());
+        let mode = std::fs::metadata(&target).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o755);
+    }
+
+    #[test]
+    fn a_folder_that_was_left_behind_is_taken_again_and_made_private() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("left");
+        std::fs::create_dir(&path).unwrap();
+        make_private(&path, Account::Own).unwrap();
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+    }
+}

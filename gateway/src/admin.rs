@@ -1,0 +1,92 @@
+//! The admin port: `/healthz`, `/readyz`, `/metrics`. For probes and Prometheus, not for clients.
+//!
+//! It has no credential and no `Host` check: bind it where only the operator's network reaches.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    Router,
+    extract::State,
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use http::{StatusCode, header};
+use parking_lot::Mutex;
+use tokio::{net::TcpListener, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+use crate::{catalog::Catalog, error::Chain, metrics::Metrics, store::Stores};
+
+/// What Prometheus' text format is called.
+const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// What the admin port tells of.
+pub(crate) struct Admin {
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) stores: Stores,
+    pub(crate) metrics: Arc<Metrics>,
+    /// How long the gateway is of use without Postgres.
+    pub(crate) grace: Duration,
+    /// When Postgres last answered.
+    pub(crate) answered: Mutex<Option<Instant>>,
+}
+
+/// Serves the admin port until `shutdown`.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    admin: Arc<Admin>,
+    shutdown: CancellationToken,
+) -> std::io::Result<()> {
+    let router = Router::new()
+        .route("/healthz", get(async || "ok\n"))
+        .route("/readyz", get(ready))
+        .route("/metrics", get(metrics))
+        .with_state(admin);
+    axum::serve(listener, router)
+        .with_graceful_shutdown(async move { shutdown.cancelled().await })
+        .await
+}
+
+/// Ready: a worker was seen, and Postgres answers or did so within the grace.
+async fn ready(State(admin): State<Arc<Admin>>) -> Response {
+    let refusal = if admin.catalog.snapshot().is_none() {
+        "no worker was seen yet\n"
+    } else if !admin.credentials_can_be_checked().await {
+        "postgres does not answer\n"
+    } else {
+        return "ready\n".into_response();
+    };
+    (
+        StatusCode::SERVICE_UNAVAILABLE,
+        [(header::RETRY_AFTER, "2")],
+        refusal,
+    )
+        .into_response()
+}
+
+impl Admin {
+    async fn credentials_can_be_checked(&self) -> bool {
+        match self.stores.ping().await {
+            Ok(()) => {
+                *self.answered.lock() = Some(Instant::now());
+                true
+            }
+            Err(error) => {
+                tracing::warn!(error = %Chain(&error), "postgres did not answer the probe");
+                self.answered
+                    .lock()
+                    .is_some_and(|at| at.elapsed() < self.grace)
+            }
+        }
+    }
+}
+
+async fn metrics(State(admin): State<Arc<Admin>>) -> Response {
+    match admin.metrics.text() {
+        Ok(text) => ([(header::CONTENT_TYPE, METRICS_TYPE)], text).into_response(),
+        Err(error) => {
+            tracing::error!(%error, "metrics could not be written");
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
+    }
+}

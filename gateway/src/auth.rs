@@ -1,0 +1,217 @@
+//! Credentials: the request's key becomes a [`Principal`], or the request ends here.
+//!
+//! The second stop, after `server`'s checks of the envelope and before anything of the body is
+//! read. A wrong secret, an unknown id, a revoked or expired key and a disabled tenant get the
+//! same 401 after the same work; only "no credential at all" looks different (RFC 6750). A good
+//! key is never answered 401 because Postgres is away: that is 503.
+
+use std::{sync::Arc, time::Duration};
+
+use archway_proto::{catalog::Scope, pass::Pass};
+use axum::{
+    extract::{Request, State},
+    middleware::Next,
+    response::Response,
+};
+use http::{HeaderMap, header::AUTHORIZATION};
+use uuid::Uuid;
+
+use crate::{error::GatewayError, secrets::RootSecret, store::Stores};
+use lookup::{Keys, LookupError};
+
+pub(crate) mod key;
+mod lookup;
+
+/// How credentials are checked.
+#[derive(Clone, Debug, clap::Args)]
+pub struct AuthConfig {
+    /// Seconds for which a known key is good after Postgres last confirmed it, while Postgres
+    /// can't be asked.
+    #[arg(long = "key-grace", env = "ARCHWAY_KEY_GRACE", default_value = "60", value_parser = seconds)]
+    pub key_grace: Duration,
+}
+
+impl Default for AuthConfig {
+    fn default() -> Self {
+        AuthConfig {
+            key_grace: Duration::from_secs(60),
+        }
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, std::num::ParseIntError> {
+    text.parse().map(Duration::from_secs)
+}
+
+/// A caller whose credential was verified. Private fields: only `auth` builds one.
+#[derive(Clone, Debug)]
+pub(crate) struct Principal(Arc<PrincipalFacts>);
+
+#[derive(Debug)]
+struct PrincipalFacts {
+    tenant_id: Uuid,
+    tenant: String,
+    name: String,
+    key: key::KeyId,
+    scopes: Vec<Scope>,
+    projects: Option<Vec<String>>,
+    families: Option<Vec<String>>,
+    default_project: Option<String>,
+    edition: u64,
+}
+
+impl Principal {
+    pub(crate) fn tenant_id(&self) -> Uuid {
+        self.0.tenant_id
+    }
+
+    /// The public part of the key: fit for logs.
+    pub(crate) fn key_id(&self) -> &str {
+        self.0.key.as_str()
+    }
+
+    pub(crate) fn default_project(&self) -> Option<&str> {
+        self.0.default_project.as_deref()
+    }
+
+    pub(crate) fn holds(&self, scope: Scope) -> bool {
+        self.0.scopes.contains(&scope)
+    }
+
+    /// Whether the credential covers this family of tools.
+    pub(crate) fn covers_family(&self, family: &str) -> bool {
+        self.0
+            .families
+            .as_ref()
+            .is_none_or(|names| names.iter().any(|name| name == family))
+    }
+
+    /// Which reading of the key's record this is: whatever is derived from the principal may be
+    /// cached under it, and is derived anew once the record was read again.
+    pub(crate) fn edition(&self) -> u64 {
+        self.0.edition
+    }
+
+    /// What workers are told about the caller.
+    pub(crate) fn pass(&self, pool: &str) -> Pass {
+        let facts = &self.0;
+        Pass {
+            tenant_id: facts.tenant_id,
+            tenant: facts.tenant.clone(),
+            principal: facts.name.clone(),
+            projects: facts.projects.clone(),
+            default_project: facts.default_project.clone(),
+            scopes: facts.scopes.clone(),
+            pool: pool.to_owned(),
+        }
+    }
+}
+
+/// The checker of credentials.
+pub(crate) struct Auth {
+    keys: Keys,
+    secret: Arc<RootSecret>,
+}
+
+impl Auth {
+    pub(crate) fn new(config: &AuthConfig, stores: Stores, secret: Arc<RootSecret>) -> Self {
+        Auth {
+            keys: Keys::new(stores, config.key_grace),
+            secret,
+        }
+    }
+
+    /// The caller whose key the headers carry.
+    async fn verify(&self, headers: &HeaderMap) -> Result<Principal, GatewayError> {
+        let token = bearer(headers).ok_or(GatewayError::NoCredential)?;
+        let key = key::KeyText::parse(token).ok_or(GatewayError::BadCredential)?;
+        match self.keys.find(key.id()).await {
+            Ok(record) => {
+                let (line, hash) = (&record.secret_line, &record.secret_hash);
+                let good = self.secret.key_matches(line, key.secret(), hash);
+                let good = good && record.live;
+                good.then(|| record.principal.clone())
+                    .ok_or(GatewayError::BadCredential)
+            }
+            Err(error) => match &*error {
+                LookupError::Unknown => {
+                    // The work that a wrong secret costs, so that the time tells nothing.
+                    self.secret.key_matches("", key.secret(), &[0; 32]);
+                    Err(GatewayError::BadCredential)
+                }
+                LookupError::Unavailable(_) | LookupError::Paused => {
+                    Err(GatewayError::CredentialUnchecked)
+                }
+            },
+        }
+    }
+}
+
+/// Turns the request's credential into a [`Principal`], or answers 401 or 503.
+pub(crate) async fn authenticate(
+    State(auth): State<Arc<Auth>>,
+    mut request: Request,
+    next: Next,
+) -> Result<Response, GatewayError> {
+    let principal = auth.verify(request.headers()).await?;
+    request.headers_mut().remove(AUTHORIZATION);
+    request.extensions_mut().insert(principal);
+    Ok(next.run(request).await)
+}
+
+/// The token of the one `Authorization: Bearer` header; two such headers are none.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let (value, None) = (values.next()?, values.next()) else {
+        return None;
+    };
+    let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+    scheme
+        .eq_ignore_ascii_case("bearer")
+        .then(|| token.trim_matches(' '))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Principal {
+        /// A caller as tests of the modules below want one.
+        pub(crate) fn for_tests(scopes: &[Scope], families: Option<&[&str]>) -> Self {
+            Principal(Arc::new(PrincipalFacts {
+                tenant_id: Uuid::from_u128(1),
+                tenant: "acme".into(),
+                name: "key:1".into(),
+                key: key::KeyText::generate().unwrap().id().clone(),
+                scopes: scopes.to_vec(),
+                projects: None,
+                families: families.map(|names| names.iter().map(|&n| n.into()).collect()),
+                default_project: Some("site".into()),
+                edition: 0,
+            }))
+        }
+    }
+
+    #[test]
+    fn only_one_bearer_header_is_a_credential() {
+        let headers = |values: &[&'static str]| {
+            let mut map = HeaderMap::new();
+            for value in values {
+                map.append(AUTHORIZATION, http::HeaderValue::from_static(value));
+            }
+            map
+        };
+        for good in ["Bearer k", "bearer k", "BEARER  k"] {
+            assert_eq!(bearer(&headers(&[good])), Some("k"), "{good}");
+        }
+        for bad in [
+            &["Basic k"][..],
+            &["Bearer"],
+            &["k"],
+            &["Bearer a", "Bearer a"],
+            &[],
+        ] {
+            assert_eq!(bearer(&headers(bad)), None, "{bad:?}");
+        }
+    }
+}

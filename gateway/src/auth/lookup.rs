@@ -1,0 +1,151 @@
+//! Records of API keys: from a cache that is at most 30 s old, else from Postgres.
+//!
+//! What a reader would get wrong: the cache answers *freshness*, not failure. While Postgres can't
+//! be asked, a key that was confirmed within the grace is still good; one that was never seen gets
+//! "can't tell", never "no". Unknown ids have a small table of their own, so that a flood of
+//! invented keys neither reaches Postgres twice nor displaces a good one.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use archway_proto::catalog::Scope;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::{Principal, PrincipalFacts, key::KeyId};
+use crate::store::{ApiKeyRow, StoreError, Stores};
+
+const FRESH: Duration = Duration::from_secs(30);
+const UNKNOWN_FOR: Duration = Duration::from_secs(5);
+/// After a failed question Postgres is left alone for this long, where the grace has an answer.
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
+/// Records kept; at about 500 bytes each.
+const MOST_KEYS: u64 = 50_000;
+const MOST_UNKNOWN: u64 = 10_000;
+
+/// Why there is no record of a key.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LookupError {
+    #[error("no such key")]
+    Unknown,
+    #[error("the key can't be checked now")]
+    Unavailable(#[from] StoreError),
+    #[error("the key can't be checked now: postgres failed a moment ago")]
+    Paused,
+}
+
+/// A key as Postgres has it.
+pub(crate) struct KeyRecord {
+    pub(crate) secret_hash: Vec<u8>,
+    pub(crate) secret_line: String,
+    /// False once revoked or expired, or while the tenant is disabled.
+    pub(crate) live: bool,
+    pub(crate) principal: Principal,
+}
+
+/// The key look-up with its caches.
+pub(crate) struct Keys {
+    stores: Stores,
+    fresh: moka::future::Cache<KeyId, Arc<KeyRecord>>,
+    confirmed: moka::sync::Cache<KeyId, Arc<KeyRecord>>,
+    unknown: moka::sync::Cache<KeyId, ()>,
+    failed_at: Mutex<Option<Instant>>,
+    editions: AtomicU64,
+}
+
+impl Keys {
+    /// `grace`: how long after Postgres confirmed a key it is good while Postgres can't be asked.
+    pub(crate) fn new(stores: Stores, grace: Duration) -> Self {
+        let table = |capacity, age| {
+            moka::sync::Cache::<KeyId, _>::builder()
+                .max_capacity(capacity)
+                .time_to_live(age)
+        };
+        Keys {
+            stores,
+            fresh: moka::future::Cache::builder()
+                .max_capacity(MOST_KEYS)
+                .time_to_live(FRESH)
+                .build(),
+            confirmed: table(MOST_KEYS, grace).build(),
+            unknown: moka::sync::Cache::builder()
+                .max_capacity(MOST_UNKNOWN)
+                .time_to_live(UNKNOWN_FOR)
+                .build(),
+            failed_at: Mutex::new(None),
+            editions: AtomicU64::new(0),
+        }
+    }
+
+    /// The record of a key, at most 30 s old or, while Postgres is away, within the grace.
+    pub(crate) async fn find(&self, id: &KeyId) -> Result<Arc<KeyRecord>, Arc<LookupError>> {
+        if let Some(record) = self.fresh.get(id).await {
+            return Ok(record);
+        }
+        if self.unknown.contains_key(id) {
+            return Err(Arc::new(LookupError::Unknown));
+        }
+        // Callers that arrive together wait for one question.
+        let answer = self.fresh.try_get_with_by_ref(id, self.ask(id)).await;
+        match answer {
+            Err(error) if !matches!(*error, LookupError::Unknown) => {
+                self.confirmed.get(id).ok_or(error)
+            }
+            answer => answer,
+        }
+    }
+
+    async fn ask(&self, id: &KeyId) -> Result<Arc<KeyRecord>, LookupError> {
+        if self.paused() && self.confirmed.contains_key(id) {
+            return Err(LookupError::Paused);
+        }
+        let row = self.stores.find_api_key(id.as_str()).await;
+        *self.failed_at.lock() = row.is_err().then(Instant::now);
+        let Some(row) = row.inspect_err(|error| {
+            tracing::warn!(error = %crate::error::Chain(error), "key look-up failed");
+        })?
+        else {
+            self.unknown.insert(id.clone(), ());
+            self.confirmed.invalidate(id);
+            return Err(LookupError::Unknown);
+        };
+        let record = Arc::new(self.record(id, row));
+        self.confirmed.insert(id.clone(), record.clone());
+        Ok(record)
+    }
+
+    fn paused(&self) -> bool {
+        self.failed_at
+            .lock()
+            .is_some_and(|at| at.elapsed() < PAUSE_AFTER_FAILURE)
+    }
+
+    fn record(&self, id: &KeyId, row: ApiKeyRow) -> KeyRecord {
+        let scopes = row
+            .scopes
+            .iter()
+            .filter_map(|name| Scope::parse(name))
+            .collect();
+        KeyRecord {
+            secret_hash: row.secret_hash,
+            secret_line: row.secret_line,
+            live: row.live,
+            principal: Principal(Arc::new(PrincipalFacts {
+                tenant_id: row.tenant_id,
+                tenant: row.tenant_slug,
+                name: format!("key:{}", row.lineage),
+                key: id.clone(),
+                scopes,
+                projects: row.projects,
+                families: row.families,
+                default_project: row.default_project,
+                edition: self.editions.fetch_add(1, Ordering::Relaxed),
+            })),
+        }
+    }
+}

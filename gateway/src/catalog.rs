@@ -1,0 +1,261 @@
+//! The catalogue: which tools there are, who may call them, and what arguments they take.
+//!
+//! It comes from the workers, once at the start and every half minute after, and is kept while
+//! they are away: `tools/list` does not flap. A new catalogue replaces the old one as a whole or
+//! not at all; validators are compiled when it arrives, not when a call does.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use archway_proto::{
+    catalog::{ToolEntry, ToolList},
+    failure::Failure,
+};
+use bytes::Bytes;
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    auth::Principal,
+    error::{Chain, GatewayError},
+    upstream::Upstream,
+};
+use arguments::{ArgumentRules, SchemaError};
+
+mod arguments;
+
+const REFRESH: Duration = Duration::from_secs(30);
+const FIRST_RETRY: Duration = Duration::from_millis(100);
+const LONGEST_RETRY: Duration = Duration::from_secs(2);
+
+/// Why a worker's catalogue was not taken.
+#[derive(Debug, thiserror::Error)]
+enum CatalogError {
+    #[error("fetching it")]
+    Fetch(#[from] Failure),
+    #[error("it is not a list of tools")]
+    Malformed(#[from] serde_json::Error),
+    #[error("two tools are named {0}")]
+    Duplicate(String),
+    #[error("the schema of {tool}")]
+    Schema {
+        tool: String,
+        #[source]
+        source: SchemaError,
+    },
+}
+
+/// One tool that callers may find.
+pub(crate) struct Tool {
+    /// As the worker described it.
+    pub(crate) entry: ToolEntry,
+    /// The tool's name, for labels that outlive the catalogue.
+    pub(crate) label: Arc<str>,
+    /// The input schema as it is shown.
+    pub(crate) input_schema: Arc<Map<String, Value>>,
+    /// The output schema as it is shown.
+    pub(crate) output_schema: Arc<Map<String, Value>>,
+    rules: ArgumentRules,
+}
+
+impl Tool {
+    /// The arguments in the advertised spelling, checked; a failure that lists every violation.
+    pub(crate) fn check(&self, given: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
+        self.rules.check(given)
+    }
+
+    /// Whether the tool has an argument of this name.
+    pub(crate) fn takes(&self, argument: &str) -> bool {
+        self.rules.takes(argument)
+    }
+}
+
+/// A whole catalogue, as one worker gave it.
+pub(crate) struct Snapshot {
+    source: Bytes,
+    tools: Vec<Arc<Tool>>,
+    by_name: HashMap<Arc<str>, usize>,
+}
+
+impl Snapshot {
+    fn parse(source: Bytes) -> Result<Self, CatalogError> {
+        let list: ToolList = serde_json::from_slice(&source)?;
+        let mut snapshot = Snapshot {
+            source,
+            tools: Vec::with_capacity(list.tools.len()),
+            by_name: HashMap::new(),
+        };
+        for entry in list.tools {
+            let label: Arc<str> = Arc::from(entry.name.as_str());
+            let rules = ArgumentRules::compile(&entry.input_schema).map_err(|source| {
+                CatalogError::Schema {
+                    tool: entry.name.clone(),
+                    source,
+                }
+            })?;
+            if snapshot
+                .by_name
+                .insert(label.clone(), snapshot.tools.len())
+                .is_some()
+            {
+                return Err(CatalogError::Duplicate(entry.name));
+            }
+            snapshot.tools.push(Arc::new(Tool {
+                input_schema: Arc::new(entry.input_schema.clone()),
+                output_schema: Arc::new(entry.output_schema.clone()),
+                label,
+                rules,
+                entry,
+            }));
+        }
+        Ok(snapshot)
+    }
+
+    /// The tool of this name, if the caller may call it. A tool outside the caller's families is
+    /// as unknown as one that does not exist.
+    pub(crate) fn find(&self, who: &Principal, name: &str) -> Result<Arc<Tool>, GatewayError> {
+        let tool = self
+            .by_name
+            .get(name)
+            .and_then(|index| self.tools.get(*index));
+        let tool = tool.filter(|tool| who.covers_family(&tool.entry.family));
+        let tool = tool.ok_or_else(|| GatewayError::UnknownTool(name.to_owned()))?;
+        if !who.holds(tool.entry.scope) {
+            return Err(GatewayError::ScopeMissing(tool.entry.scope));
+        }
+        Ok(tool.clone())
+    }
+
+    /// The tools the caller may call, in the workers' order.
+    pub(crate) fn visible<'a>(&'a self, who: &'a Principal) -> impl Iterator<Item = &'a Arc<Tool>> {
+        self.tools
+            .iter()
+            .filter(|tool| who.covers_family(&tool.entry.family) && who.holds(tool.entry.scope))
+    }
+}
+
+/// The catalogue in force, if any worker was ever seen.
+pub(crate) struct Catalog {
+    current: watch::Sender<Option<Arc<Snapshot>>>,
+}
+
+impl Catalog {
+    pub(crate) fn new() -> Self {
+        Catalog {
+            current: watch::Sender::new(None),
+        }
+    }
+
+    /// The catalogue in force; `None` until a worker was seen.
+    pub(crate) fn snapshot(&self) -> Option<Arc<Snapshot>> {
+        self.current.borrow().clone()
+    }
+
+    /// Waits until a worker was seen.
+    pub(crate) async fn fetched(&self) {
+        // An error would mean that the sender is gone, and `self` holds it.
+        let mut current = self.current.subscribe();
+        let _seen = current.wait_for(Option::is_some).await;
+    }
+
+    /// Fetches the catalogue until `shutdown`: soon while there is none or a worker was lost,
+    /// else every half minute.
+    pub(crate) async fn keep(&self, upstream: &Upstream, shutdown: &CancellationToken) {
+        let mut wait = FIRST_RETRY;
+        loop {
+            let pause = match self.refresh(upstream).await {
+                Ok(()) => {
+                    wait = FIRST_RETRY;
+                    REFRESH
+                }
+                Err(error) => {
+                    tracing::warn!(error = %Chain(&error), "catalogue not refreshed");
+                    wait = (wait * 2).min(LONGEST_RETRY);
+                    wait
+                }
+            };
+            tokio::select! {
+                () = shutdown.cancelled() => return,
+                () = tokio::time::sleep(pause) => {}
+                // A pause here too: calls that fail in a row must not ask in a row.
+                () = upstream.lost(), if pause == REFRESH => tokio::time::sleep(FIRST_RETRY).await,
+            }
+        }
+    }
+
+    async fn refresh(&self, upstream: &Upstream) -> Result<(), CatalogError> {
+        let source = upstream.catalog().await?;
+        if self
+            .snapshot()
+            .is_some_and(|current| current.source == source)
+        {
+            return Ok(());
+        }
+        let snapshot = Snapshot::parse(source)?;
+        tracing::info!(tools = snapshot.tools.len(), "catalogue taken");
+        self.current.send_replace(Some(Arc::new(snapshot)));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use archway_proto::catalog::Scope;
+    use serde_json::json;
+
+    use super::*;
+
+    fn entry(name: &str, family: &str, scope: Scope) -> Value {
+        json!({
+            "name": name, "title": name, "description": name, "readOnly": true,
+            "inputSchema": { "type": "object", "properties": {}, "additionalProperties": false },
+            "outputSchema": { "type": "object" }, "idempotent": true,
+            "family": family, "scope": scope,
+        })
+    }
+
+    impl Snapshot {
+        /// A catalogue of one tool, `hello`.
+        pub(crate) fn for_tests() -> Self {
+            snapshot(&[entry("hello", "basics", Scope::ToolsRead)]).unwrap()
+        }
+    }
+
+    fn snapshot(entries: &[Value]) -> Result<Snapshot, CatalogError> {
+        Snapshot::parse(Bytes::from(json!({ "tools": entries }).to_string()))
+    }
+
+    #[test]
+    fn a_caller_sees_and_calls_what_its_scopes_and_families_cover() {
+        let catalog = snapshot(&[
+            entry("hello", "basics", Scope::ToolsRead),
+            entry("grep", "search", Scope::ToolsRead),
+            entry("write", "memory", Scope::MemoryWrite),
+        ])
+        .unwrap();
+        let who = Principal::for_tests(&[Scope::ToolsRead], Some(&["basics", "memory"]));
+        let seen: Vec<_> = catalog
+            .visible(&who)
+            .map(|tool| tool.entry.name.as_str())
+            .collect();
+        assert_eq!(seen, ["hello"]);
+        assert!(catalog.find(&who, "hello").is_ok());
+        let refused = |name| catalog.find(&who, name).err().unwrap();
+        assert!(matches!(refused("grep"), GatewayError::UnknownTool(_)));
+        assert!(matches!(refused("nothing"), GatewayError::UnknownTool(_)));
+        assert!(matches!(
+            refused("write"),
+            GatewayError::ScopeMissing(Scope::MemoryWrite)
+        ));
+    }
+
+    #[test]
+    fn a_catalogue_with_a_name_twice_or_a_bad_schema_is_not_taken() {
+        let hello = entry("hello", "basics", Scope::ToolsRead);
+        let twice = snapshot(&[hello.clone(), hello.clone()]);
+        assert!(matches!(twice, Err(CatalogError::Duplicate(_))));
+        let mut bad = hello;
+        bad["inputSchema"] = json!({ "type": "nonsense" });
+        assert!(matches!(snapshot(&[bad]), Err(CatalogError::Schema { .. })));
+    }
+}

@@ -1,0 +1,247 @@
+//! Every way a request is refused, and one table of how each looks on the wire.
+//!
+//! Beside the path: every stop refuses with a [`GatewayError`]. Failures of a tool are no
+//! refusals; they are results (`archway_proto::failure`). There is no 5xx here but the 503 of a
+//! credential that can't be checked, and -32603 is for bugs only.
+
+use archway_proto::catalog::Scope;
+use axum::{
+    body::Body,
+    response::{IntoResponse, Response},
+};
+use http::{
+    HeaderValue, StatusCode,
+    header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// The protocol revisions this gateway speaks, oldest first.
+pub(crate) const REVISIONS: [&str; 5] = [
+    "2024-11-05",
+    "2025-03-26",
+    "2025-06-18",
+    "2025-11-25",
+    "2026-07-28",
+];
+
+/// The most a message repeats of what the client sent, in bytes.
+const MOST_REPEATED: usize = 200;
+
+/// Why a request was refused. The texts are for the caller: they hold no secret and no address.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum GatewayError {
+    // The envelope of HTTP.
+    #[error("this host name is not served here")]
+    HostRefused,
+    #[error("this origin is not on the list of allowed origins")]
+    OriginRefused,
+    #[error("not found: the MCP endpoint is /mcp")]
+    NotFound,
+    #[error("method not allowed: the MCP endpoint takes POST")]
+    MethodNotAllowed,
+    #[error("more than 100 request headers")]
+    TooManyHeaders,
+    #[error("the body is larger than 1 MiB")]
+    BodyTooLarge,
+    #[error("the body did not arrive within 15 seconds")]
+    BodyTooSlow,
+    #[error("the body ended before it was complete")]
+    BodyBroken,
+    #[error("the body must be application/json without a content encoding")]
+    MediaType,
+    #[error("the client must accept application/json or text/event-stream")]
+    NotAcceptable,
+
+    // The credential.
+    #[error("a credential is required: send Authorization: Bearer <api key>")]
+    NoCredential,
+    #[error("the credential is not valid")]
+    BadCredential,
+    #[error("the credential can't be checked at the moment: try again")]
+    CredentialUnchecked,
+    #[error("the credential lacks the scope {}", .0.name())]
+    ScopeMissing(Scope),
+
+    // The message.
+    #[error("parse error: {0}")]
+    NotJson(String),
+    #[error("invalid request: {0}")]
+    InvalidRequest(String),
+    #[error("invalid params: {0}")]
+    InvalidParams(String),
+    #[error("header mismatch: {0}")]
+    HeaderMismatch(String),
+    #[error("unsupported protocol version {}", quoted(.0))]
+    UnsupportedVersion(String),
+    #[error("method not found: initialize ended with the revisions before 2026-07-28")]
+    InitializeEnded,
+
+    // The call.
+    #[error("unknown tool {}", quoted(.0))]
+    UnknownTool(String),
+    #[error("invalid params: {0}")]
+    BadCall(&'static str),
+}
+
+impl GatewayError {
+    /// HTTP status, and the JSON-RPC code where the refusal is a JSON-RPC error.
+    fn row(&self) -> (StatusCode, Option<i32>) {
+        match self {
+            GatewayError::HostRefused => (StatusCode::FORBIDDEN, None),
+            GatewayError::OriginRefused => (StatusCode::FORBIDDEN, None),
+            GatewayError::NotFound => (StatusCode::NOT_FOUND, None),
+            GatewayError::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, None),
+            GatewayError::TooManyHeaders => (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, None),
+            GatewayError::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, None),
+            GatewayError::BodyTooSlow => (StatusCode::REQUEST_TIMEOUT, None),
+            GatewayError::BodyBroken => (StatusCode::BAD_REQUEST, None),
+            GatewayError::MediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, None),
+            GatewayError::NotAcceptable => (StatusCode::NOT_ACCEPTABLE, None),
+            GatewayError::NoCredential => (StatusCode::UNAUTHORIZED, None),
+            GatewayError::BadCredential => (StatusCode::UNAUTHORIZED, None),
+            GatewayError::CredentialUnchecked => (StatusCode::SERVICE_UNAVAILABLE, None),
+            GatewayError::ScopeMissing(_) => (StatusCode::FORBIDDEN, None),
+            GatewayError::NotJson(_) => (StatusCode::BAD_REQUEST, Some(-32700)),
+            GatewayError::InvalidRequest(_) => (StatusCode::BAD_REQUEST, Some(-32600)),
+            GatewayError::InvalidParams(_) => (StatusCode::BAD_REQUEST, Some(-32602)),
+            GatewayError::HeaderMismatch(_) => (StatusCode::BAD_REQUEST, Some(-32020)),
+            GatewayError::UnsupportedVersion(_) => (StatusCode::BAD_REQUEST, Some(-32022)),
+            GatewayError::InitializeEnded => (StatusCode::NOT_FOUND, Some(-32601)),
+            GatewayError::UnknownTool(_) => (StatusCode::OK, Some(-32602)),
+            GatewayError::BadCall(_) => (StatusCode::OK, Some(-32602)),
+        }
+    }
+
+    /// The header that this refusal must carry.
+    fn header(&self) -> Option<(http::HeaderName, HeaderValue)> {
+        match self {
+            GatewayError::MethodNotAllowed => Some((ALLOW, HeaderValue::from_static("POST"))),
+            GatewayError::CredentialUnchecked => Some((RETRY_AFTER, HeaderValue::from_static("2"))),
+            GatewayError::NoCredential => Some((
+                WWW_AUTHENTICATE,
+                HeaderValue::from_static("Bearer realm=\"archway\""),
+            )),
+            GatewayError::BadCredential => Some((
+                WWW_AUTHENTICATE,
+                HeaderValue::from_static("Bearer realm=\"archway\", error=\"invalid_token\""),
+            )),
+            GatewayError::ScopeMissing(scope) => {
+                let challenge = format!(
+                    "Bearer realm=\"archway\", error=\"insufficient_scope\", scope=\"{}\"",
+                    scope.name()
+                );
+                HeaderValue::try_from(challenge)
+                    .ok()
+                    .map(|value| (WWW_AUTHENTICATE, value))
+            }
+            _ => None,
+        }
+    }
+
+    fn data(&self) -> Option<Value> {
+        match self {
+            GatewayError::UnsupportedVersion(requested) => {
+                Some(json!({ "requested": cut(requested), "supported": REVISIONS }))
+            }
+            _ => None,
+        }
+    }
+
+    /// The refusal as a response to the request of this id, where the id could be read.
+    pub(crate) fn respond<I: Serialize>(&self, id: Option<&I>) -> Response {
+        let (status, code) = self.row();
+        let (media_type, body) = match code {
+            None => ("text/plain; charset=utf-8", self.to_string()),
+            Some(code) => {
+                let mut message = json!({
+                    "jsonrpc": "2.0",
+                    "error": { "code": code, "message": self.to_string() },
+                });
+                if let Some(id) = id {
+                    message["id"] = json!(id);
+                }
+                if let Some(data) = self.data() {
+                    message["error"]["data"] = data;
+                }
+                ("application/json", message.to_string())
+            }
+        };
+        let mut response = Response::new(Body::from(body));
+        *response.status_mut() = status;
+        response
+            .headers_mut()
+            .insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+        if let Some((name, value)) = self.header() {
+            response.headers_mut().insert(name, value);
+        }
+        response
+    }
+}
+
+impl IntoResponse for GatewayError {
+    fn into_response(self) -> Response {
+        self.respond::<()>(None)
+    }
+}
+
+/// What a client sent, fit for a message: at most 200 bytes, control characters escaped.
+pub(crate) fn quoted(text: &str) -> String {
+    let shown = cut(text);
+    let mut quoted = String::with_capacity(shown.len() + 5);
+    quoted.push('"');
+    for character in shown.chars() {
+        match character {
+            '"' | '\\' => quoted.extend(['\\', character]),
+            _ if character.is_control() => quoted.extend(character.escape_unicode()),
+            _ => quoted.push(character),
+        }
+    }
+    quoted.push_str(if shown.len() < text.len() {
+        "…\""
+    } else {
+        "\""
+    });
+    quoted
+}
+
+fn cut(text: &str) -> &str {
+    let end = text.floor_char_boundary(MOST_REPEATED);
+    text.get(..end).unwrap_or_default()
+}
+
+/// An error with its causes, for the log: `outer: inner: innermost`.
+pub(crate) struct Chain<'a>(pub(crate) &'a (dyn std::error::Error + 'static));
+
+impl std::fmt::Display for Chain<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut next = Some(self.0);
+        let mut separator = "";
+        while let Some(error) = next {
+            write!(f, "{separator}{error}")?;
+            separator = ": ";
+            next = error.source();
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_client_sent_is_repeated_short_and_escaped() {
+        assert_eq!(quoted("a\n\"b\"\u{7f}"), r#""a\u{a}\"b\"\u{7f}""#);
+        let long = "é".repeat(200);
+        assert_eq!(quoted(&long), format!("\"{}…\"", "é".repeat(100)));
+    }
+
+    #[test]
+    fn a_missing_scope_names_what_is_needed() {
+        let response = GatewayError::ScopeMissing(Scope::MemoryWrite).into_response();
+        assert_eq!(response.status(), StatusCode::FORBIDDEN);
+        let challenge = response.headers()[WWW_AUTHENTICATE].to_str().unwrap();
+        assert!(challenge.contains("insufficient_scope") && challenge.contains("memory:write"));
+    }
+}

@@ -1,0 +1,289 @@
+//! The Model Context Protocol: one POST in, one answer out, nothing kept in between.
+//!
+//! The body is read once, here, after the credential is good, and judged in the order `envelope`
+//! (is it a message), `era` (which revision), method. `tools/call` is the hot path and is answered
+//! by `call` directly; the few other methods go through the official SDK in `methods`, whose
+//! hazards are closed by what stands before it: it never sees a malformed message.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    body::Body,
+    extract::Request,
+    response::{IntoResponse, Response},
+};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use tokio::time::Instant;
+
+use crate::{
+    auth::Principal, catalog::Catalog, cursor::Cursors, error::GatewayError, metrics::Metrics,
+    upstream::Upstream,
+};
+use call::{Ask, Calls};
+use envelope::Envelope;
+use methods::Methods;
+
+// In the order a message meets them.
+mod envelope;
+
+mod json;
+
+mod era;
+
+mod call;
+
+mod reply;
+
+mod methods;
+
+/// The largest body read, in bytes.
+pub(crate) const LARGEST_BODY: usize = 1024 * 1024;
+const BODY_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// The endpoint behind `/mcp`.
+pub(crate) struct Mcp {
+    calls: Calls,
+    methods: Methods,
+}
+
+impl Mcp {
+    pub(crate) fn new(
+        catalog: Arc<Catalog>,
+        upstream: Arc<Upstream>,
+        cursors: Cursors,
+        metrics: Arc<Metrics>,
+    ) -> Self {
+        Mcp {
+            methods: Methods::new(catalog.clone()),
+            calls: Calls {
+                catalog,
+                upstream,
+                cursors,
+                metrics,
+            },
+        }
+    }
+
+    /// Answers a POST whose credential is good.
+    pub(crate) async fn answer(&self, request: Request) -> Response {
+        match self.read(request).await {
+            Ok(response) => response,
+            Err(error) => error.into_response(),
+        }
+    }
+
+    async fn read(&self, request: Request) -> Result<Response, GatewayError> {
+        let accepts = Accepts::of(request.headers())?;
+        check_content(request.headers())?;
+        let (parts, body) = request.into_parts();
+        let who = parts.extensions.get::<Principal>().cloned();
+        let who = who.ok_or(GatewayError::NoCredential)?;
+        let body = read_body(body).await?;
+        let received = Instant::now();
+        let message = match envelope::parse(&body) {
+            Ok(message) => message,
+            Err(refused) => return Ok(refused.error.respond(refused.id.as_ref())),
+        };
+        let id = message.id.clone();
+        let arrived = Arrived {
+            parts,
+            body,
+            accepts,
+            received,
+        };
+        match self.dispatch(who, message, arrived).await {
+            Ok(response) => Ok(response),
+            Err(error) => Ok(error.respond(id.as_ref())),
+        }
+    }
+
+    async fn dispatch(
+        &self,
+        who: Principal,
+        message: Envelope,
+        arrived: Arrived,
+    ) -> Result<Response, GatewayError> {
+        let era = era::judge(&arrived.parts.headers, &message)?;
+        let Some(id) = message.id.clone() else {
+            // Nothing a client could notify matters to a server that keeps nothing.
+            return Ok(StatusCode::ACCEPTED.into_response());
+        };
+        let Arrived {
+            parts,
+            body,
+            accepts,
+            received,
+        } = arrived;
+        if message.method == "tools/call" {
+            let ask = Ask {
+                id,
+                era,
+                accepts,
+                received,
+                trace: call::trace_of(&parts.headers),
+            };
+            return self.calls.answer(&who, ask, message).await;
+        }
+        let response = self.methods.answer(parts, body).await;
+        if accepts.json {
+            Ok(response)
+        } else {
+            Ok(reply::as_events(response).await)
+        }
+    }
+}
+
+/// A request with its body, and what was learnt of it before the message was read.
+struct Arrived {
+    parts: Parts,
+    body: Bytes,
+    accepts: Accepts,
+    received: Instant,
+}
+
+/// The media types a client takes. Never neither.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Accepts {
+    json: bool,
+    events: bool,
+}
+
+impl Accepts {
+    /// By `Accept`; a client that sends none takes anything (RFC 9110, 12.5.1).
+    fn of(headers: &HeaderMap) -> Result<Self, GatewayError> {
+        let mut accepts = Accepts {
+            json: false,
+            events: false,
+        };
+        let mut named = false;
+        for value in headers.get_all(header::ACCEPT) {
+            named = true;
+            for range in value.to_str().unwrap_or_default().split(',') {
+                let mut parts = range.split(';').map(str::trim);
+                let media_type = parts.next().unwrap_or_default().to_ascii_lowercase();
+                if parts.any(refuses) {
+                    continue;
+                }
+                accepts.json |=
+                    matches!(&*media_type, "application/json" | "application/*" | "*/*");
+                accepts.events |= matches!(&*media_type, "text/event-stream" | "text/*" | "*/*");
+            }
+        }
+        match (named, accepts) {
+            (false, _) => Ok(Accepts {
+                json: true,
+                events: true,
+            }),
+            (
+                true,
+                Accepts {
+                    json: false,
+                    events: false,
+                },
+            ) => Err(GatewayError::NotAcceptable),
+            (true, accepts) => Ok(accepts),
+        }
+    }
+}
+
+/// `q=0`, in any of its spellings.
+fn refuses(parameter: &str) -> bool {
+    let weight = parameter
+        .strip_prefix("q=")
+        .or_else(|| parameter.strip_prefix("Q="));
+    weight.is_some_and(|weight| weight.trim().parse() == Ok(0.0_f32))
+}
+
+fn check_content(headers: &HeaderMap) -> Result<(), GatewayError> {
+    let plain = headers
+        .get(header::CONTENT_ENCODING)
+        .is_none_or(|coding| coding == "identity");
+    let media_type = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
+    let essence = media_type
+        .and_then(|value| value.split(';').next())
+        .map(str::trim);
+    let is_json = essence.is_some_and(|value| value.eq_ignore_ascii_case("application/json"));
+    if plain && is_json {
+        Ok(())
+    } else {
+        Err(GatewayError::MediaType)
+    }
+}
+
+async fn read_body(body: Body) -> Result<Bytes, GatewayError> {
+    let whole = Limited::new(body, LARGEST_BODY).collect();
+    match tokio::time::timeout(BODY_TIMEOUT, whole).await {
+        Err(_elapsed) => Err(GatewayError::BodyTooSlow),
+        Ok(Ok(whole)) => Ok(whole.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(GatewayError::BodyTooLarge),
+        Ok(Err(_broken)) => Err(GatewayError::BodyBroken),
+    }
+}
+
+/// A response of one JSON message.
+fn json_response(message: Vec<u8>) -> Response {
+    let mut response = Response::new(Body::from(message));
+    let media_type = HeaderValue::from_static("application/json");
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, media_type);
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(name: header::HeaderName, values: &[&'static str]) -> HeaderMap {
+        let values = values
+            .iter()
+            .map(|value| (name.clone(), HeaderValue::from_static(value)));
+        values.collect()
+    }
+
+    #[test]
+    fn a_client_is_refused_only_if_it_takes_neither_form() {
+        let accepts = |values: &[&'static str]| {
+            Accepts::of(&headers(header::ACCEPT, values))
+                .ok()
+                .map(|it| (it.json, it.events))
+        };
+        assert_eq!(accepts(&[]), Some((true, true)));
+        assert_eq!(accepts(&["*/*"]), Some((true, true)));
+        assert_eq!(
+            accepts(&["application/json, text/event-stream"]),
+            Some((true, true))
+        );
+        assert_eq!(
+            accepts(&["application/json", "Text/Event-Stream;q=0.5"]),
+            Some((true, true))
+        );
+        assert_eq!(accepts(&["application/json"]), Some((true, false)));
+        assert_eq!(accepts(&["text/event-stream"]), Some((false, true)));
+        assert_eq!(
+            accepts(&["application/json;q=0.0, text/*"]),
+            Some((false, true))
+        );
+        assert_eq!(accepts(&["text/html"]), None);
+        assert_eq!(accepts(&["*/*;q=0"]), None);
+    }
+
+    #[test]
+    fn only_plain_json_is_read() {
+        let json = headers(header::CONTENT_TYPE, &["Application/JSON; charset=utf-8"]);
+        assert!(check_content(&json).is_ok());
+        let mut zipped = json.clone();
+        zipped.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        for bad in [
+            zipped,
+            headers(header::CONTENT_TYPE, &["text/plain"]),
+            HeaderMap::new(),
+        ] {
+            assert!(matches!(check_content(&bad), Err(GatewayError::MediaType)));
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! `tools/call`, from the message to the worker and back: the hot path.
+//!
+//! A refusal (unknown tool, missing scope) is an error of the protocol; a failure (bad arguments,
+//! a worker away) is a result that the agent reads. The answer is one JSON message; only if the
+//! client asked for progress and the worker sends some, it is a stream of events. A client that
+//! goes away drops the future, with it the upstream's stream, and so cancels the call.
+
+use std::{convert::Infallible, sync::Arc};
+
+use archway_proto::{
+    context::TraceContext,
+    failure::Failure,
+    fault::Fault,
+    method::Method,
+    v1::{Progress, call_event::Event},
+};
+use axum::{body::Body, response::Response};
+use bytes::Bytes;
+use futures::stream;
+use http::{HeaderMap, HeaderValue, header};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use tokio::time::Instant;
+
+use super::{
+    Accepts,
+    envelope::{Envelope, RequestId},
+    era::Era,
+    json_response, reply,
+};
+use crate::{
+    auth::Principal,
+    catalog::{Catalog, Tool},
+    cursor::{CURSOR, CursorContext, Cursors},
+    error::GatewayError,
+    metrics::{Metrics, UNKNOWN_TOOL},
+    upstream::{self, CallStream, Upstream},
+};
+
+/// What calls need.
+pub(crate) struct Calls {
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) upstream: Arc<Upstream>,
+    pub(crate) cursors: Cursors,
+    pub(crate) metrics: Arc<Metrics>,
+}
+
+/// How the caller wants to be answered.
+pub(crate) struct Ask {
+    pub(crate) id: RequestId,
+    pub(crate) era: Era,
+    pub(crate) accepts: Accepts,
+    /// When the body was read.
+    pub(crate) received: Instant,
+    pub(crate) trace: TraceContext,
+}
+
+/// The trace of a request: the caller's, continued, or a new one.
+pub(crate) fn trace_of(headers: &HeaderMap) -> TraceContext {
+    let parent = headers
+        .get("traceparent")
+        .and_then(|value| value.to_str().ok());
+    parent
+        .and_then(TraceContext::parse)
+        .map_or_else(TraceContext::start, TraceContext::child)
+}
+
+impl Calls {
+    /// Answers the call; the errors are those of the protocol.
+    #[tracing::instrument(
+        name = "tool.call",
+        level = "debug",
+        skip_all,
+        fields(tenant.id = %who.tenant_id(), key.id = who.key_id(), trace.id = %ask.trace.trace_id())
+    )]
+    pub(crate) async fn answer(
+        &self,
+        who: &Principal,
+        ask: Ask,
+        message: Envelope,
+    ) -> Result<Response, GatewayError> {
+        let name = tool_name(&message)?;
+        let Some(catalog) = self.catalog.snapshot() else {
+            let settle = self.settle(Arc::from(UNKNOWN_TOOL), ask);
+            return Ok(settle.respond(Err(upstream::unavailable())));
+        };
+        let tool = catalog.find(who, name).inspect_err(|_refused| {
+            let label = Arc::from(UNKNOWN_TOOL);
+            self.metrics.call(&label, "refused", ask.received.elapsed());
+        })?;
+        let token = progress_token(&message, ask.accepts);
+        let arguments = arguments(message)?;
+        let mut settle = self.settle(tool.label.clone(), ask);
+        settle.token = token;
+        match self.start(who, &tool, arguments, &mut settle).await {
+            Ok(First::Result(result)) => Ok(settle.respond(Ok(result))),
+            Ok(First::Progress(progress, events)) => Ok(settle.stream(progress, events)),
+            Err(failure) => Ok(settle.respond(Err(failure))),
+        }
+    }
+
+    /// Checks the arguments, opens their cursor, and calls the worker.
+    async fn start(
+        &self,
+        who: &Principal,
+        tool: &Tool,
+        arguments: Map<String, Value>,
+        settle: &mut Settle,
+    ) -> Result<First, Failure> {
+        let trace = settle.ask.trace;
+        let name = tool.entry.name.as_str();
+        let mut arguments = tool.check(arguments)?;
+        if tool.takes(CURSOR) {
+            let project = who.default_project();
+            let context = CursorContext::new(who.tenant_id(), name, project, &arguments);
+            if let Some(Value::String(cursor)) = arguments.get_mut(CURSOR) {
+                *cursor = self.cursors.open(&context, cursor)?;
+            }
+            settle.context = Some(context);
+        }
+        let params = serde_json::to_vec(&CallParams {
+            name,
+            arguments: &arguments,
+        })
+        .map_err(|error| upstream::internal(trace, &error))?;
+        let events = self
+            .upstream
+            .call(who, Method::ToolsCall, params.into(), trace)
+            .await?;
+        first(events, settle.token.is_some()).await
+    }
+
+    fn settle(&self, tool: Arc<str>, ask: Ask) -> Settle {
+        Settle {
+            cursors: self.cursors.clone(),
+            metrics: self.metrics.clone(),
+            tool,
+            ask,
+            token: None,
+            context: None,
+            counted: false,
+        }
+    }
+}
+
+/// What a worker gets.
+#[derive(Serialize)]
+struct CallParams<'a> {
+    name: &'a str,
+    arguments: &'a Map<String, Value>,
+}
+
+fn tool_name(message: &Envelope) -> Result<&str, GatewayError> {
+    let name = message.params.get("name").and_then(Value::as_str);
+    name.ok_or(GatewayError::BadCall(
+        "a call needs the name of a tool, a string",
+    ))
+}
+
+/// `arguments: null` is no arguments.
+fn arguments(mut message: Envelope) -> Result<Map<String, Value>, GatewayError> {
+    match message.params.remove("arguments") {
+        None | Some(Value::Null) => Ok(Map::new()),
+        Some(Value::Object(arguments)) => Ok(arguments),
+        Some(_) => Err(GatewayError::BadCall(
+            "the arguments of a call are an object",
+        )),
+    }
+}
+
+/// The token under which the client takes progress, if it takes any.
+fn progress_token(message: &Envelope, accepts: Accepts) -> Option<Value> {
+    let token = message.meta()?.get("progressToken")?;
+    accepts.events.then(|| token.clone())
+}
+
+enum First {
+    Result(Bytes),
+    Progress(Progress, Box<CallStream>),
+}
+
+/// What decides the form of the answer: the result, or progress that the client takes.
+async fn first(mut events: CallStream, progress: bool) -> Result<First, Failure> {
+    loop {
+        match events.next().await? {
+            Event::Result(result) => return Ok(First::Result(result)),
+            Event::Progress(event) if progress => {
+                return Ok(First::Progress(event, Box::new(events)));
+            }
+            Event::Progress(_) | Event::Log(_) => {}
+        }
+    }
+}
+
+/// Turns the outcome of one call into its answer, and counts it.
+struct Settle {
+    cursors: Cursors,
+    metrics: Arc<Metrics>,
+    tool: Arc<str>,
+    ask: Ask,
+    /// Under which the client takes progress, if it takes any.
+    token: Option<Value>,
+    /// What cursors of the call are bound to, where the tool has pages.
+    context: Option<CursorContext>,
+    counted: bool,
+}
+
+impl Drop for Settle {
+    /// Dropped without an answer: the client went away.
+    fn drop(&mut self) {
+        if !self.counted {
+            self.metrics
+                .call(&self.tool, "cancelled", self.ask.received.elapsed());
+        }
+    }
+}
+
+impl Settle {
+    fn respond(mut self, outcome: Result<Bytes, Failure>) -> Response {
+        let in_events = !self.ask.accepts.json;
+        let message = self.message(outcome);
+        if in_events {
+            events_response(Body::from(reply::event(&message)))
+        } else {
+            json_response(message)
+        }
+    }
+
+    /// The JSON-RPC message that answers the call.
+    fn message(&mut self, outcome: Result<Bytes, Failure>) -> Vec<u8> {
+        let took = self.ask.received.elapsed();
+        let head = reply::Head {
+            id: &self.ask.id,
+            era: self.ask.era,
+            took,
+        };
+        let seal = |plain: &str| match &self.context {
+            Some(context) => self.cursors.seal(context, plain).ok(),
+            None => None,
+        };
+        let written = outcome.and_then(|result| {
+            reply::result(&head, &result, seal)
+                .map_err(|error| upstream::internal(self.ask.trace, &error))
+        });
+        let (message, fault) = match written {
+            Ok(written) => written,
+            Err(failure) => (reply::failure(&head, &failure), Some(failure.code)),
+        };
+        self.metrics
+            .call(&self.tool, fault.map_or("ok", Fault::code), took);
+        self.counted = true;
+        message
+    }
+
+    /// Progress as it comes, the answer last.
+    fn stream(self, progress: Progress, events: Box<CallStream>) -> Response {
+        let state = Some((self, events, Some(progress)));
+        let body = stream::unfold(state, |state| async {
+            let (mut settle, mut events, waiting) = state?;
+            let next = match waiting {
+                Some(progress) => Ok(Event::Progress(progress)),
+                None => events.next().await,
+            };
+            let (bytes, rest) = match next {
+                Ok(Event::Progress(progress)) => {
+                    let event = reply::event(&reply::progress(settle.token.as_ref(), &progress));
+                    (event, Some((settle, events, None)))
+                }
+                Ok(Event::Log(_)) => (Bytes::new(), Some((settle, events, None))),
+                Ok(Event::Result(result)) => (reply::event(&settle.message(Ok(result))), None),
+                Err(failure) => (reply::event(&settle.message(Err(failure))), None),
+            };
+            Some((Ok::<_, Infallible>(bytes), rest))
+        });
+        events_response(Body::from_stream(body))
+    }
+}
+
+/// A response of server-sent events.
+fn events_response(body: Body) -> Response {
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("text/event-stream"),
+    );
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response
+}

@@ -1,0 +1,311 @@
+//! Which revision of MCP a request speaks.
+//!
+//! Any sign of 2026-07-28 in the body makes the request modern, and then its headers must be there
+//! and match: middleboxes route on them without reading the body. The same headers are never
+//! believed for an older request, which is free to carry anything under these names.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use http::HeaderMap;
+use serde_json::Value;
+
+use super::envelope::Envelope;
+use crate::error::{GatewayError, REVISIONS, quoted};
+
+const MODERN: &str = "2026-07-28";
+const VERSION_HEADER: &str = "mcp-protocol-version";
+const METHOD_HEADER: &str = "mcp-method";
+const NAME_HEADER: &str = "mcp-name";
+const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// The keys of `_meta` that came with 2026-07-28.
+const MODERN_META: [&str; 4] = [
+    META_VERSION,
+    META_CAPABILITIES,
+    "io.modelcontextprotocol/clientInfo",
+    "io.modelcontextprotocol/logLevel",
+];
+
+/// How the answer is shaped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Era {
+    /// 2024-11-05 to 2025-11-25.
+    Legacy,
+    /// 2026-07-28: every request stands for itself, every result says its type.
+    Modern,
+}
+
+/// The era of a request, or why its signs contradict each other.
+pub(crate) fn judge(headers: &HeaderMap, message: &Envelope) -> Result<Era, GatewayError> {
+    let version = header(headers, VERSION_HEADER)?;
+    if message.id.is_none() {
+        return notification(headers, message, version);
+    }
+    let signs = has_modern_signs(message);
+    if message.method == "initialize" {
+        let modern = signs || version == Some(MODERN);
+        return if modern {
+            Err(GatewayError::InitializeEnded)
+        } else {
+            Ok(Era::Legacy)
+        };
+    }
+    match version {
+        Some(unknown) if !REVISIONS.contains(&unknown) => {
+            Err(GatewayError::UnsupportedVersion(unknown.to_owned()))
+        }
+        None if signs => Err(mismatch("the header MCP-Protocol-Version is missing")),
+        Some(version) if signs || version == MODERN => modern(headers, message, version),
+        _ => Ok(Era::Legacy),
+    }
+}
+
+/// A notification has no `_meta` to go by: the header alone decides.
+fn notification(
+    headers: &HeaderMap,
+    message: &Envelope,
+    version: Option<&str>,
+) -> Result<Era, GatewayError> {
+    if version != Some(MODERN) {
+        return Ok(Era::Legacy);
+    }
+    method_matches(headers, message)?;
+    Ok(Era::Modern)
+}
+
+fn modern(headers: &HeaderMap, message: &Envelope, version: &str) -> Result<Era, GatewayError> {
+    let meta = message.meta();
+    let declared = meta
+        .and_then(|meta| meta.get(META_VERSION))
+        .and_then(Value::as_str);
+    let capabilities = meta.and_then(|meta| meta.get(META_CAPABILITIES));
+    let (Some(declared), Some(Value::Object(_))) = (declared, capabilities) else {
+        return Err(GatewayError::InvalidParams(format!(
+            "_meta needs {META_VERSION}, a string, and {META_CAPABILITIES}, an object"
+        )));
+    };
+    if declared != version {
+        return Err(mismatch(&format!(
+            "the header MCP-Protocol-Version is {}, _meta says {}",
+            quoted(version),
+            quoted(declared)
+        )));
+    }
+    // A client that speaks of an older revision in the new form is answered in the older one.
+    if version != MODERN {
+        return Ok(Era::Legacy);
+    }
+    method_matches(headers, message)?;
+    name_matches(headers, message)?;
+    Ok(Era::Modern)
+}
+
+fn has_modern_signs(message: &Envelope) -> bool {
+    let in_meta = |meta: &serde_json::Map<String, Value>| {
+        MODERN_META.iter().any(|key| meta.contains_key(*key))
+    };
+    message.method == "server/discover" || message.meta().is_some_and(in_meta)
+}
+
+fn method_matches(headers: &HeaderMap, message: &Envelope) -> Result<(), GatewayError> {
+    match header(headers, METHOD_HEADER)? {
+        None => Err(mismatch("the header Mcp-Method is missing")),
+        Some(method) if method == message.method => Ok(()),
+        Some(method) => Err(mismatch(&format!(
+            "the header Mcp-Method is {}, the body says {}",
+            quoted(method),
+            quoted(&message.method)
+        ))),
+    }
+}
+
+/// `Mcp-Name` repeats what the method is about; a body without that is refused later.
+fn name_matches(headers: &HeaderMap, message: &Envelope) -> Result<(), GatewayError> {
+    let key = match message.method.as_str() {
+        "tools/call" | "prompts/get" => "name",
+        "resources/read" => "uri",
+        _ => return Ok(()),
+    };
+    let Some(name) = message.params.get(key).and_then(Value::as_str) else {
+        return Ok(());
+    };
+    match header(headers, NAME_HEADER)?.map(decoded) {
+        None => Err(mismatch("the header Mcp-Name is missing")),
+        Some(Some(given)) if given == name => Ok(()),
+        Some(_) => Err(mismatch(&format!(
+            "the header Mcp-Name is not {}",
+            quoted(name)
+        ))),
+    }
+}
+
+/// A name that is no plain header value travels as `=?base64?…?=`.
+fn decoded(value: &str) -> Option<String> {
+    match value
+        .strip_prefix("=?base64?")
+        .and_then(|rest| rest.strip_suffix("?="))
+    {
+        None => Some(value.to_owned()),
+        Some(encoded) => String::from_utf8(STANDARD.decode(encoded).ok()?).ok(),
+    }
+}
+
+/// The one value of a header; two values would let a middlebox believe the other.
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, GatewayError> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => value
+            .to_str()
+            .map(Some)
+            .map_err(|_not_text| mismatch(&format!("the header {name} is not text"))),
+        (Some(_), Some(_)) => Err(mismatch(&format!("the header {name} is there twice"))),
+    }
+}
+
+fn mismatch(problem: &str) -> GatewayError {
+    GatewayError::HeaderMismatch(problem.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::mcp::envelope;
+
+    fn judged(headers: &[(&'static str, &str)], method: &str, params: Value) -> String {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(*name, value.parse().unwrap());
+        }
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let message = envelope::parse(body.to_string().as_bytes()).unwrap();
+        match judge(&map, &message) {
+            Ok(era) => format!("{era:?}"),
+            Err(error) => {
+                let response = error.respond::<()>(None);
+                let text = error.to_string();
+                format!(
+                    "{} {}",
+                    response.status().as_u16(),
+                    text.split(':').next().unwrap()
+                )
+            }
+        }
+    }
+
+    fn meta(version: &str) -> Value {
+        json!({ META_VERSION: version, META_CAPABILITIES: {} })
+    }
+
+    const V: (&str, &str) = (VERSION_HEADER, MODERN);
+
+    #[test]
+    fn older_requests_are_older_whatever_other_headers_say() {
+        let hello = json!({ "name": "hello" });
+        assert_eq!(judged(&[], "tools/call", hello.clone()), "Legacy");
+        for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
+            let lying = [
+                (VERSION_HEADER, version),
+                (METHOD_HEADER, "x"),
+                (NAME_HEADER, "y"),
+            ];
+            assert_eq!(judged(&lying, "tools/call", hello.clone()), "Legacy");
+        }
+        assert_eq!(
+            judged(&[], "initialize", json!({ "protocolVersion": MODERN })),
+            "Legacy"
+        );
+        let task = json!({ "_meta": { "io.modelcontextprotocol/related-task": {} } });
+        assert_eq!(judged(&[], "tools/list", task), "Legacy");
+    }
+
+    #[test]
+    fn a_modern_request_needs_all_its_headers_matching() {
+        let call = json!({ "name": "hello", "_meta": meta(MODERN) });
+        let all = [V, (METHOD_HEADER, "tools/call"), (NAME_HEADER, "hello")];
+        let judged = |headers: &[_]| judged(headers, "tools/call", call.clone());
+        assert_eq!(judged(&all), "Modern");
+        assert_eq!(
+            judged(&[all[0], all[1], (NAME_HEADER, "=?base64?aGVsbG8=?=")]),
+            "Modern"
+        );
+        for headers in [
+            &[][..],
+            &all[1..],
+            &[all[0], all[2]],
+            &all[..2],
+            &[all[0], (METHOD_HEADER, "tools/list"), all[2]],
+            &[all[0], all[1], (NAME_HEADER, "other")],
+            &[all[0], all[1], (NAME_HEADER, "=?base64?%%?=")],
+            &[all[0], all[0], all[1], all[2]],
+            &[all[0], all[1], all[2], all[2]],
+            &[(VERSION_HEADER, "2025-11-25"), all[1], all[2]],
+        ] {
+            assert_eq!(judged(headers), "400 header mismatch", "{headers:?}");
+        }
+    }
+
+    #[test]
+    fn signs_that_contradict_each_other_are_refused() {
+        let with = |meta: Value| json!({ "_meta": meta });
+        let list = [V, (METHOD_HEADER, "tools/list")];
+        let half = with(json!({ META_VERSION: MODERN, META_CAPABILITIES: 1 }));
+        for (params, expected) in [
+            (json!({}), "400 invalid params"),
+            (with(json!({ META_VERSION: MODERN })), "400 invalid params"),
+            (with(json!({ META_CAPABILITIES: {} })), "400 invalid params"),
+            (half, "400 invalid params"),
+            (with(meta("2025-11-25")), "400 header mismatch"),
+            (with(meta(MODERN)), "Modern"),
+        ] {
+            assert_eq!(
+                judged(&list, "tools/list", params.clone()),
+                expected,
+                "{params}"
+            );
+        }
+        let old = [(VERSION_HEADER, "2025-11-25")];
+        assert_eq!(
+            judged(&old, "tools/list", with(meta("2025-11-25"))),
+            "Legacy"
+        );
+    }
+
+    #[test]
+    fn discover_is_modern_and_initialize_is_not() {
+        let modern = json!({ "_meta": meta(MODERN) });
+        let discover = [V, (METHOD_HEADER, "server/discover")];
+        assert_eq!(
+            judged(&[], "server/discover", json!({})),
+            "400 header mismatch"
+        );
+        assert_eq!(
+            judged(&discover, "server/discover", json!({})),
+            "400 invalid params"
+        );
+        assert_eq!(
+            judged(&discover, "server/discover", modern.clone()),
+            "Modern"
+        );
+        assert_eq!(
+            judged(&[V], "initialize", json!({})),
+            "404 method not found"
+        );
+        assert_eq!(judged(&[], "initialize", modern), "404 method not found");
+    }
+
+    #[test]
+    fn a_version_nobody_speaks_is_unsupported() {
+        for (version, params) in [
+            ("2099-01-01", json!({ "_meta": meta("2099-01-01") })),
+            ("1", json!({})),
+        ] {
+            let refused = judged(&[(VERSION_HEADER, version)], "tools/list", params);
+            assert_eq!(
+                refused,
+                format!("400 unsupported protocol version {version:?}")
+            );
+        }
+    }
+}

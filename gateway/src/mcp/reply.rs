@@ -1,0 +1,317 @@
+//! The answer to a call, written once: the worker's JSON goes through without being parsed again.
+//!
+//! Owns what the gateway adds to a worker's result: the text block where the worker left it out
+//! (the same JSON), the sealed cursor, the time the call took, and what the revision asks for.
+
+use std::time::Duration;
+
+use archway_proto::{failure::Failure, fault::Fault, meta, v1::Progress};
+use axum::{body::Body, response::Response};
+use bytes::Bytes;
+use http::{HeaderValue, StatusCode, header};
+use http_body_util::BodyExt;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json, value::RawValue};
+
+use super::{envelope::RequestId, era::Era};
+use crate::cursor::CURSOR;
+
+/// What every answer to a call says first.
+pub(crate) struct Head<'a> {
+    pub(crate) id: &'a RequestId,
+    pub(crate) era: Era,
+    /// From body read to result built.
+    pub(crate) took: Duration,
+}
+
+/// Why a worker's result could not be passed on.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReplyError {
+    #[error("the worker's result is not a tool result")]
+    Malformed(#[from] serde_json::Error),
+    #[error("the cursor could not be sealed")]
+    Cursor,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WorkerResult<'a> {
+    #[serde(borrow, default)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    structured_content: Option<&'a RawValue>,
+    #[serde(default)]
+    is_error: bool,
+    #[serde(default, rename = "_meta")]
+    meta: Map<String, Value>,
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    jsonrpc: &'static str,
+    id: &'a RequestId,
+    result: ToolResult<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ToolResult<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result_type: Option<&'static str>,
+    content: Content<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    structured_content: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_error: bool,
+    #[serde(rename = "_meta")]
+    meta: Map<String, Value>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Written(&'a RawValue),
+    Text([TextBlock<'a>; 1]),
+    Empty([(); 0]),
+}
+
+#[derive(Serialize)]
+struct TextBlock<'a> {
+    r#type: &'static str,
+    text: &'a str,
+}
+
+/// The JSON-RPC message for a worker's result, and the fault it carries, if any. `seal` gives the
+/// sealed form of the worker's cursor.
+pub(crate) fn result(
+    head: &Head<'_>,
+    result: &[u8],
+    seal: impl FnOnce(&str) -> Option<String>,
+) -> Result<(Vec<u8>, Option<Fault>), ReplyError> {
+    let mut worker: WorkerResult<'_> = serde_json::from_slice(result)?;
+    let spliced = match (worker.meta.remove(meta::CURSOR), worker.structured_content) {
+        (Some(Value::String(plain)), Some(structured)) => {
+            let sealed = seal(&plain).ok_or(ReplyError::Cursor)?;
+            Some(splice(structured.get(), &sealed)?)
+        }
+        _ => None,
+    };
+    let structured = spliced.as_deref().or(worker.structured_content);
+    let content = match (worker.content, structured) {
+        (Some(content), _) => Content::Written(content),
+        (None, Some(json)) => Content::Text([TextBlock {
+            r#type: "text",
+            text: json.get(),
+        }]),
+        (None, None) => Content::Empty([]),
+    };
+    let fault = fault(&worker);
+    let message = write(head, content, structured, worker.is_error, worker.meta)?;
+    Ok((message, fault))
+}
+
+/// The JSON-RPC message for a call that failed before or beside the worker's result.
+pub(crate) fn failure(head: &Head<'_>, failure: &Failure) -> Vec<u8> {
+    let worker = failure.to_result().to_string();
+    // A failure's own form is a tool result, and has no cursor: this can't fail.
+    result(head, worker.as_bytes(), |_none| None)
+        .map(|(message, _)| message)
+        .unwrap_or_default()
+}
+
+fn write(
+    head: &Head<'_>,
+    content: Content<'_>,
+    structured_content: Option<&RawValue>,
+    is_error: bool,
+    mut meta: Map<String, Value>,
+) -> Result<Vec<u8>, serde_json::Error> {
+    let micros = u32::try_from(head.took.as_micros()).unwrap_or(u32::MAX);
+    meta.insert(
+        meta::DURATION_MS.to_owned(),
+        json!(f64::from(micros) / 1000.0),
+    );
+    let result_type = match head.era {
+        Era::Legacy => None,
+        Era::Modern => Some("complete"),
+    };
+    let result = ToolResult {
+        result_type,
+        content,
+        structured_content,
+        is_error,
+        meta,
+    };
+    let size = structured_content.map_or(0, |json| json.get().len());
+    let mut message = Vec::with_capacity(2 * size + size / 4 + 1024);
+    serde_json::to_writer(
+        &mut message,
+        &Answer {
+            jsonrpc: "2.0",
+            id: head.id,
+            result,
+        },
+    )?;
+    Ok(message)
+}
+
+fn fault(worker: &WorkerResult<'_>) -> Option<Fault> {
+    let code = || {
+        worker
+            .meta
+            .get(meta::ERROR)?
+            .get("error")?
+            .get("code")?
+            .as_str()
+    };
+    worker.is_error.then(|| {
+        code()
+            .and_then(Fault::from_code)
+            .unwrap_or(Fault::InternalError)
+    })
+}
+
+/// Adds `"cursor"` as the last member of a JSON object.
+fn splice(object: &str, sealed: &str) -> Result<Box<RawValue>, serde_json::Error> {
+    let members = object
+        .trim_end()
+        .strip_suffix('}')
+        .unwrap_or("{")
+        .trim_end();
+    let comma = if members.ends_with('{') { "" } else { "," };
+    RawValue::from_string(format!("{members}{comma}\"{CURSOR}\":\"{sealed}\"}}"))
+}
+
+/// The notification that tells of a call's progress.
+pub(crate) fn progress(token: Option<&Value>, progress: &Progress) -> Vec<u8> {
+    let mut params = json!({ "progressToken": token, "progress": progress.progress });
+    if let Some(total) = progress.total {
+        params["total"] = json!(total);
+    }
+    if let Some(message) = &progress.message {
+        params["message"] = json!(message);
+    }
+    let method = "notifications/progress";
+    json!({ "jsonrpc": "2.0", "method": method, "params": params })
+        .to_string()
+        .into_bytes()
+}
+
+/// One message as a server-sent event. JSON has no line ends outside its strings' escapes.
+pub(crate) fn event(message: &[u8]) -> Bytes {
+    [b"event: message\ndata: ", message, b"\n\n"]
+        .concat()
+        .into()
+}
+
+/// A JSON answer in the form of events, for a client that takes nothing else.
+pub(crate) async fn as_events(response: Response) -> Response {
+    let (mut parts, body) = response.into_parts();
+    let is_json = |value: &HeaderValue| value == "application/json";
+    if parts.status != StatusCode::OK
+        || !parts.headers.get(header::CONTENT_TYPE).is_some_and(is_json)
+    {
+        return Response::from_parts(parts, body);
+    }
+    let Ok(whole) = body.collect().await else {
+        return Response::from_parts(parts, Body::empty());
+    };
+    let media_type = HeaderValue::from_static("text/event-stream");
+    parts.headers.insert(header::CONTENT_TYPE, media_type);
+    parts.headers.remove(header::CONTENT_LENGTH);
+    Response::from_parts(parts, Body::from(event(&whole.to_bytes())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answered(era: Era, worker: &str) -> (Value, Option<Fault>) {
+        let id = RequestId::Number(1);
+        let head = Head {
+            id: &id,
+            era,
+            took: Duration::from_micros(1500),
+        };
+        let (message, fault) = result(&head, worker.as_bytes(), |plain| {
+            Some(format!("sealed-{plain}"))
+        })
+        .unwrap();
+        (serde_json::from_slice(&message).unwrap(), fault)
+    }
+
+    #[test]
+    fn a_result_without_content_gets_its_json_as_the_text() {
+        let (answer, fault) = answered(Era::Legacy, r#"{"structuredContent":{"a":"é\n"}}"#);
+        let expected = json!({
+            "jsonrpc": "2.0", "id": 1,
+            "result": {
+                "content": [{ "type": "text", "text": r#"{"a":"é\n"}"# }],
+                "structuredContent": { "a": "é\n" },
+                "_meta": { "io.archway/durationMs": 1.5 },
+            },
+        });
+        assert_eq!((answer, fault), (expected, None));
+    }
+
+    #[test]
+    fn content_that_the_worker_wrote_stays() {
+        let worker = r##"{"content":[{"type":"text","text":"# md"}],"structuredContent":{}}"##;
+        let (answer, _) = answered(Era::Modern, worker);
+        assert_eq!(
+            answer["result"]["content"],
+            json!([{ "type": "text", "text": "# md" }])
+        );
+        assert_eq!(answer["result"]["resultType"], "complete");
+    }
+
+    #[test]
+    fn a_cursor_moves_sealed_into_text_and_data() {
+        for (structured, expected) in [
+            (r#"{"a":{}}"#, json!({ "a": {}, "cursor": "sealed-7" })),
+            ("{ }", json!({ "cursor": "sealed-7" })),
+        ] {
+            let worker = format!(
+                r#"{{"structuredContent":{structured},"_meta":{{"io.archway/cursor":"7"}}}}"#
+            );
+            let (answer, _) = answered(Era::Legacy, &worker);
+            let result = &answer["result"];
+            assert_eq!(result["structuredContent"], expected);
+            let text = result["content"][0]["text"].as_str().unwrap();
+            assert_eq!(serde_json::from_str::<Value>(text).unwrap(), expected);
+            assert!(result["_meta"].get("io.archway/cursor").is_none());
+        }
+    }
+
+    #[test]
+    fn a_failure_is_an_error_result_and_names_its_fault() {
+        let id = RequestId::Text("x".into());
+        let head = Head {
+            id: &id,
+            era: Era::Legacy,
+            took: Duration::ZERO,
+        };
+        let failed = Failure::new(Fault::FileNotFound, "no file \"a\"", "call list_files");
+        let answer: Value = serde_json::from_slice(&failure(&head, &failed)).unwrap();
+        assert_eq!(answer["result"]["isError"], true);
+        assert!(answer["result"].get("structuredContent").is_none());
+        let (_, fault) = answered(Era::Legacy, &failed.to_result().to_string());
+        assert_eq!(fault, Some(Fault::FileNotFound));
+    }
+
+    #[test]
+    fn what_is_no_tool_result_is_the_workers_bug() {
+        let id = RequestId::Number(1);
+        let head = Head {
+            id: &id,
+            era: Era::Legacy,
+            took: Duration::ZERO,
+        };
+        for worker in ["", "[]", r#"{"_meta":3}"#] {
+            assert!(
+                result(&head, worker.as_bytes(), |_| None).is_err(),
+                "{worker}"
+            );
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! The root secret: the one thing a gateway must keep to itself.
+//!
+//! A file with one `id:base64` a line, newest first. Nothing uses a line's bytes directly: each
+//! purpose has a key of its own, derived by HKDF (RFC 5869) under a label, so that one leaked
+//! purpose says nothing about another. New things are made under the first line; older lines still
+//! verify what they made, which is how the secret is rotated.
+
+use std::path::{Path, PathBuf};
+
+use aws_lc_rs::{
+    aead::{AES_256_GCM, Aad, RandomizedNonceKey},
+    aead::{NONCE_LEN, Nonce},
+    hkdf, hmac, rand,
+};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+
+/// The least a line may hold, in bytes.
+const LEAST_BYTES: usize = 32;
+/// A random line of 32 bytes has fewer distinct bytes than this once in more than 10^16.
+const LEAST_DISTINCT: usize = 16;
+/// Values that manuals and examples use, which somebody will paste.
+const KNOWN_EXAMPLES: [&[u8]; 3] = [
+    b"0123456789abcdef0123456789abcdef",
+    b"abcdefghijklmnopqrstuvwxyz012345",
+    b"change-me-to-a-long-random-value",
+];
+
+/// Why a root secret was refused. Never carries the secret.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretError {
+    /// The file can't be read.
+    #[error("reading the root secret from {}", path.display())]
+    Read {
+        /// Where it should be.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The file has no line.
+    #[error("the root secret is empty: make one with `archway secret generate`")]
+    Empty,
+    /// A line is not `id:base64`, or two lines have one id.
+    #[error("line {line} of the root secret is not `id:base64` with an id of its own")]
+    Malformed {
+        /// Counted from 1.
+        line: usize,
+    },
+    /// A line is too short, or a value that is known to others.
+    #[error(
+        "line {line} of the root secret is weak (under 256 bits, or an example): \
+         make one with `archway secret generate`"
+    )]
+    Weak {
+        /// Counted from 1.
+        line: usize,
+    },
+    /// The system gave no random bytes, or a derivation failed.
+    #[error("the cryptographic library failed")]
+    Crypto,
+}
+
+impl From<aws_lc_rs::error::Unspecified> for SecretError {
+    fn from(_says_nothing: aws_lc_rs::error::Unspecified) -> Self {
+        SecretError::Crypto
+    }
+}
+
+/// The root secret with its derived keys. `Debug` shows the lines' ids only.
+pub struct RootSecret {
+    newest: Line,
+    older: Vec<Line>,
+}
+
+struct Line {
+    id: String,
+    api_keys: hmac::Key,
+    cursors: RandomizedNonceKey,
+}
+
+impl RootSecret {
+    /// Reads the secret from a file. Blank lines and lines that start with `#` don't count.
+    pub fn load(path: &Path) -> Result<Self, SecretError> {
+        let text = std::fs::read_to_string(path).map_err(|source| SecretError::Read {
+            path: path.to_owned(),
+            source,
+        })?;
+        RootSecret::parse(&text)
+    }
+
+    /// Reads the secret from its text.
+    pub fn parse(text: &str) -> Result<Self, SecretError> {
+        let mut lines: Vec<Line> = Vec::new();
+        for (index, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let parsed = Line::parse(line, index + 1)?;
+            if lines.iter().any(|earlier| earlier.id == parsed.id) {
+                return Err(SecretError::Malformed { line: index + 1 });
+            }
+            lines.push(parsed);
+        }
+        let mut lines = lines.into_iter();
+        let newest = lines.next().ok_or(SecretError::Empty)?;
+        Ok(RootSecret {
+            newest,
+            older: lines.collect(),
+        })
+    }
+
+    /// Makes the text of a new line of 256 random bits, without a line end.
+    pub fn generate_line() -> Result<String, SecretError> {
+        let (mut id, mut bytes) = ([0; 4], [0; LEAST_BYTES]);
+        rand::fill(&mut id)?;
+        rand::fill(&mut bytes)?;
+        Ok(format!(
+            "{:08x}:{}",
+            u32::from_be_bytes(id),
+            STANDARD.encode(bytes)
+        ))
+    }
+
+    /// Hashes the secret part of an API key under the newest line: the line's id, and the hash.
+    pub(crate) fn hash_key(&self, secret: &str) -> (&str, Vec<u8>) {
+        let tag = hmac::sign(&self.newest.api_keys, secret.as_bytes());
+        (&self.newest.id, tag.as_ref().to_vec())
+    }
+
+    /// Whether `secret` is what was hashed under the line of this id, in constant time. A line
+    /// that is gone verifies nothing, and takes as long about it.
+    pub(crate) fn key_matches(&self, line: &str, secret: &str, hash: &[u8]) -> bool {
+        let known = self.lines().find(|known| known.id == line);
+        let key = &known.unwrap_or(&self.newest).api_keys;
+        hmac::verify(key, secret.as_bytes(), hash).is_ok() && known.is_some()
+    }
+
+    /// Encrypts a cursor, bound to `context`: the nonce, then the sealed bytes.
+    pub(crate) fn seal_cursor(&self, context: &[u8], plain: &[u8]) -> Result<Vec<u8>, SecretError> {
+        let mut sealed = plain.to_vec();
+        let key = &self.newest.cursors;
+        let nonce = key.seal_in_place_append_tag(Aad::from(context), &mut sealed)?;
+        Ok([nonce.as_ref().as_slice(), &sealed].concat())
+    }
+
+    /// Decrypts a cursor that was sealed for the same `context` under any line.
+    pub(crate) fn open_cursor(&self, context: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
+        let (nonce, sealed) = sealed.split_first_chunk::<NONCE_LEN>()?;
+        self.lines().find_map(|line| {
+            let mut bytes = sealed.to_vec();
+            let nonce = Nonce::from(nonce);
+            let plain = line
+                .cursors
+                .open_in_place(nonce, Aad::from(context), &mut bytes)
+                .ok()?;
+            Some(plain.to_vec())
+        })
+    }
+
+    fn lines(&self) -> impl Iterator<Item = &Line> {
+        std::iter::once(&self.newest).chain(&self.older)
+    }
+}
+
+impl std::fmt::Debug for RootSecret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list()
+            .entries(self.lines().map(|line| &line.id))
+            .finish()
+    }
+}
+
+impl Line {
+    fn parse(text: &str, line: usize) -> Result<Line, SecretError> {
+        let (id, encoded) = text
+            .split_once(':')
+            .ok_or(SecretError::Malformed { line })?;
+        let id_fits = (1..=32).contains(&id.len())
+            && id
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        let bytes = STANDARD.decode(encoded.trim()).ok().filter(|_| id_fits);
+        let bytes = bytes.ok_or(SecretError::Malformed { line })?;
+        if is_weak(&bytes) {
+            return Err(SecretError::Weak { line });
+        }
+        let root = hkdf::Salt::new(hkdf::HKDF_SHA256, b"archway").extract(&bytes);
+        Ok(Line {
+            id: id.to_owned(),
+            api_keys: hmac::Key::new(hmac::HMAC_SHA256, &derive(&root, "api-key")?),
+            cursors: RandomizedNonceKey::new(&AES_256_GCM, &derive(&root, "cursor")?)?,
+        })
+    }
+}
+
+fn is_weak(bytes: &[u8]) -> bool {
+    let distinct: std::collections::BTreeSet<&u8> = bytes.iter().collect();
+    let counts_up = bytes
+        .windows(2)
+        .all(|pair| pair[1] == pair[0].wrapping_add(1));
+    bytes.len() < LEAST_BYTES
+        || distinct.len() < LEAST_DISTINCT
+        || counts_up
+        || KNOWN_EXAMPLES.contains(&bytes)
+}
+
+fn derive(root: &hkdf::Prk, label: &str) -> Result<[u8; 32], SecretError> {
+    let mut key = [0; 32];
+    root.expand(&[b"archway/v1/", label.as_bytes()], hkdf::HKDF_SHA256)?
+        .fill(&mut key)?;
+    Ok(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_generated_line_is_accepted_and_no_two_are_alike() {
+        let (one, two) = (
+            RootSecret::generate_line().unwrap(),
+            RootSecret::generate_line().unwrap(),
+        );
+        assert_ne!(one, two);
+        RootSecret::parse(&format!("# comment\n\n{two}\n{one}\n")).unwrap();
+    }
+
+    #[test]
+    fn weak_and_malformed_secrets_stop_the_start() {
+        let weak = |bytes: &[u8]| format!("a:{}", STANDARD.encode(bytes));
+        let counting: Vec<u8> = (0..32).collect();
+        let short: Vec<u8> = (0..31).map(|n| n * 7).collect();
+        for bytes in [
+            &[0; 32],
+            b"0123456789abcdef0123456789abcdef",
+            &counting[..],
+            &short,
+        ] {
+            let refused = RootSecret::parse(&weak(bytes));
+            assert!(
+                matches!(refused, Err(SecretError::Weak { line: 1 })),
+                "{bytes:?}"
+            );
+        }
+        assert!(matches!(
+            RootSecret::parse("\n# no line\n"),
+            Err(SecretError::Empty)
+        ));
+        let line = RootSecret::generate_line().unwrap();
+        for text in [
+            "secret",
+            ":AAAA",
+            "a b:AAAA",
+            "a:%%%%",
+            &format!("{line}\n{line}"),
+        ] {
+            let refused = RootSecret::parse(text);
+            assert!(
+                matches!(refused, Err(SecretError::Malformed { .. })),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn older_lines_still_verify_and_open_what_they_made() {
+        let (old, new) = (
+            RootSecret::generate_line().unwrap(),
+            RootSecret::generate_line().unwrap(),
+        );
+        let before = RootSecret::parse(&old).unwrap();
+        let (line, hash) = before.hash_key("s3cret");
+        let cursor = before.seal_cursor(b"context", b"page 2").unwrap();
+
+        let rotated = RootSecret::parse(&format!("{new}\n{old}")).unwrap();
+        assert!(rotated.key_matches(line, "s3cret", &hash));
+        assert!(!rotated.key_matches(line, "other", &hash));
+        assert_eq!(rotated.open_cursor(b"context", &cursor).unwrap(), b"page 2");
+        assert_eq!(rotated.open_cursor(b"elsewhere", &cursor), None);
+
+        let forgotten = RootSecret::parse(&new).unwrap();
+        assert!(!forgotten.key_matches(line, "s3cret", &hash));
+        assert_eq!(forgotten.open_cursor(b"context", &cursor), None);
+    }
+
+    #[test]
+    fn debug_shows_no_secret() {
+        let line = RootSecret::generate_line().unwrap();
+        let (id, secret) = line.split_once(':').unwrap();
+        let shown = format!("{:?}", RootSecret::parse(&line).unwrap());
+        assert!(shown.contains(id) && !shown.contains(secret));
+    }
+}

@@ -1,0 +1,199 @@
+//! The listener, and the stack that every request runs through.
+//!
+//! What a reader would get wrong: this is hyper, not `axum::serve`, because the limits (headers,
+//! times, connections) belong to the connection. A connection that is idle or slow holds its
+//! place among the 10,000 and nothing else.
+
+use std::{convert::Infallible, io, sync::Arc, time::Duration};
+
+use axum::{
+    body::Body,
+    extract::{Request, State},
+    middleware::{Next, from_fn, from_fn_with_state},
+    response::Response,
+};
+use hyper::body::Incoming;
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::conn::auto::Builder,
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{OwnedSemaphorePermit, Semaphore},
+};
+use tokio_util::sync::CancellationToken;
+use tower::{ServiceBuilder, ServiceExt, service_fn, util::BoxCloneSyncService};
+
+use crate::{
+    auth::{self, Auth},
+    mcp::Mcp,
+    metrics::Metrics,
+};
+use connection::{Activity, Watched};
+use guard::Guard;
+
+mod connection;
+pub(crate) mod guard;
+
+const MOST_CONNECTIONS: u32 = 10_000;
+const LARGEST_HEADERS: u32 = 32 * 1024;
+/// Concurrent requests of one HTTP/2 connection.
+const MOST_STREAMS: u32 = 128;
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// Longer than the longest call: a drain ends calls, it does not cut them off.
+const DRAIN: Duration = Duration::from_secs(35);
+
+/// What the stack needs of each stop.
+pub(crate) struct Stops {
+    pub(crate) guard: Arc<Guard>,
+    pub(crate) auth: Arc<Auth>,
+    pub(crate) mcp: Arc<Mcp>,
+    pub(crate) metrics: Arc<Metrics>,
+}
+
+/// The whole path of a request, as one service.
+pub(crate) type Stack = BoxCloneSyncService<Request, Response, Infallible>;
+
+/// Builds the stack. Runs from the top line down; a refusal never reaches the line below.
+pub(crate) fn stack(stops: Stops) -> Stack {
+    let Stops {
+        guard,
+        auth,
+        mcp,
+        metrics,
+    } = stops;
+    let stack = ServiceBuilder::new()
+        .layer(from_fn_with_state(metrics, count))
+        .layer(from_fn_with_state(guard, guard::check_names))
+        .layer(from_fn(guard::route))
+        .layer(from_fn(guard::check_size))
+        .layer(from_fn_with_state(auth, auth::authenticate))
+        // Here session handles are verified, and then limits are spent.
+        .service(service_fn(move |request| {
+            let mcp = mcp.clone();
+            async move { Ok(mcp.answer(request).await) }
+        }));
+    BoxCloneSyncService::new(stack)
+}
+
+async fn count(State(metrics): State<Arc<Metrics>>, request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    metrics.request(response.status());
+    response
+}
+
+/// Accepts connections until `shutdown`, then lets the calls in flight end.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    stack: Stack,
+    metrics: Arc<Metrics>,
+    shutdown: CancellationToken,
+) {
+    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS as usize));
+    let builder = Arc::new(builder());
+    let accepting = async {
+        loop {
+            // The semaphore is never closed: without a place this waits, it does not end.
+            let Ok(place) = places.clone().acquire_owned().await else {
+                return;
+            };
+            match accept(&listener).await {
+                Ok(socket) => {
+                    let client = Client {
+                        stack: stack.clone(),
+                        place,
+                        shutdown: shutdown.clone(),
+                    };
+                    tokio::spawn(converse(builder.clone(), socket, client, metrics.clone()));
+                }
+                Err(error) => {
+                    // Out of file descriptors, mostly: some will be free in a moment.
+                    tracing::warn!(%error, "connection not accepted");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    };
+    tokio::select! {
+        () = shutdown.cancelled() => {}
+        () = accepting => {}
+    }
+    drop(listener);
+    if tokio::time::timeout(DRAIN, places.acquire_many(MOST_CONNECTIONS))
+        .await
+        .is_err()
+    {
+        tracing::warn!("connections were still open at the end of the drain");
+    }
+}
+
+fn builder() -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    // The buffer bounds the headers: what does not fit is answered 431.
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(None);
+    builder.http1().max_buf_size(LARGEST_HEADERS as usize);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(MOST_STREAMS);
+    builder.http2().max_header_list_size(LARGEST_HEADERS);
+    builder
+}
+
+async fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
+    let (socket, _address) = listener.accept().await?;
+    socket.set_nodelay(true)?;
+    Ok(socket)
+}
+
+/// What one connection is served with.
+struct Client {
+    stack: Stack,
+    place: OwnedSemaphorePermit,
+    shutdown: CancellationToken,
+}
+
+/// Serves one connection to its end.
+async fn converse(
+    builder: Arc<Builder<TokioExecutor>>,
+    socket: TcpStream,
+    client: Client,
+    metrics: Arc<Metrics>,
+) {
+    let Client {
+        stack,
+        place,
+        shutdown,
+    } = client;
+    metrics.connections().inc();
+    let activity = Activity::new();
+    let io = TokioIo::new(Watched::new(socket, activity.clone()));
+    let answering = activity.clone();
+    let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
+        let answering = answering.answering();
+        let answer = stack.clone().oneshot(request.map(Body::new));
+        async move {
+            let response = answer.await;
+            drop(answering);
+            response
+        }
+    });
+    let mut connection = std::pin::pin!(builder.serve_connection(io, service));
+    let end = tokio::select! {
+        end = connection::run(connection.as_mut(), &activity) => end,
+        () = shutdown.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection::run(connection.as_mut(), &activity).await
+        }
+    };
+    match end {
+        Some(Ok(())) => {}
+        Some(Err(error)) => tracing::debug!(%error, "connection ended early"),
+        None => tracing::debug!("connection closed: idle or slow"),
+    }
+    metrics.connections().dec();
+    drop(place);
+}

@@ -1,0 +1,240 @@
+//! The clock of one client connection.
+//!
+//! hyper's own limit for headers also ends a connection that is merely idle, and sniffing the
+//! protocol has no limit at all; so the times are kept here, by what passes through the socket.
+//! Between requests a connection may be idle for 75 s; once bytes of an HTTP/1 request came in,
+//! its headers must be whole within 10 s. Nothing here runs while a request is being answered:
+//! the body has its own limit, the call its deadline.
+
+use std::{
+    future::poll_fn,
+    io,
+    pin::{Pin, pin},
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    time::{Instant, Sleep, sleep_until},
+};
+
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(75);
+
+/// What a connection is doing, as far as its times are concerned.
+#[derive(Clone, Debug)]
+pub(crate) struct Activity(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+struct State {
+    answering: usize,
+    /// When the headers of the next request began to arrive.
+    headers_since: Option<Instant>,
+    /// When something was last written or answered.
+    last: Instant,
+    /// HTTP/2 sends frames of its own between requests: they begin no headers.
+    multiplexed: bool,
+}
+
+impl Activity {
+    pub(crate) fn new() -> Self {
+        let last = Instant::now();
+        let state = State {
+            answering: 0,
+            headers_since: None,
+            last,
+            multiplexed: false,
+        };
+        Activity(Arc::new(Mutex::new(state)))
+    }
+
+    /// Marks a request as being answered until the guard is dropped.
+    pub(crate) fn answering(&self) -> Answering {
+        let mut state = self.0.lock();
+        state.answering += 1;
+        state.headers_since = None;
+        Answering(self.clone())
+    }
+
+    fn received(&self, bytes: &[u8]) {
+        let mut state = self.0.lock();
+        // The preface that opens every HTTP/2 connection (RFC 9113, 3.4); no HTTP/1 method is PRI.
+        state.multiplexed |= bytes.starts_with(b"PRI * HTTP/2");
+        if state.answering == 0 && !state.multiplexed && state.headers_since.is_none() {
+            state.headers_since = Some(Instant::now());
+        }
+    }
+
+    fn sent(&self) {
+        self.0.lock().last = Instant::now();
+    }
+
+    /// When the connection has to be closed, if nothing happens until then.
+    fn deadline(&self) -> Instant {
+        let state = self.0.lock();
+        if state.answering > 0 {
+            return Instant::now() + IDLE_TIMEOUT;
+        }
+        let idle = state.last + IDLE_TIMEOUT;
+        state
+            .headers_since
+            .map_or(idle, |since| idle.min(since + HEADER_TIMEOUT))
+    }
+}
+
+/// A request that is being answered.
+pub(crate) struct Answering(Activity);
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        let mut state = self.0.0.lock();
+        state.answering -= 1;
+        state.last = Instant::now();
+    }
+}
+
+/// Runs a connection to its end, or until its time is up: then `None`.
+pub(crate) async fn run<F: Future>(
+    mut connection: Pin<&mut F>,
+    activity: &Activity,
+) -> Option<F::Output> {
+    let mut timer = pin!(sleep_until(activity.deadline()));
+    poll_fn(|cx| match connection.as_mut().poll(cx) {
+        Poll::Ready(end) => Poll::Ready(Some(end)),
+        Poll::Pending => expire(timer.as_mut(), activity, cx).map(|()| None),
+    })
+    .await
+}
+
+/// Ready once the deadline passed. The timer is only set again when it has to ring earlier, or
+/// rang too early: not for every request.
+fn expire(mut timer: Pin<&mut Sleep>, activity: &Activity, cx: &mut Context<'_>) -> Poll<()> {
+    loop {
+        let deadline = activity.deadline();
+        if deadline < timer.deadline() {
+            timer.as_mut().reset(deadline);
+        }
+        ready!(timer.as_mut().poll(cx));
+        if deadline <= Instant::now() {
+            return Poll::Ready(());
+        }
+        timer.as_mut().reset(deadline);
+    }
+}
+
+/// A socket that reports what passes through it.
+pub(crate) struct Watched<S> {
+    socket: S,
+    activity: Activity,
+}
+
+impl<S> Watched<S> {
+    pub(crate) fn new(socket: S, activity: Activity) -> Self {
+        Watched { socket, activity }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.socket).poll_read(cx, buffer))?;
+        if let Some(bytes) = buffer
+            .filled()
+            .get(before..)
+            .filter(|bytes| !bytes.is_empty())
+        {
+            self.activity.received(bytes);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = ready!(Pin::new(&mut self.socket).poll_write(cx, bytes));
+        self.activity.sent();
+        Poll::Ready(written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = ready!(Pin::new(&mut self.socket).poll_write_vectored(cx, slices));
+        self.activity.sent();
+        Poll::Ready(written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn ends_after(activity: &Activity) -> Duration {
+        let start = Instant::now();
+        let end = run(pin!(std::future::pending::<()>()), activity).await;
+        assert!(end.is_none());
+        start.elapsed()
+    }
+
+    fn about(duration: Duration) -> impl Fn(Duration) -> bool {
+        move |took| took >= duration && took < duration + Duration::from_millis(10)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_idle_connection_ends_after_75_seconds() {
+        assert!(about(IDLE_TIMEOUT)(ends_after(&Activity::new()).await));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn headers_that_began_must_be_whole_in_10_seconds_however_they_drip() {
+        let activity = Activity::new();
+        activity.received(b"POST /m");
+        tokio::time::advance(Duration::from_secs(9)).await;
+        activity.received(b"c");
+        assert!(about(Duration::from_secs(1))(ends_after(&activity).await));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_is_answered_has_all_the_time_it_needs() {
+        let activity = Activity::new();
+        activity.received(b"POST /mcp HTTP/1.1\r\n\r\n");
+        let answering = activity.answering();
+        let slow = tokio::time::sleep(Duration::from_secs(500));
+        assert!(run(pin!(slow), &activity).await.is_some());
+        drop(answering);
+        assert!(about(IDLE_TIMEOUT)(ends_after(&activity).await));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn frames_between_http2_requests_begin_no_headers() {
+        let activity = Activity::new();
+        activity.received(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+        activity.received(b"\0\0\0\x04\x01");
+        assert!(about(IDLE_TIMEOUT)(ends_after(&activity).await));
+    }
+}

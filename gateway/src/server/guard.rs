@@ -1,0 +1,244 @@
+//! The first checks: is this request meant for us, and may it be as large as it says?
+//!
+//! A page in somebody's browser can make the browser post to a server on its own network (DNS
+//! rebinding): it can't choose `Host` and `Origin` though, which is why both are held against
+//! lists before anything else. Without an `Origin` header the client is no browser.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::{Request, State},
+    middleware::Next,
+    response::Response,
+};
+use http::{
+    HeaderMap, Method,
+    header::{CONTENT_LENGTH, HOST, ORIGIN},
+    uri::Authority,
+};
+
+use crate::{error::GatewayError, mcp::LARGEST_BODY};
+
+/// The only path with a service on it.
+const ENDPOINT: &str = "/mcp";
+/// HTTP/1 is held to this by hyper; HTTP/2 is not.
+const MOST_HEADERS: usize = 100;
+
+/// Which names and origins the gateway answers to.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct GuardConfig {
+    /// Names the gateway answers to, comma-separated: `host` for any port, or `host:port`.
+    /// Without any: the loopback names only.
+    #[arg(
+        long = "allowed-host",
+        env = "ARCHWAY_ALLOWED_HOSTS",
+        value_delimiter = ','
+    )]
+    pub allowed_hosts: Vec<String>,
+    /// Origins of browser pages that may call, comma-separated: `https://host` or
+    /// `http://host:port`. Without any: none.
+    #[arg(
+        long = "allowed-origin",
+        env = "ARCHWAY_ALLOWED_ORIGINS",
+        value_delimiter = ','
+    )]
+    pub allowed_origins: Vec<String>,
+}
+
+/// The lists, in the form they are compared in.
+pub(crate) struct Guard {
+    hosts: Vec<String>,
+    origins: Vec<String>,
+}
+
+impl Guard {
+    pub(crate) fn new(config: &GuardConfig) -> Self {
+        let lower = |texts: &[String]| texts.iter().map(|text| text.to_lowercase()).collect();
+        let mut hosts: Vec<String> = lower(&config.allowed_hosts);
+        if hosts.is_empty() {
+            hosts = ["localhost", "127.0.0.1", "[::1]"]
+                .map(str::to_owned)
+                .into();
+        }
+        Guard {
+            hosts,
+            origins: lower(&config.allowed_origins),
+        }
+    }
+
+    /// Every name the request gives must be ours: HTTP/1 has `Host`, HTTP/2 `:authority`, and an
+    /// absolute request line both.
+    fn check_host(&self, request: &Request) -> Result<(), GatewayError> {
+        let mut names = 0;
+        for host in request.headers().get_all(HOST) {
+            names += 1;
+            let authority = host.to_str().ok().and_then(|host| host.parse().ok());
+            let ours = authority.is_some_and(|authority| self.serves(&authority));
+            ours.then_some(()).ok_or(GatewayError::HostRefused)?;
+        }
+        if let Some(authority) = request.uri().authority() {
+            names += 1;
+            self.serves(authority)
+                .then_some(())
+                .ok_or(GatewayError::HostRefused)?;
+        }
+        if names == 0 {
+            Err(GatewayError::HostRefused)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn serves(&self, authority: &Authority) -> bool {
+        let host = authority.host().to_lowercase();
+        let host = host.strip_suffix('.').unwrap_or(&host);
+        let with_port = authority.port_u16().map(|port| format!("{host}:{port}"));
+        let matches = |known: &String| known == host || Some(known) == with_port.as_ref();
+        !authority.as_str().contains('@') && self.hosts.iter().any(matches)
+    }
+
+    fn check_origin(&self, headers: &HeaderMap) -> Result<(), GatewayError> {
+        for origin in headers.get_all(ORIGIN) {
+            let origin = origin.to_str().unwrap_or_default().to_lowercase();
+            if !self.origins.contains(&origin) {
+                return Err(GatewayError::OriginRefused);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refuses names and origins that are not ours.
+pub(crate) async fn check_names(
+    State(guard): State<Arc<Guard>>,
+    request: Request,
+    next: Next,
+) -> Result<Response, GatewayError> {
+    guard.check_host(&request)?;
+    guard.check_origin(request.headers())?;
+    Ok(next.run(request).await)
+}
+
+/// Lets `POST /mcp` through.
+pub(crate) async fn route(request: Request, next: Next) -> Result<Response, GatewayError> {
+    if request.uri().path() != ENDPOINT {
+        return Err(GatewayError::NotFound);
+    }
+    if request.method() != Method::POST {
+        return Err(GatewayError::MethodNotAllowed);
+    }
+    Ok(next.run(request).await)
+}
+
+/// Refuses what is too large by its own account, before the credential is looked at.
+pub(crate) async fn check_size(request: Request, next: Next) -> Result<Response, GatewayError> {
+    if request.headers().len() > MOST_HEADERS {
+        return Err(GatewayError::TooManyHeaders);
+    }
+    let declared = request
+        .headers()
+        .get(CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok());
+    let declared = declared.and_then(|length| length.parse::<u64>().ok());
+    if declared.is_some_and(|length| length > LARGEST_BODY as u64) {
+        return Err(GatewayError::BodyTooLarge);
+    }
+    Ok(next.run(request).await)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+
+    use super::*;
+
+    fn guard(hosts: &[&str]) -> Guard {
+        let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
+        Guard::new(&GuardConfig {
+            allowed_hosts: texts(hosts),
+            allowed_origins: texts(&["http://localhost:6274"]),
+        })
+    }
+
+    fn host_passes(guard: &Guard, uri: &str, hosts: &[&str]) -> bool {
+        let mut request = Request::builder().uri(uri);
+        for host in hosts {
+            request = request.header(HOST, *host);
+        }
+        guard
+            .check_host(&request.body(Body::empty()).unwrap())
+            .is_ok()
+    }
+
+    #[test]
+    fn without_a_list_only_loopback_names_are_served() {
+        let guard = guard(&[]);
+        for good in [
+            "localhost",
+            "localhost:7676",
+            "LOCALHOST",
+            "127.0.0.1:1",
+            "[::1]:80",
+            "[::1]",
+        ] {
+            assert!(host_passes(&guard, "/mcp", &[good]), "{good}");
+        }
+        for bad in [
+            "example.com",
+            "localhost.example.com",
+            "127.0.0.2",
+            "a@localhost",
+            "",
+            "a b",
+        ] {
+            assert!(!host_passes(&guard, "/mcp", &[bad]), "{bad}");
+        }
+        assert!(!host_passes(&guard, "/mcp", &[]));
+        assert!(!host_passes(&guard, "/mcp", &["localhost", "example.com"]));
+        assert!(!host_passes(
+            &guard,
+            "http://example.com/mcp",
+            &["localhost"]
+        ));
+        assert!(host_passes(&guard, "http://localhost/mcp", &[]));
+    }
+
+    #[test]
+    fn a_listed_name_may_fix_its_port() {
+        let guard = guard(&["Mcp.example.com", "other.example.com:8443"]);
+        for good in [
+            "mcp.example.com",
+            "mcp.example.com:1",
+            "mcp.example.com.",
+            "other.example.com:8443",
+        ] {
+            assert!(host_passes(&guard, "/mcp", &[good]), "{good}");
+        }
+        for bad in ["other.example.com", "other.example.com:443", "localhost"] {
+            assert!(!host_passes(&guard, "/mcp", &[bad]), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_origin_must_be_listed_and_none_is_no_browser() {
+        let guard = guard(&[]);
+        let passes = |origins: &[&'static str]| {
+            let values = origins
+                .iter()
+                .map(|&origin| (ORIGIN, origin.parse().unwrap()));
+            guard.check_origin(&values.collect()).is_ok()
+        };
+        assert!(passes(&[]));
+        assert!(passes(&["http://localhost:6274"]));
+        for bad in [
+            "null",
+            "http://localhost",
+            "https://localhost:6274",
+            "http://evil.example",
+            "",
+        ] {
+            assert!(!passes(&[bad]), "{bad}");
+        }
+        assert!(!passes(&["http://localhost:6274", "http://evil.example"]));
+    }
+}

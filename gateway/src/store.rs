@@ -1,0 +1,153 @@
+//! Postgres as the gateway sees it: one pool under the role `archway_gateway`.
+//!
+//! Rows of a tenant are reached through [`TenantStore`] only, whose transactions carry the tenant
+//! to row-level security; the one query that runs before a tenant is known, the key look-up, is a
+//! `SECURITY DEFINER` function. sqlx has no limit per query: the server's `statement_timeout` is
+//! it, and over TCP a lost server costs every caller the whole acquire timeout.
+
+use std::time::Duration;
+
+use secrecy::{ExposeSecret, SecretString};
+use sqlx::{
+    PgPool, Postgres, Transaction,
+    postgres::{PgConnectOptions, PgPoolOptions},
+};
+use uuid::Uuid;
+
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(2);
+const STATEMENT_TIMEOUT: &str = "2s";
+
+/// Where the gateway's rows live.
+#[derive(Clone, Debug, clap::Args)]
+pub struct StoreConfig {
+    /// Postgres, as the role `archway_gateway`: `postgres://archway_gateway:…@host/archway`.
+    #[arg(long, env = "ARCHWAY_DATABASE_URL", hide_env_values = true)]
+    pub database_url: SecretString,
+    /// Connections at most. Only key look-ups use them: a few carry thousands of calls a second.
+    #[arg(long, env = "ARCHWAY_DATABASE_CONNECTIONS", default_value = "8")]
+    pub database_connections: u32,
+}
+
+/// Why Postgres gave no answer. Carries no address and no SQL.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The URL does not parse.
+    #[error("the database URL is not valid")]
+    Url(#[source] sqlx::Error),
+    /// A query failed, or no connection could be had in time.
+    #[error("asking Postgres for {what}")]
+    Query {
+        /// The answer that was wanted.
+        what: &'static str,
+        /// What sqlx said.
+        #[source]
+        source: sqlx::Error,
+    },
+}
+
+impl StoreError {
+    /// For `map_err`: names the answer that was wanted.
+    pub(crate) fn query(what: &'static str) -> impl FnOnce(sqlx::Error) -> StoreError {
+        move |source| StoreError::Query { what, source }
+    }
+}
+
+/// The gateway's pool. Connects when first asked, so a gateway starts without Postgres.
+#[derive(Clone, Debug)]
+pub struct Stores {
+    pool: PgPool,
+}
+
+impl Stores {
+    /// A pool as configured.
+    pub fn new(config: &StoreConfig) -> Result<Self, StoreError> {
+        let options = config
+            .database_url
+            .expose_secret()
+            .parse()
+            .map_err(StoreError::Url)?;
+        Ok(Stores::with_options(options, config.database_connections))
+    }
+
+    /// A pool of at most `connections` under the role that `options` name.
+    pub fn with_options(options: PgConnectOptions, connections: u32) -> Self {
+        let options = options.options([("statement_timeout", STATEMENT_TIMEOUT)]);
+        let pool = PgPoolOptions::new()
+            .max_connections(connections)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .connect_lazy_with(options);
+        Stores { pool }
+    }
+
+    /// The rows of one tenant.
+    pub fn tenant(&self, tenant: Uuid) -> TenantStore<'_> {
+        TenantStore {
+            stores: self,
+            tenant,
+        }
+    }
+
+    /// Whether Postgres answers.
+    pub(crate) async fn ping(&self) -> Result<(), StoreError> {
+        let answer = sqlx::query_scalar!("select 1").fetch_one(&self.pool).await;
+        answer
+            .map(|_one| ())
+            .map_err(StoreError::query("a sign of life"))
+    }
+
+    /// The record of an API key, or `None` for an id nobody has.
+    pub(crate) async fn find_api_key(&self, id: &str) -> Result<Option<ApiKeyRow>, StoreError> {
+        sqlx::query_as!(
+            ApiKeyRow,
+            r#"select tenant_id as "tenant_id!", tenant_slug as "tenant_slug!",
+                      lineage as "lineage!", secret_hash as "secret_hash!",
+                      secret_line as "secret_line!", scopes as "scopes!", projects, families,
+                      default_project, live as "live!"
+               from find_api_key($1)"#,
+            id,
+        )
+        .fetch_optional(&self.pool)
+        .await
+        .map_err(StoreError::query("an api key"))
+    }
+}
+
+/// What `find_api_key` returns.
+pub(crate) struct ApiKeyRow {
+    pub(crate) tenant_id: Uuid,
+    pub(crate) tenant_slug: String,
+    pub(crate) lineage: Uuid,
+    pub(crate) secret_hash: Vec<u8>,
+    pub(crate) secret_line: String,
+    pub(crate) scopes: Vec<String>,
+    pub(crate) projects: Option<Vec<String>>,
+    pub(crate) families: Option<Vec<String>>,
+    pub(crate) default_project: Option<String>,
+    /// False once revoked or expired, or while the tenant is disabled.
+    pub(crate) live: bool,
+}
+
+/// Storage as one tenant sees it; there is no way to ask it about another.
+#[derive(Debug)]
+pub struct TenantStore<'a> {
+    stores: &'a Stores,
+    tenant: Uuid,
+}
+
+impl TenantStore<'_> {
+    /// A transaction in which row-level security shows this tenant's rows and no others.
+    pub async fn begin(&self) -> Result<Transaction<'static, Postgres>, StoreError> {
+        let mut tx = self
+            .stores
+            .pool
+            .begin()
+            .await
+            .map_err(StoreError::query("a transaction"))?;
+        let tenant = self.tenant.to_string();
+        sqlx::query_scalar!("select set_config('archway.tenant_id', $1, true)", tenant)
+            .fetch_one(&mut *tx)
+            .await
+            .map_err(StoreError::query("a tenant's transaction"))?;
+        Ok(tx)
+    }
+}

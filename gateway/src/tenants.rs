@@ -1,0 +1,348 @@
+//! Administration: tenants, projects and keys, as the owner of the database.
+//!
+//! Not on the path of a call: `archway dev`, the administration commands and the tests use it. It
+//! runs under the owning role, which row-level security does not bind; a gateway has no such pool.
+//! The `ensure_…` functions may be repeated: they find what is there.
+
+use std::time::Duration;
+
+use archway_proto::catalog::Scope;
+use secrecy::SecretString;
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use crate::{auth::key::KeyText, secrets::RootSecret};
+
+/// Why an administrative change was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum TenantError {
+    /// Not a slug.
+    #[error("{0:?} is not a slug: lower-case letters, digits and hyphens, at most 63")]
+    Slug(String),
+    /// The slug is in use.
+    #[error("there already is a {kind} {slug}")]
+    Exists {
+        /// `tenant` or `project`.
+        kind: &'static str,
+        /// The slug that was asked for.
+        slug: String,
+    },
+    /// Nothing has this name.
+    #[error("there is no {kind} {name}")]
+    Missing {
+        /// `tenant`, `project` or `key`.
+        kind: &'static str,
+        /// The slug or id that was asked for.
+        name: String,
+    },
+    /// A key's default project must be one that the key may read.
+    #[error("the default project {0} is not among the projects of the key")]
+    DefaultOutside(String),
+    /// No random bytes could be had.
+    #[error("the cryptographic library failed")]
+    Crypto,
+    /// Postgres failed.
+    #[error("asking Postgres to {what}")]
+    Query {
+        /// What was to be done.
+        what: &'static str,
+        /// What sqlx said.
+        #[source]
+        source: sqlx::Error,
+    },
+}
+
+fn query(what: &'static str) -> impl FnOnce(sqlx::Error) -> TenantError {
+    move |source| TenantError::Query { what, source }
+}
+
+/// A project as administration lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Project {
+    /// Its id.
+    pub id: Uuid,
+    /// Its slug: the folder's name below the tenant's.
+    pub slug: String,
+    /// Its display name; `None` shows the slug.
+    pub name: Option<String>,
+}
+
+/// What a new key shall be.
+#[derive(Clone, Debug)]
+pub struct KeyRequest {
+    /// For people.
+    pub label: String,
+    /// What it carries.
+    pub scopes: Vec<Scope>,
+    /// The project slugs it may read; `None` for all of the tenant's.
+    pub projects: Option<Vec<String>>,
+    /// The families of tools it covers; `None` for all.
+    pub families: Option<Vec<String>>,
+    /// The project a call without `project` means; must be among `projects`.
+    pub default_project: Option<String>,
+    /// How long it is good; `None` until revoked.
+    pub lifetime: Option<Duration>,
+}
+
+impl Default for KeyRequest {
+    /// A key that reads and writes memory, for all projects, until revoked.
+    fn default() -> Self {
+        KeyRequest {
+            label: String::new(),
+            scopes: vec![Scope::ToolsRead, Scope::MemoryWrite],
+            projects: None,
+            families: None,
+            default_project: None,
+            lifetime: None,
+        }
+    }
+}
+
+/// A key at the one moment its secret is known.
+#[derive(Debug)]
+pub struct IssuedKey {
+    /// The public part.
+    pub id: String,
+    /// The whole key: what a client sends.
+    pub api_key: SecretString,
+}
+
+/// Administration over the owner's pool.
+#[derive(Clone, Debug)]
+pub struct Tenants {
+    owner: PgPool,
+}
+
+impl Tenants {
+    /// Administration as the role of `owner`, which must own the tables.
+    pub fn new(owner: PgPool) -> Self {
+        Tenants { owner }
+    }
+
+    /// Makes a tenant.
+    pub async fn create_tenant(&self, slug: &str) -> Result<Uuid, TenantError> {
+        check_slug(slug)?;
+        sqlx::query_scalar!(
+            "insert into tenants (slug, name) values ($1, $1) on conflict (slug) do nothing \
+             returning id",
+            slug
+        )
+        .fetch_optional(&self.owner)
+        .await
+        .map_err(query("create a tenant"))?
+        .ok_or_else(|| TenantError::Exists {
+            kind: "tenant",
+            slug: slug.to_owned(),
+        })
+    }
+
+    /// The tenant of this slug, made where there is none.
+    pub async fn ensure_tenant(&self, slug: &str) -> Result<Uuid, TenantError> {
+        match self.create_tenant(slug).await {
+            Err(TenantError::Exists { .. }) => self.find_tenant(slug).await,
+            made => made,
+        }
+    }
+
+    /// The tenant of this slug.
+    pub async fn find_tenant(&self, slug: &str) -> Result<Uuid, TenantError> {
+        sqlx::query_scalar!("select id from tenants where slug = $1", slug)
+            .fetch_optional(&self.owner)
+            .await
+            .map_err(query("find a tenant"))?
+            .ok_or_else(|| TenantError::Missing {
+                kind: "tenant",
+                name: slug.to_owned(),
+            })
+    }
+
+    /// Adds a project to a tenant.
+    pub async fn add_project(
+        &self,
+        tenant: Uuid,
+        slug: &str,
+        name: Option<&str>,
+    ) -> Result<Uuid, TenantError> {
+        check_slug(slug)?;
+        sqlx::query_scalar!(
+            "insert into projects (tenant_id, slug, name) values ($1, $2, $3) \
+             on conflict (tenant_id, slug) do nothing returning id",
+            tenant,
+            slug,
+            name
+        )
+        .fetch_optional(&self.owner)
+        .await
+        .map_err(query("add a project"))?
+        .ok_or_else(|| TenantError::Exists {
+            kind: "project",
+            slug: slug.to_owned(),
+        })
+    }
+
+    /// The project of this slug, added where there is none; its display name becomes `name`.
+    pub async fn ensure_project(
+        &self,
+        tenant: Uuid,
+        slug: &str,
+        name: Option<&str>,
+    ) -> Result<Uuid, TenantError> {
+        check_slug(slug)?;
+        sqlx::query_scalar!(
+            "insert into projects (tenant_id, slug, name) values ($1, $2, $3) \
+             on conflict (tenant_id, slug) do update set name = excluded.name returning id",
+            tenant,
+            slug,
+            name
+        )
+        .fetch_one(&self.owner)
+        .await
+        .map_err(query("ensure a project"))
+    }
+
+    /// A tenant's projects, by slug.
+    pub async fn list_projects(&self, tenant: Uuid) -> Result<Vec<Project>, TenantError> {
+        sqlx::query_as!(
+            Project,
+            "select id, slug, name from projects where tenant_id = $1 order by slug",
+            tenant
+        )
+        .fetch_all(&self.owner)
+        .await
+        .map_err(query("list projects"))
+    }
+
+    /// Issues a key. Its secret is in the answer and nowhere else: only an HMAC is stored.
+    pub async fn issue_key(
+        &self,
+        tenant: Uuid,
+        secret: &RootSecret,
+        request: KeyRequest,
+    ) -> Result<IssuedKey, TenantError> {
+        let within = |slugs: &Vec<String>, slug| slugs.contains(slug);
+        if let (Some(projects), Some(default)) = (&request.projects, &request.default_project)
+            && !within(projects, default)
+        {
+            return Err(TenantError::DefaultOutside(default.clone()));
+        }
+        let key = KeyText::generate().map_err(|_unspecified| TenantError::Crypto)?;
+        let (line, hash) = secret.hash_key(key.secret());
+        let scopes: Vec<String> = request
+            .scopes
+            .iter()
+            .map(|scope| scope.name().to_owned())
+            .collect();
+        sqlx::query!(
+            "insert into api_keys (id, tenant_id, label, secret_hash, secret_line, scopes, \
+                 projects, families, default_project, expires_at) \
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, now() + make_interval(secs => $10))",
+            key.id().as_str(),
+            tenant,
+            request.label,
+            hash,
+            line,
+            &scopes,
+            request.projects.as_deref(),
+            request.families.as_deref(),
+            request.default_project,
+            request.lifetime.map(|lifetime| lifetime.as_secs_f64()),
+        )
+        .execute(&self.owner)
+        .await
+        .map_err(query("issue a key"))?;
+        Ok(IssuedKey {
+            id: key.id().as_str().to_owned(),
+            api_key: key.text(),
+        })
+    }
+
+    /// Makes `project` what a call without `project` means, for the key of this id.
+    pub async fn set_default_project(
+        &self,
+        key_id: &str,
+        project: Option<&str>,
+    ) -> Result<(), TenantError> {
+        let allowed = sqlx::query_scalar!("select projects from api_keys where id = $1", key_id)
+            .fetch_optional(&self.owner)
+            .await
+            .map_err(query("find a key"))?
+            .ok_or_else(|| TenantError::Missing {
+                kind: "key",
+                name: key_id.to_owned(),
+            })?;
+        if let (Some(allowed), Some(project)) = (allowed, project)
+            && !allowed.iter().any(|slug| slug == project)
+        {
+            return Err(TenantError::DefaultOutside(project.to_owned()));
+        }
+        sqlx::query!(
+            "update api_keys set default_project = $2 where id = $1",
+            key_id,
+            project
+        )
+        .execute(&self.owner)
+        .await
+        .map_err(query("set a default project"))?;
+        Ok(())
+    }
+
+    /// Revokes the key of this id; gateways refuse it once they read its record again.
+    pub async fn revoke_key(&self, key_id: &str) -> Result<(), TenantError> {
+        sqlx::query!(
+            "update api_keys set revoked_at = now() where id = $1",
+            key_id
+        )
+        .execute(&self.owner)
+        .await
+        .map_err(query("revoke a key"))?;
+        Ok(())
+    }
+
+    /// The id of a key that is good now: known, not revoked or expired, its secret right under
+    /// `secret`; `None` for any other text.
+    pub async fn key_is_good(
+        &self,
+        secret: &RootSecret,
+        api_key: &str,
+    ) -> Result<Option<String>, TenantError> {
+        let Some(key) = KeyText::parse(api_key) else {
+            return Ok(None);
+        };
+        let row = sqlx::query!(
+            r#"select secret_hash as "secret_hash!", secret_line as "secret_line!", live as "live!"
+               from find_api_key($1)"#,
+            key.id().as_str()
+        )
+        .fetch_optional(&self.owner)
+        .await
+        .map_err(query("check a key"))?;
+        let good = row.is_some_and(|row| {
+            row.live && secret.key_matches(&row.secret_line, key.secret(), &row.secret_hash)
+        });
+        Ok(good.then(|| key.id().as_str().to_owned()))
+    }
+}
+
+fn check_slug(slug: &str) -> Result<(), TenantError> {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let fits = (1..=63).contains(&slug.len())
+        && slug.bytes().next().is_some_and(plain)
+        && slug.bytes().all(|byte| plain(byte) || byte == b'-');
+    fits.then_some(())
+        .ok_or_else(|| TenantError::Slug(slug.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slugs_are_what_the_schema_takes() {
+        for good in ["a", "0", "site-2", &"a".repeat(63)] {
+            assert!(check_slug(good).is_ok(), "{good}");
+        }
+        for bad in ["", "-a", "A", "a_b", "ä", "a/b", "..", &"a".repeat(64)] {
+            assert!(check_slug(bad).is_err(), "{bad}");
+        }
+    }
+}

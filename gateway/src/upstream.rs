@@ -1,0 +1,322 @@
+//! The way to the workers: one gRPC channel per address, a deadline on every call.
+//!
+//! The last stop of a call. The deadline travels as `grpc-timeout`, so the worker gives up by
+//! itself; a local timeout, a little longer, covers a worker that doesn't. Dropping the stream of
+//! a call cancels it at the worker. Whatever goes wrong here comes back as a
+//! [`Failure`] that an agent can act on; the reason goes to the log, since it may name hosts.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use archway_proto::{
+    MAX_MESSAGE_BYTES,
+    context::{CallContext, TraceContext},
+    failure::Failure,
+    fault::Fault,
+    method::Method,
+    pass::{self, PassError, PassMinter, PassToken},
+    v1::{CallEvent, CallRequest, call_event::Event, worker_client::WorkerClient},
+};
+use bytes::Bytes;
+use tokio::{sync::Notify, time::Instant};
+use tonic::{
+    Status, Streaming,
+    transport::{Channel, Endpoint},
+};
+use uuid::Uuid;
+
+use crate::{auth::Principal, error::Chain};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
+/// How much longer than the worker the gateway waits, so that the worker's own answer wins.
+const PATIENCE: Duration = Duration::from_millis(250);
+const LONGEST_DEADLINE: Duration = Duration::from_secs(30);
+/// A result of 64 KiB arrives without waiting for a window update.
+const STREAM_WINDOW: u32 = 1024 * 1024;
+const CONNECTION_WINDOW: u32 = 8 * 1024 * 1024;
+/// What an agent is told to wait when no worker can be reached.
+const RETRY_AFTER_SECONDS: u64 = 2;
+/// Passes kept; each is good for seconds.
+const MOST_PASSES: u64 = 20_000;
+
+/// Where the workers are.
+#[derive(Clone, Debug, clap::Args)]
+pub struct UpstreamConfig {
+    /// Workers' addresses, comma-separated: `http://host:port` or `unix:/path`.
+    #[arg(
+        long = "worker",
+        env = "ARCHWAY_WORKERS",
+        value_delimiter = ',',
+        required = true
+    )]
+    pub workers: Vec<String>,
+    /// The pool these workers belong to: passes are good for it alone.
+    #[arg(
+        long = "worker-pool",
+        env = "ARCHWAY_WORKER_POOL",
+        default_value = "shared"
+    )]
+    pub pool: String,
+    /// Seconds a call may take, 1 to 30.
+    #[arg(
+        long,
+        env = "ARCHWAY_CALL_DEADLINE",
+        default_value = "10",
+        value_parser = clap::value_parser!(u64).range(1..=30)
+    )]
+    pub call_deadline: u64,
+}
+
+/// Why the workers' addresses are of no use.
+#[derive(Debug, thiserror::Error)]
+pub enum UpstreamError {
+    /// The list is empty.
+    #[error("no worker address is configured")]
+    NoWorker,
+    /// An address does not parse.
+    #[error("{address:?} is no worker address (http://host:port or unix:/path)")]
+    Address {
+        /// As configured.
+        address: String,
+        /// What tonic said.
+        #[source]
+        source: tonic::transport::Error,
+    },
+}
+
+/// The workers of one pool.
+pub(crate) struct Upstream {
+    clients: Vec<WorkerClient<Channel>>,
+    next: AtomicUsize,
+    pool: String,
+    deadline: Duration,
+    minter: PassMinter,
+    passes: moka::sync::Cache<u64, PassToken>,
+    lost: Notify,
+}
+
+impl Upstream {
+    /// Connects when first called: workers may start later.
+    pub(crate) fn new(config: &UpstreamConfig, minter: PassMinter) -> Result<Self, UpstreamError> {
+        let clients: Vec<_> = config
+            .workers
+            .iter()
+            .map(|address| connect(address))
+            .collect::<Result<_, _>>()?;
+        if clients.is_empty() {
+            return Err(UpstreamError::NoWorker);
+        }
+        Ok(Upstream {
+            clients,
+            next: AtomicUsize::new(0),
+            pool: config.pool.clone(),
+            deadline: Duration::from_secs(config.call_deadline).min(LONGEST_DEADLINE),
+            minter,
+            passes: moka::sync::Cache::builder()
+                .max_capacity(MOST_PASSES)
+                .time_to_live(pass::REUSE)
+                .build(),
+            lost: Notify::new(),
+        })
+    }
+
+    /// Starts a caller's call of a worker's method. `params` is one JSON object.
+    pub(crate) async fn call(
+        &self,
+        who: &Principal,
+        method: Method,
+        params: Bytes,
+        trace: TraceContext,
+    ) -> Result<CallStream, Failure> {
+        let pass = self.pass(who).map_err(|error| internal(trace, &error))?;
+        self.start(pass, method, params, trace).await
+    }
+
+    /// The catalogue as one of the workers gives it: a `ToolList` in JSON.
+    pub(crate) async fn catalog(&self) -> Result<Bytes, Failure> {
+        let trace = TraceContext::start();
+        let pass = self
+            .minter
+            .mint_catalog()
+            .map_err(|error| internal(trace, &error))?;
+        let params = Bytes::from_static(b"{}");
+        self.start(pass, Method::ToolsList, params, trace)
+            .await?
+            .result()
+            .await
+    }
+
+    /// Waits until a call finds its worker gone.
+    pub(crate) async fn lost(&self) {
+        self.lost.notified().await;
+    }
+
+    /// A pass for the caller: minted once per reading of its record, used for 10 s.
+    fn pass(&self, who: &Principal) -> Result<PassToken, Arc<PassError>> {
+        self.passes
+            .try_get_with(who.edition(), || self.minter.mint(&who.pass(&self.pool)))
+    }
+
+    async fn start(
+        &self,
+        pass: PassToken,
+        method: Method,
+        params: Bytes,
+        trace: TraceContext,
+    ) -> Result<CallStream, Failure> {
+        let call_id = Uuid::new_v4();
+        let context = CallContext {
+            call_id,
+            trace,
+            pass,
+            timeout: Some(self.deadline),
+        };
+        let mut request = tonic::Request::new(CallRequest {
+            method: method.name().to_owned(),
+            params,
+        });
+        context
+            .attach(&mut request)
+            .map_err(|error| internal(trace, &error))?;
+        let until = Instant::now() + self.deadline + PATIENCE;
+        let mut client = self.client();
+        let started = tokio::time::timeout_at(until, client.call(request)).await;
+        match started {
+            Ok(Ok(response)) => Ok(CallStream {
+                events: response.into_inner(),
+                until,
+                trace,
+            }),
+            Ok(Err(status)) => {
+                let failure = status_failure(trace, &status);
+                if failure.code == Fault::Unavailable {
+                    self.lost.notify_waiters();
+                }
+                Err(failure)
+            }
+            Err(_elapsed) => Err(deadline_failure()),
+        }
+    }
+
+    /// The workers take turns. Affinity, breakers and retries find their place here.
+    fn client(&self) -> WorkerClient<Channel> {
+        let turn = self.next.fetch_add(1, Ordering::Relaxed) % self.clients.len();
+        self.clients[turn].clone()
+    }
+}
+
+fn connect(address: &str) -> Result<WorkerClient<Channel>, UpstreamError> {
+    let endpoint = Endpoint::from_shared(address.to_owned())
+        .map_err(|source| UpstreamError::Address {
+            address: address.to_owned(),
+            source,
+        })?
+        .connect_timeout(CONNECT_TIMEOUT)
+        .tcp_nodelay(true)
+        .http2_keep_alive_interval(KEEP_ALIVE)
+        .keep_alive_while_idle(true)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW);
+    Ok(WorkerClient::new(endpoint.connect_lazy())
+        .max_decoding_message_size(MAX_MESSAGE_BYTES)
+        .max_encoding_message_size(MAX_MESSAGE_BYTES))
+}
+
+/// The events of one call. Dropped before its end, it cancels the call.
+pub(crate) struct CallStream {
+    events: Streaming<CallEvent>,
+    until: Instant,
+    trace: TraceContext,
+}
+
+impl CallStream {
+    /// The next event; a failure once the deadline passed or the stream ended without a result.
+    pub(crate) async fn next(&mut self) -> Result<Event, Failure> {
+        loop {
+            match tokio::time::timeout_at(self.until, self.events.message()).await {
+                Err(_elapsed) => return Err(deadline_failure()),
+                Ok(Err(status)) => return Err(status_failure(self.trace, &status)),
+                Ok(Ok(None)) => return Err(internal(self.trace, &NoResult)),
+                Ok(Ok(Some(CallEvent { event: Some(event) }))) => return Ok(event),
+                // An event of a newer worker that this build does not know.
+                Ok(Ok(Some(CallEvent { event: None }))) => {}
+            }
+        }
+    }
+
+    /// The result, past whatever comes before it.
+    pub(crate) async fn result(mut self) -> Result<Bytes, Failure> {
+        loop {
+            if let Event::Result(result) = self.next().await? {
+                return Ok(result);
+            }
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the worker ended the stream without a result")]
+struct NoResult;
+
+/// A failure that is nobody's but ours: logged in full, told with the trace id.
+pub(crate) fn internal(trace: TraceContext, error: &(dyn std::error::Error + 'static)) -> Failure {
+    tracing::error!(trace.id = %trace.trace_id(), error = %Chain(error), "call failed");
+    internal_failure(trace)
+}
+
+fn internal_failure(trace: TraceContext) -> Failure {
+    Failure::new(
+        Fault::InternalError,
+        "the call failed for a reason that is not in its arguments",
+        "try once more; if it fails again, report the trace id to the operator",
+    )
+    .detail("trace_id", trace.trace_id())
+}
+
+fn deadline_failure() -> Failure {
+    Failure::new(
+        Fault::DeadlineExceeded,
+        "the call took longer than its deadline",
+        "narrow the call: a smaller folder, a more selective pattern, fewer results",
+    )
+}
+
+/// No worker answered.
+pub(crate) fn unavailable() -> Failure {
+    Failure::new(
+        Fault::Unavailable,
+        "no worker can be reached at the moment",
+        format!("wait {RETRY_AFTER_SECONDS} seconds and try again"),
+    )
+    .detail("retry_after_seconds", RETRY_AFTER_SECONDS)
+}
+
+/// What an agent is told about a status. The status' own text stays in the log.
+fn status_failure(trace: TraceContext, status: &Status) -> Failure {
+    let fault = Fault::from_grpc(status.code());
+    tracing::warn!(
+        trace.id = %trace.trace_id(), %fault, rpc.grpc.status_code = ?status.code(),
+        error = %Chain(status), "worker call failed"
+    );
+    match fault {
+        Fault::Unavailable => unavailable(),
+        Fault::DeadlineExceeded => deadline_failure(),
+        Fault::AccessDenied => Failure::new(
+            fault,
+            "the worker did not accept the gateway's pass",
+            "report this to the operator: gateway and workers hold different pass keys",
+        ),
+        Fault::InvalidArguments => Failure::new(
+            fault,
+            "the worker did not accept the call",
+            "check the arguments against the tool's schema",
+        ),
+        _ => internal_failure(trace),
+    }
+}

@@ -1,0 +1,24 @@
+//! Each tool against its contract: the contracts' own test cases and tables, as TOOLS.md and
+//! EDGES.md settle them. A test's name says what a client of that contract relies on.
+
+mod arguments;
+mod basics;
+mod files;
+mod read;
+mod search;
+
+use e2e::Reply;
+use serde_json::Value;
+
+/// The text block of a reply, which must be the same JSON as its data.
+fn both(reply: &Reply) -> &Value {
+    let text: Value = serde_json::from_str(reply.text()).expect("the text block is JSON");
+    assert_eq!(&text, reply.structured(), "text and data differ");
+    reply.structured()
+}
+
+/// One field of every object in a list.
+fn column<'a>(list: &'a Value, field: &str) -> Vec<&'a str> {
+    let rows = list.as_array().expect("a list");
+    rows.iter().map(|row| row[field].as_str().expect("a string")).collect()
+}

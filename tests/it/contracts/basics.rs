@@ -1,0 +1,104 @@
+//! hello, list_projects, and what `tools/list` promises about every tool.
+
+use e2e::{Harness, Key, Repo, Tenant, git};
+use serde_json::{Value, json};
+
+use super::{both, column};
+use crate::serve;
+
+#[tokio::test]
+async fn hello_greets_and_tells_the_time() {
+    let (_stack, client) = serve(Repo::new().file("a.txt", "a").commit()).await;
+    let reply = client.call("hello", json!({})).await;
+    assert_eq!(both(&reply)["message"], "Hello from Archway!");
+    let time = reply.structured()["timestamp"].as_str().unwrap();
+    assert!(time.ends_with('Z') && time.contains('T'), "RFC 3339 in UTC: {time}");
+    assert!(reply.meta("durationMs").is_number());
+    assert!(reply.meta("untrusted").is_null(), "nothing of a repository is in it");
+}
+
+#[tokio::test]
+async fn list_projects_tells_slug_name_default_and_commit() {
+    let acme = Tenant::new("acme")
+        .project("site", Repo::new().file("a.txt", "a").commit())
+        .project("plain", Repo::new().file("a.txt", "a"))
+        .key(Key::new("with-default").default_project("site"));
+    let stack = Harness::new().tenant(acme).start().await;
+    let reply = stack.keyed("acme", "with-default").call("list_projects", json!({})).await;
+    let data = both(&reply);
+    assert_eq!(data["total_count"], 2);
+    assert_eq!(column(&data["projects"], "slug"), ["plain", "site"]);
+    let (plain, site) = (&data["projects"][0], &data["projects"][1]);
+    assert_eq!((&plain["default"], &site["default"]), (&json!(false), &json!(true)));
+    assert_eq!(plain["name"], "plain");
+    assert_eq!(plain["commit"], Value::Null, "a folder without git");
+    let head = git(&stack.folder("acme", "site"), &["rev-parse", "HEAD"]);
+    assert_eq!(site["commit"]["id"], head);
+    assert_eq!(site["indexed"], Value::Null);
+
+    let found = stack.client("acme").call("list_projects", json!({ "query": "SIT" })).await;
+    assert_eq!(column(&found.structured()["projects"], "slug"), ["site"]);
+}
+
+#[tokio::test]
+async fn a_folder_without_git_is_served_and_has_no_commit() {
+    let (_stack, client) = serve(Repo::new().file("a.txt", "sesame\n")).await;
+    let reply = client.call("read_file", json!({ "path": "a.txt" })).await;
+    assert_eq!(reply.structured()["file"]["content"], "sesame\n");
+    assert_eq!(reply.meta("commit"), &Value::Null);
+}
+
+#[tokio::test]
+async fn every_tool_is_listed_with_schemas_and_hints_and_the_list_is_small() {
+    let (_stack, client) = serve(Repo::new().file("a.txt", "a").commit()).await;
+    let response = client.rpc("tools/list", json!({})).await;
+    assert!(response.body.len() < 48 << 10, "{} bytes", response.body.len());
+    let list = response.json();
+    let tools = list["result"]["tools"].as_array().unwrap();
+    let mut shown = 0;
+    for tool in tools {
+        let name = tool["name"].as_str().unwrap();
+        assert_eq!(tool["inputSchema"]["type"], "object", "{name}");
+        assert_eq!(tool["inputSchema"]["additionalProperties"], false, "{name}");
+        assert_eq!(tool["outputSchema"]["type"], "object", "{name}");
+        let hints = &tool["annotations"];
+        assert!(hints["title"].is_string(), "{name}");
+        assert_eq!(hints["readOnlyHint"], true, "{name}");
+        assert_eq!(hints["idempotentHint"], true, "{name}");
+        assert_eq!(hints["destructiveHint"], false, "{name}");
+        assert_eq!(hints["openWorldHint"], false, "{name}");
+        let schema = tool["inputSchema"].to_string();
+        for (argument, about) in tool["inputSchema"]["properties"].as_object().into_iter().flatten() {
+            assert!(!argument.contains(char::is_uppercase), "{name}.{argument} is no snake case");
+            assert!(about["description"].is_string(), "{name}.{argument} says nothing: {schema}");
+        }
+        shown += name.len() + tool["description"].as_str().unwrap().len() + schema.len();
+    }
+    assert!(shown < 20_000, "a model is shown {shown} bytes");
+    let again = client.rpc("tools/list", json!({})).await.json();
+    assert_eq!(list["result"], again["result"], "in fixed order");
+}
+
+#[tokio::test]
+async fn every_answer_names_the_commit_and_after_a_while_whether_it_is_dirty() {
+    let (stack, client) = serve(Repo::new().file("a.txt", "a\n").commit()).await;
+    let folder = stack.folder("acme", "site");
+    let commit = |reply: &e2e::Reply| reply.meta("commit")["id"].as_str().unwrap().to_owned();
+    let first = client.call("list_files", json!({})).await;
+    assert_eq!(commit(&first), git(&folder, &["rev-parse", "HEAD"]));
+    // A status is taken off the call's path; it is there as soon as it is known.
+    let clean = stack.eventually(async || {
+        let reply = client.call("list_files", json!({})).await;
+        reply.meta("commit").get("dirty").cloned()
+    });
+    assert_eq!(clean.await, false);
+    git(&folder, &["commit", "--allow-empty", "--message", "next"]);
+    let next = client.call("get_repo_overview", json!({})).await;
+    assert_eq!(commit(&next), git(&folder, &["rev-parse", "HEAD"]));
+    std::fs::write(folder.join("a.txt"), "changed\n").unwrap();
+    let dirty = stack.eventually(async || {
+        let reply = client.call("list_files", json!({})).await;
+        reply.meta("commit").get("dirty").filter(|dirty| **dirty == true).cloned()
+    });
+    assert_eq!(dirty.await, true);
+}

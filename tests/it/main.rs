@@ -1,0 +1,21 @@
+//! Archway's tests through the real path: one binary, so that one cluster serves them all.
+
+mod big_tree;
+mod clients;
+mod confinement;
+mod contracts;
+mod credentials;
+mod isolation;
+mod messages;
+mod paths;
+mod search_differential;
+mod tidy;
+
+use e2e::{Client, Harness, Repo, Stack, Tenant};
+
+/// One tenant `acme` with one project `site`, and its client.
+async fn serve(repo: Repo) -> (Stack, Client) {
+    let stack = Harness::new().tenant(Tenant::new("acme").project("site", repo)).start().await;
+    let client = stack.client("acme");
+    (stack, client)
+}

@@ -1,0 +1,122 @@
+//! JSON-RPC messages that are refused where they are read, each with its status and code.
+
+use serde_json::json;
+
+use super::{gateway, hello, posting, refusal};
+
+#[tokio::test]
+async fn what_cannot_be_read_is_a_parse_error_without_an_id() {
+    let (_stack, client) = gateway().await;
+    let deep = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{}{}{}}}"#,
+        r#"{"a":"#.repeat(200), "1", "}".repeat(200));
+    let bom = format!("\u{feff}{}", hello());
+    let invalid_utf8 = [b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"".as_slice(), b"\xff\"}"].concat();
+    for body in [
+        b"".as_slice(),
+        b"{",
+        b"hello",
+        bom.as_bytes(),
+        deep.as_bytes(),
+        br#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"\ud800"}}"#,
+        br#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":1e999}}"#,
+        &invalid_utf8,
+    ] {
+        let response = posting(&client, body).send(client.address()).await;
+        let shown = String::from_utf8_lossy(body);
+        assert_eq!(refusal(&response), (400, -32700), "{shown}: {}", response.text());
+        assert!(response.json().get("id").is_none(), "{shown}: {}", response.text());
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_request_is_refused_as_such() {
+    let (_stack, client) = gateway().await;
+    let long_id = json!({ "jsonrpc": "2.0", "id": "x".repeat(257), "method": "ping" }).to_string();
+    for body in [
+        r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#,
+        "[]",
+        "1",
+        r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":{"b":1,"b":1}}}"#,
+        r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":true,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":9223372036854775808,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","method":"tools/list"}"#,
+        r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":1}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":5}"#,
+        &long_id,
+    ] {
+        let response = posting(&client, body).send(client.address()).await;
+        assert_eq!(refusal(&response), (400, -32600), "{body}: {}", response.text());
+    }
+}
+
+#[tokio::test]
+async fn params_that_are_no_object_are_refused() {
+    let (_stack, client) = gateway().await;
+    for params in ["[]", "1", "\"x\"", "null"] {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{params}}}"#);
+        let response = posting(&client, &body).send(client.address()).await;
+        assert_eq!(refusal(&response), (400, -32602), "{body}: {}", response.text());
+    }
+}
+
+#[tokio::test]
+async fn an_id_comes_back_as_it_was_sent() {
+    let (_stack, client) = gateway().await;
+    for id in [json!(0), json!(-5), json!(i64::MAX), json!(""), json!("x".repeat(256)), json!("é\n")] {
+        let body = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call",
+            "params": { "name": "hello" } });
+        let response = posting(&client, body.to_string()).send(client.address()).await;
+        assert_eq!(response.status, 200, "{id}: {}", response.text());
+        assert_eq!(response.json()["id"], id);
+    }
+}
+
+#[tokio::test]
+async fn absent_and_null_arguments_are_none() {
+    let (_stack, client) = gateway().await;
+    for params in [json!({ "name": "hello" }), json!({ "name": "hello", "arguments": null })] {
+        let response = client.rpc("tools/call", params.clone()).await.json();
+        let message = &response["result"]["structuredContent"]["message"];
+        assert_eq!(message, "Hello from Archway!", "{params}: {response}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_of_no_tool_or_of_an_unknown_one_says_invalid_params() {
+    let (_stack, client) = gateway().await;
+    for params in [
+        json!({}),
+        json!({ "name": 5 }),
+        json!({ "name": "nonesuch", "arguments": {} }),
+        json!({ "name": "Hello" }),
+        json!({ "name": "hello", "arguments": [] }),
+    ] {
+        let response = client.rpc("tools/call", params.clone()).await;
+        assert_eq!(refusal(&response).1, -32602, "{params}: {}", response.text());
+    }
+}
+
+#[tokio::test]
+async fn methods_without_a_capability_are_not_found() {
+    let (_stack, client) = gateway().await;
+    let modern = client.clone().modern();
+    for method in ["prompts/list", "resources/list", "completion/complete", "no/such", "logging/setLevel"] {
+        let response = client.rpc(method, json!({})).await;
+        assert_eq!(refusal(&response), (200, -32601), "{method}: {}", response.text());
+        let response = modern.rpc(method, json!({})).await;
+        assert_eq!(refusal(&response), (404, -32601), "{method}: {}", response.text());
+    }
+}
+
+#[tokio::test]
+async fn a_notification_is_taken_without_an_answer() {
+    let (_stack, client) = gateway().await;
+    let body = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    let response = posting(&client, body).send(client.address()).await;
+    assert_eq!((response.status, response.text().as_str()), (202, ""));
+}

@@ -1,0 +1,143 @@
+//! The search engine against ripgrep 15.1, on this repository and on generated trees: 200 random
+//! patterns, literal and regex, case on and off, with globs: same files, lines, texts and counts.
+//!
+//! What decides is random by a seed that a failure prints; `ARCHWAY_TEST_SEED=<seed>` repeats it.
+//! ripgrep is told to be what our tools promise: .gitignore of the repository only, hidden files
+//! too, `$` before `\r\n`. What it then finds under names that our contracts leave out is dropped.
+
+mod patterns;
+mod ripgrep;
+mod trees;
+
+use std::{env, path::PathBuf};
+
+use e2e::{Client, Harness, Repo, Stack, Tenant};
+use rand::{Rng, SeedableRng, rngs::StdRng};
+use serde_json::{Value, json};
+
+use patterns::Question;
+use ripgrep::{Line, Ripgrep};
+
+const QUESTIONS: usize = 200;
+/// A page more than these would only ask again what the count already tells.
+const PAGES: usize = 6;
+
+/// The two tools' words for one thing.
+struct Tool {
+    name: &'static str,
+    limit: (&'static str, usize),
+    glob: &'static str,
+    place: [&'static str; 3],
+    total: &'static str,
+    searched: &'static str,
+}
+
+const SEARCH: Tool = Tool {
+    name: "search_files",
+    limit: ("max_results", 1000),
+    glob: "glob",
+    place: ["path", "line_number", "line_content"],
+    total: "total_matches",
+    searched: "files_searched",
+};
+
+const GREP: Tool = Tool {
+    name: "grep_codebase",
+    limit: ("limit", 100),
+    glob: "file_pattern",
+    place: ["file", "line", "text"],
+    total: "totalMatches",
+    searched: "filesSearched",
+};
+
+#[tokio::test]
+async fn the_engine_finds_exactly_what_ripgrep_finds() {
+    let Some(rg) = rg() else { return };
+    let seed = env::var_os("ARCHWAY_TEST_SEED").map_or_else(
+        || 0x00a1_2c4e,
+        |seed| seed.to_str().and_then(|seed| seed.parse().ok()).expect("a number"),
+    );
+    println!("ARCHWAY_TEST_SEED={seed}");
+    let mut random = StdRng::seed_from_u64(seed);
+    let this_repository = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+    let acme = Tenant::new("acme")
+        .project("this", Repo::new().copy_of(&this_repository).commit())
+        .project("wild", trees::wild(&mut random))
+        .project("deep", trees::deep(&mut random));
+    let stack = Harness::new().tenant(acme).start().await;
+    let client = stack.client("acme");
+    let mut found = 0;
+    for number in 0..QUESTIONS {
+        let project = ["this", "wild", "deep"][number % 3];
+        let ripgrep = ripgrep_in(&stack, &rg, project);
+        let question = Question::random(&mut random, &ripgrep.files());
+        let tool = if random.random_bool(0.5) && question.fits_grep() { &GREP } else { &SEARCH };
+        found += compare(&client, tool, project, &question, &ripgrep).await;
+    }
+    println!("{found} lines compared");
+    assert!(found > 5_000, "too few to mean anything: {found}");
+}
+
+fn rg() -> Option<PathBuf> {
+    let rg = env::var_os("ARCHWAY_TEST_RG").map(PathBuf::from);
+    if rg.is_none() {
+        assert!(env::var_os("CI").is_none(), "ARCHWAY_TEST_RG is not set");
+        println!("not tried: ARCHWAY_TEST_RG is not set; use tests/run");
+    }
+    rg
+}
+
+fn ripgrep_in(stack: &Stack, rg: &std::path::Path, project: &str) -> Ripgrep {
+    Ripgrep { program: rg.to_owned(), folder: stack.folder("acme", project) }
+}
+
+/// Asks both and compares; answers how many lines were.
+async fn compare(
+    client: &Client,
+    tool: &Tool,
+    project: &str,
+    question: &Question,
+    ripgrep: &Ripgrep,
+) -> usize {
+    let excluded = if tool.name == GREP.name { ripgrep::excluded_by_grep } else { ripgrep::excluded_by_search };
+    let asked = format!("{} in {project}: {question:?}", tool.name);
+    let expected = ripgrep.search(question, excluded);
+    let searched = ripgrep.searched(question, excluded);
+
+    let mut arguments = question.arguments(tool.glob, tool.name == SEARCH.name);
+    arguments["project"] = json!(project);
+    arguments[tool.limit.0] = json!(tool.limit.1);
+    let mut lines: Vec<Line> = Vec::new();
+    for _ in 0..PAGES {
+        let reply = client.call(tool.name, arguments.clone()).await;
+        assert!(!reply.is_error(), "{asked}: {}", reply.value());
+        let data = reply.structured();
+        assert_eq!(data[tool.total], expected.len(), "{asked}: lines in all");
+        assert_eq!(data[tool.searched], searched, "{asked}: files searched");
+        lines.extend(data["matches"].as_array().unwrap().iter().map(|found| line(found, tool)));
+        match data.get("cursor") {
+            Some(cursor) => arguments["cursor"] = cursor.clone(),
+            None => {
+                assert_eq!(lines.len(), expected.len(), "{asked}: lines on all pages");
+                break;
+            }
+        }
+    }
+    for (own, other) in lines.iter().zip(&expected) {
+        assert_eq!((&own.path, own.number), (&other.path, other.number), "{asked}");
+        // A line that is cut or escaped is compared by its place only.
+        if other.is_plain() {
+            assert_eq!(own.text, other.text, "{asked}: {}:{}", own.path, own.number);
+        }
+    }
+    lines.len()
+}
+
+fn line(found: &Value, tool: &Tool) -> Line {
+    let [path, number, text] = tool.place;
+    Line {
+        path: found[path].as_str().unwrap().to_owned(),
+        number: found[number].as_u64().unwrap(),
+        text: found[text].as_str().unwrap().to_owned(),
+    }
+}

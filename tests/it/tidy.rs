@@ -1,0 +1,79 @@
+//! The house rules that no compiler holds: what we depend on, which way modules point, how files
+//! open, who owns a table.
+//!
+//! Stands in for cargo-deny and cargo-machete, which would have to be built for every run. What
+//! is looked at is the text of the sources, so a rule can be fooled on purpose; none is meant
+//! to stop anybody but the absent-minded.
+
+mod dependencies;
+mod licence;
+mod migrations;
+mod sources;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// The folder of the workspace.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+/// One Rust source file.
+struct Source {
+    /// Relative to the workspace, with `/`.
+    path: String,
+    text: String,
+}
+
+impl Source {
+    /// Lines before the unit tests.
+    fn body(&self) -> impl Iterator<Item = &str> {
+        self.text.lines().take_while(|line| line.trim() != "#[cfg(test)]")
+    }
+
+    /// The code before the unit tests, without comment lines.
+    fn code(&self) -> String {
+        without_comments(self.body())
+    }
+
+    /// All of the code, without comment lines.
+    fn uncommented(&self) -> String {
+        without_comments(self.text.lines())
+    }
+}
+
+fn without_comments<'a>(lines: impl Iterator<Item = &'a str>) -> String {
+    let code = lines.filter(|line| !line.trim_start().starts_with("//"));
+    code.fold(String::new(), |text, line| text + line + "\n")
+}
+
+/// Every `.rs` file beneath a folder of the workspace, in order of path.
+fn sources(folder: &str) -> Vec<Source> {
+    let mut found = Vec::new();
+    let mut folders = vec![root().join(folder)];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(&next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let relative = path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned();
+                found.push(Source { path: relative, text: fs::read_to_string(&path).unwrap() });
+            }
+        }
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+/// The identifiers and numbers of a text, in order.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty())
+}
+
+/// Fails with every violation at once: mending them one run at a time would be slow.
+fn assert_none(violations: &[String]) {
+    assert!(violations.is_empty(), "\n{}\n", violations.join("\n"));
+}

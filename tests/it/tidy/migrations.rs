@@ -1,0 +1,54 @@
+//! Who owns a table: the crate that line 1 of its migration names, and no other speaks of it.
+
+use std::{collections::BTreeMap, fs};
+
+use super::{assert_none, root, sources, words};
+
+/// Words of SQL after which a table's name stands.
+const BEFORE_A_TABLE: [&str; 6] = ["from", "join", "into", "update", "table", "lock"];
+/// Tables that another crate may read.
+const SHARED: [(&str, &str); 1] = [("projects", "workers")];
+
+#[test]
+fn a_table_is_named_only_by_the_crate_that_owns_it() {
+    let tables = tables();
+    assert!(tables.contains_key("projects") && tables.contains_key("file_accesses"));
+    let mut violations = Vec::new();
+    for folder in ["gateway", "workers", "cli"] {
+        for source in sources(&format!("{folder}/src")) {
+            let code = source.code().to_lowercase();
+            let all: Vec<&str> = words(&code).collect();
+            for pair in all.windows(2) {
+                let [before, table] = [pair[0], pair[1]];
+                let Some(owner) = tables.get(table) else { continue };
+                let reads = before == "from" || before == "join";
+                let shared = reads && SHARED.contains(&(table, folder));
+                if BEFORE_A_TABLE.contains(&before) && owner != folder && !shared {
+                    violations.push(format!("{} says \"{before} {table}\"", source.path));
+                }
+            }
+        }
+    }
+    assert_none(&violations);
+}
+
+/// Each table and the folder of the crate that owns it.
+fn tables() -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(root().join("migrations")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        let owner = text.lines().next().and_then(|line| line.strip_prefix("-- Owned by archway-"));
+        let owner = owner.and_then(|rest| Some(rest.split_once(':')?.0));
+        let owner = owner.unwrap_or_else(|| {
+            panic!("line 1 of {} is not \"-- Owned by archway-…: …\"", path.display())
+        });
+        for line in text.lines().filter_map(|line| line.strip_prefix("create ")) {
+            let line = line.strip_prefix("unlogged ").unwrap_or(line);
+            if let Some(rest) = line.strip_prefix("table ") {
+                found.insert(words(rest).next().unwrap().to_owned(), owner.to_owned());
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,122 @@
+//! How source files look, and which way modules point.
+
+use std::collections::BTreeSet;
+
+use super::{Source, assert_none, sources, words};
+
+const CRATES: [&str; 6] = ["proto", "gateway", "workers", "cli", "tests", "benches"];
+const LONGEST: usize = 300;
+/// Modules of the gateway that stand beside a request's path: any may use them, and they use
+/// none of the path.
+const BESIDE_THE_PATH: [(&str, &str); 0] = [];
+
+#[test]
+fn every_file_says_what_it_is_and_is_short() {
+    let mut violations = Vec::new();
+    for source in CRATES.into_iter().flat_map(sources) {
+        if !source.text.starts_with("//! ") {
+            violations.push(format!("{} does not open with `//! `", source.path));
+        }
+        let lines = source.body().count();
+        if lines > LONGEST {
+            violations.push(format!("{} has {lines} lines before its tests", source.path));
+        }
+    }
+    assert_none(&violations);
+}
+
+#[test]
+fn gateway_and_workers_never_see_each_other_and_only_mcp_names_its_sdk() {
+    let mut violations = Vec::new();
+    let mut forbid = |source: &Source, name: &str| {
+        if words(&source.uncommented()).any(|word| word == name) {
+            violations.push(format!("{} names {name}", source.path));
+        }
+    };
+    for source in sources("gateway") {
+        forbid(&source, "archway_workers");
+        if !source.path.starts_with("gateway/src/mcp") {
+            forbid(&source, "rmcp");
+        }
+    }
+    for source in sources("workers") {
+        forbid(&source, "archway_gateway");
+    }
+    for source in sources("proto") {
+        forbid(&source, "archway_gateway");
+        forbid(&source, "archway_workers");
+    }
+    assert_none(&violations);
+}
+
+#[test]
+fn a_module_of_the_gateway_uses_only_what_a_request_meets_later() {
+    let gateway = sources("gateway/src");
+    let lib = gateway.iter().find(|source| source.path == "gateway/src/lib.rs").unwrap();
+    let order = modules(lib);
+    let place = |name: &str| order.iter().position(|module| module == name);
+    let beside = |name: &str| BESIDE_THE_PATH.iter().any(|(module, _why)| *module == name);
+    let mut violations = Vec::new();
+    for source in &gateway {
+        let inside = source.path.trim_start_matches("gateway/src/");
+        let module = inside.split(['/', '.']).next().unwrap();
+        let Some(own) = place(module) else { continue };
+        for used in crate_uses(&source.code()) {
+            let Some(other) = place(&used) else { continue };
+            let allowed = own == other || beside(&used) || (own < other && !beside(module));
+            if !allowed {
+                violations.push(format!("{} uses {used}, which a request met before", source.path));
+            }
+        }
+    }
+    assert_none(&violations);
+}
+
+/// The `mod` lines of a file, in order.
+fn modules(source: &Source) -> Vec<String> {
+    let names = source.body().filter_map(|line| {
+        let line = line.strip_prefix("pub ").unwrap_or(line);
+        line.strip_prefix("pub(crate) ").unwrap_or(line).strip_prefix("mod ")?.strip_suffix(';')
+    });
+    names.map(str::to_owned).collect()
+}
+
+/// The modules that `crate::…` paths begin with, `crate::{…}` groups included.
+fn crate_uses(code: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for after in code.split("crate::").skip(1) {
+        let Some(group) = after.strip_prefix('{') else {
+            found.extend(words(after).next().map(str::to_owned));
+            continue;
+        };
+        let mut depth = 0_usize;
+        let mut start_of_path = true;
+        let mut word = String::new();
+        for c in group.chars() {
+            match c {
+                '{' => depth += 1,
+                '}' if depth == 0 => break,
+                '}' => depth -= 1,
+                ',' if depth == 0 => start_of_path = true,
+                ':' => start_of_path = false,
+                c if start_of_path && depth == 0 && !c.is_whitespace() => word.push(c),
+                _ => {}
+            }
+            if !start_of_path || c == ',' {
+                found.insert(std::mem::take(&mut word));
+            }
+        }
+        found.insert(word);
+    }
+    found
+}
+
+#[test]
+fn uses_are_found_alone_and_in_groups() {
+    let code = "use crate::auth::Principal; use crate::{catalog::{Catalog, x::Y}, error, mcp::call};";
+    let found = crate_uses(code);
+    for name in ["auth", "catalog", "error", "mcp"] {
+        assert!(found.contains(name), "{name} in {found:?}");
+    }
+    assert!(!found.contains("x") && !found.contains("Catalog"), "{found:?}");
+}

@@ -1,0 +1,122 @@
+//! A database a test: cloned from a template that one process migrates, dropped with the test.
+//!
+//! The cluster is the one `tests/run` started, else one of this process's own. The template's
+//! name tells which migrations made it, so a cluster that lives longer never serves an old one.
+
+mod embedded;
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use sqlx::{
+    AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection, postgres::PgConnectOptions,
+};
+use tokio::sync::OnceCell;
+use uuid::Uuid;
+
+/// Any number, as long as all processes that make templates take the same.
+const MAKING_TEMPLATES: i64 = 0x6172_6368;
+
+/// An empty, migrated database of one test.
+#[derive(Debug)]
+pub struct Database {
+    admin: PgConnectOptions,
+    name: String,
+}
+
+impl Database {
+    /// Makes one.
+    pub async fn create() -> Database {
+        let admin = cluster().await;
+        let template = template(&admin).await;
+        let name = format!("test_{}", Uuid::new_v4().simple());
+        let mut connection = connect(&admin).await;
+        run(&mut connection, format!("create database {name} template {template}")).await;
+        Database { admin, name }
+    }
+
+    /// How the owner connects.
+    pub fn owner(&self) -> PgConnectOptions {
+        self.admin.clone().database(&self.name)
+    }
+
+    /// How a role connects, as a URL.
+    pub fn url(&self, role: &str) -> String {
+        self.owner().username(role).to_url_lossy().to_string()
+    }
+}
+
+impl Drop for Database {
+    /// Waits for a thread of its own: the test's runtime may be gone.
+    fn drop(&mut self) {
+        let (admin, name) = (self.admin.clone(), self.name.clone());
+        let dropping = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let mut connection = connect(&admin).await;
+                run(&mut connection, format!("drop database {name} with (force)")).await;
+            });
+        });
+        // What is left over goes with the cluster.
+        dropping.join().ok();
+    }
+}
+
+/// How the owner of the test cluster connects. Found or started once a process.
+async fn cluster() -> PgConnectOptions {
+    static CLUSTER: OnceCell<PgConnectOptions> = OnceCell::const_new();
+    let found = CLUSTER.get_or_init(|| async {
+        match std::env::var_os("ARCHWAY_TEST_DATABASE_URL") {
+            Some(url) => url.to_str().and_then(|url| url.parse().ok()).expect("a database's URL"),
+            None => embedded::start().await,
+        }
+    });
+    found.await.clone()
+}
+
+/// The name of the migrated template; whoever comes first makes it.
+async fn template(admin: &PgConnectOptions) -> &'static str {
+    static TEMPLATE: OnceCell<String> = OnceCell::const_new();
+    TEMPLATE.get_or_init(|| make_template(admin)).await
+}
+
+async fn make_template(admin: &PgConnectOptions) -> String {
+    let mut hasher = DefaultHasher::new();
+    for migration in MIGRATIONS.iter() {
+        migration.checksum.hash(&mut hasher);
+    }
+    let name = format!("template_{:016x}", hasher.finish());
+    let mut connection = connect(admin).await;
+    // Held until the connection closes. Other processes may want the same template right now.
+    sqlx::query("select pg_advisory_lock($1)")
+        .bind(MAKING_TEMPLATES)
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    let there: bool = sqlx::query_scalar("select exists (select from pg_database where datname = $1)")
+        .bind(&name)
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+    if !there {
+        let draft = format!("{name}_draft");
+        run(&mut connection, format!("drop database if exists {draft}")).await;
+        run(&mut connection, format!("create database {draft}")).await;
+        let mut inside = connect(&admin.clone().database(&draft)).await;
+        MIGRATIONS.run(&mut inside).await.expect("the migrations run");
+        inside.close().await.unwrap();
+        run(&mut connection, format!("alter database {draft} rename to {name}")).await;
+    }
+    connection.close().await.unwrap();
+    name
+}
+
+static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../migrations");
+
+async fn connect(options: &PgConnectOptions) -> PgConnection {
+    options.connect().await.expect("the test cluster answers")
+}
+
+/// Runs a statement about a database, whose name no parameter can stand for.
+async fn run(connection: &mut PgConnection, statement: String) {
+    connection.execute(AssertSqlSafe(statement)).await.unwrap();
+}

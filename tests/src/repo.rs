@@ -1,0 +1,120 @@
+//! Builder of a project's folder: files, links and commits, in the order they are told.
+
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// What a project's folder is to hold. Without a [`Repo::commit`] it is a folder without git.
+#[derive(Clone, Debug, Default)]
+pub struct Repo {
+    steps: Vec<Step>,
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    File(String, Vec<u8>),
+    Link(String, String),
+    CopyOf(PathBuf),
+    Commit,
+}
+
+impl Repo {
+    /// An empty folder.
+    pub fn new() -> Repo {
+        Repo::default()
+    }
+
+    /// Writes a file, and the folders above it.
+    pub fn file(self, path: &str, content: impl AsRef<[u8]>) -> Repo {
+        self.step(Step::File(path.to_owned(), content.as_ref().to_owned()))
+    }
+
+    /// Writes many files.
+    pub fn files<'a>(self, files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Repo {
+        files.into_iter().fold(self, |repo, (path, content)| repo.file(path, content))
+    }
+
+    /// Makes a symbolic link at `path` that says `target`.
+    pub fn link(self, path: &str, target: &str) -> Repo {
+        self.step(Step::Link(path.to_owned(), target.to_owned()))
+    }
+
+    /// Copies the files that git tracks, or would, in the work tree `original`.
+    pub fn copy_of(self, original: &Path) -> Repo {
+        self.step(Step::CopyOf(original.to_owned()))
+    }
+
+    /// Commits all there is so far; the first time, makes the git repository.
+    pub fn commit(self) -> Repo {
+        self.step(Step::Commit)
+    }
+
+    fn step(mut self, step: Step) -> Repo {
+        self.steps.push(step);
+        self
+    }
+
+    /// Does all that in `folder`, which is made.
+    pub fn build(&self, folder: &Path) {
+        fs::create_dir_all(folder).unwrap();
+        for step in &self.steps {
+            match step {
+                Step::File(path, content) => write(&folder.join(path), content),
+                Step::Link(path, target) => {
+                    make_parent(&folder.join(path));
+                    symlink(target, folder.join(path)).unwrap();
+                }
+                Step::CopyOf(original) => copy(original, folder),
+                Step::Commit => commit(folder),
+            }
+        }
+    }
+}
+
+/// Runs git in `folder` as nobody in particular, untouched by this machine's settings, and
+/// answers what it printed, trimmed.
+pub fn git(folder: &Path, arguments: &[&str]) -> String {
+    let output = Command::new("git")
+        .current_dir(folder)
+        .args(["-c", "init.defaultBranch=main", "-c", "gc.auto=0"])
+        .args(arguments)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .envs(["AUTHOR", "COMMITTER"].map(|who| (format!("GIT_{who}_NAME"), "Ada")))
+        .envs(["AUTHOR", "COMMITTER"].map(|who| (format!("GIT_{who}_EMAIL"), "ada@example.com")))
+        .envs(["AUTHOR", "COMMITTER"].map(|who| (format!("GIT_{who}_DATE"), "2026-01-02T03:04:05Z")))
+        .output()
+        .expect("git runs");
+    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+fn write(path: &Path, content: &[u8]) {
+    make_parent(path);
+    fs::write(path, content).unwrap();
+}
+
+fn make_parent(path: &Path) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+}
+
+fn commit(folder: &Path) {
+    if !folder.join(".git").exists() {
+        git(folder, &["init", "--quiet"]);
+    }
+    git(folder, &["add", "--all"]);
+    git(folder, &["commit", "--quiet", "--allow-empty", "--message", "as told"]);
+}
+
+fn copy(original: &Path, folder: &Path) {
+    let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+    for path in git(original, &list).split('\0').filter(|path| !path.is_empty()) {
+        let from = original.join(path);
+        if from.is_file() {
+            write(&folder.join(path), &fs::read(from).unwrap());
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Builders of tenants and keys.
+
+use std::path::Path;
+
+use archway_gateway::tenants::KeyRequest;
+use archway_proto::catalog::Scope;
+
+use crate::{Repo, stack::PLAIN};
+
+/// A tenant with its projects and keys. It has a plain key, for all its projects.
+#[derive(Clone, Debug)]
+pub struct Tenant {
+    slug: String,
+    projects: Vec<(String, Repo)>,
+    keys: Vec<Key>,
+}
+
+impl Tenant {
+    /// A tenant without projects.
+    pub fn new(slug: &str) -> Tenant {
+        Tenant { slug: slug.to_owned(), projects: Vec::new(), keys: vec![Key::new(PLAIN)] }
+    }
+
+    /// Adds a project.
+    #[must_use]
+    pub fn project(mut self, slug: &str, repo: Repo) -> Tenant {
+        self.projects.push((slug.to_owned(), repo));
+        self
+    }
+
+    /// Adds a key.
+    #[must_use]
+    pub fn key(mut self, key: Key) -> Tenant {
+        self.keys.push(key);
+        self
+    }
+
+    pub(crate) fn slug(&self) -> &str {
+        &self.slug
+    }
+
+    pub(crate) fn projects(&self) -> impl Iterator<Item = &str> {
+        self.projects.iter().map(|(slug, _)| slug.as_str())
+    }
+
+    pub(crate) fn keys(&self) -> impl Iterator<Item = KeyRequest> {
+        self.keys.iter().map(|key| key.request.clone())
+    }
+
+    /// Makes the folders of its projects beneath `folder`.
+    pub(crate) fn build(&self, folder: &Path) {
+        for (slug, repo) in &self.projects {
+            repo.build(&folder.join(slug));
+        }
+    }
+}
+
+/// A key other than the plain one.
+#[derive(Clone, Debug)]
+pub struct Key {
+    request: KeyRequest,
+}
+
+impl Key {
+    /// A key of this label, for all projects, with all scopes that tools ask for.
+    pub fn new(label: &str) -> Key {
+        Key { request: KeyRequest { label: label.to_owned(), ..KeyRequest::default() } }
+    }
+
+    /// Narrows it to projects.
+    #[must_use]
+    pub fn projects<const N: usize>(mut self, slugs: [&str; N]) -> Key {
+        self.request.projects = Some(slugs.map(str::to_owned).to_vec());
+        self
+    }
+
+    /// Narrows it to families of tools.
+    #[must_use]
+    pub fn families<const N: usize>(mut self, names: [&str; N]) -> Key {
+        self.request.families = Some(names.map(str::to_owned).to_vec());
+        self
+    }
+
+    /// Gives it these scopes and no others.
+    #[must_use]
+    pub fn scopes(mut self, scopes: &[Scope]) -> Key {
+        self.request.scopes = scopes.to_vec();
+        self
+    }
+
+    /// Says what a call without `project` means.
+    #[must_use]
+    pub fn default_project(mut self, slug: &str) -> Key {
+        self.request.default_project = Some(slug.to_owned());
+        self
+    }
+}

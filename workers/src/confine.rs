@@ -1,0 +1,150 @@
+//! A fence that the kernel keeps (Landlock): the calling thread, and every thread that it starts
+//! from then on, can read the mounts and nothing else of the file system.
+//!
+//! It is the second fence, behind the path jail in `repo`: it also holds for libraries that open
+//! files by themselves, as git's does. Threads that run already are not confined, so call it
+//! before a runtime is built. Sockets are not fenced: a worker has to reach its database, by TCP
+//! or by a unix socket.
+
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access as _, AccessFs, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset,
+    RulesetAttr as _, RulesetCreatedAttr as _, RulesetStatus,
+};
+
+/// What looking up a host's name reads. A file that is replaced later is out of reach then.
+const NAME_RESOLUTION: [&str; 5] = [
+    "/etc/resolv.conf",
+    "/etc/hosts",
+    "/etc/nsswitch.conf",
+    "/etc/gai.conf",
+    "/etc/host.conf",
+];
+
+/// The newest rights that are handled. The ninth version adds connecting to unix sockets.
+const VERSION: ABI = ABI::V8;
+
+/// How much of the fence this kernel keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Confinement {
+    /// All of it.
+    Full,
+    /// Reading outside the mounts is denied; some other rights are unknown to this kernel.
+    Partial,
+    /// Nothing: the kernel has no Landlock.
+    Absent,
+}
+
+/// Why a thread could not be confined.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfineError {
+    /// A folder that has to stay readable can't be opened.
+    #[error("opening {} to let it stay readable", folder.display())]
+    Folder {
+        /// The folder.
+        folder: PathBuf,
+        /// Why it can't.
+        #[source]
+        source: landlock::PathFdError,
+    },
+    /// The kernel refused.
+    #[error("confining the thread")]
+    Refused(#[from] landlock::RulesetError),
+}
+
+/// Confines the calling thread to reading what is beneath `folders`, for good.
+///
+/// # Errors
+/// If a folder is missing, or the kernel has Landlock but refuses. A kernel without it is no
+/// error: the answer says which level holds.
+pub fn confine(folders: &[PathBuf]) -> Result<Confinement, ConfineError> {
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(VERSION))?
+        .create()?;
+    for folder in folders {
+        // Without Execute, which the crate counts among the rights to read.
+        let rights = AccessFs::ReadFile | AccessFs::ReadDir;
+        ruleset = ruleset.add_rule(PathBeneath::new(open(folder)?, rights))?;
+    }
+    for file in NAME_RESOLUTION
+        .map(Path::new)
+        .into_iter()
+        .filter(|file| file.exists())
+    {
+        ruleset = ruleset.add_rule(PathBeneath::new(open(file)?, AccessFs::ReadFile))?;
+    }
+    Ok(match ruleset.restrict_self()?.ruleset {
+        RulesetStatus::FullyEnforced => Confinement::Full,
+        RulesetStatus::PartiallyEnforced => Confinement::Partial,
+        RulesetStatus::NotEnforced => Confinement::Absent,
+    })
+}
+
+fn open(path: &Path) -> Result<PathFd, ConfineError> {
+    PathFd::new(path).map_err(|source| ConfineError::Folder {
+        folder: path.to_owned(),
+        source,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// Runs on a thread of its own, which is then thrown away.
+    fn confined<T: Send>(folder: &Path, work: impl FnOnce(Confinement) -> T + Send) -> T {
+        let folders = [folder.to_owned()];
+        std::thread::scope(|scope| {
+            scope
+                .spawn(|| work(confine(&folders).unwrap()))
+                .join()
+                .unwrap()
+        })
+    }
+
+    #[test]
+    fn a_confined_thread_reads_the_mounts_and_nothing_else() {
+        let temp = tempfile::tempdir().unwrap();
+        let file = temp.path().join("file");
+        fs::write(&file, "text").unwrap();
+        confined(temp.path(), |level| {
+            assert_eq!(fs::read_to_string(&file).unwrap(), "text");
+            assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 1);
+            if level != Confinement::Absent {
+                assert!(fs::read("/etc/passwd").is_err());
+                assert!(fs::read_dir("/").is_err());
+                assert!(fs::write(&file, "other").is_err());
+                assert!(std::process::Command::new("/bin/true").status().is_err());
+            }
+        });
+        assert!(
+            fs::read("/etc/passwd").is_ok(),
+            "only that thread is confined"
+        );
+    }
+
+    #[test]
+    fn threads_that_a_confined_thread_starts_are_confined_and_still_resolve_names() {
+        let temp = tempfile::tempdir().unwrap();
+        confined(temp.path(), |level| {
+            std::thread::scope(|scope| {
+                let read = scope
+                    .spawn(|| fs::read("/etc/passwd").is_err())
+                    .join()
+                    .unwrap();
+                assert!(read || level == Confinement::Absent);
+                assert!(!Path::new("/etc/hosts").exists() || fs::read("/etc/hosts").is_ok());
+            });
+        });
+    }
+
+    #[test]
+    fn a_missing_folder_is_named() {
+        let refused = confine(&[PathBuf::from("/nowhere/at/all")]).unwrap_err();
+        assert!(refused.to_string().contains("/nowhere/at/all"));
+    }
+}

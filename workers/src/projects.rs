@@ -1,0 +1,111 @@
+//! Which projects a tenant has, and the path rules of each: read from Postgres, kept 5 s.
+//!
+//! With Postgres away the last known answer goes on serving: repository tools need no database.
+//! A tenant that was never loaded is refused, since its closed paths are unknown.
+
+use std::{sync::Arc, time::Duration};
+
+use archway_proto::{failure::Failure, fault::Fault, pass::Pass};
+use uuid::Uuid;
+
+use crate::{
+    repo::Rules,
+    store::{ProjectRow, StoreError, Stores},
+};
+
+/// How long an answer of Postgres is used: the time a changed rule takes to hold.
+const FRESH: Duration = Duration::from_secs(5);
+/// How long a call waits for Postgres when an older answer is at hand.
+const PATIENCE: Duration = Duration::from_millis(250);
+/// How many tenants are remembered.
+const TENANTS: u64 = 10_000;
+
+/// A project of a tenant.
+pub struct Project {
+    pub(crate) id: Uuid,
+    /// The name in arguments.
+    pub slug: String,
+    /// The name for people: the slug unless set.
+    pub name: String,
+    pub(crate) rules: Arc<Rules>,
+}
+
+type TenantProjects = Arc<Vec<Arc<Project>>>;
+
+/// The projects of all tenants that called lately.
+pub(crate) struct Projects {
+    stores: Stores,
+    fresh: moka::future::Cache<Uuid, TenantProjects>,
+    known: moka::sync::Cache<Uuid, TenantProjects>,
+}
+
+impl Projects {
+    pub(crate) fn new(stores: Stores) -> Self {
+        Projects {
+            stores,
+            fresh: moka::future::Cache::builder()
+                .max_capacity(TENANTS)
+                .time_to_live(FRESH)
+                .build(),
+            known: moka::sync::Cache::new(TENANTS),
+        }
+    }
+
+    /// The projects of the pass's tenant, by slug.
+    pub(crate) async fn of(&self, pass: &Pass) -> Result<TenantProjects, Failure> {
+        let load = self
+            .fresh
+            .try_get_with(pass.tenant_id, self.load(pass.tenant_id));
+        let Some(known) = self.known.get(&pass.tenant_id) else {
+            return load.await.map_err(|error| unavailable(&error));
+        };
+        match tokio::time::timeout(PATIENCE, load).await {
+            Ok(Ok(projects)) => Ok(projects),
+            failed => {
+                let error = failed
+                    .err()
+                    .map_or("query failed", |_elapsed| "no answer in time");
+                tracing::warn!(error, "projects are served as last known");
+                self.fresh.insert(pass.tenant_id, Arc::clone(&known)).await;
+                Ok(known)
+            }
+        }
+    }
+
+    async fn load(&self, tenant: Uuid) -> Result<TenantProjects, StoreError> {
+        let rows = self.stores.tenant(tenant).projects().await?;
+        let projects: TenantProjects = Arc::new(rows.into_iter().filter_map(project).collect());
+        self.known.insert(tenant, Arc::clone(&projects));
+        Ok(projects)
+    }
+}
+
+/// A project, unless its rules do not parse: globs are checked when they are set, and one that no
+/// longer parses must not open what it closed.
+fn project(row: ProjectRow) -> Option<Arc<Project>> {
+    let rules = Rules::new(
+        &row.open_globs,
+        &row.close_globs,
+        row.allow_globs.as_deref(),
+    )
+    .inspect_err(|error| {
+        tracing::error!(project = %row.slug, %error, "a path rule does not parse; not served");
+    })
+    .ok()?;
+    Some(Arc::new(Project {
+        id: row.id,
+        name: row.name.unwrap_or_else(|| row.slug.clone()),
+        slug: row.slug,
+        rules: Arc::new(rules),
+    }))
+}
+
+fn unavailable(error: &StoreError) -> Failure {
+    tracing::warn!(%error, "projects could not be read");
+    Failure::new(
+        Fault::Unavailable,
+        "the list of projects cannot be read at the moment",
+        "try again in a few seconds",
+    )
+    .detail("retry_after_seconds", 5)
+}

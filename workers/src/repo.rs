@@ -1,0 +1,263 @@
+//! The only way to a project's files: tools list, open and search through here, and never see a
+//! path of the host.
+//!
+//! [`Repos`] is all that this worker sees; [`Repo`] is one project as one call sees it, with the
+//! commit it was opened at. Everything in here blocks: call it on the blocking pool. What is kept
+//! between calls are caches that are checked before they are used, of at most 64 projects.
+
+// In the order a call meets them.
+mod bare;
+mod cancel;
+mod error;
+mod fence;
+mod file;
+mod folder;
+mod git;
+mod glob;
+mod ignores;
+mod jail;
+mod links;
+mod listing;
+mod mounts;
+mod path;
+mod pattern;
+mod project;
+mod rules;
+mod scan;
+mod search;
+mod stamp;
+mod worktree;
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use moka::policy::EvictionPolicy;
+use moka::sync::Cache;
+use rayon::ThreadPool;
+use rayon::prelude::*;
+use tokio::time::Duration;
+
+pub use self::cancel::{Cancel, Stopped};
+pub use self::error::RepoError;
+pub use self::file::RepoFile;
+pub use self::glob::{Glob, GlobError};
+pub use self::listing::{Entry, EntryKind, Listing, Stat};
+pub use self::mounts::Mounts;
+pub use self::path::RepoPath;
+pub use self::rules::{Blocked, Kind, Rules};
+pub use self::scan::FoundLine;
+pub use self::search::{Excluded, Found, Query};
+
+use self::project::{Key, Project, Snapshot};
+
+/// How many projects are remembered.
+const MAX_PROJECTS: u64 = 64;
+
+/// How long a project is remembered that nobody asks for.
+const IDLE: Duration = Duration::from_secs(15 * 60);
+
+/// Every repository that this worker can see.
+#[derive(Clone)]
+pub struct Repos(Arc<Shared>);
+
+struct Shared {
+    mounts: Mounts,
+    projects: Cache<Key, Arc<Project>>,
+    pool: ThreadPool,
+}
+
+/// One project as one call sees it.
+#[derive(Clone)]
+pub struct Repo {
+    shared: Arc<Shared>,
+    tenant: Arc<str>,
+    rules: Arc<Rules>,
+    snapshot: Snapshot,
+}
+
+/// Where HEAD stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// The commit's full id, in hexadecimal.
+    pub commit: String,
+    /// Whether the work tree differs from it, as far as the last status says; `None` before the
+    /// first of this commit.
+    pub dirty: Option<bool>,
+}
+
+impl Repos {
+    /// The repositories at `mounts`, searched by `threads` threads. The threads are started by
+    /// the calling thread, and confined if it is.
+    ///
+    /// # Errors
+    /// If the threads can't be started.
+    pub fn new(mounts: Mounts, threads: NonZeroUsize) -> Result<Repos, RepoError> {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads.get())
+            .thread_name(|number| format!("search-{number}"))
+            .build()
+            .map_err(|error| RepoError::Io {
+                what: "starting the threads that search",
+                source: std::io::Error::other(error),
+            })?;
+        let projects = Cache::builder()
+            .max_capacity(MAX_PROJECTS)
+            .eviction_policy(EvictionPolicy::lru())
+            .time_to_idle(IDLE)
+            .build();
+        Ok(Repos(Arc::new(Shared {
+            mounts,
+            projects,
+            pool,
+        })))
+    }
+
+    /// Whether this worker sees such a project.
+    pub fn is_mounted(&self, tenant: &str, project: &str) -> bool {
+        self.0.mounts.locate(tenant, project).is_ok()
+    }
+
+    /// Opens a project as it is now: its folder is found and its HEAD is pinned.
+    ///
+    /// # Errors
+    /// [`RepoError::NotMounted`] if there is no such project, [`RepoError::Outside`] if its
+    /// folder is a link that leaves the tenant's.
+    pub fn open(&self, tenant: &str, project: &str, rules: Arc<Rules>) -> Result<Repo, RepoError> {
+        let snapshot = self.0.snapshot(tenant, project)?;
+        Ok(Repo {
+            shared: Arc::clone(&self.0),
+            tenant: tenant.into(),
+            rules,
+            snapshot,
+        })
+    }
+}
+
+impl Shared {
+    fn snapshot(&self, tenant: &str, project: &str) -> Result<Snapshot, RepoError> {
+        let located = self.mounts.locate(tenant, project)?;
+        let key = Key::of(tenant, project, &located)?;
+        let known = match self.projects.get(&key) {
+            Some(known) => known,
+            None => {
+                let opened = Arc::new(Project::new(key.clone(), &located)?);
+                self.projects.insert(key, Arc::clone(&opened));
+                opened
+            }
+        };
+        known.snapshot(&located)
+    }
+}
+
+impl Repo {
+    /// The project's slug.
+    pub fn name(&self) -> &str {
+        self.snapshot.project().name()
+    }
+
+    /// The commit that this call answers from; `None` without git, or before the first commit.
+    pub fn head(&self) -> Option<Head> {
+        self.snapshot.head()
+    }
+
+    /// Whether HEAD, or the folder that `current` names, is another one than when this was
+    /// opened.
+    pub fn moved(&self) -> bool {
+        match self.shared.snapshot(&self.tenant, self.name()) {
+            Ok(now) => !now.is_same(&self.snapshot),
+            Err(_) => true,
+        }
+    }
+
+    /// Whether it is time for another status: true for one caller, which then runs
+    /// [`Repo::refresh_status`].
+    pub fn claim_status(&self) -> bool {
+        self.snapshot.claim_status()
+    }
+
+    /// Finds out whether the work tree is dirty. It costs as much as a search: run it off the
+    /// path of calls, and only where [`Repo::claim_status`] said so.
+    pub fn refresh_status(&self) {
+        self.snapshot.refresh_status();
+    }
+
+    /// All that can be listed: what is neither blocked nor ignored, hidden files included.
+    ///
+    /// # Errors
+    /// [`RepoError::Stopped`], [`RepoError::TooManyEntries`], or a failure of the file system.
+    pub fn listing(&self, cancel: &Cancel) -> Result<Arc<Listing>, RepoError> {
+        self.shared
+            .pool
+            .install(|| self.snapshot.listing(&self.rules, cancel))
+    }
+
+    /// Opens a regular file by its path, or by a link that stays inside. Ignored files are
+    /// opened too.
+    ///
+    /// # Errors
+    /// [`RepoError::Blocked`] by the name alone, [`RepoError::Outside`],
+    /// [`RepoError::NotFound`], [`RepoError::Unreadable`].
+    pub fn open(&self, path: &RepoPath) -> Result<RepoFile, RepoError> {
+        either_spelling(path, |path| self.snapshot.open(path, &self.rules))
+    }
+
+    /// Where a directory is: the path itself, or what a link leads to.
+    ///
+    /// # Errors
+    /// As [`Repo::open`], with [`RepoError::DirectoryNotFound`].
+    pub fn directory(&self, path: &RepoPath) -> Result<RepoPath, RepoError> {
+        either_spelling(path, |path| self.snapshot.directory(path, &self.rules))
+    }
+
+    /// Size and time of an entry, of what it leads to if it is a link; `None` if it is gone.
+    pub fn stat(&self, entry: &Entry) -> Option<Stat> {
+        self.snapshot.stat(entry)
+    }
+
+    /// [`Repo::stat`] of many entries, in parallel and in their order.
+    ///
+    /// # Errors
+    /// [`RepoError::Stopped`].
+    pub fn stats(
+        &self,
+        entries: &[Entry],
+        cancel: &Cancel,
+    ) -> Result<Vec<Option<Stat>>, RepoError> {
+        let stat = |entry| {
+            cancel
+                .check()
+                .map(|()| self.stat(entry))
+                .map_err(RepoError::from)
+        };
+        self.shared
+            .pool
+            .install(|| entries.par_iter().map(stat).collect())
+    }
+
+    /// Searches what is listed. The same tree gives the same answer every time.
+    ///
+    /// # Errors
+    /// [`RepoError::InvalidPattern`]; [`RepoError::Stopped`] if cancelled, or if the deadline
+    /// passed before the search began. Later, the deadline only makes it incomplete.
+    pub fn search(&self, query: &Query, cancel: &Cancel) -> Result<Found, RepoError> {
+        self.shared
+            .pool
+            .install(|| self.snapshot.search(&self.rules, query, cancel))
+    }
+}
+
+/// Tries a path as it is written, then as the name that is shown so: a name that is not UTF-8 is
+/// shown with `\xNN`.
+fn either_spelling<T>(
+    path: &RepoPath,
+    attempt: impl Fn(&RepoPath) -> Result<T, RepoError>,
+) -> Result<T, RepoError> {
+    let error = match attempt(path) {
+        Err(error) if error.is_absence() => error,
+        outcome => return outcome,
+    };
+    match path.unescaped() {
+        Some(name) => attempt(&name),
+        None => Err(error),
+    }
+}

@@ -1,0 +1,288 @@
+//! The files of a bare repository: those of the commit that HEAD names.
+//!
+//! The same questions as of a work tree, answered from git's trees. Nothing is ignored here,
+//! since what is committed is not, and a submodule has no files. Times are the commit's.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use gix::ObjectId;
+use gix::object::tree::EntryKind as Mode;
+use parking_lot::Mutex;
+use rustix::io::Errno;
+
+use super::cancel::Cancel;
+use super::error::RepoError;
+use super::file::RepoFile;
+use super::folder::MAX_ENTRIES;
+use super::git::{Git, git};
+use super::links;
+use super::listing::{Entry, EntryKind, Listing, Stat};
+use super::path::RepoPath;
+use super::rules::{Blocked, Kind, Rules};
+use super::scan::MAX_FILE;
+use super::search::Content;
+
+/// What reading a commit's files failed at, if it did.
+const READING: &str = "reading a commit's files";
+
+/// The files of one commit, or of a repository that has none yet.
+#[derive(Debug)]
+pub(super) struct BareTree {
+    commit: Option<Commit>,
+    listed: Mutex<Option<(Arc<Rules>, Arc<Listing>)>>,
+}
+
+#[derive(Debug)]
+struct Commit {
+    git: Arc<Git>,
+    id: ObjectId,
+    tree: ObjectId,
+    time: SystemTime,
+}
+
+/// A name in a tree.
+struct Node {
+    mode: Mode,
+    id: ObjectId,
+}
+
+impl BareTree {
+    /// The files of a commit.
+    pub(super) fn of(head: Option<(Arc<Git>, ObjectId)>) -> Result<BareTree, RepoError> {
+        let commit = head.map(|(git, id)| Commit::read(git, id)).transpose()?;
+        Ok(BareTree {
+            commit,
+            listed: Mutex::new(None),
+        })
+    }
+
+    /// Whether it is of this commit.
+    pub(super) fn is_of(&self, head: Option<ObjectId>) -> bool {
+        self.commit.as_ref().map(|commit| commit.id) == head
+    }
+
+    pub(super) fn listing(
+        &self,
+        rules: &Arc<Rules>,
+        cancel: &Cancel,
+    ) -> Result<Arc<Listing>, RepoError> {
+        let known = self.listed.lock().clone();
+        if let Some((_, listing)) = known.filter(|(under, _)| under == rules) {
+            return Ok(listing);
+        }
+        let entries = match &self.commit {
+            Some(commit) => commit.entries(rules, cancel)?,
+            None => Vec::new(),
+        };
+        let listing = Arc::new(Listing { entries });
+        *self.listed.lock() = Some((Arc::clone(rules), Arc::clone(&listing)));
+        Ok(listing)
+    }
+
+    pub(super) fn open(&self, path: &RepoPath, rules: &Rules) -> Result<RepoFile, RepoError> {
+        let not_found = || RepoError::NotFound { path: path.clone() };
+        judge(rules, path, path, Kind::File)?;
+        let commit = self.commit.as_ref().ok_or_else(not_found)?;
+        let repository = commit.git.objects();
+        let real = commit.resolve(&repository, path)?;
+        judge(rules, &real, path, Kind::File)?;
+        let node = commit.node(&repository, &real)?.ok_or_else(not_found)?;
+        if !is_file(node.mode) {
+            return Err(not_found());
+        }
+        let mut blob = repository.find_blob(node.id).map_err(git(READING))?;
+        Ok(RepoFile::blob(blob.take_data(), commit.time, real))
+    }
+
+    pub(super) fn directory(&self, path: &RepoPath, rules: &Rules) -> Result<RepoPath, RepoError> {
+        let not_found = || RepoError::DirectoryNotFound { path: path.clone() };
+        judge(rules, path, path, Kind::Directory)?;
+        if path.is_root() {
+            return Ok(path.clone());
+        }
+        let commit = self.commit.as_ref().ok_or_else(not_found)?;
+        let repository = commit.git.objects();
+        let real = commit
+            .resolve(&repository, path)
+            .map_err(RepoError::of_directory)?;
+        judge(rules, &real, path, Kind::Directory)?;
+        match commit.node(&repository, &real)? {
+            Some(Node {
+                mode: Mode::Tree, ..
+            }) => Ok(real),
+            _ => Err(not_found()),
+        }
+    }
+
+    pub(super) fn stat(&self, entry: &Entry) -> Option<Stat> {
+        let commit = self.commit.as_ref()?;
+        let repository = commit.git.objects();
+        let real = commit.resolve(&repository, &entry.path).ok()?;
+        let node = commit.node(&repository, &real).ok()??;
+        let size = match node.mode {
+            Mode::Tree => 0,
+            _ => repository.find_header(node.id).ok()?.size(),
+        };
+        Some(Stat {
+            size,
+            modified: commit.time,
+        })
+    }
+}
+
+impl Content for BareTree {
+    fn load(&self, path: &RepoPath, into: &mut Vec<u8>) -> bool {
+        into.clear();
+        let Some(commit) = &self.commit else {
+            return false;
+        };
+        let repository = commit.git.objects();
+        let Ok(Some(node)) = commit.node(&repository, path) else {
+            return false;
+        };
+        let is_small = repository
+            .find_header(node.id)
+            .is_ok_and(|header| header.size() <= MAX_FILE);
+        if !is_small || !is_file(node.mode) {
+            return false;
+        }
+        let Ok(mut blob) = repository.find_blob(node.id) else {
+            return false;
+        };
+        *into = blob.take_data();
+        true
+    }
+}
+
+impl Commit {
+    fn read(git: Arc<Git>, id: ObjectId) -> Result<Commit, RepoError> {
+        let repository = git.objects();
+        let commit = repository.find_commit(id).map_err(self::git(READING))?;
+        let tree = commit.tree_id().map_err(self::git(READING))?.detach();
+        let seconds = commit.time().map_err(self::git(READING))?.seconds;
+        let since_epoch = Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
+        let time = SystemTime::UNIX_EPOCH + since_epoch;
+        drop(commit);
+        drop(repository);
+        Ok(Commit {
+            git,
+            id,
+            tree,
+            time,
+        })
+    }
+
+    /// What stands at a path, links not followed.
+    fn node(
+        &self,
+        repository: &gix::Repository,
+        path: &RepoPath,
+    ) -> Result<Option<Node>, RepoError> {
+        if path.is_root() {
+            return Ok(Some(Node {
+                mode: Mode::Tree,
+                id: self.tree,
+            }));
+        }
+        let tree = repository.find_tree(self.tree).map_err(git(READING))?;
+        let entry = tree.lookup_entry(path.components()).map_err(git(READING))?;
+        Ok(entry.map(|entry| Node {
+            mode: entry.mode().kind(),
+            id: entry.object_id(),
+        }))
+    }
+
+    fn resolve(
+        &self,
+        repository: &gix::Repository,
+        path: &RepoPath,
+    ) -> Result<RepoPath, RepoError> {
+        links::follow(&RepoPath::root(), path.as_bytes(), |place| {
+            let node = self
+                .node(repository, place)
+                .map_err(|_unreadable| Errno::IO)?;
+            match node.ok_or(Errno::NOENT)? {
+                Node {
+                    mode: Mode::Link,
+                    id,
+                } => {
+                    let mut blob = repository.find_blob(id).map_err(|_unreadable| Errno::IO)?;
+                    Ok(Some(blob.take_data()))
+                }
+                _ => Ok(None),
+            }
+        })
+    }
+
+    /// All entries that are not blocked, in path order.
+    fn entries(&self, rules: &Rules, cancel: &Cancel) -> Result<Vec<Entry>, RepoError> {
+        let repository = self.git.objects();
+        let mut entries = Vec::new();
+        let mut folders = vec![(RepoPath::root(), self.tree)];
+        while let Some((folder, id)) = folders.pop() {
+            cancel.check()?;
+            let tree = repository.find_tree(id).map_err(git(READING))?;
+            for entry in tree.iter() {
+                let entry = entry.map_err(git(READING))?;
+                let path = folder.join(entry.filename());
+                match entry.mode().kind() {
+                    Mode::Tree if rules.judge(&path, Kind::Directory).is_ok() => {
+                        folders.push((path, entry.object_id()));
+                    }
+                    Mode::Blob | Mode::BlobExecutable if rules.judge(&path, Kind::File).is_ok() => {
+                        entries.push(Entry {
+                            path,
+                            kind: EntryKind::File,
+                        });
+                    }
+                    Mode::Link => {
+                        let kind = self.link_kind(&repository, rules, &path);
+                        entries.extend(kind.map(|kind| Entry { path, kind }));
+                    }
+                    _ => {}
+                }
+            }
+            if entries.len() > MAX_ENTRIES {
+                return Err(RepoError::TooManyEntries { limit: MAX_ENTRIES });
+            }
+        }
+        entries.sort_unstable_by(by_path);
+        Ok(entries)
+    }
+
+    /// What a link is listed as: `None` if it leads nowhere that a reader may see.
+    fn link_kind(
+        &self,
+        repository: &gix::Repository,
+        rules: &Rules,
+        path: &RepoPath,
+    ) -> Option<EntryKind> {
+        let target = self.resolve(repository, path).ok()?;
+        let (entry, kind) = match self.node(repository, &target).ok()??.mode {
+            Mode::Tree => (EntryKind::LinkToDirectory, Kind::Directory),
+            mode if is_file(mode) => (EntryKind::LinkToFile, Kind::File),
+            _ => return None,
+        };
+        let passes = rules.judge(path, kind).is_ok() && rules.judge(&target, kind).is_ok();
+        passes.then_some(entry)
+    }
+}
+
+fn is_file(mode: Mode) -> bool {
+    matches!(mode, Mode::Blob | Mode::BlobExecutable)
+}
+
+fn by_path(a: &Entry, b: &Entry) -> Ordering {
+    a.path.cmp(&b.path)
+}
+
+/// Judges a path that `asked` led to; the refusal names what was asked.
+fn judge(rules: &Rules, path: &RepoPath, asked: &RepoPath, kind: Kind) -> Result<(), RepoError> {
+    rules
+        .judge(path, kind)
+        .map_err(|Blocked| RepoError::Blocked {
+            path: asked.clone(),
+        })
+}

@@ -1,0 +1,48 @@
+//! When a call has to stop: its time is up, or its caller is gone.
+//!
+//! Blocking work asks between pieces that take at most some milliseconds; nothing interrupts it
+//! from outside.
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// What blocking work asks between two pieces of it.
+#[derive(Clone, Debug)]
+pub struct Cancel {
+    /// When the work's time is up.
+    pub deadline: Instant,
+    /// Set when nobody waits for the answer any longer.
+    pub token: CancellationToken,
+}
+
+/// Why work ended early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Stopped {
+    /// The deadline has passed.
+    #[error("the time for this call is up")]
+    Deadline,
+    /// Nobody waits for the answer.
+    #[error("the call was cancelled")]
+    Cancelled,
+}
+
+impl Cancel {
+    /// Work that ends at `deadline`, or when `token` is cancelled.
+    pub fn new(deadline: Instant, token: CancellationToken) -> Cancel {
+        Cancel { deadline, token }
+    }
+
+    /// Whether to go on. A cancelled call is cancelled, also after its deadline.
+    ///
+    /// # Errors
+    /// Says why to stop.
+    pub fn check(&self) -> Result<(), Stopped> {
+        if self.token.is_cancelled() {
+            Err(Stopped::Cancelled)
+        } else if Instant::now() >= self.deadline {
+            Err(Stopped::Deadline)
+        } else {
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Why a repository refused, or could not answer.
+//!
+//! Paths in here are relative to the project's root and are what the caller asked for: neither a
+//! folder of the host nor the target of a link is ever in a message.
+
+use std::io;
+
+use rustix::io::Errno;
+
+use super::cancel::Stopped;
+use super::path::RepoPath;
+
+/// Why a repository refused, or could not answer.
+#[derive(Debug, thiserror::Error)]
+pub enum RepoError {
+    /// This worker sees no such project.
+    #[error("project is not mounted on this worker")]
+    NotMounted,
+    /// The text is no path at all.
+    #[error("path {reason}")]
+    InvalidPath {
+        /// What is wrong with it, to be read after "path".
+        reason: &'static str,
+    },
+    /// A rule of the project hides this path; whether it exists was not looked up.
+    #[error("path {path} is blocked")]
+    Blocked {
+        /// The path that was asked for.
+        path: RepoPath,
+    },
+    /// The path is absolute, climbs with `..`, or a link on it leads nowhere within the project.
+    #[error("path {path} leads outside the project")]
+    Outside {
+        /// The path that was asked for, as text: it may have no normal form.
+        path: String,
+    },
+    /// The operating system lets the worker not read it.
+    #[error("path {path} may not be read by the worker")]
+    Unreadable {
+        /// The path that was asked for.
+        path: RepoPath,
+    },
+    /// No regular file is there.
+    #[error("no file {path}")]
+    NotFound {
+        /// The path that was asked for.
+        path: RepoPath,
+    },
+    /// No directory is there.
+    #[error("no directory {path}")]
+    DirectoryNotFound {
+        /// The path that was asked for.
+        path: RepoPath,
+    },
+    /// The search pattern does not parse, or needs what a search by lines can't do.
+    #[error("invalid pattern: {message}")]
+    InvalidPattern {
+        /// What is wrong with it.
+        message: String,
+        /// Where: 0-based character, if known.
+        position: Option<usize>,
+    },
+    /// The project has more entries than a listing holds.
+    #[error("the project has more than {limit} files")]
+    TooManyEntries {
+        /// How many it holds at most.
+        limit: usize,
+    },
+    /// The call's time is up, or its caller is gone.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+    /// The file system failed.
+    #[error("{what}")]
+    Io {
+        /// What was being done.
+        what: &'static str,
+        /// The failure.
+        #[source]
+        source: io::Error,
+    },
+    /// The repository's own data could not be read.
+    #[error("{what}")]
+    Git {
+        /// What was being done.
+        what: &'static str,
+        /// The failure; its text may hold host paths, so it is for the log only.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+impl RepoError {
+    /// What an error of the kernel means for who asked for the file `path`.
+    pub(super) fn opening(path: &RepoPath, errno: Errno) -> RepoError {
+        let path = path.clone();
+        match errno {
+            // ENXIO is a socket's answer to open; a name too long can't exist.
+            Errno::NOENT | Errno::NOTDIR | Errno::NXIO | Errno::NAMETOOLONG => {
+                RepoError::NotFound { path }
+            }
+            Errno::LOOP | Errno::XDEV => RepoError::Outside {
+                path: path.to_string(),
+            },
+            Errno::ACCESS | Errno::PERM => RepoError::Unreadable { path },
+            errno => RepoError::Io {
+                what: "opening a file",
+                source: errno.into(),
+            },
+        }
+    }
+
+    /// The same failure, for who asked for a directory.
+    pub(super) fn of_directory(self) -> RepoError {
+        match self {
+            RepoError::NotFound { path } => RepoError::DirectoryNotFound { path },
+            other => other,
+        }
+    }
+
+    /// Whether another spelling of the path may still be tried.
+    pub(super) fn is_absence(&self) -> bool {
+        matches!(
+            self,
+            RepoError::NotFound { .. } | RepoError::DirectoryNotFound { .. }
+        )
+    }
+}

@@ -1,0 +1,87 @@
+//! A regular file that was opened after it was judged.
+
+use std::fs::File;
+use std::io::{self, Cursor, Read};
+use std::time::SystemTime;
+
+use rustix::fd::OwnedFd;
+use rustix::fs::FileType;
+
+use super::error::RepoError;
+use super::jail::file_type;
+use super::path::RepoPath;
+use super::stamp::modified;
+
+/// A regular file, to be read from its beginning.
+#[derive(Debug)]
+pub struct RepoFile {
+    content: Content,
+    size: u64,
+    modified: SystemTime,
+    resolved: RepoPath,
+}
+
+#[derive(Debug)]
+enum Content {
+    File(File),
+    Blob(Cursor<Vec<u8>>),
+}
+
+impl RepoFile {
+    /// What was opened at `resolved`, if it is a regular file; `asked` is named if not.
+    pub(super) fn regular(
+        fd: OwnedFd,
+        resolved: RepoPath,
+        asked: &RepoPath,
+    ) -> Result<RepoFile, RepoError> {
+        let stat = rustix::fs::fstat(&fd).map_err(|errno| RepoError::opening(asked, errno))?;
+        if file_type(&stat) != FileType::RegularFile {
+            return Err(RepoError::NotFound {
+                path: asked.clone(),
+            });
+        }
+        let size = u64::try_from(stat.st_size).unwrap_or(0);
+        let content = Content::File(File::from(fd));
+        Ok(RepoFile {
+            content,
+            size,
+            modified: modified(&stat),
+            resolved,
+        })
+    }
+
+    /// A file of a commit.
+    pub(super) fn blob(bytes: Vec<u8>, modified: SystemTime, resolved: RepoPath) -> RepoFile {
+        let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        RepoFile {
+            content: Content::Blob(Cursor::new(bytes)),
+            size,
+            modified,
+            resolved,
+        }
+    }
+
+    /// Bytes, when it was opened.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// When it was last written; in a bare repository, when HEAD was committed.
+    pub fn modified(&self) -> SystemTime {
+        self.modified
+    }
+
+    /// Where it really is, which differs from the path asked for if that was a link.
+    pub fn resolved(&self) -> &RepoPath {
+        &self.resolved
+    }
+}
+
+impl Read for RepoFile {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match &mut self.content {
+            Content::File(file) => file.read(buffer),
+            Content::Blob(blob) => blob.read(buffer),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! What git says about a project: its HEAD, and whether the work tree differs from it.
+//!
+//! Repositories are opened isolated and with reduced trust: no configuration of the host is read,
+//! and nothing that a repository's own configuration names is run. [`super::fence`] has looked at
+//! where its data lies before; here it is only used.
+
+use std::path::Path;
+
+use gix::status::{Submodule, UntrackedFiles};
+use gix::submodule::config::Ignore;
+
+use super::error::RepoError;
+use super::fence::GitFolder;
+
+/// An opened repository.
+#[derive(Debug)]
+pub(super) struct Git {
+    repository: gix::ThreadSafeRepository,
+}
+
+impl Git {
+    /// Opens the repository whose data is in `folder`, for the work tree at `host` if it has one.
+    pub(super) fn open(folder: &GitFolder, host: Option<&Path>) -> Result<Git, RepoError> {
+        let options = gix::open::Options::isolated().with(gix::sec::Trust::Reduced);
+        let opened = options.open_path_as_is(true).open(folder.host.clone());
+        let mut repository = opened
+            .map_err(git("opening the repository"))?
+            .to_thread_local();
+        // Whatever its configuration says: the project's folder is the work tree.
+        let set = repository.set_workdir(host.map(Path::to_owned));
+        set.map_err(git("opening the repository"))?;
+        Ok(Git {
+            repository: repository.into_sync(),
+        })
+    }
+
+    /// The commit that HEAD names; `None` before the first.
+    pub(super) fn head(&self) -> Result<Option<gix::ObjectId>, RepoError> {
+        let repository = self.repository.to_thread_local();
+        let head = repository.head().map_err(git("reading HEAD"))?;
+        // Without peeling, which would read the object: HEAD names commits.
+        if let Some(id) = head.id() {
+            return Ok(Some(id.detach()));
+        }
+        let id = head.try_into_peeled_id().map_err(git("reading HEAD"))?;
+        Ok(id.map(gix::Id::detach))
+    }
+
+    /// Whether index or work tree differ from HEAD. Untracked files don't count, nor what is
+    /// changed inside a submodule: it may lie outside the fence.
+    pub(super) fn is_dirty(&self) -> Result<bool, RepoError> {
+        let repository = self.repository.to_thread_local();
+        let status = repository
+            .status(gix::progress::Discard)
+            .map_err(git("reading status"))?;
+        let submodules = Submodule::Given {
+            ignore: Ignore::All,
+            check_dirty: false,
+        };
+        let mut changes = status
+            .untracked_files(UntrackedFiles::None)
+            .index_worktree_submodules(submodules)
+            .index_worktree_rewrites(None)
+            .tree_index_track_renames(gix::status::tree_index::TrackRenames::Disabled)
+            .into_iter(Vec::new())
+            .map_err(git("reading status"))?;
+        match changes.next() {
+            None => Ok(false),
+            Some(change) => change.map(|_| true).map_err(git("reading status")),
+        }
+    }
+
+    /// The repository, for reading objects.
+    pub(super) fn objects(&self) -> gix::Repository {
+        self.repository.to_thread_local()
+    }
+}
+
+/// Wraps a failure of gix.
+pub(super) fn git<E>(what: &'static str) -> impl FnOnce(E) -> RepoError
+where
+    E: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    move |source| RepoError::Git {
+        what,
+        source: source.into(),
+    }
+}

@@ -1,0 +1,237 @@
+//! Globs in the style of gitignore, as every tool takes them.
+//!
+//! Without a `/` a glob fits names at any depth; with one it has to fit the whole path. A leading
+//! `/` anchors, a trailing one means everything beneath, `*` stops at `/`, `**` doesn't, `{a,b}`
+//! is either. A leading `!` is refused: there is nothing to negate.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+
+use globset::{ErrorKind, GlobBuilder, GlobSet, GlobSetBuilder};
+
+use super::path::RepoPath;
+
+/// How many bytes a glob may have.
+const MAX_BYTES: usize = 512;
+
+/// A glob that parsed. Equal if written alike.
+#[derive(Clone, Debug)]
+pub struct Glob {
+    text: String,
+    // A set of one: it takes short cuts for extensions and plain names that a matcher doesn't.
+    set: GlobSet,
+    anchored: bool,
+}
+
+/// Why a text is no glob.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct GlobError {
+    /// What is wrong with it.
+    pub message: String,
+    /// Where: 0-based character, if known.
+    pub position: Option<usize>,
+}
+
+impl Glob {
+    /// Reads a glob, case significant.
+    ///
+    /// # Errors
+    /// Says what does not parse, and where.
+    pub fn parse(text: &str) -> Result<Glob, GlobError> {
+        Glob::build(text, false)
+    }
+
+    /// Reads a glob that fits ASCII letters of either case: for rules that hide.
+    pub(super) fn parse_ignoring_case(text: &str) -> Result<Glob, GlobError> {
+        Glob::build(text, true)
+    }
+
+    fn build(text: &str, ignoring_case: bool) -> Result<Glob, GlobError> {
+        let (body, anchored) = body(text)?;
+        let glob = GlobBuilder::new(&body)
+            .literal_separator(true)
+            .backslash_escape(true)
+            .case_insensitive(ignoring_case)
+            .build()
+            .map_err(|error| located(text, error.kind()))?;
+        let set = GlobSetBuilder::new().add(glob).build();
+        let set = set.map_err(|error| located(text, error.kind()))?;
+        Ok(Glob {
+            text: text.to_owned(),
+            set,
+            anchored,
+        })
+    }
+
+    /// Whether the glob fits this path.
+    pub fn fits(&self, path: &RepoPath) -> bool {
+        self.fits_bytes(path.as_bytes())
+    }
+
+    pub(super) fn fits_bytes(&self, path: &[u8]) -> bool {
+        self.set.is_match(OsStr::from_bytes(path))
+    }
+
+    /// Whether the glob means everything beneath this folder.
+    pub(super) fn fits_all_beneath(&self, folder: &[u8]) -> bool {
+        let is_open_ended = self.text.ends_with('/') || self.text.ends_with("/**");
+        is_open_ended && self.fits_bytes(&[folder, b"/any"].concat())
+    }
+
+    /// Whether the glob speaks of whole paths, rather than of names at any depth.
+    pub(super) fn is_anchored(&self) -> bool {
+        self.anchored
+    }
+
+    /// The glob as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+impl PartialEq for Glob {
+    fn eq(&self, other: &Glob) -> bool {
+        self.text == other.text
+    }
+}
+
+/// What globset is to match against whole paths, and whether the glob named a whole path.
+fn body(text: &str) -> Result<(String, bool), GlobError> {
+    let refuse = |message: &str, position| {
+        Err(GlobError {
+            message: message.to_owned(),
+            position: Some(position),
+        })
+    };
+    if text.is_empty() {
+        return refuse("a glob can't be empty", 0);
+    }
+    if text.len() > MAX_BYTES {
+        return refuse("a glob can't be longer than 512 bytes", 0);
+    }
+    if text.starts_with('!') {
+        return refuse("a glob can't be negated; write \\! for the character", 0);
+    }
+    let beneath = text.ends_with('/');
+    let inner = text.strip_suffix('/').unwrap_or(text);
+    let anchored = inner.contains('/') || (beneath && inner.is_empty());
+    let inner = inner.strip_prefix('/').unwrap_or(inner);
+    let body = match (anchored, beneath, inner.is_empty()) {
+        (_, true, true) => "**".to_owned(),
+        (true, true, false) => format!("{inner}/**"),
+        (false, true, _) => format!("**/{inner}/**"),
+        (true, false, _) => inner.to_owned(),
+        (false, false, _) => format!("**/{inner}"),
+    };
+    Ok((body, anchored))
+}
+
+fn located(text: &str, kind: &ErrorKind) -> GlobError {
+    let position = match kind {
+        ErrorKind::DanglingEscape => text.chars().count().checked_sub(1),
+        ErrorKind::UnclosedClass => open_brackets(text).class,
+        ErrorKind::UnclosedAlternates => open_brackets(text).alternates.pop(),
+        ErrorKind::UnopenedAlternates => open_brackets(text).unopened,
+        ErrorKind::InvalidRange(first, last) => range_position(text, *first, *last),
+        _ => None,
+    };
+    GlobError {
+        message: kind.to_string(),
+        position,
+    }
+}
+
+fn range_position(text: &str, first: char, last: char) -> Option<usize> {
+    let at = text.find(&format!("{first}-{last}"))?;
+    Some(text.split_at_checked(at)?.0.chars().count())
+}
+
+/// Brackets without their other half, by 0-based character.
+#[derive(Default)]
+struct OpenBrackets {
+    class: Option<usize>,
+    alternates: Vec<usize>,
+    unopened: Option<usize>,
+}
+
+fn open_brackets(text: &str) -> OpenBrackets {
+    let mut open = OpenBrackets::default();
+    let mut characters = text.chars().enumerate().peekable();
+    while let Some((at, character)) = characters.next() {
+        match (open.class, character) {
+            // The first character of a class may be `]` itself, also after `!` or `^`.
+            (Some(start), ']') if !is_class_start(text, start, at) => open.class = None,
+            (Some(_), _) => {}
+            (None, '\\') => _ = characters.next(),
+            (None, '[') => open.class = Some(at),
+            (None, '{') => open.alternates.push(at),
+            (None, '}') if open.alternates.pop().is_none() => {
+                open.unopened.get_or_insert(at);
+            }
+            (None, _) => {}
+        }
+    }
+    open
+}
+
+fn is_class_start(text: &str, start: usize, at: usize) -> bool {
+    at == start + 1 || (at == start + 2 && matches!(text.chars().nth(start + 1), Some('!' | '^')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fits(glob: &str, path: &str) -> bool {
+        Glob::parse(glob)
+            .unwrap()
+            .fits(&RepoPath::parse(path).unwrap())
+    }
+
+    #[test]
+    fn a_glob_without_a_slash_fits_names_at_any_depth() {
+        assert!(fits("*.rs", "a.rs") && fits("*.rs", "src/deep/a.rs"));
+        assert!(fits("a?.[ch]", "x/ab.c") && fits("{a,b}.md", "b.md"));
+        assert!(!fits("src", "src/a.rs") && !fits("*.rs", "a.rss"));
+    }
+
+    #[test]
+    fn a_glob_with_a_slash_has_to_fit_the_whole_path() {
+        assert!(fits("src/*.rs", "src/a.rs") && fits("/a.rs", "a.rs") && fits("src/**", "src/x/y"));
+        assert!(fits("**/b/*.c", "a/b/x.c") && fits("**/b/*.c", "b/x.c"));
+        assert!(!fits("src/*.rs", "src/x/a.rs") && !fits("src/*.rs", "x/src/a.rs"));
+        assert!(!fits("/a.rs", "x/a.rs"));
+    }
+
+    #[test]
+    fn a_trailing_slash_means_everything_beneath() {
+        assert!(fits("docs/", "docs/a") && fits("docs/", "x/docs/y/z") && fits("/", "a/b"));
+        assert!(fits("/docs/", "docs/a") && !fits("/docs/", "x/docs/a") && !fits("docs/", "docs"));
+        assert!(fits("a/b/", "a/b/c") && !fits("a/b/", "x/a/b/c"));
+    }
+
+    #[test]
+    fn classes_negate_and_escapes_hold() {
+        assert!(fits("[!a].c", "b.c") && !fits("[!a].c", "a.c") && fits(r"\!x", "!x"));
+    }
+
+    #[test]
+    fn what_does_not_parse_says_where() {
+        let position = |glob| Glob::parse(glob).unwrap_err().position;
+        assert_eq!(position("!a"), Some(0));
+        assert_eq!(position(""), Some(0));
+        assert_eq!(position("ä[x"), Some(1));
+        assert_eq!(position("a{b,c"), Some(1));
+        assert_eq!(position("a}b"), Some(1));
+        assert_eq!(position("ä[z-a]"), Some(2));
+        assert_eq!(position("ab\\"), Some(2));
+    }
+
+    #[test]
+    fn rules_may_ignore_case() {
+        let path = RepoPath::parse("Private/X").unwrap();
+        assert!(Glob::parse_ignoring_case("private/").unwrap().fits(&path));
+        assert!(!Glob::parse("private/").unwrap().fits(&path));
+    }
+}

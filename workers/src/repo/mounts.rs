@@ -1,0 +1,249 @@
+//! Where repositories are mounted, and which folder a project is right now.
+//!
+//! A project is `<root>/<tenant>/<project>`. If that is a link, or holds a link `current` to a
+//! work tree (as git-sync makes it), the link is followed once per call; it has to stay beneath
+//! `<root>/<tenant>`. The names come from a verified pass, but are checked again: they become
+//! parts of a path.
+
+use std::path::{Path, PathBuf};
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::error::RepoError;
+use super::fence::Fence;
+use super::jail::Jail;
+use super::path::RepoPath;
+
+const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+/// Where repositories are.
+#[derive(Clone, Debug, Default)]
+pub struct Mounts {
+    root: Option<PathBuf>,
+    links: Vec<Link>,
+}
+
+/// A folder that was named for one project.
+#[derive(Clone, Debug)]
+struct Link {
+    tenant: String,
+    project: String,
+    path: PathBuf,
+}
+
+/// A project's folder, as it was found.
+pub(super) struct Located {
+    /// The folder itself, open by path only.
+    pub(super) folder: OwnedFd,
+    /// Where it is on this host, for libraries that take paths. Never shown.
+    pub(super) host: PathBuf,
+    /// What belongs to the project's owner: git's own data may be anywhere in it.
+    pub(super) fence: Fence,
+}
+
+impl Mounts {
+    /// Projects at `<root>/<tenant>/<project>`.
+    pub fn beneath(root: PathBuf) -> Mounts {
+        Mounts {
+            root: Some(root),
+            links: Vec::new(),
+        }
+    }
+
+    /// No project at all.
+    pub fn none() -> Mounts {
+        Mounts::default()
+    }
+
+    /// These, and the folder `path` as one project, wherever it is.
+    #[must_use]
+    pub fn link(mut self, tenant: &str, project: &str, path: PathBuf) -> Mounts {
+        self.links.push(Link {
+            tenant: tenant.to_owned(),
+            project: project.to_owned(),
+            path,
+        });
+        self
+    }
+
+    /// The folders that have to stay readable when the process is confined.
+    pub fn folders(&self) -> Vec<PathBuf> {
+        let linked = self.links.iter().map(|link| link.path.clone());
+        self.root.clone().into_iter().chain(linked).collect()
+    }
+
+    pub(super) fn locate(&self, tenant: &str, project: &str) -> Result<Located, RepoError> {
+        let link = self
+            .links
+            .iter()
+            .find(|l| l.tenant == tenant && l.project == project);
+        if let Some(link) = link {
+            return linked(&link.path);
+        }
+        let root = self.root.as_deref().ok_or(RepoError::NotMounted)?;
+        if !is_name(tenant) || !is_name(project) {
+            return Err(RepoError::NotMounted);
+        }
+        beneath(root, tenant, project)
+    }
+}
+
+/// One plain component: no separator, and nothing that points elsewhere.
+fn is_name(text: &str) -> bool {
+    !matches!(text, "" | "." | "..") && !text.contains(['/', '\0'])
+}
+
+fn linked(path: &Path) -> Result<Located, RepoError> {
+    let open = || rustix::fs::open(path, FOLDER, Mode::empty()).map_err(not_mounted);
+    let fence = Fence {
+        jail: Jail::over_mounts(open()?),
+        host: path.to_owned(),
+        project: RepoPath::root(),
+    };
+    Ok(Located {
+        folder: open()?,
+        host: path.to_owned(),
+        fence,
+    })
+}
+
+fn beneath(root: &Path, tenant: &str, project: &str) -> Result<Located, RepoError> {
+    let host = root.join(tenant);
+    let tenant = rustix::fs::open(&host, FOLDER | OFlags::NOFOLLOW, Mode::empty());
+    let jail = Jail::over_mounts(tenant.map_err(not_mounted)?);
+    let mut place = RepoPath::trusted(project.as_bytes());
+    let mut folder = follow(&jail, &mut place)?;
+    if let Some(current) = current(&jail, &folder, &place)? {
+        place = current;
+        folder = jail.open(&place, FOLDER).map_err(not_mounted)?;
+    }
+    Ok(Located {
+        folder,
+        host: host.join(place.as_path()),
+        fence: Fence {
+            jail,
+            host,
+            project: place,
+        },
+    })
+}
+
+/// Opens the folder at `place`; where that is a link, `place` becomes what it leads to.
+fn follow(jail: &Jail, place: &mut RepoPath) -> Result<OwnedFd, RepoError> {
+    match jail.open(place, FOLDER) {
+        Err(Errno::LOOP) => {
+            *place = jail.resolve(place)?;
+            jail.open(place, FOLDER).map_err(not_mounted)
+        }
+        opened => opened.map_err(not_mounted),
+    }
+}
+
+/// The work tree that the link `current` leads to. In a folder that is a repository itself,
+/// `current` is a name like any other.
+fn current(jail: &Jail, folder: &OwnedFd, place: &RepoPath) -> Result<Option<RepoPath>, RepoError> {
+    let is_link = rustix::fs::readlinkat(folder, c"current", Vec::new()).is_ok();
+    if !is_link || has_entry(folder, c".git") || has_entry(folder, c"HEAD") {
+        return Ok(None);
+    }
+    let target = jail.resolve(&place.join(b"current"))?;
+    let is_work_tree = jail
+        .open(&target, FOLDER)
+        .is_ok_and(|fd| has_entry(&fd, c".git"));
+    Ok(is_work_tree.then_some(target))
+}
+
+fn has_entry(folder: &OwnedFd, name: &std::ffi::CStr) -> bool {
+    rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+}
+
+fn not_mounted(errno: Errno) -> RepoError {
+    match errno {
+        Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV => RepoError::NotMounted,
+        errno => RepoError::Io {
+            what: "opening a project's folder",
+            source: errno.into(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn place(root: &Path, tenant: &str, project: &str) -> Result<PathBuf, RepoError> {
+        let located = Mounts::beneath(root.to_owned()).locate(tenant, project)?;
+        Ok(located.host.strip_prefix(root).unwrap().to_owned())
+    }
+
+    #[test]
+    fn git_sync_folders_are_followed_through_current() {
+        let temp = tempfile::tempdir().unwrap();
+        let app = temp.path().join("acme/app");
+        std::fs::create_dir_all(app.join(".worktrees/abc")).unwrap();
+        symlink(".worktrees/abc", app.join("current")).unwrap();
+        assert_eq!(
+            place(temp.path(), "acme", "app").unwrap(),
+            Path::new("acme/app")
+        );
+        std::fs::write(app.join(".worktrees/abc/.git"), "gitdir: x").unwrap();
+        let expected = Path::new("acme/app/.worktrees/abc");
+        assert_eq!(place(temp.path(), "acme", "app").unwrap(), expected);
+    }
+
+    #[test]
+    fn a_repository_may_have_a_file_called_current() {
+        let temp = tempfile::tempdir().unwrap();
+        let app = temp.path().join("acme/app");
+        std::fs::create_dir_all(app.join(".git")).unwrap();
+        symlink("/etc", app.join("current")).unwrap();
+        assert_eq!(
+            place(temp.path(), "acme", "app").unwrap(),
+            Path::new("acme/app")
+        );
+    }
+
+    #[test]
+    fn links_must_stay_beneath_the_tenant() {
+        let temp = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(temp.path().join("acme/real")).unwrap();
+        std::fs::create_dir_all(temp.path().join("acme/sync")).unwrap();
+        std::fs::create_dir_all(temp.path().join("zeta/app/.git")).unwrap();
+        symlink("real", temp.path().join("acme/alias")).unwrap();
+        symlink("../zeta/app", temp.path().join("acme/stolen")).unwrap();
+        symlink("../../zeta/app", temp.path().join("acme/sync/current")).unwrap();
+        symlink("zeta", temp.path().join("evil")).unwrap();
+        assert_eq!(
+            place(temp.path(), "acme", "alias").unwrap(),
+            Path::new("acme/real")
+        );
+        for (tenant, project) in [
+            ("acme", "stolen"),
+            ("acme", "sync"),
+            ("evil", "app"),
+            ("acme", ".."),
+            ("", "acme"),
+        ] {
+            assert!(
+                place(temp.path(), tenant, project).is_err(),
+                "{tenant}/{project}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_linked_folder_is_the_project_wherever_it_is() {
+        let temp = tempfile::tempdir().unwrap();
+        let mounts = Mounts::none().link("dev", "here", temp.path().to_owned());
+        assert_eq!(mounts.locate("dev", "here").unwrap().host, temp.path());
+        assert!(matches!(
+            mounts.locate("dev", "other"),
+            Err(RepoError::NotMounted)
+        ));
+        assert_eq!(mounts.folders(), [temp.path()]);
+    }
+}

@@ -1,0 +1,312 @@
+//! One project as it is remembered between calls, and as one call sees it.
+//!
+//! A [`Project`] is a folder: another folder at the same place is another project. A
+//! [`Snapshot`] pins the commit that HEAD named when a call began; git's data is surveyed again
+//! whenever something that it rests on has changed.
+
+use std::sync::Arc;
+
+use gix::ObjectId;
+use parking_lot::Mutex;
+use tokio::time::{Duration, Instant};
+
+use super::Head;
+use super::bare::BareTree;
+use super::cancel::Cancel;
+use super::error::RepoError;
+use super::fence::Findings;
+use super::file::RepoFile;
+use super::git::Git;
+use super::jail::Jail;
+use super::listing::{Entry, Listing, Stat};
+use super::mounts::Located;
+use super::path::RepoPath;
+use super::rules::Rules;
+use super::search::{self, Found, Query};
+use super::worktree::WorkTree;
+
+/// How old a status may be before the next one is due.
+const STATUS_AGE: Duration = Duration::from_secs(2);
+
+/// After how long a status that was begun, and not ended, is given up.
+const STATUS_PATIENCE: Duration = Duration::from_secs(60);
+
+/// After how long git's data that could not be used is looked at again.
+const REFUSAL_AGE: Duration = Duration::from_secs(5);
+
+/// What tells one project from another.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    tenant: String,
+    project: String,
+    device: u64,
+    inode: u64,
+}
+
+/// A project's folder, and what is remembered of it.
+#[derive(Debug)]
+pub(super) struct Project {
+    key: Key,
+    work: WorkTree,
+    git: Mutex<Option<Arc<GitState>>>,
+    bare: Mutex<Option<Arc<BareTree>>>,
+    status: Mutex<Status>,
+}
+
+/// What is known of a project's repository.
+#[derive(Debug)]
+struct GitState {
+    git: Option<Arc<Git>>,
+    findings: Findings,
+    /// When it was refused, if it was.
+    refused: Option<Instant>,
+}
+
+/// The last look at the work tree's dirtiness.
+#[derive(Debug, Default)]
+struct Status {
+    begun: Option<Instant>,
+    ended: Option<Instant>,
+    /// The commit it was about, and what it said.
+    said: Option<(ObjectId, bool)>,
+}
+
+/// A project as one call sees it.
+#[derive(Clone, Debug)]
+pub(super) struct Snapshot {
+    project: Arc<Project>,
+    git: Option<Arc<Git>>,
+    head: Option<ObjectId>,
+    /// The files of HEAD, where there is no work tree.
+    bare: Option<Arc<BareTree>>,
+}
+
+impl Key {
+    pub(super) fn of(tenant: &str, project: &str, located: &Located) -> Result<Key, RepoError> {
+        let stat = rustix::fs::fstat(&located.folder).map_err(|errno| RepoError::Io {
+            what: "looking at a project's folder",
+            source: errno.into(),
+        })?;
+        let (tenant, project) = (tenant.to_owned(), project.to_owned());
+        Ok(Key {
+            tenant,
+            project,
+            device: stat.st_dev,
+            inode: stat.st_ino,
+        })
+    }
+}
+
+impl Project {
+    pub(super) fn new(key: Key, located: &Located) -> Result<Project, RepoError> {
+        let opening = |source| RepoError::Io {
+            what: "opening a project's folder",
+            source,
+        };
+        let root = located.folder.try_clone().map_err(opening)?;
+        Ok(Project {
+            key,
+            work: WorkTree::new(Jail::new(root).map_err(|errno| opening(errno.into()))?),
+            git: Mutex::new(None),
+            bare: Mutex::new(None),
+            status: Mutex::new(Status::default()),
+        })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.key.project
+    }
+
+    /// The project as it is now.
+    pub(super) fn snapshot(self: Arc<Self>, located: &Located) -> Result<Snapshot, RepoError> {
+        let state = self.git_state(located);
+        let git = state.git.clone();
+        let head = git.as_deref().map_or(Ok(None), Git::head)?;
+        let bare = if state.findings.is_bare {
+            Some(self.tree_of(&git, head)?)
+        } else {
+            None
+        };
+        Ok(Snapshot {
+            project: self,
+            git,
+            head,
+            bare,
+        })
+    }
+
+    /// The repository, surveyed again if anything that it rests on has changed.
+    fn git_state(&self, located: &Located) -> Arc<GitState> {
+        let known = self.git.lock().clone();
+        if let Some(known) = known.filter(|known| known.holds(located)) {
+            return known;
+        }
+        let state = Arc::new(GitState::survey(self.name(), located));
+        *self.git.lock() = Some(Arc::clone(&state));
+        state
+    }
+
+    fn tree_of(
+        &self,
+        git: &Option<Arc<Git>>,
+        head: Option<ObjectId>,
+    ) -> Result<Arc<BareTree>, RepoError> {
+        let known = self.bare.lock().clone();
+        if let Some(known) = known.filter(|known| known.is_of(head)) {
+            return Ok(known);
+        }
+        let tree = Arc::new(BareTree::of(git.clone().zip(head))?);
+        *self.bare.lock() = Some(Arc::clone(&tree));
+        Ok(tree)
+    }
+}
+
+impl GitState {
+    fn survey(project: &str, located: &Located) -> GitState {
+        let findings = located.fence.survey();
+        if let Some(breach) = &findings.breach {
+            tracing::warn!(project, %breach, "repository is not used");
+        }
+        let work_tree = (!findings.is_bare).then_some(located.host.as_path());
+        let git = match findings
+            .place
+            .as_ref()
+            .map(|place| Git::open(place, work_tree))
+        {
+            Some(Ok(git)) => Some(Arc::new(git)),
+            Some(Err(_source_has_host_paths)) => {
+                tracing::warn!(project, "repository can't be opened");
+                None
+            }
+            None => None,
+        };
+        let is_refused = findings.breach.is_some() || (findings.place.is_some() && git.is_none());
+        GitState {
+            git,
+            findings,
+            refused: is_refused.then(Instant::now),
+        }
+    }
+
+    fn holds(&self, located: &Located) -> bool {
+        self.refused
+            .is_none_or(|since| since.elapsed() < REFUSAL_AGE)
+            && located.fence.still_holds(&self.findings)
+    }
+}
+
+impl Snapshot {
+    pub(super) fn project(&self) -> &Project {
+        &self.project
+    }
+
+    pub(super) fn head(&self) -> Option<Head> {
+        let id = self.head?;
+        let said = self.project.status.lock().said;
+        let dirty = said
+            .filter(|(commit, _)| *commit == id)
+            .map(|(_, dirty)| dirty);
+        Some(Head {
+            commit: id.to_string(),
+            dirty,
+        })
+    }
+
+    /// Whether both show the same folder at the same commit.
+    pub(super) fn is_same(&self, other: &Snapshot) -> bool {
+        self.project.key == other.project.key && self.head == other.head
+    }
+
+    pub(super) fn claim_status(&self) -> bool {
+        if self.head.is_none() || self.bare.is_some() {
+            return false;
+        }
+        let mut status = self.project.status.lock();
+        let is_running = status
+            .begun
+            .is_some_and(|begun| begun.elapsed() < STATUS_PATIENCE);
+        let is_fresh = status
+            .ended
+            .is_some_and(|ended| ended.elapsed() < STATUS_AGE)
+            && status
+                .said
+                .is_some_and(|(commit, _)| Some(commit) == self.head);
+        if is_running || is_fresh {
+            return false;
+        }
+        status.begun = Some(Instant::now());
+        true
+    }
+
+    pub(super) fn refresh_status(&self) {
+        let said = self.status();
+        let mut status = self.project.status.lock();
+        status.begun = None;
+        status.ended = Some(Instant::now());
+        match said {
+            Ok(said) => status.said = said.or(status.said),
+            Err(_source_has_host_paths) => {
+                tracing::warn!(project = self.project.name(), "status can't be read");
+            }
+        }
+    }
+
+    /// Whether the work tree is dirty, and of which commit that was said. `None` if HEAD moved
+    /// meanwhile.
+    fn status(&self) -> Result<Option<(ObjectId, bool)>, RepoError> {
+        let Some(git) = &self.git else {
+            return Ok(None);
+        };
+        let before = git.head()?;
+        let dirty = git.is_dirty()?;
+        let after = git.head()?;
+        Ok(before
+            .filter(|_| before == after)
+            .map(|commit| (commit, dirty)))
+    }
+
+    pub(super) fn listing(
+        &self,
+        rules: &Arc<Rules>,
+        cancel: &Cancel,
+    ) -> Result<Arc<Listing>, RepoError> {
+        match &self.bare {
+            Some(tree) => tree.listing(rules, cancel),
+            None => self.project.work.listing(rules, cancel),
+        }
+    }
+
+    pub(super) fn open(&self, path: &RepoPath, rules: &Rules) -> Result<RepoFile, RepoError> {
+        match &self.bare {
+            Some(tree) => tree.open(path, rules),
+            None => self.project.work.open(path, rules),
+        }
+    }
+
+    pub(super) fn directory(&self, path: &RepoPath, rules: &Rules) -> Result<RepoPath, RepoError> {
+        match &self.bare {
+            Some(tree) => tree.directory(path, rules),
+            None => self.project.work.directory(path, rules),
+        }
+    }
+
+    pub(super) fn stat(&self, entry: &Entry) -> Option<Stat> {
+        match &self.bare {
+            Some(tree) => tree.stat(entry),
+            None => self.project.work.stat(entry),
+        }
+    }
+
+    pub(super) fn search(
+        &self,
+        rules: &Arc<Rules>,
+        query: &Query,
+        cancel: &Cancel,
+    ) -> Result<Found, RepoError> {
+        let listing = self.listing(rules, cancel)?;
+        match &self.bare {
+            Some(tree) => search::search(tree.as_ref(), &listing, query, cancel),
+            None => search::search(&self.project.work, &listing, query, cancel),
+        }
+    }
+}

@@ -1,0 +1,435 @@
+//! Which paths of a project exist for its readers.
+//!
+//! Owns the names that are blocked everywhere (git's own folder, dependencies, what usually holds
+//! secrets), and the globs by which an operator opens or closes paths. Judged are names alone,
+//! before anything is looked up: a real and an invented path get the same answer. Rules are asked
+//! twice where a link is involved, for the path asked and for the one it leads to.
+//!
+//! Nothing opens `.git`. A folder that is blocked itself may still hold a path that was opened by
+//! name; then the folder is walked, and only that path is seen in it.
+
+use super::glob::{Glob, GlobError};
+use super::path::RepoPath;
+
+/// What `read_repo_file` reads unless a project says otherwise.
+const DEFAULT_ALLOW: [&str; 5] = [
+    "paths/**",
+    "docs/**",
+    ".claude/memory/**",
+    "templates/**",
+    "examples/**",
+];
+
+/// The path rules of one project.
+#[derive(Debug, PartialEq)]
+pub struct Rules {
+    open: Vec<OpenGlob>,
+    close: Vec<Glob>,
+    allow: Vec<Glob>,
+}
+
+/// What a path names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A file, or a link to one.
+    File,
+    /// A directory, or a link to one.
+    Directory,
+}
+
+/// A rule hides this path. Says no more: why it is hidden could tell what is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blocked;
+
+impl Rules {
+    /// Rules that open and close paths by the operator's globs, where `close` wins over `open`;
+    /// `allow` is what [`Rules::allows_reading`] lets pass, by default documentation and memory.
+    ///
+    /// # Errors
+    /// The first glob that does not parse.
+    pub fn new(
+        open: &[String],
+        close: &[String],
+        allow: Option<&[String]>,
+    ) -> Result<Rules, GlobError> {
+        let allow = match allow {
+            Some(globs) => globs
+                .iter()
+                .map(|glob| Glob::parse(glob))
+                .collect::<Result<_, _>>()?,
+            None => DEFAULT_ALLOW
+                .into_iter()
+                .map(Glob::parse)
+                .collect::<Result<_, _>>()?,
+        };
+        Ok(Rules {
+            open: open
+                .iter()
+                .map(|glob| OpenGlob::parse(glob))
+                .collect::<Result<_, _>>()?,
+            close: close
+                .iter()
+                .map(|glob| Glob::parse_ignoring_case(glob))
+                .collect::<Result<_, _>>()?,
+            allow,
+        })
+    }
+
+    /// Whether `path` exists for this project's readers. The root always does.
+    ///
+    /// # Errors
+    /// [`Blocked`] if the path, or a folder above it, is hidden.
+    pub fn judge(&self, path: &RepoPath, kind: Kind) -> Result<(), Blocked> {
+        let mut parent: &[u8] = b"";
+        for (place, name) in prefixes(path) {
+            let is_last = place.len() == path.as_bytes().len();
+            let place_kind = if is_last { kind } else { Kind::Directory };
+            if name.eq_ignore_ascii_case(b".git") || self.is_closed(place, place_kind) {
+                return Err(Blocked);
+            }
+            if is_blocked_name(parent, name, place_kind) && !self.is_opened(place, path, kind) {
+                return Err(Blocked);
+            }
+            parent = name;
+        }
+        Ok(())
+    }
+
+    /// Whether `read_repo_file` may read this path; [`Rules::judge`] holds besides.
+    pub fn allows_reading(&self, path: &RepoPath) -> bool {
+        self.allow.iter().any(|glob| glob.fits(path))
+    }
+
+    fn is_closed(&self, place: &[u8], kind: Kind) -> bool {
+        self.close.iter().any(|glob| {
+            glob.fits_bytes(place)
+                // `private/` closes the folder too, which would otherwise be told to exist.
+                || (kind == Kind::Directory && glob.fits_all_beneath(place))
+        })
+    }
+
+    /// Whether the block of `place`, which is `path` or a folder above it, is lifted for `path`.
+    fn is_opened(&self, place: &[u8], path: &RepoPath, kind: Kind) -> bool {
+        self.open.iter().any(|open| open.lifts(place, path, kind))
+    }
+}
+
+/// Every prefix of `path` that ends with a component, and that component, from the root down.
+fn prefixes(path: &RepoPath) -> impl Iterator<Item = (&[u8], &[u8])> {
+    let bytes = path.as_bytes();
+    let mut end = 0;
+    path.components().map(move |name| {
+        end += name.len() + usize::from(end > 0);
+        (bytes.get(..end).unwrap_or(bytes), name)
+    })
+}
+
+/// A glob of the operator's that lifts blocks of names.
+#[derive(Debug, PartialEq)]
+struct OpenGlob {
+    glob: Glob,
+    /// The folders on the way to what an anchored glob fits: `a`, `a/b` for `a/b/*.env`.
+    on_the_way: Vec<Glob>,
+    /// Whether it may fit at any depth beneath the last of them.
+    recursive: bool,
+}
+
+impl OpenGlob {
+    fn parse(text: &str) -> Result<OpenGlob, GlobError> {
+        let glob = Glob::parse(text)?;
+        let mut open = OpenGlob {
+            glob,
+            on_the_way: Vec::new(),
+            recursive: false,
+        };
+        if !open.glob.is_anchored() {
+            return Ok(open);
+        }
+        let names: Vec<&str> = text.trim_matches('/').split('/').collect();
+        let folders = if text.ends_with('/') {
+            names.len()
+        } else {
+            names.len() - 1
+        };
+        let mut prefix = String::new();
+        for name in names.iter().take(folders) {
+            if *name == "**" {
+                open.recursive = true;
+                break;
+            }
+            prefix.push('/');
+            prefix.push_str(name);
+            // A prefix that cuts an alternate in two is no glob: then any folder may be one.
+            match Glob::parse(&prefix) {
+                Ok(folder) => open.on_the_way.push(folder),
+                Err(_) => open.recursive = true,
+            }
+        }
+        open.recursive |= text.ends_with('/') || names.last() == Some(&"**");
+        Ok(open)
+    }
+
+    fn lifts(&self, place: &[u8], path: &RepoPath, kind: Kind) -> bool {
+        let is_folder = kind == Kind::Directory || place.len() < path.as_bytes().len();
+        if self.glob.fits_bytes(place) || (is_folder && self.glob.fits_all_beneath(place)) {
+            return true;
+        }
+        if !self.glob.is_anchored() {
+            return false;
+        }
+        // A glob that names a whole path opens that path in spite of the folders above it.
+        let mut deeper = prefixes(path).filter(|(prefix, _)| prefix.len() > place.len());
+        deeper.any(|(prefix, _)| self.glob.fits_bytes(prefix))
+            || (kind == Kind::Directory && self.may_fit_beneath(path.as_bytes()))
+    }
+
+    /// Whether something beneath this folder may fit, so that it has to be walked.
+    fn may_fit_beneath(&self, folder: &[u8]) -> bool {
+        self.on_the_way.iter().any(|glob| glob.fits_bytes(folder))
+            || (self.recursive && self.is_below_the_way(folder))
+    }
+
+    fn is_below_the_way(&self, folder: &[u8]) -> bool {
+        let Some(last) = self.on_the_way.last() else {
+            return true;
+        };
+        prefixes(&RepoPath::trusted(folder)).any(|(place, _)| last.fits_bytes(place))
+    }
+}
+
+/// Whether a name is blocked everywhere, compared without ASCII case.
+fn is_blocked_name(parent: &[u8], name: &[u8], kind: Kind) -> bool {
+    let lower = name.to_ascii_lowercase();
+    if hides_what_is_inside(&lower) {
+        return true;
+    }
+    kind == Kind::File
+        && (is_secret_file(name, &lower)
+            || (lower == b"config.json" && parent.eq_ignore_ascii_case(b".docker")))
+}
+
+/// Names that hide a folder with all it holds (and a file, should it be called so).
+fn hides_what_is_inside(lower: &[u8]) -> bool {
+    matches!(
+        lower,
+        b".git" | b"node_modules" | b".ssh" | b".aws" | b".kube" | b".gnupg"
+    ) || lower.starts_with(b"secrets")
+}
+
+/// Names of files that usually hold secrets. A folder of such a name is open.
+fn is_secret_file(name: &[u8], lower: &[u8]) -> bool {
+    const WHOLE: [&[u8]; 14] = [
+        b".env",
+        b".envrc",
+        b".npmrc",
+        b".pypirc",
+        b".netrc",
+        b".git-credentials",
+        b".htpasswd",
+        b"secret.yml",
+        b"secret.yaml",
+        b"secret.json",
+        b"credentials",
+        b"credentials.json",
+        b"credentials.yml",
+        b"credentials.yaml",
+    ];
+    const MORE: [&[u8]; 3] = [b"credentials.ini", b"credentials.toml", b"credentials.csv"];
+    const STARTS: [&[u8]; 5] = [b".env.", b"id_rsa", b"id_dsa", b"id_ecdsa", b"id_ed25519"];
+    const ENDS: [&[u8]; 10] = [
+        b".env",
+        b".key",
+        b".pem",
+        b".p12",
+        b".pfx",
+        b".jks",
+        b".keystore",
+        b".kdbx",
+        b".tfstate",
+        b".tfvars",
+    ];
+    if name == b".env.example" {
+        return false;
+    }
+    WHOLE.contains(&lower)
+        || MORE.contains(&lower)
+        || STARTS.iter().any(|start| lower.starts_with(start))
+        || ENDS.iter().any(|end| lower.ends_with(end))
+        || lower.windows(9).any(|window| window == b".tfstate.")
+        || (lower.starts_with(b"service-account") && lower.ends_with(b".json"))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn rules(open: &[&str], close: &[&str]) -> Rules {
+        let owned = |globs: &[&str]| globs.iter().map(ToString::to_string).collect::<Vec<_>>();
+        Rules::new(&owned(open), &owned(close), None).unwrap()
+    }
+
+    fn file(rules: &Rules, path: &str) -> bool {
+        rules
+            .judge(&RepoPath::parse(path).unwrap(), Kind::File)
+            .is_ok()
+    }
+
+    fn folder(rules: &Rules, path: &str) -> bool {
+        rules
+            .judge(&RepoPath::parse(path).unwrap(), Kind::Directory)
+            .is_ok()
+    }
+
+    #[test]
+    fn blocked_names_are_blocked_at_any_depth_and_in_any_case() {
+        let rules = rules(&[], &[]);
+        for path in [
+            ".git/config",
+            "a/.GIT/HEAD",
+            ".env",
+            "x/.Env.local",
+            "prod.env",
+            ".envrc",
+            "node_modules/a/b.js",
+            "Secrets.txt",
+            "secrets/x",
+            "a/secrets-old/b",
+            "server.key",
+            "x.PEM",
+            "id_rsa",
+            "id_ed25519.pub",
+            ".ssh/known_hosts",
+            ".aws/config",
+            ".kube/config",
+            ".gnupg/x",
+            ".docker/config.json",
+            ".npmrc",
+            ".pypirc",
+            ".netrc",
+            ".git-credentials",
+            ".htpasswd",
+            "a.p12",
+            "a.pfx",
+            "a.jks",
+            "a.keystore",
+            "a.kdbx",
+            "a.tfstate",
+            "a.tfvars",
+            "a.tfstate.backup",
+            "secret.yml",
+            "secret.json",
+            "credentials",
+            "credentials.csv",
+            "credentials.toml",
+            "service-account-prod.json",
+        ] {
+            assert!(!file(&rules, path), "{path}");
+        }
+    }
+
+    #[test]
+    fn names_that_only_look_alike_are_open() {
+        let rules = rules(&[], &[]);
+        for path in [
+            ".env.example",
+            ".gitignore",
+            ".github/workflows/ci.yml",
+            "keys.rs",
+            "env.rs",
+            "src/secret.rs",
+            "credentials/store.rs",
+            "credentials.rs",
+            "docker/config.json",
+            "config.json",
+            ".docker/daemon.json",
+            "service-account.md",
+            "monkey",
+            ".env/bin/python",
+        ] {
+            assert!(file(&rules, path), "{path}");
+        }
+        assert!(
+            !file(&rules, ".ENV.example"),
+            "the exemption is that exact name"
+        );
+        assert!(folder(&rules, "credentials") && folder(&rules, ".env") && !folder(&rules, ".ssh"));
+    }
+
+    #[test]
+    fn closing_hides_a_folder_with_all_it_holds() {
+        let rules = rules(&[], &["private", "/legal/", "*.sql"]);
+        assert!(
+            !file(&rules, "a/private/x") && !folder(&rules, "PRIVATE") && !file(&rules, "q.sql")
+        );
+        assert!(
+            !folder(&rules, "legal") && !file(&rules, "legal/a/b") && file(&rules, "x/legal/a")
+        );
+        assert!(file(&rules, "legal"), "a file of that name is no folder");
+    }
+
+    #[test]
+    fn opening_lifts_names_and_closing_wins() {
+        let rules = rules(&[".env.test", "secrets/", "*.key"], &["secrets/deep/"]);
+        assert!(file(&rules, "a/.env.test") && file(&rules, "secrets/x") && file(&rules, "a.key"));
+        assert!(folder(&rules, "secrets") && file(&rules, "a/secrets/.env"));
+        assert!(!file(&rules, "secrets/deep/x") && !file(&rules, ".env"));
+        assert!(
+            !file(&rules, "node_modules/.env.test"),
+            "a name opens no folder above it"
+        );
+    }
+
+    #[test]
+    fn opening_one_path_shows_the_folder_but_nothing_else_in_it() {
+        let rules = rules(&["conf/secrets/public.txt", "/secrets/**/*.md"], &[]);
+        assert!(file(&rules, "conf/secrets/public.txt") && folder(&rules, "conf/secrets"));
+        assert!(!file(&rules, "conf/secrets/other.txt") && !folder(&rules, "conf/secrets/deep"));
+        assert!(folder(&rules, "secrets/deep/er") && file(&rules, "secrets/deep/a.md"));
+        assert!(!file(&rules, "secrets/deep/a.txt") && !folder(&rules, "other/secrets"));
+    }
+
+    #[test]
+    fn nothing_opens_git() {
+        let rules = rules(&[".git", "**/.git/**", "/"], &[]);
+        assert!(!file(&rules, ".git/config") && !folder(&rules, "sub/.git"));
+        assert!(file(&rules, ".env"), "all else is opened by that");
+    }
+
+    #[test]
+    fn reading_is_allowed_in_documentation_by_default() {
+        let rules = rules(&[], &[]);
+        let allows = |path: &str| rules.allows_reading(&RepoPath::parse(path).unwrap());
+        assert!(allows("docs/a/b.md") && allows(".claude/memory/decisions.jsonl"));
+        assert!(!allows("src/main.rs") && !allows("docs") && !allows("x/docs/a"));
+    }
+
+    proptest! {
+        #[test]
+        fn a_file_that_is_seen_stands_in_folders_that_are_seen(
+            path in "(a|secrets|\\.env|node_modules|b\\.key)(/(a|secrets|\\.env|x\\.md)){0,3}",
+            open in "/?(\\*\\*/)?(a|secrets|\\*)(/(\\*\\*|a|\\*\\.md|\\.env))?/?",
+            close in "(a|x\\.md|b/)",
+        ) {
+            let rules = rules(&[&open], &[&close]);
+            if file(&rules, &path) {
+                let mut above = path.as_str();
+                while let Some((folder_path, _)) = above.rsplit_once('/') {
+                    prop_assert!(folder(&rules, folder_path), "{folder_path} of {path}");
+                    above = folder_path;
+                }
+            }
+        }
+
+        #[test]
+        fn rules_without_globs_never_show_a_blocked_component(
+            before in "[a-z]{1,3}", name in "(\\.git|node_modules|secrets[a-z]{0,2}|\\.ssh)",
+            after in "[a-z]{1,3}",
+        ) {
+            let rules = rules(&[], &[]);
+            let nested = format!("{before}/{name}/{after}");
+            prop_assert!(!file(&rules, &nested) && !folder(&rules, &nested));
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! One search over many files: in parallel, and the same answer every time.
+//!
+//! Files are taken in path order, in blocks; within a block they are counted in parallel. Lines
+//! are shown by a second look at the few files that hold the lines asked for, so memory is bound
+//! by what is shown, not by what matches. When time is up, what counts is the files before the
+//! first that was not finished: a shorter answer, but never one with holes.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use grep_regex::RegexMatcher;
+use rayon::prelude::*;
+use tokio::time::Instant;
+
+use super::cancel::{Cancel, Stopped};
+use super::error::RepoError;
+use super::glob::Glob;
+use super::listing::{Entry, EntryKind, Listing};
+use super::path::RepoPath;
+use super::pattern;
+use super::scan::{self, FoundLine};
+
+/// Files that are counted between two merges.
+const BLOCK: usize = 512;
+
+/// What a thread keeps of its buffer between files.
+const KEPT_BUFFER: usize = 1 << 20;
+
+thread_local! {
+    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What showing lines may take when the time for counting is up.
+const GRACE: Duration = Duration::from_millis(200);
+
+/// What is searched for, where, and how much of it is shown.
+#[derive(Clone, Debug)]
+pub struct Query {
+    /// A regular expression, or a text.
+    pub pattern: String,
+    /// Whether `pattern` is a text.
+    pub literal: bool,
+    /// Whether case counts.
+    pub case_sensitive: bool,
+    /// Only files that this fits.
+    pub glob: Option<Glob>,
+    /// What the tool's contract leaves out, even if `glob` names it.
+    pub excluded: &'static Excluded,
+    /// Matching lines to pass over.
+    pub skip: usize,
+    /// Matching lines to show after those.
+    pub limit: usize,
+    /// Lines to show on either side of each.
+    pub context: usize,
+}
+
+/// What a tool leaves out of what is listed, by name, case significant.
+#[derive(Debug)]
+pub struct Excluded {
+    /// Folders, at any depth.
+    pub folders: &'static [&'static str],
+    /// Files: a name, or `*` and how it ends.
+    pub files: &'static [&'static str],
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// The lines asked for, by path, then line.
+    pub lines: Vec<FoundLine>,
+    /// All lines that match, shown or not.
+    pub total: u64,
+    /// Files that fit the filters, binaries and files over 8 MiB included.
+    pub files_searched: u64,
+    /// Whether matching lines come after those shown.
+    pub more: bool,
+    /// The deadline ended the search: the numbers are of the files before that point.
+    pub incomplete: bool,
+}
+
+impl Excluded {
+    /// Nothing.
+    pub const NONE: Excluded = Excluded {
+        folders: &[],
+        files: &[],
+    };
+
+    /// Whether a file is left out.
+    pub fn covers(&self, path: &RepoPath) -> bool {
+        let mut names = path.components();
+        let Some(file) = names.next_back() else {
+            return false;
+        };
+        names.any(|name| self.folders.iter().any(|folder| folder.as_bytes() == name))
+            || self
+                .files
+                .iter()
+                .any(|pattern| match pattern.strip_prefix('*') {
+                    Some(end) => file.ends_with(end.as_bytes()),
+                    None => file == pattern.as_bytes(),
+                })
+    }
+}
+
+/// Where the bytes of listed files come from.
+pub(super) trait Content: Sync {
+    /// Replaces `into` by the file's bytes. False if it is too large for a search, or no longer
+    /// there.
+    fn load(&self, path: &RepoPath, into: &mut Vec<u8>) -> bool;
+}
+
+/// Searches what is listed. Runs on the threads of the pool it is called in.
+pub(super) fn search(
+    content: &impl Content,
+    listing: &Listing,
+    query: &Query,
+    cancel: &Cancel,
+) -> Result<Found, RepoError> {
+    let matcher = pattern::compile(&query.pattern, query.literal, query.case_sensitive)?;
+    let files: Vec<&Entry> = listing
+        .entries
+        .par_iter()
+        .filter(|e| query.covers(e))
+        .collect();
+    let mut search = Search {
+        content,
+        matcher,
+        query,
+        cancel,
+        found: Found::default(),
+    };
+    for block in files.chunks(BLOCK) {
+        search.block(block)?;
+        if search.found.incomplete {
+            break;
+        }
+    }
+    Ok(search.finish())
+}
+
+impl Query {
+    fn covers(&self, entry: &Entry) -> bool {
+        // What a link leads to is searched where it is.
+        entry.kind == EntryKind::File
+            && !self.excluded.covers(&entry.path)
+            && self.glob.as_ref().is_none_or(|glob| glob.fits(&entry.path))
+    }
+}
+
+struct Search<'a, C> {
+    content: &'a C,
+    matcher: RegexMatcher,
+    query: &'a Query,
+    cancel: &'a Cancel,
+    found: Found,
+}
+
+/// Which of a file's matching lines are to be shown.
+struct Window<'a> {
+    path: &'a RepoPath,
+    skip: usize,
+    take: usize,
+}
+
+impl<C: Content> Search<'_, C> {
+    fn block(&mut self, files: &[&Entry]) -> Result<(), RepoError> {
+        let counts: Vec<Result<u64, Stopped>> = files
+            .par_iter()
+            .map(|file| self.count(&file.path))
+            .collect();
+        if counts.contains(&Err(Stopped::Cancelled)) {
+            return Err(Stopped::Cancelled.into());
+        }
+        let mut windows = Vec::new();
+        for (file, count) in files.iter().zip(counts) {
+            let Ok(count) = count else {
+                self.found.incomplete = true;
+                break;
+            };
+            windows.extend(self.window(&file.path, count));
+            self.found.total += count;
+            self.found.files_searched += 1;
+        }
+        self.show(&windows)
+    }
+
+    fn count(&self, path: &RepoPath) -> Result<u64, Stopped> {
+        self.cancel.check()?;
+        let count = self.with_text(path, |text| scan::count(text, &self.matcher, self.cancel));
+        count.unwrap_or(Ok(0))
+    }
+
+    /// The part of a file's matching lines that was asked for, after those counted so far.
+    fn window<'p>(&self, path: &'p RepoPath, count: u64) -> Option<Window<'p>> {
+        let before = usize::try_from(self.found.total).ok()?;
+        let end = before.saturating_add(usize::try_from(count).ok()?);
+        let from = before.max(self.query.skip);
+        let to = end.min(self.query.skip.saturating_add(self.query.limit));
+        (from < to).then(|| Window {
+            path,
+            skip: from - before,
+            take: to - from,
+        })
+    }
+
+    fn show(&mut self, windows: &[Window<'_>]) -> Result<(), RepoError> {
+        let deadline = self.cancel.deadline.max(Instant::now() + GRACE);
+        let cancel = Cancel::new(deadline, self.cancel.token.clone());
+        let shown: Vec<Result<Vec<FoundLine>, Stopped>> = windows
+            .par_iter()
+            .map(|window| self.lines(window, &cancel))
+            .collect();
+        for lines in shown {
+            match lines {
+                Ok(lines) => self.found.lines.extend(lines),
+                Err(Stopped::Cancelled) => return Err(Stopped::Cancelled.into()),
+                Err(Stopped::Deadline) => {
+                    self.found.incomplete = true;
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn lines(&self, window: &Window<'_>, cancel: &Cancel) -> Result<Vec<FoundLine>, Stopped> {
+        let lines = self.with_text(window.path, |text| {
+            let lines = scan::collect(text, &self.matcher, (window.skip, window.take), cancel)?;
+            let show =
+                |line: &scan::Line| line.show(window.path, text, &self.matcher, self.query.context);
+            Ok(lines.iter().map(show).collect())
+        });
+        lines.unwrap_or(Ok(Vec::new()))
+    }
+
+    fn with_text<T>(&self, path: &RepoPath, work: impl FnOnce(&str) -> T) -> Option<T> {
+        BUFFER.with_borrow_mut(|buffer| {
+            let loaded = self.content.load(path, buffer);
+            let done = loaded
+                .then(|| scan::decode(buffer).map(|text| work(&text)))
+                .flatten();
+            buffer.shrink_to(KEPT_BUFFER);
+            done
+        })
+    }
+
+    fn finish(mut self) -> Found {
+        let seen = self.query.skip.saturating_add(self.found.lines.len());
+        self.found.more = usize::try_from(self.found.total).is_ok_and(|total| total > seen);
+        self.found
+    }
+}

@@ -1,0 +1,201 @@
+//! The gRPC service: believes the pass, bounds the call, runs the method, streams what it says.
+//!
+//! A failure the agent can act on is a tool result with `isError`; a gRPC status is for what the
+//! gateway must act on (a bad pass, an unknown method).
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use archway_proto::{
+    context::CallContext,
+    failure::Failure,
+    method::Method,
+    pass::{PassToken, PassVerifier, VerifiedPass},
+    v1,
+};
+use futures::{Stream, future::BoxFuture};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::{sync::mpsc, time::Instant};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tonic::{Request, Response, Status};
+use tracing::Instrument;
+
+use crate::{
+    context::{Doors, ToolContext},
+    repo::Cancel,
+    tools::Registry,
+};
+
+/// The longest a call may take, whatever its caller asks for.
+const MAX_DEADLINE: Duration = Duration::from_secs(30);
+/// The part of the deadline kept back to write down what was found so far.
+const RESERVE: Duration = Duration::from_millis(200);
+/// How many progress and log events wait for a slow reader.
+const EVENTS: usize = 16;
+/// How many verified passes are remembered.
+const PASSES: u64 = 10_000;
+
+/// The `Worker` service.
+pub(crate) struct WorkerService {
+    registry: Arc<Registry>,
+    doors: Arc<Doors>,
+    verifier: PassVerifier,
+    passes: moka::sync::Cache<PassToken, Arc<VerifiedPass>>,
+}
+
+impl WorkerService {
+    pub(crate) fn new(registry: Registry, doors: Doors, verifier: PassVerifier) -> Self {
+        WorkerService {
+            registry: Arc::new(registry),
+            doors: Arc::new(doors),
+            verifier,
+            passes: moka::sync::Cache::builder()
+                .max_capacity(PASSES)
+                .time_to_live(archway_proto::pass::LIFETIME)
+                .build(),
+        }
+    }
+
+    /// The pass behind a token: verified once, then remembered until it expires.
+    fn believe(&self, token: &PassToken) -> Result<Arc<VerifiedPass>, Status> {
+        if let Some(known) = self.passes.get(token).filter(|known| known.is_live()) {
+            return Ok(known);
+        }
+        let verified = self
+            .verifier
+            .verify(token)
+            .map_err(|error| refused(&error))?;
+        let verified = Arc::new(verified);
+        self.passes.insert(token.clone(), Arc::clone(&verified));
+        Ok(verified)
+    }
+
+    fn list(&self, token: &PassToken) -> Result<CallStream, Status> {
+        self.verifier
+            .verify_catalog(token)
+            .map_err(|error| refused(&error))?;
+        let list = serde_json::to_value(self.registry.list())
+            .map_err(|error| Status::internal(format!("the catalogue is no JSON: {error}")))?;
+        Ok(CallStream::ready(list))
+    }
+
+    fn call(&self, context: CallContext, params: &[u8]) -> Result<CallStream, Status> {
+        let verified = self.believe(&context.pass)?;
+        let call: ToolCall = serde_json::from_slice(params)
+            .map_err(|error| Status::invalid_argument(format!("params of tools/call: {error}")))?;
+        let token = CancellationToken::new();
+        let gone = token.clone().drop_guard();
+        let cancel = Cancel::new(deadline(context.timeout), token);
+        let (sender, events) = mpsc::channel(EVENTS);
+        let pass = Arc::new(verified.pass.clone());
+        let cx = ToolContext::new(Arc::clone(&self.doors), pass, cancel, sender);
+        let registry = Arc::clone(&self.registry);
+        let span = tracing::info_span!(
+            "call",
+            call.id = %context.call_id,
+            trace.id = %context.trace.trace_id(),
+            tenant.id = %verified.pass.tenant_id,
+        );
+        let result = async move {
+            let outcome = registry.call(&cx, &call.name, call.arguments).await;
+            outcome.unwrap_or_else(|failure| report(&failure))
+        };
+        Ok(CallStream {
+            events,
+            result: Some(Box::pin(result.instrument(span))),
+            _gone: Some(gone),
+        })
+    }
+}
+
+/// Logs what an operator should know of a failure, and gives the result that carries it.
+fn report(failure: &Failure) -> Value {
+    if failure.code.trips_breaker() {
+        tracing::warn!(fault = %failure.code, message = failure.message, "tool call failed");
+    }
+    failure.to_result()
+}
+
+#[tonic::async_trait]
+impl v1::worker_server::Worker for WorkerService {
+    type CallStream = CallStream;
+
+    async fn call(
+        &self,
+        request: Request<v1::CallRequest>,
+    ) -> Result<Response<CallStream>, Status> {
+        let context = CallContext::extract(request.metadata())
+            .map_err(|error| Status::invalid_argument(error.to_string()))?;
+        let ask = request.into_inner();
+        let stream = match Method::parse(&ask.method) {
+            Some(Method::ToolsList) => self.list(&context.pass)?,
+            Some(Method::ToolsCall) => WorkerService::call(self, context, &ask.params)?,
+            None => {
+                return Err(Status::unimplemented(
+                    "the worker does not know this method",
+                ));
+            }
+        };
+        Ok(Response::new(stream))
+    }
+}
+
+#[derive(Deserialize)]
+struct ToolCall {
+    name: String,
+    #[serde(default)]
+    arguments: Value,
+}
+
+fn refused(error: &archway_proto::pass::PassError) -> Status {
+    tracing::warn!(%error, "pass refused");
+    Status::unauthenticated("the pass is not valid here")
+}
+
+/// When a tool must have its answer ready: a little before the caller stops waiting.
+fn deadline(timeout: Option<Duration>) -> Instant {
+    let whole = timeout.unwrap_or(MAX_DEADLINE).min(MAX_DEADLINE);
+    Instant::now() + whole.saturating_sub(RESERVE.min(whole / 10))
+}
+
+/// A call's events, then its result. Dropped (the caller went away), it cancels the call.
+pub(crate) struct CallStream {
+    events: mpsc::Receiver<v1::CallEvent>,
+    result: Option<BoxFuture<'static, Value>>,
+    _gone: Option<DropGuard>,
+}
+
+impl CallStream {
+    fn ready(result: Value) -> Self {
+        let (_closed, events) = mpsc::channel(1);
+        CallStream {
+            events,
+            result: Some(Box::pin(async { result })),
+            _gone: None,
+        }
+    }
+}
+
+impl Stream for CallStream {
+    type Item = Result<v1::CallEvent, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Poll::Ready(Some(event)) = self.events.poll_recv(cx) {
+            return Poll::Ready(Some(Ok(event)));
+        }
+        let Some(result) = &mut self.result else {
+            return Poll::Ready(None);
+        };
+        let Poll::Ready(result) = result.as_mut().poll(cx) else {
+            return Poll::Pending;
+        };
+        self.result = None;
+        let event = v1::call_event::Event::Result(result.to_string().into());
+        Poll::Ready(Some(Ok(v1::CallEvent { event: Some(event) })))
+    }
+}

@@ -1,0 +1,109 @@
+//! Postgres as a worker sees it: always as one tenant.
+//!
+//! [`Stores`] holds the pool of the role `archway_worker`, which owns nothing and cannot bypass
+//! row-level security. A query runs in a transaction of [`TenantStore::begin`] that names its
+//! tenant, so one that forgot its filter sees nothing of others.
+
+use std::time::Duration;
+
+use secrecy::{ExposeSecret, SecretString};
+use sqlx::{
+    PgPool, Postgres, Transaction,
+    postgres::{PgConnectOptions, PgPoolOptions},
+};
+use uuid::Uuid;
+
+mod accesses;
+mod projects;
+
+pub(crate) use accesses::{Access, Accesses};
+pub(crate) use projects::ProjectRow;
+
+/// Where a worker's rows are.
+#[derive(Clone, Debug, clap::Args)]
+pub struct StoreConfig {
+    /// URL of the database, as the role `archway_worker`.
+    #[arg(long = "worker-database-url", env = "ARCHWAY_DATABASE_URL")]
+    pub url: SecretString,
+    /// Most connections this worker opens.
+    #[arg(long = "worker-database-connections", default_value_t = 8)]
+    pub max_connections: u32,
+}
+
+/// Why a query gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The URL does not parse. It is not shown: it may hold a password.
+    #[error("the worker's database URL is malformed")]
+    Url,
+    /// Postgres refused or did not answer.
+    #[error("{what}: {source}")]
+    Query {
+        /// What was asked for.
+        what: &'static str,
+        /// Postgres's or the pool's word.
+        #[source]
+        source: sqlx::Error,
+    },
+}
+
+/// The rows of all tenants; only [`Stores::tenant`] reaches any.
+#[derive(Clone)]
+pub struct Stores {
+    pool: PgPool,
+}
+
+/// The rows of one tenant. There is no way to ask it about another.
+pub(crate) struct TenantStore<'a> {
+    pool: &'a PgPool,
+    tenant: Uuid,
+}
+
+impl Stores {
+    /// A pool that connects when first asked. An outage at start is no reason not to start.
+    pub fn connect(config: &StoreConfig) -> Result<Self, StoreError> {
+        let options: PgConnectOptions = config
+            .url
+            .expose_secret()
+            .parse()
+            .map_err(|_may_hold_a_password| StoreError::Url)?;
+        let options = options.application_name("archway-worker").options([
+            ("statement_timeout", "5s"),
+            ("idle_in_transaction_session_timeout", "10s"),
+        ]);
+        let pool = PgPoolOptions::new()
+            .max_connections(config.max_connections)
+            .acquire_timeout(Duration::from_secs(2))
+            .connect_lazy_with(options);
+        Ok(Stores { pool })
+    }
+
+    pub(crate) fn tenant(&self, tenant: Uuid) -> TenantStore<'_> {
+        TenantStore {
+            pool: &self.pool,
+            tenant,
+        }
+    }
+
+    /// Gives the connections back.
+    pub async fn close(&self) {
+        self.pool.close().await;
+    }
+}
+
+impl TenantStore<'_> {
+    /// Begins a transaction in which row-level security shows this tenant's rows alone.
+    pub(crate) async fn begin(&self) -> Result<Transaction<'static, Postgres>, StoreError> {
+        let what = "beginning a transaction";
+        let failed = |source| StoreError::Query { what, source };
+        let mut tx = self.pool.begin().await.map_err(failed)?;
+        sqlx::query!(
+            "select set_config('archway.tenant_id', $1, true)",
+            self.tenant.to_string()
+        )
+        .fetch_one(&mut *tx)
+        .await
+        .map_err(failed)?;
+        Ok(tx)
+    }
+}

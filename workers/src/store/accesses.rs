@@ -1,0 +1,151 @@
+//! File accesses: who read which file, counted a day at a time, for ranking.
+//!
+//! Recorded off the hot path: a bounded queue and one writer that gathers a second's worth. When
+//! the queue is full or Postgres away, accesses are dropped and counted: losing one costs a
+//! little rank, never an answer.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::sync::mpsc;
+use uuid::Uuid;
+
+use super::{StoreError, Stores, TenantStore};
+
+/// How many accesses wait to be written.
+const QUEUE: usize = 4096;
+/// How long the writer gathers.
+const GATHER: Duration = Duration::from_secs(1);
+
+/// One read of one file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Access {
+    pub(crate) tenant_id: Uuid,
+    pub(crate) project_id: Uuid,
+    pub(crate) principal: String,
+    pub(crate) path: String,
+}
+
+/// The queue's end that calls hold.
+#[derive(Clone)]
+pub(crate) struct Accesses {
+    queue: mpsc::Sender<Access>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl Accesses {
+    /// A queue and its writer. The writer ends, everything written, when the queue's last holder
+    /// is gone.
+    pub(crate) fn new(stores: Stores) -> (Self, impl Future<Output = ()> + Send) {
+        let (queue, incoming) = mpsc::channel(QUEUE);
+        let dropped = Arc::new(AtomicU64::new(0));
+        (
+            Accesses {
+                queue,
+                dropped: Arc::clone(&dropped),
+            },
+            write(stores, incoming, dropped),
+        )
+    }
+
+    /// Queues an access, or drops it when the queue is full.
+    pub(crate) fn record(&self, access: Access) {
+        if self.queue.try_send(access).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+async fn write(stores: Stores, mut incoming: mpsc::Receiver<Access>, dropped: Arc<AtomicU64>) {
+    let mut batch = Vec::with_capacity(QUEUE);
+    while incoming.recv_many(&mut batch, QUEUE).await > 0 {
+        let more = async {
+            while incoming.recv_many(&mut batch, QUEUE).await > 0 && batch.len() < QUEUE {}
+        };
+        // Elapsed is the normal end of gathering.
+        tokio::time::timeout(GATHER, more).await.ok();
+        for (tenant, counts) in count(batch.drain(..)) {
+            let lost = counts.len() as u64;
+            if let Err(error) = stores.tenant(tenant).add_accesses(&counts).await {
+                dropped.fetch_add(lost, Ordering::Relaxed);
+                tracing::warn!(%error, lost, "file accesses were not recorded");
+            }
+        }
+    }
+    tracing::debug!(
+        dropped = dropped.load(Ordering::Relaxed),
+        "access recorder ends"
+    );
+}
+
+/// Reads per file and principal, by tenant. The order is the same for every writer, so that two
+/// workers never wait for each other's rows.
+fn count(batch: impl Iterator<Item = Access>) -> BTreeMap<Uuid, BTreeMap<Access, i64>> {
+    let mut tenants: BTreeMap<Uuid, BTreeMap<Access, i64>> = BTreeMap::new();
+    for access in batch {
+        *tenants
+            .entry(access.tenant_id)
+            .or_default()
+            .entry(access)
+            .or_default() += 1;
+    }
+    tenants
+}
+
+impl TenantStore<'_> {
+    async fn add_accesses(&self, counts: &BTreeMap<Access, i64>) -> Result<(), StoreError> {
+        let failed = |source| StoreError::Query {
+            what: "recording file accesses",
+            source,
+        };
+        let projects: Vec<Uuid> = counts.keys().map(|access| access.project_id).collect();
+        let principals: Vec<String> = counts
+            .keys()
+            .map(|access| access.principal.clone())
+            .collect();
+        let paths: Vec<String> = counts.keys().map(|access| access.path.clone()).collect();
+        let numbers: Vec<i64> = counts.values().copied().collect();
+        let mut tx = self.begin().await?;
+        sqlx::query!(
+            "insert into file_accesses (tenant_id, project_id, principal, path, day, count, last_at) \
+             select $1, project_id, principal, path, (now() at time zone 'utc')::date, n, now() \
+             from unnest($2::uuid[], $3::text[], $4::text[], $5::bigint[]) \
+                 as a (project_id, principal, path, n) \
+             on conflict (tenant_id, project_id, principal, path, day) do update \
+             set count = file_accesses.count + excluded.count, last_at = excluded.last_at",
+            self.tenant,
+            &projects,
+            &principals,
+            &paths,
+            &numbers
+        )
+        .execute(&mut *tx)
+        .await
+        .map_err(failed)?;
+        tx.commit().await.map_err(failed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_of_one_file_are_added_up() {
+        let access = |path: &str| Access {
+            tenant_id: Uuid::nil(),
+            project_id: Uuid::nil(),
+            principal: "key:1".into(),
+            path: path.into(),
+        };
+        let counted = count([access("a"), access("b"), access("a")].into_iter());
+        let numbers: Vec<i64> = counted[&Uuid::nil()].values().copied().collect();
+        assert_eq!(numbers, [2, 1]);
+    }
+}

@@ -1,0 +1,184 @@
+//! Text that others wrote, made safe to show.
+//!
+//! Owns the list of characters that could make an agent see other text than a reviewer sees:
+//! each is replaced by its code point in plain ASCII (`\u{202e}`), and counted. Joiners
+//! (U+200C, U+200D) and the variation selectors FE00–FE0F stay, since languages and emoji need
+//! them; tab and line ends stay, since text is made of them.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+/// `text` with every misleading character written out as `\u{…}`, and how many there were.
+///
+/// U+FEFF is kept at the very start of `text`, where it is a byte order mark.
+pub fn escape(text: &str) -> (Cow<'_, str>, u64) {
+    let Some(first) = first_misleading(text) else {
+        return (Cow::Borrowed(text), 0);
+    };
+    let (clean, rest) = text.split_at_checked(first).unwrap_or(("", text));
+    let mut escaped = String::with_capacity(text.len() + 16);
+    escaped.push_str(clean);
+    let mut count = 0;
+    for (at, character) in rest.char_indices() {
+        if is_misleading(character) && !is_byte_order_mark(first + at, character) {
+            count += 1;
+            // Writing to a String can't fail.
+            _ = write!(escaped, "\\u{{{:x}}}", u32::from(character));
+        } else {
+            escaped.push(character);
+        }
+    }
+    (Cow::Owned(escaped), count)
+}
+
+/// Escapes every string of `value` in place, object keys included, at any depth; returns how
+/// many characters were escaped.
+pub fn escape_json(value: &mut Value) -> u64 {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::String(text) => escape_in_place(text),
+        Value::Array(items) => items.iter_mut().map(escape_json).sum(),
+        Value::Object(fields) => {
+            let inside: u64 = fields.values_mut().map(escape_json).sum();
+            inside + escape_keys(fields)
+        }
+    }
+}
+
+/// What of a caller's own words an error repeats: at most 200 bytes, on one line.
+pub fn shown(text: &str) -> Cow<'_, str> {
+    const MOST: usize = 200;
+    let end = (0..=MOST.min(text.len()))
+        .rev()
+        .find(|&end| text.is_char_boundary(end));
+    let (start, rest) = text
+        .split_at_checked(end.unwrap_or(0))
+        .unwrap_or((text, ""));
+    let plain = start
+        .chars()
+        .all(|character| !character.is_control() && !is_misleading(character));
+    if plain && rest.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let mut shown: String = start
+        .replace('\n', "\\n")
+        .replace('\r', "\\r")
+        .replace('\t', "\\t");
+    escape_in_place(&mut shown);
+    if !rest.is_empty() {
+        shown.push('…');
+    }
+    Cow::Owned(shown)
+}
+
+fn escape_in_place(text: &mut String) -> u64 {
+    match escape(text) {
+        (Cow::Borrowed(_), count) => count,
+        (Cow::Owned(escaped), count) => {
+            *text = escaped;
+            count
+        }
+    }
+}
+
+/// Rebuilds the object only where a key has to change; nearly none does.
+fn escape_keys(fields: &mut serde_json::Map<String, Value>) -> u64 {
+    if fields.keys().all(|key| first_misleading(key).is_none()) {
+        return 0;
+    }
+    let mut count = 0;
+    for (mut key, value) in std::mem::take(fields) {
+        count += escape_in_place(&mut key);
+        fields.insert(key, value);
+    }
+    count
+}
+
+fn first_misleading(text: &str) -> Option<usize> {
+    // Most text is plain: one pass over bytes answers for it without decoding characters.
+    if text
+        .bytes()
+        .all(|byte| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e))
+    {
+        return None;
+    }
+    text.char_indices()
+        .find(|&(at, character)| is_misleading(character) && !is_byte_order_mark(at, character))
+        .map(|(at, _)| at)
+}
+
+fn is_byte_order_mark(at: usize, character: char) -> bool {
+    at == 0 && character == '\u{feff}'
+}
+
+fn is_misleading(character: char) -> bool {
+    match character {
+        '\t' | '\n' | '\r' => false,
+        // C0, DEL and C1 controls.
+        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' => true,
+        // Bidirectional controls.
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+        '\u{200e}' | '\u{200f}' | '\u{61c}' => true,
+        // Characters that show nothing.
+        '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{180e}' | '\u{feff}' => true,
+        // Tags, and the variation selectors that can carry hidden bytes.
+        '\u{e0000}'..='\u{e007f}' | '\u{e0100}'..='\u{e01ef}' => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn plain_text_is_borrowed() {
+        let (text, count) = escape("fn main() {}\r\n\tlet ä = '…';\n");
+        assert!(matches!(text, Cow::Borrowed(_)));
+        assert_eq!(count, 0);
+    }
+
+    #[test]
+    fn controls_are_written_out_and_counted() {
+        let (text, count) = escape("a\u{202e}b\u{0}c\u{7f}d\u{85}e\u{e0041}f\u{e0100}");
+        assert_eq!(text, r"a\u{202e}b\u{0}c\u{7f}d\u{85}e\u{e0041}f\u{e0100}");
+        assert_eq!(count, 6);
+    }
+
+    #[test]
+    fn a_byte_order_mark_stays_at_the_start_only() {
+        assert_eq!(escape("\u{feff}a").0, "\u{feff}a");
+        assert_eq!(
+            escape("\u{feff}a\u{feff}"),
+            (Cow::from("\u{feff}a\\u{feff}"), 1)
+        );
+        assert_eq!(escape("a\u{feff}"), (Cow::from("a\\u{feff}"), 1));
+    }
+
+    #[test]
+    fn an_error_repeats_little_of_what_it_was_given_and_on_one_line() {
+        assert!(matches!(shown("src/main.rs"), Cow::Borrowed("src/main.rs")));
+        assert_eq!(shown("a\nb\u{202e}\0"), r"a\nb\u{202e}\u{0}");
+        let long = "ä".repeat(150);
+        assert_eq!(shown(&long), format!("{}…", "ä".repeat(100)));
+    }
+
+    #[test]
+    fn joiners_and_emoji_selectors_stay() {
+        assert_eq!(escape("👩\u{200d}💻 ❤\u{fe0f} نمی\u{200c}خواهم").1, 0);
+    }
+
+    #[test]
+    fn json_is_escaped_in_strings_and_keys_at_any_depth() {
+        let mut value = json!({ "a\u{200b}": [1, { "b": "\u{2066}x" }], "plain": null });
+        assert_eq!(escape_json(&mut value), 2);
+        assert_eq!(
+            value,
+            json!({ "a\\u{200b}": [1, { "b": "\\u{2066}x" }], "plain": null })
+        );
+    }
+}

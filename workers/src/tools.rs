@@ -1,0 +1,215 @@
+//! The tools: one trait, one registry, one list.
+//!
+//! A tool is a unit struct with typed arguments and output; the field docs of both are the schema
+//! a model reads. Adding one touches its family's file, one line of [`registry`] and its test.
+
+use std::collections::BTreeMap;
+
+use archway_proto::{
+    catalog::{Scope, ToolEntry, ToolList},
+    failure::Failure,
+    fault::Fault,
+};
+use futures::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+pub use crate::context::{Snapshot, ToolContext};
+
+mod basics;
+mod files;
+mod paging;
+mod refusal;
+mod reply;
+mod schema;
+mod search;
+
+pub use reply::Reply;
+
+/// Every tool of a worker, in the order clients see.
+pub fn registry() -> Result<Registry, RegistryError> {
+    Registry::default()
+        .with::<basics::Hello>()?
+        .with::<basics::ListProjects>()?
+        .with::<files::ListFiles>()?
+        .with::<files::ReadFile>()?
+        .with::<files::ReadRepoFile>()?
+        .with::<files::GetRepoOverview>()?
+        .with::<search::SearchFiles>()?
+        .with::<search::GrepCodebase>()
+}
+
+/// What an agent can call.
+pub trait Tool: 'static {
+    /// The name clients call: snake case.
+    const NAME: &'static str;
+    /// A few words for people.
+    const TITLE: &'static str;
+    /// For a model choosing between tools: what it is for, when another is better.
+    const DESCRIPTION: &'static str;
+    /// The group a breaker and a narrowed key think in.
+    const FAMILY: &'static str;
+    /// What the caller must hold.
+    const SCOPE: Scope = Scope::ToolsRead;
+    /// Whether results hold text that others wrote: it is escaped visibly and marked.
+    const UNTRUSTED: bool;
+    /// The arguments.
+    type Args: DeserializeOwned + JsonSchema + Send;
+    /// `structuredContent`.
+    type Output: Serialize + JsonSchema + Send;
+
+    /// Runs one call.
+    fn run(
+        cx: &ToolContext,
+        args: Self::Args,
+    ) -> impl Future<Output = Result<Reply<Self::Output>, Failure>> + Send;
+}
+
+/// Why the registry could not be made: a mistake in the build, found at start.
+#[derive(Debug, thiserror::Error)]
+pub enum RegistryError {
+    /// Two tools of one name.
+    #[error("two tools are called {0}")]
+    Duplicate(&'static str),
+    /// A type whose schema is no object.
+    #[error("the {which} schema of {tool} is no object")]
+    Schema {
+        /// The tool's name.
+        tool: &'static str,
+        /// `input` or `output`.
+        which: &'static str,
+    },
+}
+
+/// The tools by name, and their description for the gateway.
+#[derive(Default)]
+pub struct Registry {
+    runners: BTreeMap<&'static str, Runner>,
+    list: ToolList,
+}
+
+type Runner = for<'a> fn(&'a ToolContext, Value) -> BoxFuture<'a, Result<Value, Failure>>;
+
+impl Registry {
+    /// Adds a tool.
+    pub fn with<T: Tool>(mut self) -> Result<Self, RegistryError> {
+        let schema_of = |which, schema| match schema {
+            Value::Object(map) => Ok(map),
+            _ => Err(RegistryError::Schema {
+                tool: T::NAME,
+                which,
+            }),
+        };
+        self.list.tools.push(ToolEntry {
+            name: T::NAME.to_owned(),
+            title: T::TITLE.to_owned(),
+            description: T::DESCRIPTION.to_owned(),
+            input_schema: schema_of("input", schema::of_arguments::<T::Args>())?,
+            output_schema: schema_of("output", schema::of_output::<T::Output>())?,
+            read_only: T::SCOPE == Scope::ToolsRead,
+            idempotent: T::SCOPE == Scope::ToolsRead,
+            family: T::FAMILY.to_owned(),
+            scope: T::SCOPE,
+        });
+        match self
+            .runners
+            .insert(T::NAME, |cx, args| Box::pin(run::<T>(cx, args)))
+        {
+            None => Ok(self),
+            Some(_) => Err(RegistryError::Duplicate(T::NAME)),
+        }
+    }
+
+    /// The catalogue.
+    pub fn list(&self) -> &ToolList {
+        &self.list
+    }
+
+    /// Runs the tool `name`; its MCP result, or why there is none.
+    pub(crate) async fn call(
+        &self,
+        cx: &ToolContext,
+        name: &str,
+        args: Value,
+    ) -> Result<Value, Failure> {
+        let Some(runner) = self.runners.get(name) else {
+            // The gateway's catalogue is newer or older than this worker.
+            return Err(Failure::new(
+                Fault::Unavailable,
+                "this worker does not have the tool yet",
+                "try again in a few seconds",
+            ));
+        };
+        runner(cx, args).await
+    }
+}
+
+#[tracing::instrument(name = "tool.run", skip_all, fields(mcp.tool.name = T::NAME))]
+async fn run<T: Tool>(cx: &ToolContext, args: Value) -> Result<Value, Failure> {
+    let args = serde_json::from_value(args).map_err(|error| {
+        Failure::new(
+            Fault::InvalidArguments,
+            format!("the arguments of {} do not fit: {error}", T::NAME),
+            "compare them with the tool's input schema",
+        )
+    })?;
+    T::run(cx, args).await?.into_result(T::UNTRUSTED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_catalogue_stays_small_enough_for_a_model_to_read() {
+        let list = registry().unwrap();
+        let shown: Vec<Value> = list.list().tools.iter().map(ToolEntry::shown).collect();
+        let read: usize = list
+            .list()
+            .tools
+            .iter()
+            .map(|tool| {
+                let schema = serde_json::to_string(&tool.input_schema).unwrap();
+                tool.name.len() + tool.description.len() + schema.len()
+            })
+            .sum();
+        let whole = serde_json::to_string(&shown).unwrap().len();
+        assert!(
+            read < 20_000,
+            "{read} bytes of names, descriptions and input schemas"
+        );
+        assert!(whole < 48_000, "{whole} bytes of tools/list");
+    }
+
+    #[test]
+    fn every_tool_closes_its_arguments_and_describes_each() {
+        for tool in &registry().unwrap().list().tools {
+            assert_eq!(tool.input_schema["type"], "object", "{}", tool.name);
+            assert_eq!(
+                tool.input_schema["additionalProperties"], false,
+                "{}",
+                tool.name
+            );
+            let properties = tool
+                .input_schema
+                .get("properties")
+                .and_then(Value::as_object);
+            for (name, schema) in properties.into_iter().flatten() {
+                assert!(schema.get("description").is_some(), "{}.{name}", tool.name);
+                assert!(
+                    schema.get("type").is_some() || schema.get("enum").is_some(),
+                    "{name}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn two_tools_of_one_name_stop_the_start() {
+        let twice = Registry::default()
+            .with::<basics::Hello>()
+            .and_then(|registry| registry.with::<basics::Hello>());
+        assert!(matches!(twice, Err(RegistryError::Duplicate("hello"))));
+    }
+}

@@ -1,0 +1,117 @@
+//! The family `basics`: is anybody there, and what may I read?
+
+use archway_proto::failure::Failure;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Reply, Tool, ToolContext, reply};
+
+/// Answers, so that a client knows its connection works.
+pub(super) struct Hello;
+
+/// No arguments.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HelloArgs {}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Greeting {
+    message: &'static str,
+    /// The server's clock, RFC 3339 in UTC.
+    timestamp: String,
+}
+
+impl Tool for Hello {
+    const NAME: &'static str = "hello";
+    const TITLE: &'static str = "Hello";
+    const DESCRIPTION: &'static str =
+        "Check that the connection works. Returns a greeting and the server's time.";
+    const FAMILY: &'static str = "basics";
+    const UNTRUSTED: bool = false;
+    type Args = HelloArgs;
+    type Output = Greeting;
+
+    async fn run(_cx: &ToolContext, _args: HelloArgs) -> Result<Reply<Greeting>, Failure> {
+        let timestamp = format!("{:.3}", jiff::Timestamp::now());
+        Ok(Reply::new(Greeting {
+            message: "Hello from Archway!",
+            timestamp,
+        }))
+    }
+}
+
+/// The projects the caller may name in `project`.
+pub(super) struct ListProjects;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ListProjectsArgs {
+    /// Only projects whose slug or name contains this, ignoring case.
+    #[schemars(length(min = 1, max = 200))]
+    query: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct ProjectList {
+    projects: Vec<ListedProject>,
+    total_count: usize,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct ListedProject {
+    /// What to pass as `project`.
+    slug: String,
+    name: String,
+    /// Whether calls without `project` mean this one.
+    default: bool,
+    /// `{id, dirty?}` of HEAD; null without git.
+    commit: Value,
+    /// `{indexed, total}`; null without an index.
+    indexed: Value,
+}
+
+impl Tool for ListProjects {
+    const NAME: &'static str = "list_projects";
+    const TITLE: &'static str = "List projects";
+    const DESCRIPTION: &'static str = "List the repositories you may read. Call it first when \
+        another tool answers project_required or project_not_found.";
+    const FAMILY: &'static str = "basics";
+    const UNTRUSTED: bool = false;
+    type Args = ListProjectsArgs;
+    type Output = ProjectList;
+
+    async fn run(cx: &ToolContext, args: ListProjectsArgs) -> Result<Reply<ProjectList>, Failure> {
+        let readable = cx.projects().await?;
+        let default = cx
+            .default_project(&readable)
+            .map(|project| project.slug.clone());
+        let wanted = args.query.map(|query| query.to_lowercase());
+        let mut projects = Vec::new();
+        for project in readable {
+            let fits = |query: &String| {
+                project.slug.contains(query) || project.name.to_lowercase().contains(query)
+            };
+            if !wanted.as_ref().is_none_or(fits) {
+                continue;
+            }
+            // A project that is not mounted here is still one the caller may name.
+            let snapshot = cx
+                .read(&project, |repo, _cancel| Ok(repo.head()))
+                .await
+                .ok();
+            let head = snapshot.and_then(|snapshot| snapshot.value);
+            projects.push(ListedProject {
+                default: default.as_deref() == Some(&project.slug),
+                commit: head.as_ref().map_or(Value::Null, reply::commit),
+                indexed: Value::Null,
+                slug: project.slug.clone(),
+                name: project.name.clone(),
+            });
+        }
+        Ok(Reply::new(ProjectList {
+            total_count: projects.len(),
+            projects,
+        }))
+    }
+}

@@ -1,0 +1,14 @@
+//! The family `files`: what is there, and what it says.
+
+mod describe;
+mod list;
+mod open;
+mod overview;
+mod read;
+mod read_allowed;
+mod window;
+
+pub(super) use list::ListFiles;
+pub(super) use overview::GetRepoOverview;
+pub(super) use read::ReadFile;
+pub(super) use read_allowed::ReadRepoFile;

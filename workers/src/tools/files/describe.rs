@@ -1,0 +1,243 @@
+//! What a path tells about a file: its language, its part in the project, its module.
+
+/// The language of a file, by GitHub linguist's name in lower case; `text` where unknown.
+pub(super) fn language(path: &str) -> &'static str {
+    let name = name(path);
+    let by_name = match name {
+        "Dockerfile" | "Containerfile" => Some("dockerfile"),
+        "Makefile" | "GNUmakefile" | "makefile" => Some("makefile"),
+        "CMakeLists.txt" => Some("cmake"),
+        "Gemfile" | "Rakefile" => Some("ruby"),
+        "go.mod" => Some("go module"),
+        "go.sum" => Some("go checksums"),
+        "Cargo.lock" => Some("toml"),
+        "Jenkinsfile" => Some("groovy"),
+        _ => None,
+    };
+    by_name
+        .or_else(|| by_extension(extension(name)?.as_str()))
+        .unwrap_or("text")
+}
+
+fn by_extension(extension: &str) -> Option<&'static str> {
+    Some(match extension {
+        "rs" => "rust",
+        "ts" | "tsx" | "mts" | "cts" => "typescript",
+        "js" | "jsx" | "mjs" | "cjs" => "javascript",
+        "py" | "pyi" => "python",
+        "go" => "go",
+        "java" => "java",
+        "kt" | "kts" => "kotlin",
+        "scala" | "sc" => "scala",
+        "groovy" | "gradle" => "groovy",
+        "c" | "h" => "c",
+        "cc" | "cpp" | "cxx" | "hpp" | "hh" | "hxx" => "c++",
+        "cs" => "c#",
+        "fs" => "f#",
+        "rb" => "ruby",
+        "php" => "php",
+        "swift" => "swift",
+        "m" => "objective-c",
+        "dart" => "dart",
+        "ex" | "exs" => "elixir",
+        "erl" => "erlang",
+        "hs" => "haskell",
+        "ml" | "mli" => "ocaml",
+        "clj" | "cljs" => "clojure",
+        "lua" => "lua",
+        "pl" | "pm" => "perl",
+        "r" => "r",
+        "jl" => "julia",
+        "zig" => "zig",
+        "sh" | "bash" | "zsh" => "shell",
+        "ps1" => "powershell",
+        "sql" => "sql",
+        _ => return None,
+    })
+}
+
+fn markup_or_data(extension: &str) -> Option<&'static str> {
+    Some(match extension {
+        "html" | "htm" => "html",
+        "css" => "css",
+        "scss" => "scss",
+        "less" => "less",
+        "vue" => "vue",
+        "svelte" => "svelte",
+        "json" | "jsonl" => "json",
+        "yaml" | "yml" => "yaml",
+        "toml" => "toml",
+        "xml" => "xml",
+        "ini" | "cfg" => "ini",
+        "md" | "markdown" => "markdown",
+        "rst" => "restructuredtext",
+        "adoc" => "asciidoc",
+        "tex" => "tex",
+        "proto" => "protocol buffer",
+        "graphql" | "gql" => "graphql",
+        "tf" => "hcl",
+        "nix" => "nix",
+        "cmake" => "cmake",
+        "dockerfile" => "dockerfile",
+        "ipynb" => "jupyter notebook",
+        "csv" => "csv",
+        _ => return None,
+    })
+}
+
+/// The part a file plays: `test`, `docs`, `build`, `config` or `core`, the first that fits.
+pub(super) fn role(path: &str) -> &'static str {
+    let name = name(path);
+    let lower = name.to_ascii_lowercase();
+    let extension = extension(name).unwrap_or_default();
+    if folders(path).any(is_test_folder) || is_test_name(&lower) {
+        "test"
+    } else if folders(path).any(|folder| matches!(folder, "docs" | "doc")) || is_docs(&lower) {
+        "docs"
+    } else if folders(path).any(|folder| matches!(folder, ".github" | ".circleci" | ".ci"))
+        || is_build(&lower, &extension)
+    {
+        "build"
+    } else if is_config(&lower, &extension) {
+        "config"
+    } else {
+        "core"
+    }
+}
+
+/// The nearest folder that is no mere container: `src/auth/jwt.ts` → `auth`; `""` if there is none.
+pub(super) fn module(path: &str) -> &str {
+    const CONTAINERS: [&str; 9] = [
+        "src", "lib", "app", "apps", "packages", "crates", "pkg", "internal", "cmd",
+    ];
+    let names_a_module = |folder: &&str| !CONTAINERS.contains(folder) && !is_test_folder(folder);
+    folders(path).filter(names_a_module).last().unwrap_or("")
+}
+
+fn is_test_folder(folder: &str) -> bool {
+    matches!(
+        folder,
+        "test" | "tests" | "__tests__" | "spec" | "specs" | "testing" | "e2e"
+    )
+}
+
+fn is_test_name(lower: &str) -> bool {
+    let stem = lower.rsplit_once('.').map_or(lower, |(stem, _)| stem);
+    stem.starts_with("test_")
+        || [".test", ".spec", "_test", "_spec", "-test", "-spec"]
+            .iter()
+            .any(|end| stem.ends_with(end))
+        || stem == "conftest"
+        || (lower.ends_with("test.java") || lower.ends_with("tests.cs"))
+}
+
+fn is_docs(lower: &str) -> bool {
+    let stem = lower.split('.').next().unwrap_or(lower);
+    let known = [
+        "readme",
+        "license",
+        "licence",
+        "changelog",
+        "contributing",
+        "authors",
+        "notice",
+    ];
+    known.contains(&stem)
+        || [".md", ".markdown", ".rst", ".adoc"]
+            .iter()
+            .any(|end| lower.ends_with(end))
+}
+
+fn is_build(lower: &str, extension: &str) -> bool {
+    const NAMES: [&str; 14] = [
+        "makefile",
+        "gnumakefile",
+        "cmakelists.txt",
+        "build.rs",
+        "cargo.toml",
+        "package.json",
+        "go.mod",
+        "pom.xml",
+        "pyproject.toml",
+        "setup.py",
+        "gemfile",
+        "rakefile",
+        "jenkinsfile",
+        "build.zig",
+    ];
+    NAMES.contains(&lower)
+        || lower.contains("dockerfile")
+        || lower.starts_with("docker-compose")
+        || lower.ends_with("-lock.json")
+        || matches!(extension, "gradle" | "cmake" | "mk" | "bazel" | "lock")
+}
+
+fn is_config(lower: &str, extension: &str) -> bool {
+    lower.starts_with('.')
+        || lower.contains(".config.")
+        || matches!(
+            extension,
+            "toml" | "yaml" | "yml" | "json" | "ini" | "cfg" | "conf" | "properties" | "tf" | "xml"
+        )
+}
+
+fn name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// The last suffix in lower case, without its dot; `None` for `Makefile` and `.bashrc`.
+pub(super) fn extension(name: &str) -> Option<String> {
+    let (stem, extension) = name.rsplit_once('.')?;
+    (!stem.is_empty() && !extension.is_empty()).then(|| extension.to_ascii_lowercase())
+}
+
+fn folders(path: &str) -> impl Iterator<Item = &str> {
+    let folders = path.rsplit_once('/').map_or("", |(folders, _)| folders);
+    folders.split('/').filter(|folder| !folder.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_described_by_its_path() {
+        let cases = [
+            ("src/auth/jwt.ts", "typescript", "core", "auth"),
+            (
+                "src/server/auth/AuthService.tsx",
+                "typescript",
+                "core",
+                "auth",
+            ),
+            ("main.h", "c", "core", ""),
+            ("crates/core/src/lib.rs", "rust", "core", "core"),
+            ("src/main.rs", "rust", "core", ""),
+            ("tests/auth/login.rs", "rust", "test", "auth"),
+            ("pkg/net/dial_test.go", "go", "test", "net"),
+            ("docs/auth/README.md", "markdown", "docs", "auth"),
+            ("docs/conf.toml", "toml", "docs", "docs"),
+            ("tests/README.md", "markdown", "test", ""),
+            ("Cargo.toml", "toml", "build", ""),
+            ("app/Dockerfile", "dockerfile", "build", ""),
+            ("config/site.yaml", "yaml", "config", "config"),
+            (".editorconfig", "text", "config", ""),
+            ("a/LICENSE", "text", "docs", "a"),
+        ];
+        for (path, is, plays, belongs) in cases {
+            assert_eq!(
+                (language(path), role(path), module(path)),
+                (is, plays, belongs),
+                "{path}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_extension_is_the_last_suffix_in_lower_case() {
+        assert_eq!(extension("a.tar.GZ").as_deref(), Some("gz"));
+        for none in ["Makefile", ".bashrc", "a."] {
+            assert_eq!(extension(none), None, "{none}");
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! `read_file`: one file's text, a part of it, or its bytes.
+
+use std::io::Read;
+
+use archway_proto::{failure::Failure, fault::Fault};
+use base64::{Engine, prelude::BASE64_STANDARD};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    describe, open,
+    window::{Part, Window},
+};
+use crate::{
+    repo::{Cancel, RepoFile, RepoPath},
+    tools::{Reply, Tool, ToolContext, schema::is_false},
+};
+
+/// A file with what an agent needs to know about it.
+pub(in crate::tools) struct ReadFile;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::tools) struct ReadFileArgs {
+    /// File path relative to the project root.
+    #[schemars(length(min = 1, max = 4096))]
+    path: String,
+    /// Project slug; see `list_projects`.
+    project: Option<String>,
+    /// Most bytes of the file to return; a text is cut at a line end.
+    #[serde(default = "default_max_bytes")]
+    #[schemars(range(min = 1, max = 1_048_576))]
+    max_bytes: u32,
+    /// How content is given; base64 for binary files.
+    #[serde(default)]
+    encoding: Encoding,
+    /// First line to return, from 1.
+    #[schemars(range(min = 1))]
+    start_line: Option<u64>,
+    /// Last line to return, inclusive.
+    #[schemars(range(min = 1))]
+    end_line: Option<u64>,
+}
+
+fn default_max_bytes() -> u32 {
+    100_000
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+enum Encoding {
+    #[default]
+    #[serde(rename = "utf-8")]
+    Utf8,
+    #[serde(rename = "base64")]
+    Base64,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(in crate::tools) struct FileContent {
+    file: File,
+    /// Files of the project that this one imports.
+    dependencies: Vec<Dependency>,
+    metadata: Metadata,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct File {
+    path: String,
+    content: String,
+    /// The whole file's, in bytes.
+    size: u64,
+    /// The whole file's; absent for base64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lines: Option<u64>,
+    language: &'static str,
+    encoding: Encoding,
+    truncated: bool,
+    /// RFC 3339 in UTC.
+    modified_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start_line: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    end_line: Option<u64>,
+    /// Where to go on when truncated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_start_line: Option<u64>,
+    /// The first line alone is longer than `max_bytes` and was cut.
+    #[serde(skip_serializing_if = "is_false")]
+    line_truncated: bool,
+    /// Bytes that are not UTF-8 are shown as U+FFFD.
+    #[serde(skip_serializing_if = "is_false")]
+    lossy: bool,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Dependency {
+    path: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    module: String,
+    /// core, test, config, docs or build.
+    role: &'static str,
+    last_modified: String,
+}
+
+impl Tool for ReadFile {
+    const NAME: &'static str = "read_file";
+    const TITLE: &'static str = "Read a file";
+    const DESCRIPTION: &'static str = "Read one file of a repository, whole or by lines, with its \
+        language, module and role. Find the place with grep_codebase first; go on with start_line \
+        when the answer is truncated.";
+    const FAMILY: &'static str = "files";
+    const UNTRUSTED: bool = true;
+    type Args = ReadFileArgs;
+    type Output = FileContent;
+
+    async fn run(cx: &ToolContext, args: ReadFileArgs) -> Result<Reply<FileContent>, Failure> {
+        let range = Range::of(&args)?;
+        let project = cx.project(args.project.as_deref()).await?;
+        let max_bytes = args.max_bytes as usize;
+        let snapshot = cx
+            .read(&project, move |repo, cancel| {
+                let path = RepoPath::parse(&args.path)?;
+                let mut file = open::file(repo, &path)?;
+                match args.encoding {
+                    Encoding::Base64 => bytes(&mut file, &path, max_bytes),
+                    Encoding::Utf8 => text(&mut file, &path, range.window(max_bytes), cancel)
+                        .and_then(|(file, part)| range.show(file, &part)),
+                }
+            })
+            .await?;
+        cx.record_access(&project, &snapshot.value.path);
+        Ok(Reply::from_snapshot(snapshot, |file| FileContent {
+            dependencies: Vec::new(),
+            metadata: Metadata {
+                module: describe::module(&file.path).to_owned(),
+                role: describe::role(&file.path),
+                last_modified: file.modified_at.clone(),
+            },
+            file,
+        }))
+    }
+}
+
+/// The lines asked for, if any were.
+#[derive(Clone, Copy)]
+struct Range(Option<(u64, u64)>);
+
+impl Range {
+    fn of(args: &ReadFileArgs) -> Result<Self, Failure> {
+        let range = match (args.start_line, args.end_line) {
+            (None, None) => return Ok(Range(None)),
+            (start, end) => (start.unwrap_or(1), end.unwrap_or(u64::MAX)),
+        };
+        if args.encoding == Encoding::Base64 {
+            return Err(Failure::new(
+                Fault::InvalidArguments,
+                "a line range does not go with base64",
+                "leave out start_line and end_line, or ask for utf-8",
+            ));
+        }
+        if range.1 < range.0 {
+            let message = format!("invalid line range: {}-{}", range.0, range.1);
+            let suggestion = "end_line must not be before start_line";
+            return Err(Failure::new(Fault::InvalidLineRange, message, suggestion));
+        }
+        Ok(Range(Some(range)))
+    }
+
+    fn window(self, max_bytes: usize) -> Window {
+        let (first, last) = self.0.unwrap_or((1, u64::MAX));
+        Window {
+            first,
+            last,
+            max_bytes,
+        }
+    }
+
+    /// Adds the range to what is shown; a range that begins past the end is an error.
+    fn show(self, file: File, part: &Part) -> Result<File, Failure> {
+        let Some((start, _end)) = self.0 else {
+            return Ok(file);
+        };
+        if start > part.lines {
+            let message = format!("line {start} is past the end of {}", file.path);
+            let suggestion = format!("the file has {} lines; begin within them", part.lines);
+            return Err(Failure::new(Fault::InvalidLineRange, message, suggestion)
+                .detail("lines", part.lines));
+        }
+        Ok(File {
+            start_line: Some(start),
+            end_line: Some(part.last),
+            ..file
+        })
+    }
+}
+
+fn bytes(file: &mut RepoFile, path: &RepoPath, max_bytes: usize) -> Result<File, Failure> {
+    let max = max_bytes as u64;
+    if file.size() > max {
+        return Err(open::too_large(
+            file,
+            path,
+            "raise max_bytes (at most 1048576)",
+        ));
+    }
+    let mut bytes = Vec::new();
+    let read = file.by_ref().take(max).read_to_end(&mut bytes);
+    read.map_err(|error| open::unreadable(path, &error))?;
+    Ok(File {
+        encoding: Encoding::Base64,
+        ..shown(file, path, BASE64_STANDARD.encode(bytes))
+    })
+}
+
+fn text(
+    file: &mut RepoFile,
+    path: &RepoPath,
+    window: Window,
+    cancel: &Cancel,
+) -> Result<(File, Part), Failure> {
+    let mut part = open::text(file, path, window, cancel)?;
+    let content = std::mem::take(&mut part.content);
+    let file = File {
+        lines: Some(part.lines),
+        truncated: part.truncated,
+        next_start_line: part.next,
+        line_truncated: part.line_cut,
+        lossy: part.lossy,
+        ..shown(file, path, content)
+    };
+    Ok((file, part))
+}
+
+fn shown(file: &RepoFile, path: &RepoPath, content: String) -> File {
+    let path = path.display();
+    File {
+        language: describe::language(&path),
+        path,
+        content,
+        size: file.size(),
+        lines: None,
+        encoding: Encoding::Utf8,
+        truncated: false,
+        modified_at: open::rfc3339(file.modified()),
+        start_line: None,
+        end_line: None,
+        next_start_line: None,
+        line_truncated: false,
+        lossy: false,
+    }
+}

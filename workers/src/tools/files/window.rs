@@ -1,0 +1,242 @@
+//! A part of a text: some lines, or the first so many bytes of it.
+//!
+//! The text is read once, front to back, and only what is shown is kept: counting the lines of a
+//! 64 MiB file costs a buffer, not 64 MiB. Parts join to the whole: each ends at a line end and
+//! names the line at which the next begins.
+
+use std::io::{self, Read};
+
+use crate::repo::{Cancel, Stopped};
+
+/// Where a NUL says that a file is binary, in bytes.
+const PROBE: usize = 8 << 10;
+/// How much is read between two looks at the deadline, in bytes.
+const BUFFER: usize = 256 << 10;
+
+/// Which part of a text to give.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Window {
+    /// First line, from 1.
+    pub(super) first: u64,
+    /// Last line, inclusive.
+    pub(super) last: u64,
+    /// Most bytes to give.
+    pub(super) max_bytes: usize,
+}
+
+/// A part of a text.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) content: String,
+    /// Bytes that are not UTF-8 became U+FFFD.
+    pub(super) lossy: bool,
+    /// How many lines the whole text has: its line ends, plus one if the last line has none.
+    pub(super) lines: u64,
+    /// The last line given, if any was.
+    pub(super) last: u64,
+    /// Something of the window was left out, for want of bytes.
+    pub(super) truncated: bool,
+    /// Where the next part begins.
+    pub(super) next: Option<u64>,
+    /// The first line alone was too long, and was cut at a character.
+    pub(super) line_cut: bool,
+}
+
+/// Why a file has no text to show.
+#[derive(Debug)]
+pub(super) enum Unreadable {
+    Binary,
+    Stopped(Stopped),
+    Io(io::Error),
+}
+
+impl Window {
+    /// Everything, up to `max_bytes`.
+    pub(super) fn whole(max_bytes: usize) -> Self {
+        Window {
+            first: 1,
+            last: u64::MAX,
+            max_bytes,
+        }
+    }
+
+    /// Reads `text` to its end and gives this part of it.
+    pub(super) fn read(self, mut text: impl Read, cancel: &Cancel) -> Result<Part, Unreadable> {
+        let mut scan = Scan::default();
+        let mut buffer = vec![0; BUFFER];
+        loop {
+            cancel.check().map_err(Unreadable::Stopped)?;
+            let read = text.read(&mut buffer).map_err(Unreadable::Io)?;
+            let Some(bytes) = buffer.get(..read).filter(|bytes| !bytes.is_empty()) else {
+                break;
+            };
+            let unprobed = PROBE.saturating_sub(scan.size).min(read);
+            if bytes.iter().take(unprobed).any(|&byte| byte == 0) {
+                return Err(Unreadable::Binary);
+            }
+            scan.take(bytes, self);
+        }
+        Ok(self.part(scan))
+    }
+
+    fn part(self, scan: Scan) -> Part {
+        let lines = scan.line_ends + u64::from(scan.open_line);
+        let (end, line_cut) = self.cut(&scan.kept);
+        let kept = scan.kept.get(..end).unwrap_or_default();
+        let truncated = end < scan.kept.len();
+        let whole_lines = memchr::memchr_iter(b'\n', kept).count() as u64;
+        let open_line = u64::from(kept.last().is_some_and(|&byte| byte != b'\n'));
+        let last = self.first + (whole_lines + open_line).max(1) - 1;
+        let next = Some(last + 1).filter(|&next| truncated && next <= lines.min(self.last));
+        let content = String::from_utf8_lossy(kept);
+        let lossy = std::str::from_utf8(kept).is_err();
+        Part {
+            content: content.into_owned(),
+            lossy,
+            lines,
+            last,
+            truncated,
+            next,
+            line_cut,
+        }
+    }
+
+    /// Where to cut what was kept, and whether that is within a line.
+    fn cut(self, kept: &[u8]) -> (usize, bool) {
+        let Some(fitting) = kept
+            .get(..self.max_bytes)
+            .filter(|_| kept.len() > self.max_bytes)
+        else {
+            return (kept.len(), false);
+        };
+        if let Some(line_end) = memchr::memrchr(b'\n', fitting) {
+            return (line_end + 1, false);
+        }
+        let inside_a_character = |&at: &usize| kept.get(at).is_some_and(|byte| byte & 0xC0 == 0x80);
+        let back = (0..4).find(|back| !inside_a_character(&(self.max_bytes.saturating_sub(*back))));
+        (self.max_bytes.saturating_sub(back.unwrap_or(0)), true)
+    }
+}
+
+/// What was seen of a text so far.
+#[derive(Default)]
+struct Scan {
+    size: usize,
+    line_ends: u64,
+    open_line: bool,
+    kept: Vec<u8>,
+}
+
+impl Scan {
+    fn take(&mut self, bytes: &[u8], window: Window) {
+        self.size += bytes.len();
+        for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
+            let line = self.line_ends + 1;
+            let wanted = (window.first..=window.last).contains(&line);
+            if wanted && self.kept.len() <= window.max_bytes {
+                self.kept.extend_from_slice(piece);
+            }
+            self.open_line = !piece.ends_with(b"\n");
+            self.line_ends += u64::from(!self.open_line);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn unhurried() -> Cancel {
+        let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
+        Cancel::new(deadline, tokio_util::sync::CancellationToken::new())
+    }
+
+    fn read(text: &[u8], first: u64, last: u64, max_bytes: usize) -> Part {
+        Window {
+            first,
+            last,
+            max_bytes,
+        }
+        .read(text, &unhurried())
+        .unwrap()
+    }
+
+    #[test]
+    fn lines_are_line_ends_and_an_open_last_line() {
+        for (text, lines) in [("", 0), ("a", 1), ("a\n", 1), ("a\nb", 2), ("\n\n", 2)] {
+            assert_eq!(
+                read(text.as_bytes(), 1, u64::MAX, 100).lines,
+                lines,
+                "{text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_range_gives_its_lines_with_their_ends() {
+        let part = read(b"one\r\ntwo\nthree", 2, 9, 100);
+        assert_eq!(part.content, "two\nthree");
+        assert_eq!(
+            (part.lines, part.last, part.truncated, part.next),
+            (3, 3, false, None)
+        );
+    }
+
+    #[test]
+    fn a_long_text_is_cut_at_a_line_end() {
+        let part = read(b"aa\nbb\ncc\n", 1, u64::MAX, 7);
+        assert_eq!(part.content, "aa\nbb\n");
+        assert_eq!(
+            (part.truncated, part.next, part.line_cut),
+            (true, Some(3), false)
+        );
+        let exact = read(b"aa\nbb\n", 1, u64::MAX, 6);
+        assert_eq!((exact.truncated, exact.next), (false, None));
+    }
+
+    #[test]
+    fn a_long_line_is_cut_at_a_character_and_the_next_line_named() {
+        let part = read("äöü\nx\n".as_bytes(), 1, u64::MAX, 3);
+        assert_eq!(part.content, "ä");
+        assert_eq!(
+            (part.truncated, part.next, part.line_cut),
+            (true, Some(2), true)
+        );
+        assert!(!part.lossy);
+        assert_eq!(read("äöü".as_bytes(), 1, u64::MAX, 3).next, None);
+    }
+
+    #[test]
+    fn a_nul_near_the_start_is_binary_and_a_late_one_is_text() {
+        let never = unhurried();
+        let window = Window::whole(10);
+        assert!(matches!(
+            window.read(&b"a\0b"[..], &never),
+            Err(Unreadable::Binary)
+        ));
+        let mut late = vec![b'a'; PROBE];
+        late.push(0);
+        assert!(window.read(&late[..], &never).is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn parts_join_to_the_whole(
+            lines in prop::collection::vec("[a-zä]{0,20}", 0..30),
+            closed: bool,
+            max_bytes in 64_usize..200,
+        ) {
+            let mut text = lines.join("\n");
+            if closed { text.push('\n'); }
+            let (mut joined, mut next) = (String::new(), Some(1));
+            while let Some(first) = next {
+                let part = read(text.as_bytes(), first, u64::MAX, max_bytes);
+                joined.push_str(&part.content);
+                next = part.next;
+            }
+            prop_assert_eq!(joined, text);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What an agent is told when a repository refuses: one table from the engine's errors to faults.
+//!
+//! The engine's errors name paths inside the project only; what the system said goes to the log.
+
+use archway_proto::{failure::Failure, fault::Fault};
+
+use crate::{
+    repo::{GlobError, RepoError, Stopped},
+    text::shown,
+};
+
+impl From<RepoError> for Failure {
+    fn from(error: RepoError) -> Failure {
+        let (fault, suggestion) = meaning(&error);
+        let failure = Failure::new(fault, shown(&error.to_string()), suggestion);
+        match error {
+            RepoError::NotMounted => failure.detail("retry_after_seconds", 60),
+            RepoError::InvalidPattern { position, .. } => at(failure, position),
+            RepoError::Io { .. } | RepoError::Git { .. } => {
+                tracing::error!(error = %chain(&error), "a repository could not be read");
+                failure
+            }
+            _ => failure,
+        }
+    }
+}
+
+/// Which fault an error is, and what to try instead.
+fn meaning(error: &RepoError) -> (Fault, &'static str) {
+    match error {
+        RepoError::NotMounted => {
+            (Fault::Unavailable, "try again in a minute; the operator mounts projects")
+        }
+        RepoError::InvalidPath { .. } => {
+            (Fault::InvalidArguments, "give a path relative to the project's root")
+        }
+        RepoError::Blocked { .. } => {
+            (Fault::AccessDenied, "secrets and dependencies are not served; read other files")
+        }
+        RepoError::Outside { .. } => {
+            (Fault::AccessDenied, "stay within the project; list_files shows its paths")
+        }
+        RepoError::Unreadable { .. } => {
+            (Fault::AccessDenied, "the operator must make the file readable")
+        }
+        RepoError::NotFound { .. } => {
+            (Fault::FileNotFound, "call list_files on its folder for the right name")
+        }
+        RepoError::DirectoryNotFound { .. } => {
+            (Fault::DirectoryNotFound, "call list_files on \".\" for the folders")
+        }
+        RepoError::InvalidPattern { .. } => {
+            (Fault::InvalidPattern, "mend the pattern, or search for plain text with search_files")
+        }
+        RepoError::TooManyEntries { .. } => (Fault::FileTooLarge, "ask for a smaller project"),
+        RepoError::Stopped(Stopped::Deadline | Stopped::Cancelled) => {
+            (Fault::SearchTimeout, "narrow the call: a folder, a glob, a rarer pattern")
+        }
+        RepoError::Io { .. } | RepoError::Git { .. } => {
+            (Fault::InternalError, "try again; report the trace id if it stays so")
+        }
+    }
+}
+
+impl From<GlobError> for Failure {
+    fn from(error: GlobError) -> Failure {
+        let suggestion = "use gitignore-style globs, such as \"*.rs\" or \"src/**/*.ts\"";
+        let failure = Failure::new(Fault::InvalidPattern, shown(&error.to_string()), suggestion);
+        at(failure, error.position)
+    }
+}
+
+fn at(failure: Failure, position: Option<usize>) -> Failure {
+    match position {
+        Some(position) => failure.detail("position", position),
+        None => failure,
+    }
+}
+
+/// An error with all its causes, for the log.
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ")
+}

@@ -1,0 +1,99 @@
+//! What a tool answers, and the MCP result it becomes.
+//!
+//! The text block is left to the gateway where it is the same JSON as `structuredContent`, which
+//! halves what travels; a cursor travels in `_meta`, for the gateway to seal.
+
+use archway_proto::{failure::Failure, fault::Fault, meta};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::Snapshot;
+use crate::{repo::Head, text};
+
+/// A tool's answer: `structuredContent`, and what it stands on.
+#[derive(Debug)]
+pub struct Reply<T> {
+    body: T,
+    head: Option<Head>,
+    moved: bool,
+    incomplete: bool,
+    cursor: Option<String>,
+}
+
+impl<T: Serialize> Reply<T> {
+    /// An answer that stands on no repository, or on several.
+    pub fn new(body: T) -> Self {
+        Reply {
+            body,
+            head: None,
+            moved: false,
+            incomplete: false,
+            cursor: None,
+        }
+    }
+
+    /// An answer made of what was read in `snapshot`.
+    pub fn from_snapshot<S>(snapshot: Snapshot<S>, body: impl FnOnce(S) -> T) -> Self {
+        let (head, moved) = (snapshot.repo.head(), snapshot.moved);
+        Reply {
+            head,
+            moved,
+            ..Reply::new(body(snapshot.value))
+        }
+    }
+
+    /// Says where the next page begins.
+    #[must_use]
+    pub fn cursor(mut self, cursor: Option<String>) -> Self {
+        self.cursor = cursor;
+        self
+    }
+
+    /// Says that the deadline came first.
+    #[must_use]
+    pub fn incomplete(mut self, incomplete: bool) -> Self {
+        self.incomplete = incomplete;
+        self
+    }
+
+    /// The MCP result. Text that others wrote is escaped here, once, for every tool.
+    pub(super) fn into_result(self, untrusted: bool) -> Result<Value, Failure> {
+        let mut body = serde_json::to_value(&self.body).map_err(|error| {
+            tracing::error!(%error, "a tool's output is no JSON");
+            Failure::new(
+                Fault::InternalError,
+                "the answer could not be written",
+                "try again",
+            )
+        })?;
+        let escaped = if untrusted {
+            text::escape_json(&mut body)
+        } else {
+            0
+        };
+        let mut facts = Map::new();
+        facts.insert(
+            meta::COMMIT.to_owned(),
+            self.head.as_ref().map_or(Value::Null, commit),
+        );
+        let mut say = |name: &str, said: bool, value: Value| {
+            if said {
+                facts.insert(name.to_owned(), value);
+            }
+        };
+        say(meta::UNTRUSTED, untrusted, true.into());
+        say(meta::ESCAPED, escaped > 0, escaped.into());
+        say(meta::MOVED, self.moved, true.into());
+        say(meta::INCOMPLETE, self.incomplete, "deadline".into());
+        say(meta::CURSOR, self.cursor.is_some(), self.cursor.into());
+        Ok(json!({ "structuredContent": body, "_meta": facts }))
+    }
+}
+
+/// `{id, dirty?}`: `dirty` is absent until the first status is known.
+pub(super) fn commit(head: &Head) -> Value {
+    match head.dirty {
+        Some(dirty) => json!({ "id": head.commit, "dirty": dirty }),
+        None => json!({ "id": head.commit }),
+    }
+}

@@ -1,0 +1,90 @@
+//! JSON Schema (2020-12) of a tool's arguments and output, from its types.
+//!
+//! Trimmed to what a model needs: no titles, no Rust number formats, no references. An optional
+//! argument is shown without `null` (the gateway drops a null before it checks).
+
+use schemars::{
+    JsonSchema,
+    generate::SchemaSettings,
+    transform::{RecursiveTransform, Transform},
+};
+use serde_json::{Map, Value};
+
+pub(super) fn of_arguments<T: JsonSchema>() -> Value {
+    let mut schema = of_output::<T>();
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        for property in properties.values_mut() {
+            drop_null(property);
+        }
+    }
+    if let Value::Object(schema) = &mut schema {
+        // A tool without arguments still says that it takes none.
+        schema
+            .entry("properties")
+            .or_insert_with(|| Value::Object(Map::new()));
+        schema
+            .entry("additionalProperties")
+            .or_insert(Value::Bool(false));
+    }
+    schema
+}
+
+pub(super) fn of_output<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    RecursiveTransform(trim).transform(&mut schema);
+    schema.remove("description");
+    schema.to_value()
+}
+
+/// For serde: leaves out a flag that says nothing.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+pub(super) fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+fn trim(schema: &mut schemars::Schema) {
+    schema.remove("title");
+    if schema.get("type").is_some_and(is_number) {
+        schema.remove("format");
+    }
+    if schema.get("default").is_some_and(Value::is_null) {
+        schema.remove("default");
+    }
+}
+
+fn is_number(kind: &Value) -> bool {
+    let number = |kind: &Value| kind == "integer" || kind == "number";
+    number(kind)
+        || kind
+            .as_array()
+            .is_some_and(|kinds| kinds.iter().any(number))
+}
+
+fn drop_null(property: &mut Value) {
+    if let Some(Value::Array(kinds)) = property.get_mut("type") {
+        kinds.retain(|kind| kind != "null");
+        if let [only] = kinds.as_slice() {
+            let only = only.clone();
+            property["type"] = only;
+        }
+    }
+    if let Some(Value::Array(values)) = property.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+    if let Some(Value::Array(choices)) = property.get_mut("anyOf") {
+        choices.retain(|choice| choice.get("type").is_none_or(|kind| kind != "null"));
+        if let [Value::Object(only)] = choices.as_slice() {
+            let only = only.clone();
+            if let Value::Object(property) = property {
+                property.remove("anyOf");
+                for (key, value) in only {
+                    property.entry(key).or_insert(value);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! `grep_codebase`: regex search, in the context contract's words.
+
+use archway_proto::failure::Failure;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::run::{Around, Match, Page, Search};
+use crate::{
+    repo::{Excluded, FoundLine, Query},
+    tools::{Reply, Tool, ToolContext, schema::is_false},
+};
+
+/// What the contract leaves out.
+const EXCLUDED: Excluded = Excluded {
+    folders: &["node_modules", ".git", "dist", "build", ".next", ".context"],
+    files: &[],
+};
+/// Lines shown before and after a match.
+const CONTEXT: usize = 2;
+
+/// Lines that match a regular expression.
+pub(in crate::tools) struct GrepCodebase;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::tools) struct GrepArgs {
+    /// Regular expression (Rust syntax, no look-around), matched within a line.
+    #[schemars(length(min = 1, max = 200))]
+    pattern: String,
+    /// Project slug, or "*" for every project you may read.
+    project: Option<String>,
+    /// Glob of files to search, e.g. "**/*.ts".
+    #[schemars(length(min = 1, max = 512))]
+    file_pattern: Option<String>,
+    /// Whether case matters.
+    #[serde(default)]
+    case_sensitive: bool,
+    /// Most matches to return.
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = 100))]
+    limit: usize,
+    /// Where to go on: the cursor of the page before.
+    cursor: Option<String>,
+}
+
+fn default_limit() -> usize {
+    50
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::tools) struct GrepMatches {
+    matches: Vec<GrepMatch>,
+    pattern: String,
+    /// Matching lines in all files searched.
+    total_matches: u64,
+    files_searched: u64,
+    /// In milliseconds.
+    search_time: u64,
+    /// Only where nothing was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+    truncated: bool,
+    /// Context lines were left out to make room for matches.
+    #[serde(skip_serializing_if = "is_false")]
+    context_omitted: bool,
+    /// Where the next page begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cursor: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct GrepMatch {
+    file: String,
+    /// From 1.
+    line: u64,
+    /// The first match's first character, from 1.
+    column: u64,
+    text: String,
+    context: Around,
+    /// The line is longer than what is shown.
+    #[serde(skip_serializing_if = "is_false")]
+    line_truncated: bool,
+    /// Where several projects were searched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    project: Option<String>,
+}
+
+impl Match for GrepMatch {
+    fn new(line: FoundLine, project: Option<String>, context: Around) -> Self {
+        GrepMatch {
+            file: line.path.display(),
+            line: line.line,
+            column: line.column,
+            text: line.text,
+            context,
+            line_truncated: line.cut,
+            project,
+        }
+    }
+
+    fn around(&mut self) -> &mut Around {
+        &mut self.context
+    }
+}
+
+impl Tool for GrepCodebase {
+    const NAME: &'static str = "grep_codebase";
+    const TITLE: &'static str = "Search by regular expression";
+    const DESCRIPTION: &'static str = "Search all text files of a repository for a regular \
+        expression, fast; every matching line is counted. The tool for names, calls and exact \
+        phrases. Use search_files for plain text or more context.";
+    const FAMILY: &'static str = "search";
+    const UNTRUSTED: bool = true;
+    type Args = GrepArgs;
+    type Output = GrepMatches;
+
+    async fn run(cx: &ToolContext, args: GrepArgs) -> Result<Reply<GrepMatches>, Failure> {
+        let pattern = args.pattern.clone();
+        let search = Search {
+            query: Query {
+                pattern: args.pattern,
+                literal: false,
+                case_sensitive: args.case_sensitive,
+                glob: Search::glob(args.file_pattern.as_deref())?,
+                excluded: &EXCLUDED,
+                skip: 0,
+                limit: args.limit,
+                context: CONTEXT,
+            },
+            project: args.project,
+            cursor: args.cursor,
+        };
+        search.run(cx, |page| answer(pattern, page)).await
+    }
+}
+
+fn answer(pattern: String, page: Page<GrepMatch>) -> GrepMatches {
+    let nothing = || format!("No matches found for pattern '{pattern}'");
+    GrepMatches {
+        message: (page.total == 0).then(nothing),
+        matches: page.matches,
+        pattern,
+        total_matches: page.total,
+        files_searched: page.files_searched,
+        search_time: page.duration_ms,
+        truncated: page.truncated,
+        context_omitted: page.context_omitted,
+        cursor: None,
+    }
+}

@@ -1,0 +1,221 @@
+//! One search over one project or all of them: skip, count, page, fit.
+
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
+
+use archway_proto::{failure::Failure, fault::Fault};
+use schemars::JsonSchema;
+use serde::Serialize;
+use tokio::time::Instant;
+
+use crate::{
+    context::{Snapshot, ToolContext},
+    projects::Project,
+    repo::{Found, FoundLine, Glob, Query},
+    tools::{Reply, paging},
+};
+
+/// Searches every project the caller may read.
+const ALL: &str = "*";
+/// How many projects one call searches.
+const MAX_PROJECTS: usize = 50;
+
+/// What is asked, in the engine's words.
+pub(super) struct Search {
+    pub(super) query: Query,
+    pub(super) project: Option<String>,
+    pub(super) cursor: Option<String>,
+}
+
+/// A page of found lines.
+pub(super) struct Page<M> {
+    pub(super) matches: Vec<M>,
+    pub(super) total: u64,
+    pub(super) files_searched: u64,
+    pub(super) truncated: bool,
+    /// Context lines were left out, for want of room.
+    pub(super) context_omitted: bool,
+    pub(super) duration_ms: u64,
+}
+
+/// The lines around a match.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Around {
+    before: Vec<String>,
+    after: Vec<String>,
+}
+
+/// A found line in the words of one contract.
+pub(super) trait Match: Serialize {
+    fn new(line: FoundLine, project: Option<String>, around: Around) -> Self;
+    fn around(&mut self) -> &mut Around;
+}
+
+impl Search {
+    /// Parses a glob, if one is given.
+    pub(super) fn glob(text: Option<&str>) -> Result<Option<Glob>, Failure> {
+        Ok(text.map(Glob::parse).transpose()?)
+    }
+
+    /// Runs the search and makes the answer's page.
+    pub(super) async fn run<M: Match, B>(
+        self,
+        cx: &ToolContext,
+        body: impl FnOnce(Page<M>) -> B,
+    ) -> Result<Reply<B>, Failure>
+    where
+        B: Serialize,
+    {
+        let started = Instant::now();
+        let budget = cx.max_result_bytes();
+        let cursor = self.cursor.clone();
+        let skip = paging::given(cursor.as_deref());
+        let mut hits = match self.project.as_deref() {
+            Some(ALL) => self.everywhere(cx, skip).await?,
+            _ => self.in_one(cx, skip).await?,
+        };
+        paging::resume(cursor.as_deref(), &hits.basis)?;
+        let (page, next) = hits.page(skip, budget, started);
+        let reply = match hits.snapshot {
+            Some(snapshot) => Reply::from_snapshot(snapshot, |()| body(page)),
+            None => Reply::new(body(page)),
+        };
+        Ok(reply.cursor(next).incomplete(hits.incomplete))
+    }
+
+    async fn in_one<M: Match>(self, cx: &ToolContext, skip: usize) -> Result<Hits<M>, Failure> {
+        let project = cx.project(self.project.as_deref()).await?;
+        let query = Arc::new(Query { skip, ..self.query });
+        let snapshot = search(cx, &project, &query).await?;
+        let basis = paging::basis(snapshot.repo.head().as_ref());
+        let Snapshot {
+            value: found,
+            repo,
+            moved,
+        } = snapshot;
+        let mut hits = Hits::new(basis);
+        hits.add(found, None);
+        hits.snapshot = Some(Snapshot {
+            value: (),
+            repo,
+            moved,
+        });
+        Ok(hits)
+    }
+
+    async fn everywhere<M: Match>(self, cx: &ToolContext, skip: usize) -> Result<Hits<M>, Failure> {
+        let projects = cx.projects().await?;
+        if projects.len() > MAX_PROJECTS {
+            let message = format!("{} projects are too many for one search", projects.len());
+            let suggestion = "name one in `project`; list_projects finds it";
+            return Err(Failure::new(Fault::InvalidArguments, message, suggestion));
+        }
+        let mut hits = Hits::new(String::new());
+        let mut heads = DefaultHasher::new();
+        let (mut skip, mut limit) = (skip, self.query.limit);
+        for (done, project) in projects.iter().enumerate() {
+            cx.progress(
+                done as f64,
+                projects.len() as f64,
+                format!("searching {}", project.slug),
+            );
+            let query = Arc::new(Query {
+                skip,
+                limit,
+                ..self.query.clone()
+            });
+            let snapshot = search(cx, project, &query).await?;
+            snapshot
+                .repo
+                .head()
+                .map(|head| head.commit)
+                .hash(&mut heads);
+            let found = snapshot.value;
+            limit = limit.saturating_sub(found.lines.len());
+            skip = skip.saturating_sub(usize::try_from(found.total).unwrap_or(usize::MAX));
+            hits.add(found, Some(&project.slug));
+            if hits.incomplete {
+                break;
+            }
+        }
+        hits.basis = format!("*{:016x}", heads.finish());
+        Ok(hits)
+    }
+}
+
+async fn search(
+    cx: &ToolContext,
+    project: &Project,
+    query: &Arc<Query>,
+) -> Result<Snapshot<Found>, Failure> {
+    let query = Arc::clone(query);
+    cx.read(
+        project,
+        move |repo, cancel| Ok(repo.search(&query, cancel)?),
+    )
+    .await
+}
+
+/// What was found so far.
+struct Hits<M> {
+    basis: String,
+    matches: Vec<M>,
+    total: u64,
+    files_searched: u64,
+    incomplete: bool,
+    snapshot: Option<Snapshot<()>>,
+}
+
+impl<M: Match> Hits<M> {
+    fn new(basis: String) -> Self {
+        Hits {
+            basis,
+            matches: Vec::new(),
+            total: 0,
+            files_searched: 0,
+            incomplete: false,
+            snapshot: None,
+        }
+    }
+
+    fn add(&mut self, found: Found, project: Option<&str>) {
+        self.total += found.total;
+        self.files_searched += found.files_searched;
+        self.incomplete |= found.incomplete;
+        self.matches.extend(found.lines.into_iter().map(|mut line| {
+            let around = Around {
+                before: std::mem::take(&mut line.before),
+                after: std::mem::take(&mut line.after),
+            };
+            M::new(line, project.map(str::to_owned), around)
+        }));
+    }
+
+    /// The page that fits, and the cursor of the next. Context goes before a match does.
+    fn page(&mut self, skip: usize, budget: usize, started: Instant) -> (Page<M>, Option<String>) {
+        let mut matches = std::mem::take(&mut self.matches);
+        let context_omitted = paging::fit(&matches, budget) < matches.len();
+        if context_omitted {
+            for found in &mut matches {
+                *found.around() = Around {
+                    before: Vec::new(),
+                    after: Vec::new(),
+                };
+            }
+            matches.truncate(paging::fit(&matches, budget).max(1));
+        }
+        let given = skip + matches.len();
+        let more = (given as u64) < self.total;
+        let page = Page {
+            matches,
+            total: self.total,
+            files_searched: self.files_searched,
+            truncated: more || self.incomplete,
+            context_omitted,
+            duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        };
+        (page, more.then(|| paging::cursor(&self.basis, given)))
+    }
+}

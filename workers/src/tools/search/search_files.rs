@@ -1,0 +1,153 @@
+//! `search_files`: search for plain text or a regex, in the repo contract's words.
+
+use archway_proto::failure::Failure;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::run::{Around, Match, Page, Search};
+use crate::{
+    repo::{Excluded, FoundLine, Query},
+    tools::{Reply, Tool, ToolContext, schema::is_false},
+};
+
+/// What the contract leaves out.
+const EXCLUDED: Excluded = Excluded {
+    folders: &["node_modules", ".git", "dist", "build"],
+    files: &[
+        "*.min.js",
+        "*.min.css",
+        "package-lock.json",
+        "yarn.lock",
+        "*.map",
+    ],
+};
+
+/// Lines that hold a text or match a regular expression.
+pub(in crate::tools) struct SearchFiles;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::tools) struct SearchFilesArgs {
+    /// Text to find, or a regular expression with `is_regex`.
+    #[schemars(length(min = 1, max = 1000))]
+    pattern: String,
+    /// Project slug, or "*" for every project you may read.
+    project: Option<String>,
+    /// Take pattern as a regular expression (Rust syntax, no look-around).
+    #[serde(default)]
+    is_regex: bool,
+    /// Glob of files to search, e.g. "src/**/*.ts".
+    #[schemars(length(min = 1, max = 512))]
+    glob: Option<String>,
+    /// Most matches to return.
+    #[serde(default = "default_max_results")]
+    #[schemars(range(min = 1, max = 1000))]
+    max_results: usize,
+    /// Lines shown before and after each match.
+    #[serde(default = "default_context")]
+    #[schemars(range(min = 0, max = 10))]
+    context_lines: usize,
+    /// Whether case matters.
+    #[serde(default)]
+    case_sensitive: bool,
+    /// Where to go on: the cursor of the page before.
+    cursor: Option<String>,
+}
+
+fn default_max_results() -> usize {
+    50
+}
+
+fn default_context() -> usize {
+    2
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(in crate::tools) struct SearchMatches {
+    matches: Vec<SearchMatch>,
+    /// Matching lines in all files searched.
+    total_matches: u64,
+    files_searched: u64,
+    truncated: bool,
+    duration_ms: u64,
+    /// Context lines were left out to make room for matches.
+    #[serde(skip_serializing_if = "is_false")]
+    context_omitted: bool,
+    /// Where the next page begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cursor: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct SearchMatch {
+    path: String,
+    /// From 1.
+    line_number: u64,
+    line_content: String,
+    context: Around,
+    /// The line is longer than what is shown.
+    #[serde(rename = "lineTruncated", skip_serializing_if = "is_false")]
+    line_truncated: bool,
+    /// Where several projects were searched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    project: Option<String>,
+}
+
+impl Match for SearchMatch {
+    fn new(line: FoundLine, project: Option<String>, context: Around) -> Self {
+        SearchMatch {
+            path: line.path.display(),
+            line_number: line.line,
+            line_content: line.text,
+            context,
+            line_truncated: line.cut,
+            project,
+        }
+    }
+
+    fn around(&mut self) -> &mut Around {
+        &mut self.context
+    }
+}
+
+impl Tool for SearchFiles {
+    const NAME: &'static str = "search_files";
+    const TITLE: &'static str = "Search for text";
+    const DESCRIPTION: &'static str = "Search all text files of a repository for a plain text (or \
+        a regular expression), with as many lines of context as you ask for; generated files are \
+        skipped.";
+    const FAMILY: &'static str = "search";
+    const UNTRUSTED: bool = true;
+    type Args = SearchFilesArgs;
+    type Output = SearchMatches;
+
+    async fn run(cx: &ToolContext, args: SearchFilesArgs) -> Result<Reply<SearchMatches>, Failure> {
+        let search = Search {
+            query: Query {
+                pattern: args.pattern,
+                literal: !args.is_regex,
+                case_sensitive: args.case_sensitive,
+                glob: Search::glob(args.glob.as_deref())?,
+                excluded: &EXCLUDED,
+                skip: 0,
+                limit: args.max_results,
+                context: args.context_lines,
+            },
+            project: args.project,
+            cursor: args.cursor,
+        };
+        search.run(cx, answer).await
+    }
+}
+
+fn answer(page: Page<SearchMatch>) -> SearchMatches {
+    SearchMatches {
+        matches: page.matches,
+        total_matches: page.total,
+        files_searched: page.files_searched,
+        truncated: page.truncated,
+        duration_ms: page.duration_ms,
+        context_omitted: page.context_omitted,
+        cursor: None,
+    }
+}
