@@ -33,8 +33,7 @@ pub enum AccountError {
     /// A folder on the way lets others not pass.
     #[error(
         "PostgreSQL can't run as root and runs as user {NOBODY} (nobody), which {} (mode {mode:04o}) \
-         doesn't let through; choose a data folder elsewhere with --data, or `chmod o+x {}`",
-        folder.display(), folder.display()
+         doesn't let through; choose a data folder elsewhere with --data", folder.display()
     )]
     NotSearchable {
         /// The folder.

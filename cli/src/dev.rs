@@ -59,14 +59,14 @@ pub struct DevArgs {
     #[arg(long)]
     open_bind: bool,
     /// Use this database instead of an embedded one, as its owner:
-    /// postgres://user:password@host/database.
+    /// `postgres://user:password@host/database`.
     #[arg(long, value_name = "URL")]
     database_url: Option<SecretString>,
     #[command(flatten)]
     guard: GuardConfig,
     #[command(flatten)]
     postgres: PostgresConfig,
-    /// Print one line of JSON when ready, {url, api_key, tenant, project}, and nothing else.
+    /// Print one line of JSON when ready, `{url, api_key, tenant, project}`, and nothing else.
     #[arg(long)]
     json: bool,
 }

@@ -16,7 +16,7 @@ use sqlx::{Connection, PgConnection, PgPool};
 #[derive(Debug, clap::Args)]
 pub struct MigrateArgs {
     /// The database, as the role that owns its tables and may make roles:
-    /// postgres://user:password@host/database.
+    /// `postgres://user:password@host/database`.
     #[arg(
         long,
         env = "ARCHWAY_MIGRATE_DATABASE_URL",

@@ -192,6 +192,20 @@ mod tests {
         }
     }
 
+    impl Auth {
+        /// Behaves as if Postgres had just confirmed this key.
+        pub(crate) async fn know_for_tests(&self, key: &key::KeyText, scopes: &[Scope]) {
+            let (line, hash) = self.secret.hash_key(key.secret());
+            let record = lookup::KeyRecord {
+                secret_hash: hash,
+                secret_line: line.to_owned(),
+                live: true,
+                principal: Principal::for_tests(scopes, None),
+            };
+            self.keys.know_for_tests(key.id(), record).await;
+        }
+    }
+
     #[test]
     fn only_one_bearer_header_is_a_credential() {
         let headers = |values: &[&'static str]| {

@@ -53,6 +53,9 @@ mod metrics;
 
 mod error;
 
+#[cfg(test)]
+mod path_tests;
+
 /// Everything about a gateway that is no secret and no connection.
 #[derive(Clone, Debug, clap::Args)]
 pub struct GatewayConfig {

@@ -20,7 +20,7 @@ use archway_proto::{
     fault::Fault,
     method::Method,
     pass::{self, PassError, PassMinter, PassToken},
-    v1::{CallEvent, CallRequest, call_event::Event, worker_client::WorkerClient},
+    v1::{CallEvent, CallRequest, Progress, call_event::Event, worker_client::WorkerClient},
 };
 use bytes::Bytes;
 use tokio::{sync::Notify, time::Instant};
@@ -228,6 +228,14 @@ fn connect(address: &str) -> Result<WorkerClient<Channel>, UpstreamError> {
         .max_encoding_message_size(MAX_MESSAGE_BYTES))
 }
 
+/// What a call brings.
+pub(crate) enum Step {
+    /// How far it is.
+    Progress(Progress),
+    /// Its end: the method's result, a JSON object.
+    Result(Bytes),
+}
+
 /// The events of one call. Dropped before its end, it cancels the call.
 pub(crate) struct CallStream {
     events: Streaming<CallEvent>,
@@ -236,16 +244,20 @@ pub(crate) struct CallStream {
 }
 
 impl CallStream {
-    /// The next event; a failure once the deadline passed or the stream ended without a result.
-    pub(crate) async fn next(&mut self) -> Result<Event, Failure> {
+    /// The next step; a failure once the deadline passed or the stream ended without a result.
+    pub(crate) async fn next(&mut self) -> Result<Step, Failure> {
         loop {
             match tokio::time::timeout_at(self.until, self.events.message()).await {
                 Err(_elapsed) => return Err(deadline_failure()),
                 Ok(Err(status)) => return Err(status_failure(self.trace, &status)),
                 Ok(Ok(None)) => return Err(internal(self.trace, &NoResult)),
-                Ok(Ok(Some(CallEvent { event: Some(event) }))) => return Ok(event),
-                // An event of a newer worker that this build does not know.
-                Ok(Ok(Some(CallEvent { event: None }))) => {}
+                Ok(Ok(Some(CallEvent { event }))) => match event {
+                    Some(Event::Result(result)) => return Ok(Step::Result(result)),
+                    Some(Event::Progress(progress)) => return Ok(Step::Progress(progress)),
+                    // Clients of 2026-07-28 get no logs they did not ask for, older ones no
+                    // capability that promises any. `None`: an event this build does not know.
+                    Some(Event::Log(_)) | None => {}
+                },
             }
         }
     }
@@ -253,7 +265,7 @@ impl CallStream {
     /// The result, past whatever comes before it.
     pub(crate) async fn result(mut self) -> Result<Bytes, Failure> {
         loop {
-            if let Event::Result(result) = self.next().await? {
+            if let Step::Result(result) = self.next().await? {
                 return Ok(result);
             }
         }

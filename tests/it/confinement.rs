@@ -3,7 +3,7 @@
 
 use std::{fs, io::ErrorKind, sync::mpsc, thread};
 
-use archway_workers::confine::confine;
+use archway_workers::confine::{Confinement, confine};
 
 #[test]
 fn a_blocking_task_of_a_worker_cannot_open_etc_passwd() {
@@ -27,10 +27,10 @@ fn a_blocking_task_of_a_worker_cannot_open_etc_passwd() {
     });
     let (confinement, (inside, passwd, made)) = outcome.recv().unwrap();
     assert_eq!(inside.unwrap(), "a");
-    if confinement.is_enforced() {
+    if confinement != Confinement::Absent {
         assert_eq!(passwd.unwrap_err().kind(), ErrorKind::PermissionDenied);
         assert_eq!(made.unwrap_err().kind(), ErrorKind::PermissionDenied);
     } else {
-        println!("not tried: this kernel has no Landlock ({confinement:?})");
+        println!("not tried: this kernel has no Landlock");
     }
 }

@@ -26,6 +26,8 @@ mod rules;
 mod scan;
 mod search;
 mod stamp;
+#[cfg(test)]
+mod testing;
 mod worktree;
 
 use std::num::NonZeroUsize;

@@ -6,9 +6,12 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use secrecy::{ExposeSecret, SecretString};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::projects::Project;
+
+/// What the curl line asks.
+const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_repo_overview","arguments":{"max_depth":1}}}"#;
 
 /// A running `dev`, as its user needs to know it.
 pub(super) struct Announcement<'a> {
@@ -26,11 +29,20 @@ pub(super) struct Announcement<'a> {
     pub(super) data: &'a Path,
 }
 
+/// The answer to `--json`.
+#[derive(Serialize)]
+struct Line<'a> {
+    url: &'a str,
+    api_key: &'a str,
+    tenant: &'a str,
+    project: &'a str,
+}
+
 impl Announcement<'_> {
     /// Writes it to standard output: for people, or as one line of JSON.
     pub(super) fn print(&self, as_json: bool) -> io::Result<()> {
         let text = if as_json {
-            format!("{}\n", self.json())
+            format!("{}\n", self.line()?)
         } else {
             self.text()
         };
@@ -39,12 +51,12 @@ impl Announcement<'_> {
         out.flush()
     }
 
-    fn json(&self) -> Value {
-        json!({
-            "url": self.url,
-            "api_key": self.api_key.expose_secret(),
-            "tenant": self.tenant,
-            "project": self.project.slug,
+    fn line(&self) -> serde_json::Result<String> {
+        serde_json::to_string(&Line {
+            url: self.url,
+            api_key: self.api_key.expose_secret(),
+            tenant: self.tenant,
+            project: &self.project.slug,
         })
     }
 
@@ -79,55 +91,56 @@ impl Announcement<'_> {
         facts
     }
 
-    /// In the order of the README.
+    /// In the order of the README. Neither URL nor key holds anything to escape.
     fn clients(&self) -> [(&'static str, String); 5] {
-        let url = self.url;
-        let header = format!("Authorization: Bearer {}", self.api_key.expose_secret());
-        let headers =
-            json!({ "Authorization": format!("Bearer {}", self.api_key.expose_secret()) });
-        let call = json!({
-            "jsonrpc": "2.0", "id": 1, "method": "tools/call",
-            "params": { "name": "get_repo_overview", "arguments": { "max_depth": 1 } },
-        });
+        let (url, key) = (self.url, self.api_key.expose_secret());
         [
             (
                 "Claude Code",
-                format!("claude mcp add --transport http archway {url} --header \"{header}\""),
-            ),
-            (
-                "VS Code: .vscode/mcp.json",
                 format!(
-                    "{:#}",
-                    json!({ "servers": {
-                    "archway": { "type": "http", "url": url, "headers": headers }
-                } })
+                    "claude mcp add --transport http archway {url} \\\n  \
+                     --header \"Authorization: Bearer {key}\""
                 ),
             ),
             (
-                "Cursor: .cursor/mcp.json",
-                format!(
-                    "{:#}",
-                    json!({ "mcpServers": {
-                    "archway": { "url": url, "headers": headers }
-                } })
-                ),
+                "VS Code, in .vscode/mcp.json",
+                settings("servers", r#""type": "http", "#, url, key),
+            ),
+            (
+                "Cursor, in .cursor/mcp.json",
+                settings("mcpServers", "", url, key),
             ),
             (
                 "MCP Inspector",
                 format!(
                     "npx @modelcontextprotocol/inspector --cli {url} --transport http \\\n  \
-                     --header \"{header}\" --method tools/list"
+                     --header \"Authorization: Bearer {key}\" --method tools/list"
                 ),
             ),
             (
                 "curl",
                 format!(
-                    "curl {url} -H \"{header}\" \\\n  -H 'Content-Type: application/json' \
-                     -H 'Accept: application/json, text/event-stream' \\\n  -d '{call}'"
+                    "curl {url} \\\n  -H \"Authorization: Bearer {key}\" \\\n  \
+                     -H \"Content-Type: application/json\" \\\n  \
+                     -H \"Accept: application/json, text/event-stream\" \\\n  -d '{CALL}'"
                 ),
             ),
         ]
     }
+}
+
+/// The file that editors keep MCP servers in, as JSON.
+fn settings(servers: &str, transport: &str, url: &str, key: &str) -> String {
+    format!(
+        r#"{{
+  "{servers}": {{
+    "archway": {{
+      {transport}"url": "{url}",
+      "headers": {{ "Authorization": "Bearer {key}" }}
+    }}
+  }}
+}}"#
+    )
 }
 
 fn indented(text: &str) -> String {
@@ -139,6 +152,8 @@ fn indented(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     fn with<T>(check: impl FnOnce(&Announcement<'_>) -> T) -> T {
@@ -161,14 +176,26 @@ mod tests {
 
     #[test]
     fn for_programs_it_is_one_line_with_four_members() {
-        let line = with(|it| it.json().to_string());
-        assert!(!line.contains('\n'));
-        let value: Value = serde_json::from_str(&line).unwrap();
-        let expected = json!({
-            "url": "http://127.0.0.1:7676/mcp", "api_key": "awy_key",
-            "tenant": "dev", "project": "site",
+        let expected = r#"{"url":"http://127.0.0.1:7676/mcp","api_key":"awy_key","tenant":"dev","project":"site"}"#;
+        assert_eq!(with(|it| it.line().unwrap()), expected);
+    }
+
+    #[test]
+    fn what_editors_get_is_json() {
+        with(|it| {
+            for (client, settings) in it
+                .clients()
+                .iter()
+                .filter(|(_, text)| text.starts_with('{'))
+            {
+                let value: Value = serde_json::from_str(settings).unwrap();
+                assert!(
+                    value.as_object().is_some_and(|servers| servers.len() == 1),
+                    "{client}"
+                );
+            }
         });
-        assert_eq!(value, expected);
+        serde_json::from_str::<Value>(CALL).unwrap();
     }
 
     #[test]

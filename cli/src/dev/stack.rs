@@ -136,14 +136,25 @@ impl Stack {
     /// Ends both, the gateway first; calls in flight finish, within a bound.
     pub(super) async fn stop(self) -> Result<(), StackError> {
         self.shutdown.cancel();
-        let drained = tokio::time::timeout(DRAIN, self.gateway).await;
+        let drained = drain(self.gateway).await;
         let stopped = tokio::task::spawn_blocking(move || self.worker.stop()).await?;
         // What is left of it is found and replaced by the next start.
         std::fs::remove_file(&self.socket).ok();
         stopped?;
-        match drained {
-            Ok(ended) => ended?.map_err(StackError::Serve),
-            Err(_cut_off) => Ok(()),
+        drained
+    }
+}
+
+/// Waits for the gateway, unless it has ended already and said why.
+async fn drain(gateway: JoinHandle<io::Result<()>>) -> Result<(), StackError> {
+    if gateway.is_finished() {
+        return Ok(());
+    }
+    match tokio::time::timeout(DRAIN, gateway).await {
+        Ok(ended) => ended?.map_err(StackError::Serve),
+        Err(_elapsed) => {
+            tracing::warn!("calls in flight were cut off");
+            Ok(())
         }
     }
 }

@@ -122,7 +122,7 @@ impl Server {
         })
     }
 
-    /// Returns once the server has ended.
+    /// Returns once the server has ended; not to be asked again after that.
     pub(super) async fn ended(&mut self) -> SupervisorError {
         let status = match (&mut self.ended).await {
             Ok(Ok(status)) => status.to_string(),
@@ -139,6 +139,9 @@ impl Server {
     /// Asks the server to stop, and waits.
     pub(super) async fn stop(&mut self, patience: Duration) -> Result<(), SupervisorError> {
         drop(self.lifeline.take());
+        if self.ended.is_finished() {
+            return Ok(());
+        }
         match tokio::time::timeout(patience, &mut self.ended).await {
             Ok(_ended) => Ok(()),
             Err(_elapsed) => Err(SupervisorError::Stays {

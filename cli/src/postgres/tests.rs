@@ -115,7 +115,7 @@ async fn a_server_that_dies_is_noticed_and_the_next_one_recovers() {
     kill_process(postmaster(&data), Signal::KILL).unwrap();
     let end = first.ended().await.to_string();
     assert!(end.contains("ended by itself"), "{end}");
-    drop(first);
+    first.stop().await.unwrap();
 
     let second = start(&data).await;
     assert_eq!(count_notes(&second).await, 1);

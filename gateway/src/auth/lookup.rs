@@ -149,3 +149,58 @@ impl Keys {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::key::KeyText;
+
+    impl Keys {
+        /// Behaves as if Postgres had just confirmed this record.
+        pub(crate) async fn know_for_tests(&self, id: &KeyId, record: KeyRecord) {
+            let record = Arc::new(record);
+            self.confirmed.insert(id.clone(), record.clone());
+            self.fresh.insert(id.clone(), record).await;
+        }
+    }
+
+    /// Keys over a Postgres that is not there.
+    fn orphaned() -> Keys {
+        let nowhere = sqlx::postgres::PgConnectOptions::new().socket("/nonexistent");
+        Keys::new(Stores::with_options(nowhere, 1), Duration::from_secs(60))
+    }
+
+    fn record() -> KeyRecord {
+        KeyRecord {
+            secret_hash: vec![0; 32],
+            secret_line: "a".into(),
+            live: true,
+            principal: Principal::for_tests(&[Scope::ToolsRead], None),
+        }
+    }
+
+    #[tokio::test]
+    async fn without_postgres_a_confirmed_key_is_good_and_an_unknown_one_undecided() {
+        let keys = orphaned();
+        let known = KeyText::generate().unwrap();
+        keys.know_for_tests(known.id(), record()).await;
+        keys.fresh.invalidate(known.id()).await;
+        assert!(keys.find(known.id()).await.is_ok());
+        // The second time Postgres is left alone.
+        assert!(keys.paused());
+        assert!(keys.find(known.id()).await.is_ok());
+
+        let stranger = KeyText::generate().unwrap();
+        let error = keys.find(stranger.id()).await.err().unwrap();
+        assert!(matches!(*error, LookupError::Unavailable(_)), "{error}");
+    }
+
+    #[tokio::test]
+    async fn an_unknown_id_is_remembered_and_asked_no_more() {
+        let keys = orphaned();
+        let stranger = KeyText::generate().unwrap();
+        keys.unknown.insert(stranger.id().clone(), ());
+        let error = keys.find(stranger.id()).await.err().unwrap();
+        assert!(matches!(*error, LookupError::Unknown), "{error}");
+    }
+}

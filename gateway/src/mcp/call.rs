@@ -8,11 +8,7 @@
 use std::{convert::Infallible, sync::Arc};
 
 use archway_proto::{
-    context::TraceContext,
-    failure::Failure,
-    fault::Fault,
-    method::Method,
-    v1::{Progress, call_event::Event},
+    context::TraceContext, failure::Failure, fault::Fault, method::Method, v1::Progress,
 };
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
@@ -34,7 +30,7 @@ use crate::{
     cursor::{CURSOR, CursorContext, Cursors},
     error::GatewayError,
     metrics::{Metrics, UNKNOWN_TOOL},
-    upstream::{self, CallStream, Upstream},
+    upstream::{self, CallStream, Step, Upstream},
 };
 
 /// What calls need.
@@ -183,11 +179,9 @@ enum First {
 async fn first(mut events: CallStream, progress: bool) -> Result<First, Failure> {
     loop {
         match events.next().await? {
-            Event::Result(result) => return Ok(First::Result(result)),
-            Event::Progress(event) if progress => {
-                return Ok(First::Progress(event, Box::new(events)));
-            }
-            Event::Progress(_) | Event::Log(_) => {}
+            Step::Result(result) => return Ok(First::Result(result)),
+            Step::Progress(step) if progress => return Ok(First::Progress(step, Box::new(events))),
+            Step::Progress(_) => {}
         }
     }
 }
@@ -258,16 +252,15 @@ impl Settle {
         let body = stream::unfold(state, |state| async {
             let (mut settle, mut events, waiting) = state?;
             let next = match waiting {
-                Some(progress) => Ok(Event::Progress(progress)),
+                Some(progress) => Ok(Step::Progress(progress)),
                 None => events.next().await,
             };
             let (bytes, rest) = match next {
-                Ok(Event::Progress(progress)) => {
+                Ok(Step::Progress(progress)) => {
                     let event = reply::event(&reply::progress(settle.token.as_ref(), &progress));
                     (event, Some((settle, events, None)))
                 }
-                Ok(Event::Log(_)) => (Bytes::new(), Some((settle, events, None))),
-                Ok(Event::Result(result)) => (reply::event(&settle.message(Ok(result))), None),
+                Ok(Step::Result(result)) => (reply::event(&settle.message(Ok(result))), None),
                 Err(failure) => (reply::event(&settle.message(Err(failure))), None),
             };
             Some((Ok::<_, Infallible>(bytes), rest))

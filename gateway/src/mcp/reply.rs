@@ -29,6 +29,8 @@ pub(crate) struct Head<'a> {
 pub(crate) enum ReplyError {
     #[error("the worker's result is not a tool result")]
     Malformed(#[from] serde_json::Error),
+    #[error("the worker's result has neither content nor data")]
+    Empty,
     #[error("the cursor could not be sealed")]
     Cursor,
 }
@@ -72,7 +74,6 @@ struct ToolResult<'a> {
 enum Content<'a> {
     Written(&'a RawValue),
     Text([TextBlock<'a>; 1]),
-    Empty([(); 0]),
 }
 
 #[derive(Serialize)]
@@ -103,7 +104,7 @@ pub(crate) fn result(
             r#type: "text",
             text: json.get(),
         }]),
-        (None, None) => Content::Empty([]),
+        (None, None) => return Err(ReplyError::Empty),
     };
     let fault = fault(&worker);
     let message = write(head, content, structured, worker.is_error, worker.meta)?;
@@ -307,7 +308,7 @@ mod tests {
             era: Era::Legacy,
             took: Duration::ZERO,
         };
-        for worker in ["", "[]", r#"{"_meta":3}"#] {
+        for worker in ["", "[]", "{}", r#"{"_meta":3}"#] {
             assert!(
                 result(&head, worker.as_bytes(), |_| None).is_err(),
                 "{worker}"

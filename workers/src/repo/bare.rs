@@ -286,3 +286,120 @@ fn judge(rules: &Rules, path: &RepoPath, asked: &RepoPath, kind: Kind) -> Result
             path: asked.clone(),
         })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use super::super::testing::{Sandbox, cancel, git, path};
+    use super::super::{Excluded, Query, Repo};
+    use super::*;
+
+    /// A bare clone of a repository with these files, in place of the project's folder.
+    fn bare() -> Sandbox {
+        let app = Sandbox::new();
+        app.file("src/a.rs", "fn a() {}\n")
+            .file("src.txt", "x")
+            .file(".env", "secret");
+        app.file(".gitignore", "*.log\n")
+            .link("link", "src/a.rs")
+            .link("dir", "src");
+        app.link("out", "../outside").link("innocent", ".env");
+        app.committed();
+        std::fs::rename(app.root(), app.host("acme/source")).unwrap();
+        git(
+            &app.host("acme"),
+            &["clone", "-q", "--bare", "source", "app"],
+        );
+        app
+    }
+
+    fn read(repo: &Repo, text: &str) -> Result<String, RepoError> {
+        let mut content = String::new();
+        repo.open(&path(text))?
+            .read_to_string(&mut content)
+            .unwrap();
+        Ok(content)
+    }
+
+    #[test]
+    fn heads_files_are_listed_in_path_order_and_gits_own_are_not() {
+        let app = bare();
+        assert_eq!(
+            app.listed(),
+            [".gitignore", "dir", "link", "src/a.rs", "src.txt"]
+        );
+        let head = app.repo().head().unwrap();
+        assert_eq!(
+            (head.commit, head.dirty),
+            (git(&app.root(), &["rev-parse", "HEAD"]), None)
+        );
+        assert!(!app.repo().claim_status());
+    }
+
+    #[test]
+    fn files_are_read_and_refused_as_in_a_work_tree() {
+        let app = bare();
+        let repo = app.repo();
+        assert_eq!(read(&repo, "src/a.rs").unwrap(), "fn a() {}\n");
+        assert_eq!(
+            repo.open(&path("dir/a.rs")).unwrap().resolved(),
+            &path("src/a.rs")
+        );
+        assert_eq!(repo.directory(&path("dir")).unwrap(), path("src"));
+        assert!(matches!(
+            read(&repo, "innocent"),
+            Err(RepoError::Blocked { .. })
+        ));
+        assert!(matches!(read(&repo, "out"), Err(RepoError::Outside { .. })));
+        for text in ["src", "none", "HEAD", "config", "src/a.rs/more"] {
+            assert!(
+                matches!(read(&repo, text), Err(RepoError::NotFound { .. })),
+                "{text}"
+            );
+        }
+        let missing = repo.directory(&path("src.txt")).unwrap_err();
+        assert!(matches!(missing, RepoError::DirectoryNotFound { .. }));
+    }
+
+    #[test]
+    fn times_are_the_commits_and_sizes_the_blobs() {
+        let app = bare();
+        let repo = app.repo();
+        let listing = repo.listing(&cancel()).unwrap();
+        let stats = repo.stats(&listing.entries, &cancel()).unwrap();
+        let sizes: Vec<u64> = stats.iter().map(|stat| stat.unwrap().size).collect();
+        assert_eq!(sizes, [6, 0, 10, 10, 1]);
+        let committed = SystemTime::UNIX_EPOCH + Duration::from_secs(1_767_323_045);
+        assert!(stats.iter().all(|stat| stat.unwrap().modified == committed));
+    }
+
+    #[test]
+    fn searching_finds_what_head_has() {
+        let app = bare();
+        let query = Query {
+            pattern: "fn".into(),
+            literal: true,
+            case_sensitive: true,
+            glob: None,
+            excluded: &Excluded::NONE,
+            skip: 0,
+            limit: 9,
+            context: 0,
+        };
+        let found = app.repo().search(&query, &cancel()).unwrap();
+        assert_eq!((found.total, found.files_searched), (1, 3));
+        assert_eq!(found.lines[0].path, path("src/a.rs"));
+    }
+
+    #[test]
+    fn a_bare_repository_without_commits_is_empty() {
+        let app = Sandbox::new();
+        app.git(&["init", "-q", "--bare"]);
+        assert!(app.listed().is_empty() && app.repo().head().is_none());
+        assert!(matches!(
+            read(&app.repo(), "HEAD"),
+            Err(RepoError::NotFound { .. })
+        ));
+    }
+}

@@ -280,3 +280,103 @@ impl Survey<'_> {
         Ok(Some(content))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::super::testing::{Sandbox, git};
+    use super::*;
+
+    fn head(app: &Sandbox) -> Option<String> {
+        app.repo().head().map(|head| head.commit)
+    }
+
+    /// Another tenant's repository, which nothing of `acme` may reach.
+    fn foreign(app: &Sandbox) -> PathBuf {
+        let folder = app.host("zeta/app");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("f"), "foreign").unwrap();
+        git(&folder, &["init", "-q"]);
+        git(&folder, &["add", "-A"]);
+        git(&folder, &["commit", "-qm", "foreign"]);
+        folder
+    }
+
+    #[test]
+    fn a_gitdir_outside_the_tenant_counts_as_no_repository() {
+        let app = Sandbox::new();
+        let foreign = foreign(&app);
+        app.file("f", "own");
+        for target in [
+            "../../zeta/app/.git",
+            foreign.join(".git").to_str().unwrap(),
+        ] {
+            app.file(".git", format!("gitdir: {target}\n"));
+            assert_eq!(head(&app), None, "{target}");
+        }
+        fs::remove_file(app.root().join(".git")).unwrap();
+        symlink(foreign.join(".git"), app.root().join(".git")).unwrap();
+        assert_eq!(head(&app), None, "a link");
+        assert_eq!(app.listed(), ["f"], "files are served all the same");
+    }
+
+    #[test]
+    fn a_work_tree_may_share_a_repository_of_its_tenant() {
+        let app = Sandbox::new();
+        fs::create_dir_all(app.host("acme/main")).unwrap();
+        let main = app.host("acme/main");
+        git(&main, &["init", "-q"]);
+        git(&main, &["commit", "-qm", "one", "--allow-empty"]);
+        fs::remove_dir(app.root()).unwrap();
+        git(
+            &main,
+            &["worktree", "add", "-q", app.root().to_str().unwrap()],
+        );
+        assert_eq!(head(&app), Some(git(&main, &["rev-parse", "HEAD"])));
+        let private = fs::read_dir(main.join(".git/worktrees"))
+            .unwrap()
+            .next()
+            .unwrap()
+            .unwrap();
+        fs::write(
+            private.path().join("commondir"),
+            "../../../../../zeta/app/.git",
+        )
+        .unwrap();
+        foreign(&app);
+        assert_eq!(
+            head(&app),
+            None,
+            "commondir was changed while the project was in use"
+        );
+    }
+
+    #[test]
+    fn borrowed_objects_stay_inside_at_every_step() {
+        let app = Sandbox::new();
+        foreign(&app);
+        app.file("f", "own").committed();
+        let other = app.host("acme/other");
+        fs::create_dir_all(other.join("objects/info")).unwrap();
+        let alternates = ".git/objects/info/alternates";
+        assert!(head(&app).is_some());
+        app.file(alternates, "../../../other/objects\n");
+        assert!(head(&app).is_some(), "inside the tenant");
+        let deeper = other.join("objects/info/alternates");
+        fs::write(deeper, "../../../zeta/app/.git/objects\n").unwrap();
+        assert_eq!(head(&app), None, "borrowed by what is borrowed from");
+    }
+
+    #[test]
+    fn object_stores_that_hold_links_are_refused() {
+        let app = Sandbox::new();
+        let foreign = foreign(&app);
+        app.file("f", "own").committed();
+        let pack = app.root().join(".git/objects/pack");
+        fs::remove_dir(&pack).unwrap();
+        symlink(foreign.join(".git/objects/pack"), &pack).unwrap();
+        assert_eq!(head(&app), None);
+    }
+}

@@ -117,6 +117,11 @@ impl Project {
         &self.key.project
     }
 
+    #[cfg(test)]
+    pub(super) fn work_tree(&self) -> &WorkTree {
+        &self.work
+    }
+
     /// The project as it is now.
     pub(super) fn snapshot(self: Arc<Self>, located: &Located) -> Result<Snapshot, RepoError> {
         let state = self.git_state(located);
@@ -308,5 +313,144 @@ impl Snapshot {
             Some(tree) => search::search(tree.as_ref(), &listing, query, cancel),
             None => search::search(&self.project.work, &listing, query, cancel),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::super::testing::{Sandbox, cancel, git};
+
+    #[test]
+    fn head_is_pinned_when_a_call_begins_and_moves_are_noticed() {
+        let app = Sandbox::new();
+        app.file("a", "1").committed();
+        let repo = app.repo();
+        assert_eq!(
+            repo.head().unwrap().commit,
+            git(&app.root(), &["rev-parse", "HEAD"])
+        );
+        assert!(!repo.moved());
+        let before = repo.head();
+        app.git(&["commit", "-qm", "two", "--allow-empty"]);
+        assert!(repo.moved() && repo.head() == before && !app.repo().moved());
+        app.git(&["pack-refs", "--all"]).git(&["gc", "-q"]);
+        assert_eq!(
+            app.repo().head().unwrap().commit,
+            git(&app.root(), &["rev-parse", "HEAD"])
+        );
+    }
+
+    #[test]
+    fn a_folder_without_commits_has_no_head() {
+        let app = Sandbox::new();
+        assert_eq!(app.repo().head(), None);
+        app.file("a", "1").git(&["init", "-q"]);
+        assert_eq!(app.repo().head(), None);
+        assert!(
+            !app.repo().claim_status(),
+            "there is nothing to compare with"
+        );
+        app.git(&["add", "a"]).git(&["commit", "-qm", "one"]);
+        assert!(
+            app.repo().head().is_some(),
+            "the repository appeared while in use"
+        );
+    }
+
+    #[test]
+    fn dirtiness_is_unknown_until_the_one_who_claimed_it_has_looked() {
+        let app = Sandbox::new();
+        app.file("a", "1").committed();
+        let repo = app.repo();
+        let dirty = || app.repo().head().unwrap().dirty;
+        assert_eq!(dirty(), None);
+        assert!(repo.claim_status() && !repo.claim_status());
+        repo.refresh_status();
+        assert_eq!(dirty(), Some(false));
+        assert!(!repo.claim_status(), "that was just now");
+        app.file("untracked", "");
+        repo.refresh_status();
+        assert_eq!(dirty(), Some(false));
+        app.file("a", "longer");
+        repo.refresh_status();
+        assert_eq!(dirty(), Some(true));
+        app.git(&["commit", "-qam", "two"]);
+        assert_eq!(dirty(), None, "nothing was said of that commit");
+        assert!(app.repo().claim_status());
+    }
+
+    #[test]
+    fn a_staged_change_is_dirty() {
+        let app = Sandbox::new();
+        app.file("a", "1")
+            .committed()
+            .file("b", "")
+            .git(&["add", "b"]);
+        app.repo().refresh_status();
+        assert_eq!(app.repo().head().unwrap().dirty, Some(true));
+    }
+
+    #[test]
+    fn configuration_of_a_repository_is_not_obeyed() {
+        let app = Sandbox::new();
+        let witness = app.host("ran");
+        let command = format!("touch {}", witness.display());
+        app.file("a", "1")
+            .file(".gitattributes", "* filter=evil diff=evil\n")
+            .committed();
+        for key in [
+            "filter.evil.clean",
+            "filter.evil.process",
+            "core.fsmonitor",
+            "diff.evil.textconv",
+        ] {
+            app.git(&["config", key, &command]);
+        }
+        app.git(&["config", "core.worktree", "/etc"]);
+        // As old as the index, so that the content has to be looked at.
+        app.file("a", "2");
+        let repo = app.repo();
+        repo.refresh_status();
+        assert_eq!(app.repo().head().unwrap().dirty, Some(true));
+        assert!(!witness.exists());
+        assert_eq!(app.listed(), [".gitattributes", "a"]);
+    }
+
+    #[test]
+    fn a_new_work_tree_behind_current_is_another_snapshot() {
+        let app = Sandbox::new();
+        let commit = |name: &str| {
+            let folder = app.root().join(name);
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join(name), name).unwrap();
+            git(&folder, &["init", "-q"]);
+            git(&folder, &["add", "-A"]);
+            git(&folder, &["commit", "-qm", name]);
+        };
+        commit("one");
+        commit("two");
+        let current = app.root().join("current");
+        symlink("one", &current).unwrap();
+        let repo = app.repo();
+        assert_eq!(app.listed(), ["one"]);
+        std::fs::remove_file(&current).unwrap();
+        symlink("two", &current).unwrap();
+        assert!(repo.moved());
+        assert_eq!(
+            repo.listing(&cancel()).unwrap().entries.len(),
+            1,
+            "it still answers"
+        );
+        assert_eq!(app.listed(), ["two"]);
+    }
+
+    #[test]
+    fn projects_are_mounted_by_exact_name_and_tenant() {
+        let app = Sandbox::new();
+        assert!(app.repos.is_mounted("acme", "app") && !app.repos.is_mounted("acme", "App"));
+        assert!(!app.repos.is_mounted("zeta", "app") && !app.repos.is_mounted("..", "acme"));
+        assert!(!app.repos.is_mounted("acme", "app/..") && !app.repos.is_mounted("", ""));
     }
 }

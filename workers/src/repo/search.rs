@@ -250,3 +250,185 @@ impl<C: Content> Search<'_, C> {
         self.found
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio_util::sync::CancellationToken;
+
+    use super::super::Rules;
+    use super::super::testing::{Sandbox, cancel, path};
+    use super::*;
+
+    static DIST: Excluded = Excluded {
+        folders: &["dist"],
+        files: &["*.min.js", "yarn.lock"],
+    };
+
+    fn query(pattern: &str) -> Query {
+        Query {
+            pattern: pattern.to_owned(),
+            literal: false,
+            case_sensitive: true,
+            glob: None,
+            excluded: &Excluded::NONE,
+            skip: 0,
+            limit: 10,
+            context: 0,
+        }
+    }
+
+    fn places(found: &Found) -> Vec<String> {
+        found
+            .lines
+            .iter()
+            .map(|line| format!("{}:{}", line.path, line.line))
+            .collect()
+    }
+
+    fn many() -> Sandbox {
+        let app = Sandbox::new();
+        for number in 0..1500 {
+            let lines = format!("x {number}\ny\nx again\n").repeat(number % 3);
+            app.file(&format!("d{}/f{number}.txt", number % 7), lines);
+        }
+        app
+    }
+
+    #[test]
+    fn lines_come_by_path_then_line_and_the_total_covers_all() {
+        let app = Sandbox::new();
+        app.file("b/x", "hit\n")
+            .file("a.txt", "hit\nno\nhit")
+            .file("b-x", "hit")
+            .file("c", "no");
+        let found = app
+            .repo()
+            .search(
+                &Query {
+                    limit: 3,
+                    ..query("hit")
+                },
+                &cancel(),
+            )
+            .unwrap();
+        assert_eq!(places(&found), ["a.txt:1", "a.txt:3", "b/x:1"]);
+        assert_eq!((found.total, found.files_searched), (4, 4));
+        assert!(found.more && !found.incomplete);
+    }
+
+    #[test]
+    fn windows_join_to_the_whole_answer() {
+        let (app, all) = (
+            many(),
+            Query {
+                limit: 5000,
+                ..query("x")
+            },
+        );
+        let repo = app.repo();
+        let whole = repo.search(&all, &cancel()).unwrap();
+        assert_eq!(
+            (whole.total, whole.lines.len(), whole.more),
+            (3000, 3000, false)
+        );
+        let mut joined = Vec::new();
+        for skip in (0..3000).step_by(700) {
+            let window = Query {
+                skip,
+                limit: 700,
+                ..query("x")
+            };
+            let found = repo.search(&window, &cancel()).unwrap();
+            assert_eq!(found.more, skip + 700 < 3000);
+            joined.extend(found.lines);
+        }
+        assert_eq!(joined, whole.lines);
+    }
+
+    #[test]
+    fn the_same_tree_gives_the_same_answer_every_time() {
+        let app = many();
+        let repo = app.repo();
+        let ask = || repo.search(&query("x [0-9]*7$"), &cancel()).unwrap();
+        let first = ask();
+        for _ in 0..5 {
+            assert_eq!(
+                (ask().lines, ask().total),
+                (first.lines.clone(), first.total)
+            );
+        }
+    }
+
+    #[test]
+    fn exclusions_hold_even_for_files_that_the_glob_names() {
+        let app = Sandbox::new();
+        app.file("dist/a.js", "hit")
+            .file("src/dist", "hit")
+            .file("src/a.min.js", "hit");
+        app.file("yarn.lock", "hit")
+            .file("src/a.js", "hit")
+            .file(".env", "hit");
+        app.file("ignored.js", "hit")
+            .file(".gitignore", "ignored.js\n");
+        let excluded = Query {
+            excluded: &DIST,
+            ..query("hit")
+        };
+        let found = app.repo().search(&excluded, &cancel()).unwrap();
+        assert_eq!(
+            (places(&found), found.files_searched),
+            (vec!["src/a.js:1".into(), "src/dist:1".into()], 3)
+        );
+        let glob = Some(Glob::parse("*.js").unwrap());
+        let found = app
+            .repo()
+            .search(&Query { glob, ..excluded }, &cancel())
+            .unwrap();
+        assert_eq!(
+            (places(&found), found.files_searched),
+            (vec!["src/a.js:1".into()], 1)
+        );
+    }
+
+    #[test]
+    fn binary_and_large_files_are_counted_but_not_searched_and_links_not_at_all() {
+        let app = Sandbox::new();
+        let large = usize::try_from(scan::MAX_FILE).unwrap() + 1;
+        app.file("binary", "hit\0")
+            .file("large", "hit\n".repeat(large / 4 + 1));
+        app.file("text", "hit").link("link", "text");
+        let found = app.repo().search(&query("hit"), &cancel()).unwrap();
+        assert_eq!(
+            (places(&found), found.files_searched),
+            (vec!["text:1".into()], 3)
+        );
+    }
+
+    #[test]
+    fn a_deadline_ends_the_search_and_a_cancelled_call_has_no_answer() {
+        let app = Sandbox::new();
+        app.file("a", "hit");
+        let repo = app.repo();
+        let listing = repo.listing(&cancel()).unwrap();
+        let work = repo.snapshot.project().work_tree();
+        let over = Cancel::new(Instant::now(), CancellationToken::new());
+        let found = search(work, &listing, &query("hit"), &over).unwrap();
+        assert!(found.incomplete && found.lines.is_empty() && found.total == 0);
+        over.token.cancel();
+        let refused = search(work, &listing, &query("hit"), &over).unwrap_err();
+        assert!(matches!(refused, RepoError::Stopped(Stopped::Cancelled)));
+    }
+
+    #[test]
+    fn a_file_that_is_gone_since_it_was_listed_has_no_lines() {
+        let app = Sandbox::new();
+        app.file("a", "hit").file("b", "hit");
+        let repo = app.repo_with(Rules::new(&[], &[], None).unwrap());
+        let listing = repo.listing(&cancel()).unwrap();
+        std::fs::remove_file(app.root().join("a")).unwrap();
+        let work = repo.snapshot.project().work_tree();
+        let found = search(work, &listing, &query("hit"), &cancel()).unwrap();
+        assert_eq!(places(&found), ["b:1"]);
+        assert!(!Excluded::NONE.covers(&path("a")));
+    }
+}

@@ -273,3 +273,380 @@ fn in_order(folders: &HashMap<RepoPath, Arc<Folder>>) -> Vec<Entry> {
     }
     entries
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Read as _;
+    use std::os::unix::fs::symlink;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use proptest::prelude::*;
+    use tokio::time::Instant;
+    use tokio_util::sync::CancellationToken;
+
+    use super::super::testing::{Sandbox, cancel, path};
+    use super::super::{Repo, Stopped};
+    use super::*;
+
+    /// Waits until what was read is old enough to be trusted, and returns it.
+    fn settled(repo: &Repo) -> Arc<Listing> {
+        let give_up = Instant::now() + Duration::from_secs(10);
+        loop {
+            let (one, two) = (
+                repo.listing(&cancel()).unwrap(),
+                repo.listing(&cancel()).unwrap(),
+            );
+            if Arc::ptr_eq(&one, &two) {
+                return one;
+            }
+            assert!(Instant::now() < give_up, "the listing never settles");
+        }
+    }
+
+    fn read(repo: &Repo, text: &str) -> Result<String, RepoError> {
+        let mut content = String::new();
+        repo.open(&path(text))?
+            .read_to_string(&mut content)
+            .unwrap();
+        Ok(content)
+    }
+
+    #[test]
+    fn what_is_hidden_is_listed_and_what_is_blocked_or_ignored_is_not() {
+        let app = Sandbox::new();
+        app.file(".gitignore", "*.log\n/build/\n!keep.log\n")
+            .file("a.log", "")
+            .file("keep.log", "");
+        app.file("build/x", "")
+            .file("src/build/y", "")
+            .file(".github/ci.yml", "");
+        app.file(".env", "")
+            .file("node_modules/m.js", "")
+            .file(".git/info/exclude", "excluded\n");
+        app.file("src/excluded", "")
+            .file("src/.gitignore", "y\n")
+            .file("empty/.gitkeep", "");
+        let expected = [
+            ".github/ci.yml",
+            ".gitignore",
+            "empty/.gitkeep",
+            "keep.log",
+            "src/.gitignore",
+        ];
+        assert_eq!(app.listed(), expected);
+    }
+
+    #[test]
+    fn the_deepest_rule_decides_and_a_repository_inside_has_its_own() {
+        let app = Sandbox::new();
+        app.file(".gitignore", "*.txt\n")
+            .file("a/.gitignore", "!*.txt\n")
+            .file("a/b.txt", "");
+        app.file("c.txt", "")
+            .file("sub/.git", "gitdir: elsewhere")
+            .file("sub/d.txt", "");
+        app.file("a/deep/.gitignore", "e.txt\n")
+            .file("a/deep/e.txt", "");
+        let expected = [
+            ".gitignore",
+            "a/.gitignore",
+            "a/b.txt",
+            "a/deep/.gitignore",
+            "sub/d.txt",
+        ];
+        assert_eq!(app.listed(), expected);
+    }
+
+    #[test]
+    fn links_that_stay_inside_are_listed_as_what_they_lead_to() {
+        let app = Sandbox::new();
+        app.file("real/file", "x")
+            .file(".env", "")
+            .link("to-file", "real/file");
+        app.link("to-folder", "real")
+            .link("to-secret", ".env")
+            .link("outside", "../../x");
+        app.link("absolute", "/etc/passwd")
+            .link("loop", "loop")
+            .link("real/up", "..");
+        let listing = app.repo().listing(&cancel()).unwrap();
+        let kinds: Vec<_> = listing
+            .entries
+            .iter()
+            .map(|entry| (entry.path.display(), entry.kind))
+            .collect();
+        let expected = [
+            ("real/file", EntryKind::File),
+            ("real/up", EntryKind::LinkToDirectory),
+            ("to-file", EntryKind::LinkToFile),
+            ("to-folder", EntryKind::LinkToDirectory),
+        ];
+        assert_eq!(kinds, expected.map(|(path, kind)| (path.to_owned(), kind)));
+    }
+
+    #[test]
+    fn every_change_is_seen_by_the_next_call_though_the_tree_is_remembered() {
+        let app = Sandbox::new();
+        app.file("a/one", "")
+            .file("b/two", "")
+            .file("a/.gitignore", "x\n")
+            .link("l", "a/one");
+        let repo = app.repo();
+        settled(&repo);
+        app.file("b/three", "");
+        assert!(app.listed().contains(&"b/three".to_owned()), "a new file");
+        settled(&repo);
+        app.file("a/.gitignore", "one\n");
+        assert!(
+            !app.listed().contains(&"a/one".to_owned()),
+            "a rule file written in place"
+        );
+        settled(&repo);
+        fs::remove_file(app.root().join("a/one")).unwrap();
+        assert!(
+            !app.listed().contains(&"l".to_owned()),
+            "a link whose target is gone"
+        );
+        settled(&repo);
+        fs::remove_dir_all(app.root().join("b")).unwrap();
+        assert_eq!(app.listed(), ["a/.gitignore"], "a folder that is gone");
+        app.file(".git/HEAD", "")
+            .file(".git/info/x", "")
+            .file("c", "");
+        settled(&repo);
+        app.file(".git/info/exclude", "c\n");
+        assert_eq!(
+            app.listed(),
+            ["a/.gitignore"],
+            "an exclude file that appears"
+        );
+    }
+
+    #[test]
+    fn unchanged_folders_are_not_read_again() {
+        let app = Sandbox::new();
+        app.file("a/one", "")
+            .file("b/two", "")
+            .file(".gitignore", "x\n");
+        let repo = app.repo();
+        settled(&repo);
+        let folder = |text: &str| {
+            let work = repo.snapshot.project().work_tree();
+            Arc::clone(&work.tree.lock().as_ref().unwrap().folders[&path(text)])
+        };
+        let (a, b) = (folder("a"), folder("b"));
+        app.file("b/three", "").file("new-in-the-root", "");
+        assert_eq!(repo.listing(&cancel()).unwrap().entries.len(), 5);
+        assert!(Arc::ptr_eq(&a, &folder("a")) && !Arc::ptr_eq(&b, &folder("b")));
+    }
+
+    #[test]
+    fn other_rules_list_other_files() {
+        let app = Sandbox::new();
+        app.file("a", "").file("b", "").file(".env", "");
+        let globs = |glob: &str| [glob.to_owned()];
+        let opened = Rules::new(&globs(".env"), &globs("b"), None).unwrap();
+        assert_eq!(app.listed(), ["a", "b"]);
+        let listing = app.repo_with(opened).listing(&cancel()).unwrap();
+        assert_eq!(super::super::testing::shown(&listing), [".env", "a"]);
+    }
+
+    #[test]
+    fn listing_stops_when_it_is_cancelled() {
+        let app = Sandbox::new();
+        app.file("a", "");
+        let gone = Cancel::new(
+            Instant::now() + Duration::from_secs(9),
+            CancellationToken::new(),
+        );
+        gone.token.cancel();
+        let stopped = app.repo().listing(&gone).unwrap_err();
+        assert!(matches!(stopped, RepoError::Stopped(Stopped::Cancelled)));
+    }
+
+    #[test]
+    fn files_are_opened_by_path_and_through_links_and_judged_both_times() {
+        let app = Sandbox::new();
+        app.file("real/file", "text")
+            .file(".env", "secret")
+            .link("dir", "real");
+        app.link("hop", "dir/file")
+            .link("innocent", ".env")
+            .link("x/.env", "../real/file");
+        fs::write(app.host("outside"), "outside").unwrap();
+        app.link("leaves", "../../outside")
+            .link("dangles", "none")
+            .link("etc", "/etc");
+        let repo = app.repo();
+        assert_eq!(read(&repo, "hop").unwrap(), "text");
+        assert_eq!(
+            repo.open(&path("dir/file")).unwrap().resolved(),
+            &path("real/file")
+        );
+        for text in [".env", "innocent", "x/.env", ".git/never", "secrets/never"] {
+            assert!(
+                matches!(read(&repo, text), Err(RepoError::Blocked { .. })),
+                "{text}"
+            );
+        }
+        for text in ["leaves", "dangles", "etc/passwd", "dangles/more"] {
+            assert!(
+                matches!(read(&repo, text), Err(RepoError::Outside { .. })),
+                "{text}"
+            );
+        }
+        for text in ["real", "real/none", "real/file/more", &"n".repeat(300)] {
+            assert!(
+                matches!(read(&repo, text), Err(RepoError::NotFound { .. })),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_found_and_does_not_block() {
+        let app = Sandbox::new();
+        let fifo = app.root().join("fifo");
+        let mode = rustix::fs::Mode::from(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, FileType::Fifo, mode, 0).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(app.root().join("socket")).unwrap();
+        for name in ["fifo", "socket"] {
+            assert!(
+                matches!(read(&app.repo(), name), Err(RepoError::NotFound { .. })),
+                "{name}"
+            );
+        }
+        assert!(app.listed().is_empty());
+    }
+
+    #[test]
+    fn a_name_that_is_not_utf8_is_opened_as_it_is_shown() {
+        use std::os::unix::ffi::OsStrExt as _;
+
+        let app = Sandbox::new();
+        let name = std::ffi::OsStr::from_bytes(b"caf\xe9");
+        fs::write(app.root().join(name), "latin").unwrap();
+        assert_eq!(app.listed(), [r"caf\xe9"]);
+        assert_eq!(read(&app.repo(), r"caf\xe9").unwrap(), "latin");
+        app.file(r"caf\xe9", "literal");
+        assert_eq!(read(&app.repo(), r"caf\xe9").unwrap(), "literal");
+    }
+
+    #[test]
+    fn directories_are_resolved_and_files_are_none() {
+        let app = Sandbox::new();
+        app.file("a/b/c", "").link("to", "a/b").link("out", "..");
+        let directory = |text| app.repo().directory(&path(text));
+        assert_eq!(directory("to").unwrap(), path("a/b"));
+        assert!(directory(".").unwrap().is_root());
+        assert!(matches!(directory("out"), Err(RepoError::Outside { .. })));
+        assert!(matches!(directory(".ssh"), Err(RepoError::Blocked { .. })));
+        for text in ["a/b/c", "none", "to/none"] {
+            let missing = directory(text).unwrap_err();
+            assert!(
+                matches!(missing, RepoError::DirectoryNotFound { .. }),
+                "{text}: {missing:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_swapped_link_never_leads_outside() {
+        let app = Sandbox::new();
+        app.file("inside/file", "inside").link("link", "inside");
+        fs::create_dir(app.host("outside")).unwrap();
+        fs::write(app.host("outside/file"), "outside").unwrap();
+        let (link, fresh) = (app.root().join("link"), app.root().join("fresh"));
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for target in ["../../outside", "inside"].iter().cycle() {
+                    symlink(target, &fresh).unwrap();
+                    fs::rename(&fresh, &link).unwrap();
+                    if done.load(Ordering::Relaxed) {
+                        break;
+                    }
+                }
+            });
+            let repo = app.repo();
+            let mut seen = [0, 0];
+            for _ in 0..3000 {
+                match read(&repo, "link/file") {
+                    Ok(text) => {
+                        assert_eq!(text, "inside");
+                        seen[0] += 1;
+                    }
+                    Err(RepoError::Outside { .. }) => seen[1] += 1,
+                    Err(other) => panic!("{other:?}"),
+                }
+            }
+            done.store(true, Ordering::Relaxed);
+            assert!(seen[0] > 0 && seen[1] > 0, "both were met: {seen:?}");
+        });
+    }
+
+    /// A step that changes a tree.
+    #[derive(Clone, Debug)]
+    enum Step {
+        Write(String, String),
+        Remove(String),
+        Link(String, String),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let place = "(a|b)?(/(a|b))?/(f|g|\\.gitignore)";
+        prop_oneof![
+            (place, "(f|g|a/|!f|/b|\\*)\n").prop_map(|(at, text)| Step::Write(at, text)),
+            "(a|b)(/(a|b|f))?".prop_map(Step::Remove),
+            ("(a|b)?/l", "(f|a|a/f|\\.\\./b)").prop_map(|(at, to)| Step::Link(at, to)),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn a_remembered_tree_lists_what_a_new_look_lists(
+            steps in prop::collection::vec(step(), 1..12),
+            wait in 0usize..12,
+        ) {
+            let app = Sandbox::new();
+            let repo = app.repo();
+            for (number, step) in steps.into_iter().enumerate() {
+                // Steps that don't apply, such as a file where a folder is, do nothing.
+                _ = apply(&app, step);
+                if number == wait {
+                    settled(&repo);
+                }
+                let fresh = super::super::Repos::new(
+                    super::super::Mounts::beneath(app.host("")),
+                    std::num::NonZeroUsize::MIN,
+                ).unwrap();
+                let rules = Arc::new(Rules::new(&[], &[], None).unwrap());
+                let fresh = fresh.open("acme", "app", rules).unwrap().listing(&cancel()).unwrap();
+                prop_assert_eq!(&repo.listing(&cancel()).unwrap().entries, &fresh.entries);
+                let mut sorted = fresh.entries.clone();
+                sorted.sort_by(|a, b| a.path.cmp(&b.path));
+                prop_assert_eq!(sorted, fresh.entries.clone());
+            }
+        }
+    }
+
+    fn apply(app: &Sandbox, step: Step) -> std::io::Result<()> {
+        let at = |text: &str| app.root().join(text.trim_start_matches('/'));
+        match step {
+            Step::Write(place, text) => {
+                fs::create_dir_all(at(&place).parent().unwrap())?;
+                fs::write(at(&place), text)
+            }
+            Step::Remove(place) => {
+                fs::remove_file(at(&place)).or_else(|_| fs::remove_dir_all(at(&place)))
+            }
+            Step::Link(place, target) => {
+                fs::create_dir_all(at(&place).parent().unwrap())?;
+                symlink(target, at(&place))
+            }
+        }
+    }
+}

@@ -14,12 +14,14 @@ pub(super) fn language(path: &str) -> &'static str {
         "Jenkinsfile" => Some("groovy"),
         _ => None,
     };
-    by_name
-        .or_else(|| by_extension(extension(name)?.as_str()))
-        .unwrap_or("text")
+    let by_extension = || {
+        let extension = extension(name)?;
+        programming(&extension).or_else(|| markup_or_data(&extension))
+    };
+    by_name.or_else(by_extension).unwrap_or("text")
 }
 
-fn by_extension(extension: &str) -> Option<&'static str> {
+fn programming(extension: &str) -> Option<&'static str> {
     Some(match extension {
         "rs" => "rust",
         "ts" | "tsx" | "mts" | "cts" => "typescript",
