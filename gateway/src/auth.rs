@@ -159,15 +159,18 @@ pub(crate) async fn authenticate(
     Ok(next.run(request).await)
 }
 
-/// The token of the one `Authorization: Bearer` header; two such headers are none.
+/// The token of the one `Authorization: Bearer` header; two such headers are none. A token that
+/// is not text is there all the same, and wrong.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let (value, None) = (values.next()?, values.next()) else {
         return None;
     };
-    let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+    let mut parts = value.as_bytes().splitn(2, |byte| *byte == b' ');
+    let (scheme, token) = (parts.next()?, parts.next()?);
+    let token = std::str::from_utf8(token).unwrap_or_default();
     scheme
-        .eq_ignore_ascii_case("bearer")
+        .eq_ignore_ascii_case(b"bearer")
         .then(|| token.trim_matches(' '))
 }
 

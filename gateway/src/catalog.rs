@@ -23,6 +23,7 @@ use crate::{
 use arguments::{ArgumentRules, SchemaError};
 
 mod arguments;
+mod violation;
 
 const REFRESH: Duration = Duration::from_secs(30);
 const FIRST_RETRY: Duration = Duration::from_millis(100);

@@ -26,7 +26,7 @@ pub(crate) const REVISIONS: [&str; 5] = [
 ];
 
 /// The most a message repeats of what the client sent, in bytes.
-const MOST_REPEATED: usize = 200;
+pub(crate) const MOST_REPEATED: usize = 200;
 
 /// Why a request was refused. The texts are for the caller: they hold no secret and no address.
 #[derive(Debug, thiserror::Error)]
@@ -81,7 +81,7 @@ pub(crate) enum GatewayError {
     #[error("unknown tool {}", quoted(.0))]
     UnknownTool(String),
     #[error("invalid params: {0}")]
-    BadCall(&'static str),
+    BadParams(&'static str),
 }
 
 impl GatewayError {
@@ -109,7 +109,7 @@ impl GatewayError {
             GatewayError::UnsupportedVersion(_) => (StatusCode::BAD_REQUEST, Some(-32022)),
             GatewayError::InitializeEnded => (StatusCode::NOT_FOUND, Some(-32601)),
             GatewayError::UnknownTool(_) => (StatusCode::OK, Some(-32602)),
-            GatewayError::BadCall(_) => (StatusCode::OK, Some(-32602)),
+            GatewayError::BadParams(_) => (StatusCode::OK, Some(-32602)),
         }
     }
 

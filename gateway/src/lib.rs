@@ -27,30 +27,21 @@ pub use upstream::UpstreamConfig;
 
 // Above the path: what administrators and probes ask.
 pub mod tenants;
-
 mod admin;
 
 // The path, in the order a request meets it. Sessions and limits will stand between `auth` and
 // `mcp`, breakers between `catalog` and `upstream`.
 mod server;
-
 mod auth;
-
 mod mcp;
-
 mod catalog;
-
 mod cursor;
-
 mod upstream;
 
 // Below the path: what its stops stand on.
 pub mod store;
-
 pub mod secrets;
-
 mod metrics;
-
 mod error;
 
 #[cfg(test)]

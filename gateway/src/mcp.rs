@@ -27,15 +27,10 @@ use methods::Methods;
 
 // In the order a message meets them.
 mod envelope;
-
 mod json;
-
 mod era;
-
 mod call;
-
 mod reply;
-
 mod methods;
 
 /// The largest body read, in bytes.
@@ -126,7 +121,13 @@ impl Mcp {
             };
             return self.calls.answer(&who, ask, message).await;
         }
-        let response = self.methods.answer(parts, body).await;
+        if message.method.ends_with("/list") && message.params.contains_key("cursor") {
+            // The SDK takes a cursor that is no string for none.
+            return Err(GatewayError::BadParams(
+                "lists have one page, and no cursor",
+            ));
+        }
+        let response = self.methods.answer(era, parts, body).await;
         if accepts.json {
             Ok(response)
         } else {

@@ -25,12 +25,17 @@ use archway_proto::{
 use bytes::Bytes;
 use tokio::{sync::Notify, time::Instant};
 use tonic::{
-    Status, Streaming,
+    Streaming,
     transport::{Channel, Endpoint},
 };
 use uuid::Uuid;
 
-use crate::{auth::Principal, error::Chain};
+use crate::auth::Principal;
+use failures::{deadline, of_status};
+
+pub(crate) use failures::{internal, unavailable};
+
+mod failures;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
@@ -40,8 +45,6 @@ const LONGEST_DEADLINE: Duration = Duration::from_secs(30);
 /// A result of 64 KiB arrives without waiting for a window update.
 const STREAM_WINDOW: u32 = 1024 * 1024;
 const CONNECTION_WINDOW: u32 = 8 * 1024 * 1024;
-/// What an agent is told to wait when no worker can be reached.
-const RETRY_AFTER_SECONDS: u64 = 2;
 /// Passes kept; each is good for seconds.
 const MOST_PASSES: u64 = 20_000;
 
@@ -194,13 +197,13 @@ impl Upstream {
                 trace,
             }),
             Ok(Err(status)) => {
-                let failure = status_failure(trace, &status);
+                let failure = of_status(trace, &status);
                 if failure.code == Fault::Unavailable {
                     self.lost.notify_waiters();
                 }
                 Err(failure)
             }
-            Err(_elapsed) => Err(deadline_failure()),
+            Err(_elapsed) => Err(deadline()),
         }
     }
 
@@ -248,8 +251,8 @@ impl CallStream {
     pub(crate) async fn next(&mut self) -> Result<Step, Failure> {
         loop {
             match tokio::time::timeout_at(self.until, self.events.message()).await {
-                Err(_elapsed) => return Err(deadline_failure()),
-                Ok(Err(status)) => return Err(status_failure(self.trace, &status)),
+                Err(_elapsed) => return Err(deadline()),
+                Ok(Err(status)) => return Err(of_status(self.trace, &status)),
                 Ok(Ok(None)) => return Err(internal(self.trace, &NoResult)),
                 Ok(Ok(Some(CallEvent { event }))) => match event {
                     Some(Event::Result(result)) => return Ok(Step::Result(result)),
@@ -275,60 +278,3 @@ impl CallStream {
 #[derive(Debug, thiserror::Error)]
 #[error("the worker ended the stream without a result")]
 struct NoResult;
-
-/// A failure that is nobody's but ours: logged in full, told with the trace id.
-pub(crate) fn internal(trace: TraceContext, error: &(dyn std::error::Error + 'static)) -> Failure {
-    tracing::error!(trace.id = %trace.trace_id(), error = %Chain(error), "call failed");
-    internal_failure(trace)
-}
-
-fn internal_failure(trace: TraceContext) -> Failure {
-    Failure::new(
-        Fault::InternalError,
-        "the call failed for a reason that is not in its arguments",
-        "try once more; if it fails again, report the trace id to the operator",
-    )
-    .detail("trace_id", trace.trace_id())
-}
-
-fn deadline_failure() -> Failure {
-    Failure::new(
-        Fault::DeadlineExceeded,
-        "the call took longer than its deadline",
-        "narrow the call: a smaller folder, a more selective pattern, fewer results",
-    )
-}
-
-/// No worker answered.
-pub(crate) fn unavailable() -> Failure {
-    Failure::new(
-        Fault::Unavailable,
-        "no worker can be reached at the moment",
-        format!("wait {RETRY_AFTER_SECONDS} seconds and try again"),
-    )
-    .detail("retry_after_seconds", RETRY_AFTER_SECONDS)
-}
-
-/// What an agent is told about a status. The status' own text stays in the log.
-fn status_failure(trace: TraceContext, status: &Status) -> Failure {
-    let fault = Fault::from_grpc(status.code());
-    tracing::warn!(
-        trace.id = %trace.trace_id(), %fault, rpc.grpc.status_code = ?status.code(),
-        error = %Chain(status), "worker call failed"
-    );
-    match fault {
-        Fault::Unavailable => unavailable(),
-        Fault::DeadlineExceeded => deadline_failure(),
-        Fault::AccessDenied => Failure::new(
-            fault,
-            "the worker did not accept the gateway's pass",
-            "report this to the operator: gateway and workers hold different pass keys",
-        ),
-        Fault::InvalidArguments => Failure::new(
-            fault,
-            "the worker did not accept the call",
-            "check the arguments against the tool's schema",
-        ),
-        _ => internal_failure(trace),
-    }
-}

@@ -4,8 +4,10 @@
 //! shape stands here: `{"error": {code, message, suggestion, details}}` as the only text block
 //! and in `_meta`, with `isError: true` and no `structuredContent`.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::{fault::Fault, meta};
 
@@ -20,8 +22,8 @@ pub struct Failure {
     /// What to try instead.
     pub suggestion: String,
     /// Facts for programs: violations, positions, seconds to wait.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub details: Map<String, Value>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub details: BTreeMap<String, Value>,
 }
 
 impl Failure {
@@ -31,7 +33,7 @@ impl Failure {
             code,
             message: message.into(),
             suggestion: suggestion.into(),
-            details: Map::new(),
+            details: BTreeMap::new(),
         }
     }
 

@@ -29,7 +29,10 @@ async fn a_tree_of_twenty_thousand_files_is_listed_searched_and_summed_the_same_
     let overview = twice(&client, "get_repo_overview", json!({ "max_depth": 5 })).await;
     assert_eq!(overview["stats"]["total_files"], FOLDERS * FILES);
     assert_eq!(overview["stats"]["total_directories"], FOLDERS + 1);
-    assert_eq!(overview["truncated"], true, "20,000 nodes are over the budget");
+    assert_eq!(
+        overview["truncated"], true,
+        "20,000 nodes are over the budget"
+    );
 
     let arguments = json!({ "max_depth": 10, "pattern": "*.rs" });
     let page = twice(&client, "list_files", arguments.clone()).await;
@@ -37,7 +40,12 @@ async fn a_tree_of_twenty_thousand_files_is_listed_searched_and_summed_the_same_
     let paths = all_paths(&client, arguments).await;
     assert_eq!(paths.len(), FOLDERS * FILES, "every page, nothing twice");
 
-    let needles = twice(&client, "grep_codebase", json!({ "pattern": "needle", "limit": 100 })).await;
+    let needles = twice(
+        &client,
+        "grep_codebase",
+        json!({ "pattern": "needle", "limit": 100 }),
+    )
+    .await;
     assert_eq!(needles["totalMatches"], FOLDERS);
     assert_eq!(needles["filesSearched"], FOLDERS * FILES);
     assert_eq!(needles["matches"][0]["file"], "src/m000/f042.rs");
@@ -52,7 +60,11 @@ async fn a_tree_of_twenty_thousand_files_is_listed_searched_and_summed_the_same_
 /// Asks twice and answers the data, without its clocks.
 async fn twice(client: &Client, tool: &str, arguments: Value) -> Value {
     let ask = async || {
-        let mut data = client.call(tool, arguments.clone()).await.structured().clone();
+        let mut data = client
+            .call(tool, arguments.clone())
+            .await
+            .structured()
+            .clone();
         let fields = data.as_object_mut().unwrap();
         // A cursor is sealed anew each time.
         for unsteady in ["duration_ms", "searchTime", "cursor"] {
@@ -61,7 +73,10 @@ async fn twice(client: &Client, tool: &str, arguments: Value) -> Value {
         data
     };
     let (first, second) = (ask().await, ask().await);
-    assert!(first == second, "{tool} {arguments} answers differently the second time");
+    assert!(
+        first == second,
+        "{tool} {arguments} answers differently the second time"
+    );
     first
 }
 
@@ -72,7 +87,10 @@ async fn all_paths(client: &Client, mut arguments: Value) -> BTreeSet<String> {
         let page = reply.structured();
         for file in page["files"].as_array().unwrap() {
             let path = file["path"].as_str().unwrap().to_owned();
-            assert!(paths.last().is_none_or(|last| *last < path), "{path} is out of order");
+            assert!(
+                paths.last().is_none_or(|last| *last < path),
+                "{path} is out of order"
+            );
             paths.insert(path);
         }
         match page.get("cursor") {

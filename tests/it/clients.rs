@@ -70,17 +70,35 @@ fn given(variable: &str) -> Option<OsString> {
 
 async fn looks_around(command: Option<Command>, era: &str, version: &str) {
     let Some(mut command) = command else { return };
-    let repo = Repo::new().file("src/door.txt", "open\nsesame\n").file("b.txt", "nothing").commit();
+    let repo = Repo::new()
+        .file("src/door.txt", "open\nsesame\n")
+        .file("b.txt", "nothing")
+        .commit();
     let (stack, client) = serve(repo).await;
     let url = format!("http://{}/mcp", client.address());
-    command.args([&url, era, "ses.me"]).env("ARCHWAY_TEST_KEY", client.key());
-    let output = command.stderr(Stdio::piped()).kill_on_drop(true).output().await.unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    command
+        .args([&url, era, "ses.me"])
+        .env("ARCHWAY_TEST_KEY", client.key());
+    let output = command
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .output()
+        .await
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let saw: Value = serde_json::from_slice(&output.stdout).expect("one JSON line");
 
     assert_eq!(saw["protocol_version"], version);
-    let mut tools: Vec<&str> =
-        saw["tools"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+    let mut tools: Vec<&str> = saw["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|name| name.as_str().unwrap())
+        .collect();
     tools.sort_unstable();
     assert_eq!(tools, TOOLS);
     assert_eq!(saw["hello"]["structured"]["message"], "Hello from Archway!");
@@ -95,7 +113,10 @@ async fn looks_around(command: Option<Command>, era: &str, version: &str) {
     assert_eq!(grep["meta"]["io.archway/commit"]["id"], head);
 
     assert_eq!(saw["refusal"]["is_error"], true);
-    assert_eq!(text_as_json(&saw["refusal"])["error"]["code"], "invalid_pattern");
+    assert_eq!(
+        text_as_json(&saw["refusal"])["error"]["code"],
+        "invalid_pattern"
+    );
 }
 
 fn text_as_json(seen: &Value) -> Value {

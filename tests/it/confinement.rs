@@ -14,7 +14,9 @@ fn a_blocking_task_of_a_worker_cannot_open_etc_passwd() {
     let (send, outcome) = mpsc::channel();
     thread::spawn(move || {
         let confinement = confine(&folders).unwrap();
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
         let read = runtime.block_on(async {
             tokio::task::spawn_blocking(move || {
                 let made = fs::write(inside.with_file_name("b.txt"), "b");

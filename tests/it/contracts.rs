@@ -20,5 +20,7 @@ fn both(reply: &Reply) -> &Value {
 /// One field of every object in a list.
 fn column<'a>(list: &'a Value, field: &str) -> Vec<&'a str> {
     let rows = list.as_array().expect("a list");
-    rows.iter().map(|row| row[field].as_str().expect("a string")).collect()
+    rows.iter()
+        .map(|row| row[field].as_str().expect("a string"))
+        .collect()
 }

@@ -15,7 +15,9 @@ async fn gateway() -> (Stack, Client) {
 fn call() -> Request {
     let params = json!({ "name": "hello", "arguments": {} });
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
-    Request::new("POST", "/mcp").header("Content-Type", "application/json").body(body.to_string())
+    Request::new("POST", "/mcp")
+        .header("Content-Type", "application/json")
+        .body(body.to_string())
 }
 
 /// What of an answer a caller could learn from.
@@ -30,7 +32,9 @@ async fn every_bad_key_gets_the_same_answer() {
     let (_stack, client) = gateway().await;
     let good = client.key().to_owned();
     let parts: Vec<&str> = good.split('_').collect();
-    let [prefix, id, secret, checksum] = parts[..] else { panic!("awy_id_secret_checksum") };
+    let [prefix, id, secret, checksum] = parts[..] else {
+        panic!("awy_id_secret_checksum")
+    };
     let swapped: String = secret.chars().rev().collect();
     let mut shapes = Vec::new();
     for key in [
@@ -42,14 +46,28 @@ async fn every_bad_key_gets_the_same_answer() {
         "x".to_owned(),
         "é".to_owned(),
     ] {
-        let response =
-            call().header("Authorization", &format!("Bearer {key}")).send(client.address()).await;
+        let response = call()
+            .header("Authorization", &format!("Bearer {key}"))
+            .send(client.address())
+            .await;
         assert_eq!(response.status, 401, "{key}");
-        assert!(!response.text().contains(&key), "the key comes back: {}", response.text());
+        assert!(
+            !response.text().contains(&key),
+            "the key comes back: {}",
+            response.text()
+        );
         shapes.push(shape(&response));
     }
-    assert!(shapes.windows(2).all(|pair| pair[0] == pair[1]), "{shapes:#?}");
-    assert!(shapes[0].2.iter().any(|(name, _)| name == "www-authenticate"));
+    assert!(
+        shapes.windows(2).all(|pair| pair[0] == pair[1]),
+        "{shapes:#?}"
+    );
+    assert!(
+        shapes[0]
+            .2
+            .iter()
+            .any(|(name, _)| name == "www-authenticate")
+    );
 }
 
 #[tokio::test]
@@ -66,12 +84,20 @@ async fn a_key_counts_in_one_authorization_header_and_nowhere_else() {
     let (_stack, client) = gateway().await;
     let bearer = format!("Bearer {}", client.key());
     let key = client.key();
-    let twice = call().header("Authorization", &bearer).header("Authorization", &bearer);
-    let elsewhere = call().header("X-Api-Key", key).header("Cookie", &format!("key={key}"));
+    let twice = call()
+        .header("Authorization", &bearer)
+        .header("Authorization", &bearer);
+    let elsewhere = call()
+        .header("X-Api-Key", key)
+        .header("Cookie", &format!("key={key}"));
     let basic = call().header("Authorization", &format!("Basic {key}"));
     let query = Request::new("POST", &format!("/mcp?key={key}&access_token={key}"));
     for request in [twice, elsewhere, basic, query] {
-        assert_eq!(request.send(client.address()).await.status, 401, "{request:?}");
+        assert_eq!(
+            request.send(client.address()).await.status,
+            401,
+            "{request:?}"
+        );
     }
 }
 
@@ -85,7 +111,12 @@ async fn a_key_without_the_scope_lists_nothing_and_is_told_what_it_lacks() {
     let deaf = stack.keyed("acme", "deaf");
     let list = deaf.rpc("tools/list", json!({})).await.json();
     assert_eq!(list["result"]["tools"], json!([]), "{list}");
-    let response = deaf.rpc("tools/call", json!({ "name": "list_files", "arguments": {} })).await;
+    let response = deaf
+        .rpc(
+            "tools/call",
+            json!({ "name": "list_files", "arguments": {} }),
+        )
+        .await;
     assert_eq!(response.status, 403, "{}", response.text());
     let challenge = response.header("www-authenticate").unwrap_or_default();
     assert!(challenge.contains("insufficient_scope"), "{challenge}");
@@ -93,11 +124,28 @@ async fn a_key_without_the_scope_lists_nothing_and_is_told_what_it_lacks() {
 
     let greeter = stack.keyed("acme", "greeter");
     let list = greeter.rpc("tools/list", json!({})).await.json();
-    let names: Vec<&str> = list["result"]["tools"].as_array().unwrap().iter()
-        .map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert!(names.contains(&"hello") && !names.contains(&"list_files"), "{names:?}");
-    let refused = greeter.rpc("tools/call", json!({ "name": "list_files", "arguments": {} })).await;
-    assert_eq!(refused.json()["error"]["code"], -32602, "{}", refused.text());
+    let names: Vec<&str> = list["result"]["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
+    assert!(
+        names.contains(&"hello") && !names.contains(&"list_files"),
+        "{names:?}"
+    );
+    let refused = greeter
+        .rpc(
+            "tools/call",
+            json!({ "name": "list_files", "arguments": {} }),
+        )
+        .await;
+    assert_eq!(
+        refused.json()["error"]["code"],
+        -32602,
+        "{}",
+        refused.text()
+    );
 }
 
 #[tokio::test]

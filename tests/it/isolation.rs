@@ -15,15 +15,22 @@ const TOOLS: [(&str, &str); 6] = [
 ];
 
 fn treasure() -> Repo {
-    Repo::new().file("treasure.txt", "sesame\n").file("docs/treasure.md", "sesame\n").commit()
+    Repo::new()
+        .file("treasure.txt", "sesame\n")
+        .file("docs/treasure.md", "sesame\n")
+        .commit()
 }
 
 /// `acme` has `vault`; `zeta` has `shop` and a project of a name that acme uses too.
 async fn two_tenants() -> Stack {
     let other = Repo::new().file("own.txt", "nothing\n").commit();
     let both = |word: &str| Repo::new().file("who.txt", word).commit();
-    let acme = Tenant::new("acme").project("vault", treasure()).project("both", both("acme"));
-    let zeta = Tenant::new("zeta").project("shop", other).project("both", both("zeta"));
+    let acme = Tenant::new("acme")
+        .project("vault", treasure())
+        .project("both", both("acme"));
+    let zeta = Tenant::new("zeta")
+        .project("shop", other)
+        .project("both", both("zeta"));
     Harness::new().tenant(acme).tenant(zeta).start().await
 }
 
@@ -36,7 +43,12 @@ fn about(arguments: &str, project: &str) -> Value {
 /// A refusal of `project`, with its name taken out.
 async fn refusal(client: &Client, tool: &str, arguments: &str, project: &str) -> String {
     let reply = client.call(tool, about(arguments, project)).await;
-    assert_eq!(reply.code(), "project_not_found", "{tool} {project}: {}", reply.value());
+    assert_eq!(
+        reply.code(),
+        "project_not_found",
+        "{tool} {project}: {}",
+        reply.value()
+    );
     reply.error().to_string().replace(project, "…")
 }
 
@@ -58,15 +70,27 @@ async fn a_list_of_projects_shows_the_caller_s_own_only() {
     let list = stack.client("zeta").call("list_projects", json!({})).await;
     assert_eq!(slugs(&list.structured()["projects"]), ["both", "shop"]);
     assert_eq!(list.structured()["total_count"], 2);
-    let query = stack.client("zeta").call("list_projects", json!({ "query": "vault" })).await;
+    let query = stack
+        .client("zeta")
+        .call("list_projects", json!({ "query": "vault" }))
+        .await;
     assert_eq!(query.structured()["projects"], json!([]));
     let needed = stack.client("zeta").call("list_files", json!({})).await;
     assert_eq!(needed.code(), "project_required");
-    assert!(!needed.value().to_string().contains("vault"), "{}", needed.value());
+    assert!(
+        !needed.value().to_string().contains("vault"),
+        "{}",
+        needed.value()
+    );
 }
 
 fn slugs(projects: &Value) -> Vec<&str> {
-    projects.as_array().unwrap().iter().map(|p| p["slug"].as_str().unwrap()).collect()
+    projects
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|p| p["slug"].as_str().unwrap())
+        .collect()
 }
 
 #[tokio::test]
@@ -75,7 +99,11 @@ async fn a_search_of_every_project_stays_within_the_tenant() {
     for tool in ["search_files", "grep_codebase"] {
         let arguments = json!({ "pattern": "sesame", "project": "*" });
         let own = stack.client("acme").call(tool, arguments.clone()).await;
-        assert_eq!(own.structured()["matches"].as_array().unwrap().len(), 2, "{tool}");
+        assert_eq!(
+            own.structured()["matches"].as_array().unwrap().len(),
+            2,
+            "{tool}"
+        );
         assert_eq!(own.structured()["matches"][0]["project"], "vault");
         let foreign = stack.client("zeta").call(tool, arguments).await;
         assert_eq!(foreign.structured()["matches"], json!([]), "{tool}");
@@ -96,11 +124,25 @@ async fn projects_of_one_name_are_two_projects() {
 async fn a_slug_is_no_path() {
     let stack = two_tenants().await;
     let zeta = stack.client("zeta");
-    for project in ["../acme/vault", "acme/vault", "./shop", "shop/", "SHOP", "shop\u{0}", "..", "."] {
+    for project in [
+        "../acme/vault",
+        "acme/vault",
+        "./shop",
+        "shop/",
+        "SHOP",
+        "shop\u{0}",
+        "..",
+        ".",
+    ] {
         let reply = zeta.call("list_files", json!({ "project": project })).await;
         assert_eq!(reply.code(), "project_not_found", "{project:?}");
     }
-    assert_eq!(zeta.call("list_files", json!({ "project": "" })).await.code(), "invalid_arguments");
+    assert_eq!(
+        zeta.call("list_files", json!({ "project": "" }))
+            .await
+            .code(),
+        "invalid_arguments"
+    );
 }
 
 #[tokio::test]
@@ -122,7 +164,9 @@ async fn a_link_into_another_tenants_folder_leads_nowhere() {
     }
     let list = client.call("list_files", json!({})).await;
     assert_eq!(list.structured()["total_count"], 1, "{}", list.value());
-    let found = client.call("grep_codebase", json!({ "pattern": "sesame" })).await;
+    let found = client
+        .call("grep_codebase", json!({ "pattern": "sesame" }))
+        .await;
     assert_eq!(found.structured()["totalMatches"], 0);
 }
 
@@ -139,26 +183,44 @@ async fn a_narrowed_key_sees_its_projects_only() {
     let narrow = stack.keyed("acme", "narrow");
     for (tool, arguments) in TOOLS {
         let hidden = refusal(&narrow, tool, arguments, "vault").await;
-        assert_eq!(hidden, refusal(&narrow, tool, arguments, "nonesuch").await, "{tool}");
+        assert_eq!(
+            hidden,
+            refusal(&narrow, tool, arguments, "nonesuch").await,
+            "{tool}"
+        );
     }
     let list = narrow.call("list_projects", json!({})).await;
     assert_eq!(slugs(&list.structured()["projects"]), ["site", "wiki"]);
     let required = narrow.call("list_files", json!({})).await;
     assert_eq!(required.code(), "project_required");
-    assert!(!required.value().to_string().contains("vault"), "{}", required.value());
+    assert!(
+        !required.value().to_string().contains("vault"),
+        "{}",
+        required.value()
+    );
     let everywhere = json!({ "pattern": "sesame", "project": "*" });
     let found = narrow.call("grep_codebase", everywhere).await;
     assert_eq!(found.structured()["totalMatches"], 0);
     // Without `project`: the only one a key may read, else the key's default.
-    let single = stack.keyed("acme", "single").call("list_files", json!({})).await;
+    let single = stack
+        .keyed("acme", "single")
+        .call("list_files", json!({}))
+        .await;
     assert_eq!(single.structured()["files"][0]["path"], "a.txt");
-    let default = stack.keyed("acme", "default").call("list_files", json!({})).await;
+    let default = stack
+        .keyed("acme", "default")
+        .call("list_files", json!({}))
+        .await;
     assert_eq!(default.structured()["files"][0]["path"], "docs");
 }
 
 #[tokio::test]
 async fn a_cursor_is_good_for_its_tenant_tool_and_arguments_only() {
-    let many = || (0..600).fold(Repo::new(), |repo, n| repo.file(&format!("f{n:03}.txt"), "x\n"));
+    let many = || {
+        (0..600).fold(Repo::new(), |repo, n| {
+            repo.file(&format!("f{n:03}.txt"), "x\n")
+        })
+    };
     let stack = Harness::new()
         .tenant(Tenant::new("acme").project("site", many().commit()))
         .tenant(Tenant::new("zeta").project("site", many().commit()))
@@ -166,14 +228,29 @@ async fn a_cursor_is_good_for_its_tenant_tool_and_arguments_only() {
         .await;
     let (acme, zeta) = (stack.client("acme"), stack.client("zeta"));
     let first = acme.call("list_files", json!({})).await;
-    let cursor = first.structured()["cursor"].as_str().expect("a second page").to_owned();
+    let cursor = first.structured()["cursor"]
+        .as_str()
+        .expect("a second page")
+        .to_owned();
     let rest = acme.call("list_files", json!({ "cursor": cursor })).await;
     assert_eq!(rest.structured()["files"][0]["path"], "f500.txt");
     for (client, tool, arguments) in [
         (&zeta, "list_files", json!({ "cursor": cursor })),
-        (&acme, "list_files", json!({ "cursor": cursor, "max_depth": 2 })),
-        (&acme, "search_files", json!({ "cursor": cursor, "pattern": "x" })),
-        (&acme, "list_files", json!({ "cursor": format!("{cursor}x") })),
+        (
+            &acme,
+            "list_files",
+            json!({ "cursor": cursor, "max_depth": 2 }),
+        ),
+        (
+            &acme,
+            "search_files",
+            json!({ "cursor": cursor, "pattern": "x" }),
+        ),
+        (
+            &acme,
+            "list_files",
+            json!({ "cursor": format!("{cursor}x") }),
+        ),
         (&acme, "list_files", json!({ "cursor": "500" })),
     ] {
         let reply = client.call(tool, arguments.clone()).await;
@@ -185,10 +262,15 @@ async fn a_cursor_is_good_for_its_tenant_tool_and_arguments_only() {
 async fn the_runtime_roles_see_no_row_of_any_tenant_but_the_one_they_state() {
     let stack = two_tenants().await;
     for (role, tables) in [
-        ("archway_gateway", &["tenants", "projects", "api_keys"] as &[&'static str]),
+        (
+            "archway_gateway",
+            &["tenants", "projects", "api_keys"] as &[&'static str],
+        ),
         ("archway_worker", &["projects"]),
     ] {
-        let mut connection = PgConnection::connect(&stack.database().url(role)).await.unwrap();
+        let mut connection = PgConnection::connect(&stack.database().url(role))
+            .await
+            .unwrap();
         for table in tables {
             let count = match *table {
                 "tenants" => "select count(*) from tenants",
@@ -196,15 +278,25 @@ async fn the_runtime_roles_see_no_row_of_any_tenant_but_the_one_they_state() {
                 _ => "select count(*) from api_keys",
             };
             let mut transaction = connection.begin().await.unwrap();
-            let rows: i64 = sqlx::query_scalar(count).fetch_one(&mut *transaction).await.unwrap();
+            let rows: i64 = sqlx::query_scalar(count)
+                .fetch_one(&mut *transaction)
+                .await
+                .unwrap();
             assert_eq!(rows, 0, "{role} sees {table} without a tenant");
             sqlx::query("select set_config('archway.tenant_id', $1, true)")
                 .bind(stack.tenant_id("zeta").to_string())
                 .execute(&mut *transaction)
                 .await
                 .unwrap();
-            let rows: i64 = sqlx::query_scalar(count).fetch_one(&mut *transaction).await.unwrap();
-            assert_eq!(rows, if *table == "projects" { 2 } else { 1 }, "{role} {table}");
+            let rows: i64 = sqlx::query_scalar(count)
+                .fetch_one(&mut *transaction)
+                .await
+                .unwrap();
+            assert_eq!(
+                rows,
+                if *table == "projects" { 2 } else { 1 },
+                "{role} {table}"
+            );
         }
     }
 }
@@ -222,9 +314,20 @@ async fn a_worker_can_read_neither_keys_nor_tenants_and_nobody_can_write_them() 
         ("archway_gateway", "delete from tenants"),
         ("archway_gateway", "select 1 from file_accesses"),
     ] {
-        let mut connection = PgConnection::connect(&stack.database().url(role)).await.unwrap();
-        let refused = sqlx::query(statement).execute(&mut connection).await.unwrap_err();
-        let code = refused.as_database_error().and_then(|error| error.code().map(String::from));
-        assert_eq!(code.as_deref(), Some("42501"), "{role}: {statement}: {refused}");
+        let mut connection = PgConnection::connect(&stack.database().url(role))
+            .await
+            .unwrap();
+        let refused = sqlx::query(statement)
+            .execute(&mut connection)
+            .await
+            .unwrap_err();
+        let code = refused
+            .as_database_error()
+            .and_then(|error| error.code().map(String::from));
+        assert_eq!(
+            code.as_deref(),
+            Some("42501"),
+            "{role}: {statement}: {refused}"
+        );
     }
 }

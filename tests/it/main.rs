@@ -15,7 +15,10 @@ use e2e::{Client, Harness, Repo, Stack, Tenant};
 
 /// One tenant `acme` with one project `site`, and its client.
 async fn serve(repo: Repo) -> (Stack, Client) {
-    let stack = Harness::new().tenant(Tenant::new("acme").project("site", repo)).start().await;
+    let stack = Harness::new()
+        .tenant(Tenant::new("acme").project("site", repo))
+        .start()
+        .await;
     let client = stack.client("acme");
     (stack, client)
 }

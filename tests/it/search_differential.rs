@@ -55,7 +55,11 @@ async fn the_engine_finds_exactly_what_ripgrep_finds() {
     let Some(rg) = rg() else { return };
     let seed = env::var_os("ARCHWAY_TEST_SEED").map_or_else(
         || 0x00a1_2c4e,
-        |seed| seed.to_str().and_then(|seed| seed.parse().ok()).expect("a number"),
+        |seed| {
+            seed.to_str()
+                .and_then(|seed| seed.parse().ok())
+                .expect("a number")
+        },
     );
     println!("ARCHWAY_TEST_SEED={seed}");
     let mut random = StdRng::seed_from_u64(seed);
@@ -71,7 +75,11 @@ async fn the_engine_finds_exactly_what_ripgrep_finds() {
         let project = ["this", "wild", "deep"][number % 3];
         let ripgrep = ripgrep_in(&stack, &rg, project);
         let question = Question::random(&mut random, &ripgrep.files());
-        let tool = if random.random_bool(0.5) && question.fits_grep() { &GREP } else { &SEARCH };
+        let tool = if random.random_bool(0.5) && question.fits_grep() {
+            &GREP
+        } else {
+            &SEARCH
+        };
         found += compare(&client, tool, project, &question, &ripgrep).await;
     }
     println!("{found} lines compared");
@@ -88,7 +96,10 @@ fn rg() -> Option<PathBuf> {
 }
 
 fn ripgrep_in(stack: &Stack, rg: &std::path::Path, project: &str) -> Ripgrep {
-    Ripgrep { program: rg.to_owned(), folder: stack.folder("acme", project) }
+    Ripgrep {
+        program: rg.to_owned(),
+        folder: stack.folder("acme", project),
+    }
 }
 
 /// Asks both and compares; answers how many lines were.
@@ -99,7 +110,11 @@ async fn compare(
     question: &Question,
     ripgrep: &Ripgrep,
 ) -> usize {
-    let excluded = if tool.name == GREP.name { ripgrep::excluded_by_grep } else { ripgrep::excluded_by_search };
+    let excluded = if tool.name == GREP.name {
+        ripgrep::excluded_by_grep
+    } else {
+        ripgrep::excluded_by_search
+    };
     let asked = format!("{} in {project}: {question:?}", tool.name);
     let expected = ripgrep.search(question, excluded);
     let searched = ripgrep.searched(question, excluded);
@@ -114,7 +129,13 @@ async fn compare(
         let data = reply.structured();
         assert_eq!(data[tool.total], expected.len(), "{asked}: lines in all");
         assert_eq!(data[tool.searched], searched, "{asked}: files searched");
-        lines.extend(data["matches"].as_array().unwrap().iter().map(|found| line(found, tool)));
+        lines.extend(
+            data["matches"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|found| line(found, tool)),
+        );
         match data.get("cursor") {
             Some(cursor) => arguments["cursor"] = cursor.clone(),
             None => {
@@ -124,7 +145,11 @@ async fn compare(
         }
     }
     for (own, other) in lines.iter().zip(&expected) {
-        assert_eq!((&own.path, own.number), (&other.path, other.number), "{asked}");
+        assert_eq!(
+            (&own.path, own.number),
+            (&other.path, other.number),
+            "{asked}"
+        );
         // A line that is cut or escaped is compared by its place only.
         if other.is_plain() {
             assert_eq!(own.text, other.text, "{asked}: {}:{}", own.path, own.number);

@@ -17,7 +17,10 @@ use std::{
 
 /// The folder of the workspace.
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap()
+        .to_owned()
 }
 
 /// One Rust source file.
@@ -30,7 +33,9 @@ struct Source {
 impl Source {
     /// Lines before the unit tests.
     fn body(&self) -> impl Iterator<Item = &str> {
-        self.text.lines().take_while(|line| line.trim() != "#[cfg(test)]")
+        self.text
+            .lines()
+            .take_while(|line| line.trim() != "#[cfg(test)]")
     }
 
     /// The code before the unit tests, without comment lines.
@@ -59,8 +64,16 @@ fn sources(folder: &str) -> Vec<Source> {
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let relative = path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned();
-                found.push(Source { path: relative, text: fs::read_to_string(&path).unwrap() });
+                let relative = path
+                    .strip_prefix(root())
+                    .unwrap()
+                    .to_str()
+                    .unwrap()
+                    .to_owned();
+                found.push(Source {
+                    path: relative,
+                    text: fs::read_to_string(&path).unwrap(),
+                });
             }
         }
     }
@@ -70,7 +83,8 @@ fn sources(folder: &str) -> Vec<Source> {
 
 /// The identifiers and numbers of a text, in order.
 fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty())
+    text.split(|c: char| !(c.is_alphanumeric() || c == '_'))
+        .filter(|word| !word.is_empty())
 }
 
 /// Fails with every violation at once: mending them one run at a time would be slow.

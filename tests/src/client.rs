@@ -26,7 +26,11 @@ pub struct Client {
 impl Client {
     /// A client of the older era.
     pub fn new(address: SocketAddr, key: &str) -> Client {
-        Client { address, key: key.to_owned(), era: Era::Legacy }
+        Client {
+            address,
+            key: key.to_owned(),
+            era: Era::Legacy,
+        }
     }
 
     /// The same client, speaking 2026-07-28.
@@ -43,10 +47,17 @@ impl Client {
 
     /// Calls a tool. Panics on anything but a tool's result.
     pub async fn call(&self, tool: &str, arguments: Value) -> Reply {
-        let response = self.rpc("tools/call", json!({ "name": tool, "arguments": arguments })).await;
+        let response = self
+            .rpc(
+                "tools/call",
+                json!({ "name": tool, "arguments": arguments }),
+            )
+            .await;
         let message = response.json();
         match message.get("result") {
-            Some(result) => Reply { result: result.clone() },
+            Some(result) => Reply {
+                result: result.clone(),
+            },
             None => panic!("{tool} {arguments} → {} {message}", response.status),
         }
     }
@@ -103,7 +114,9 @@ impl Reply {
 
     /// The one text block.
     pub fn text(&self) -> &str {
-        self.result["content"][0]["text"].as_str().expect("a text block")
+        self.result["content"][0]["text"]
+            .as_str()
+            .expect("a text block")
     }
 
     /// Whether the tool failed.
@@ -113,7 +126,9 @@ impl Reply {
 
     /// The code of a failure. Panics where there is none.
     pub fn code(&self) -> &str {
-        self.error()["code"].as_str().unwrap_or_else(|| panic!("no failure: {}", self.result))
+        self.error()["code"]
+            .as_str()
+            .unwrap_or_else(|| panic!("no failure: {}", self.result))
     }
 
     /// A failure: `{code, message, suggestion, details}`, or null.

@@ -30,7 +30,11 @@ impl Database {
         let template = template(&admin).await;
         let name = format!("test_{}", Uuid::new_v4().simple());
         let mut connection = connect(&admin).await;
-        run(&mut connection, format!("create database {name} template {template}")).await;
+        run(
+            &mut connection,
+            format!("create database {name} template {template}"),
+        )
+        .await;
         Database { admin, name }
     }
 
@@ -50,10 +54,17 @@ impl Drop for Database {
     fn drop(&mut self) {
         let (admin, name) = (self.admin.clone(), self.name.clone());
         let dropping = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
             runtime.block_on(async {
                 let mut connection = connect(&admin).await;
-                run(&mut connection, format!("drop database {name} with (force)")).await;
+                run(
+                    &mut connection,
+                    format!("drop database {name} with (force)"),
+                )
+                .await;
             });
         });
         // What is left over goes with the cluster.
@@ -66,7 +77,10 @@ async fn cluster() -> PgConnectOptions {
     static CLUSTER: OnceCell<PgConnectOptions> = OnceCell::const_new();
     let found = CLUSTER.get_or_init(|| async {
         match std::env::var_os("ARCHWAY_TEST_DATABASE_URL") {
-            Some(url) => url.to_str().and_then(|url| url.parse().ok()).expect("a database's URL"),
+            Some(url) => url
+                .to_str()
+                .and_then(|url| url.parse().ok())
+                .expect("a database's URL"),
             None => embedded::start().await,
         }
     });
@@ -92,19 +106,27 @@ async fn make_template(admin: &PgConnectOptions) -> String {
         .execute(&mut connection)
         .await
         .unwrap();
-    let there: bool = sqlx::query_scalar("select exists (select from pg_database where datname = $1)")
-        .bind(&name)
-        .fetch_one(&mut connection)
-        .await
-        .unwrap();
+    let there: bool =
+        sqlx::query_scalar("select exists (select from pg_database where datname = $1)")
+            .bind(&name)
+            .fetch_one(&mut connection)
+            .await
+            .unwrap();
     if !there {
         let draft = format!("{name}_draft");
         run(&mut connection, format!("drop database if exists {draft}")).await;
         run(&mut connection, format!("create database {draft}")).await;
         let mut inside = connect(&admin.clone().database(&draft)).await;
-        MIGRATIONS.run(&mut inside).await.expect("the migrations run");
+        MIGRATIONS
+            .run(&mut inside)
+            .await
+            .expect("the migrations run");
         inside.close().await.unwrap();
-        run(&mut connection, format!("alter database {draft} rename to {name}")).await;
+        run(
+            &mut connection,
+            format!("alter database {draft} rename to {name}"),
+        )
+        .await;
     }
     connection.close().await.unwrap();
     name

@@ -29,7 +29,12 @@ impl Request {
     /// A request without a body.
     pub fn new(method: &str, path: &str) -> Request {
         let (method, path) = (method.to_owned(), path.to_owned());
-        Request { method, path, headers: Vec::new(), body: Vec::new() }
+        Request {
+            method,
+            path,
+            headers: Vec::new(),
+            body: Vec::new(),
+        }
     }
 
     /// Adds a header; may be said twice.
@@ -49,7 +54,11 @@ impl Request {
     /// The bytes on the wire.
     pub fn bytes(&self, to: SocketAddr) -> Vec<u8> {
         let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.path);
-        let has = |name: &str| self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
+        let has = |name: &str| {
+            self.headers
+                .iter()
+                .any(|(own, _)| own.eq_ignore_ascii_case(name))
+        };
         if !has("host") {
             head += &format!("Host: {to}\r\n");
         }
@@ -106,7 +115,11 @@ impl Response {
                 break end + 4;
             }
             let read = socket.read_buf(&mut bytes).await.unwrap_or(0);
-            assert!(read > 0, "the connection ended without an answer: {:?}", lossy(&bytes));
+            assert!(
+                read > 0,
+                "the connection ended without an answer: {:?}",
+                lossy(&bytes)
+            );
         };
         let mut body = bytes.split_off(head);
         let mut response = Response::parse_head(&lossy(&bytes));
@@ -130,7 +143,10 @@ impl Response {
 
     fn parse_head(head: &str) -> Response {
         let mut lines = head.split("\r\n");
-        let status = lines.next().and_then(|line| line.split(' ').nth(1)).expect("a status line");
+        let status = lines
+            .next()
+            .and_then(|line| line.split(' ').nth(1))
+            .expect("a status line");
         let headers = lines.filter_map(|line| line.split_once(':'));
         Response {
             status: status.parse().expect("a status code"),
@@ -143,7 +159,10 @@ impl Response {
 
     /// The first header of a name, given in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .find(|(own, _)| own == name)
+            .map(|(_, value)| value.as_str())
     }
 
     /// The body as text.
@@ -154,9 +173,18 @@ impl Response {
     /// The body as JSON: the whole of it, or the last event of an event stream.
     pub fn json(&self) -> Value {
         let text = self.text();
-        let last = text.lines().filter_map(|line| line.strip_prefix("data:")).next_back();
-        let streams = self.header("content-type").is_some_and(|t| t.starts_with("text/event-stream"));
-        let json = if streams { last.expect("an event") } else { &text };
+        let last = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("data:"))
+            .next_back();
+        let streams = self
+            .header("content-type")
+            .is_some_and(|t| t.starts_with("text/event-stream"));
+        let json = if streams {
+            last.expect("an event")
+        } else {
+            &text
+        };
         serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {text:?}"))
     }
 }
@@ -176,7 +204,9 @@ fn unchunk(mut rest: &[u8]) -> Vec<u8> {
 }
 
 fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
-    bytes.windows(wanted.len()).position(|window| window == wanted)
+    bytes
+        .windows(wanted.len())
+        .position(|window| window == wanted)
 }
 
 fn lossy(bytes: &[u8]) -> String {

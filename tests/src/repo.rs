@@ -34,7 +34,9 @@ impl Repo {
 
     /// Writes many files.
     pub fn files<'a>(self, files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Repo {
-        files.into_iter().fold(self, |repo, (path, content)| repo.file(path, content))
+        files
+            .into_iter()
+            .fold(self, |repo, (path, content)| repo.file(path, content))
     }
 
     /// Makes a symbolic link at `path` that says `target`.
@@ -85,10 +87,16 @@ pub fn git(folder: &Path, arguments: &[&str]) -> String {
         .env("GIT_CONFIG_NOSYSTEM", "1")
         .envs(["AUTHOR", "COMMITTER"].map(|who| (format!("GIT_{who}_NAME"), "Ada")))
         .envs(["AUTHOR", "COMMITTER"].map(|who| (format!("GIT_{who}_EMAIL"), "ada@example.com")))
-        .envs(["AUTHOR", "COMMITTER"].map(|who| (format!("GIT_{who}_DATE"), "2026-01-02T03:04:05Z")))
+        .envs(
+            ["AUTHOR", "COMMITTER"].map(|who| (format!("GIT_{who}_DATE"), "2026-01-02T03:04:05Z")),
+        )
         .output()
         .expect("git runs");
-    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "git {arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
@@ -106,12 +114,24 @@ fn commit(folder: &Path) {
         git(folder, &["init", "--quiet"]);
     }
     git(folder, &["add", "--all"]);
-    git(folder, &["commit", "--quiet", "--allow-empty", "--message", "as told"]);
+    git(
+        folder,
+        &["commit", "--quiet", "--allow-empty", "--message", "as told"],
+    );
 }
 
 fn copy(original: &Path, folder: &Path) {
-    let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
-    for path in git(original, &list).split('\0').filter(|path| !path.is_empty()) {
+    let list = [
+        "ls-files",
+        "-z",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+    ];
+    for path in git(original, &list)
+        .split('\0')
+        .filter(|path| !path.is_empty())
+    {
         let from = original.join(path);
         if from.is_file() {
             write(&folder.join(path), &fs::read(from).unwrap());

@@ -77,7 +77,10 @@ impl Harness {
             for request in tenant.keys() {
                 let label = request.label.clone();
                 let key = tenants.issue_key(id, &secret, request).await.unwrap();
-                keys.insert((slug.clone(), label), key.api_key.expose_secret().to_owned());
+                keys.insert(
+                    (slug.clone(), label),
+                    key.api_key.expose_secret().to_owned(),
+                );
             }
             ids.insert(slug, id);
         }
@@ -153,7 +156,10 @@ async fn start_gateway(
     let addresses = (service.local_addr().unwrap(), admin.local_addr().unwrap());
     let (serving, stop) = (gateway.clone(), stop.clone());
     tokio::spawn(async move { serving.serve(service, admin, stop).await });
-    assert!(gateway.ready(PATIENCE).await, "the gateway sees the worker's tools");
+    assert!(
+        gateway.ready(PATIENCE).await,
+        "the gateway sees the worker's tools"
+    );
     addresses
 }
 
@@ -222,7 +228,10 @@ impl Stack {
             if let Some(answer) = ask().await {
                 return answer;
             }
-            assert!(Instant::now() < deadline, "the condition was not met in time");
+            assert!(
+                Instant::now() < deadline,
+                "the condition was not met in time"
+            );
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }

@@ -18,7 +18,11 @@ pub struct Tenant {
 impl Tenant {
     /// A tenant without projects.
     pub fn new(slug: &str) -> Tenant {
-        Tenant { slug: slug.to_owned(), projects: Vec::new(), keys: vec![Key::new(PLAIN)] }
+        Tenant {
+            slug: slug.to_owned(),
+            projects: Vec::new(),
+            keys: vec![Key::new(PLAIN)],
+        }
     }
 
     /// Adds a project.
@@ -64,7 +68,12 @@ pub struct Key {
 impl Key {
     /// A key of this label, for all projects, with all scopes that tools ask for.
     pub fn new(label: &str) -> Key {
-        Key { request: KeyRequest { label: label.to_owned(), ..KeyRequest::default() } }
+        Key {
+            request: KeyRequest {
+                label: label.to_owned(),
+                ..KeyRequest::default()
+            },
+        }
     }
 
     /// Narrows it to projects.

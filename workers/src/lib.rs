@@ -5,13 +5,13 @@
 //! reaches files only through [`repo`] and rows only through [`store`].
 
 // In the order a call meets them.
+pub mod server;
+mod service;
+pub mod tools;
 mod context;
 mod projects;
 pub mod repo;
-pub mod server;
-mod service;
 pub mod store;
-pub mod tools;
 
 // Beside the path: what several stops use.
 mod blocking;

@@ -16,6 +16,7 @@ mod git;
 mod glob;
 mod ignores;
 mod jail;
+mod line;
 mod links;
 mod listing;
 mod mounts;
@@ -26,6 +27,7 @@ mod rules;
 mod scan;
 mod search;
 mod stamp;
+mod status;
 #[cfg(test)]
 mod testing;
 mod worktree;
@@ -43,11 +45,11 @@ pub use self::cancel::{Cancel, Stopped};
 pub use self::error::RepoError;
 pub use self::file::RepoFile;
 pub use self::glob::{Glob, GlobError};
+pub use self::line::FoundLine;
 pub use self::listing::{Entry, EntryKind, Listing, Stat};
 pub use self::mounts::Mounts;
 pub use self::path::RepoPath;
 pub use self::rules::{Blocked, Kind, Rules};
-pub use self::scan::FoundLine;
 pub use self::search::{Excluded, Found, Query};
 
 use self::project::{Key, Project, Snapshot};

@@ -17,13 +17,16 @@ use serde_json::Value;
 
 pub use crate::context::{Snapshot, ToolContext};
 
+// The families.
 mod basics;
 mod files;
+mod search;
+
+// What they share.
 mod paging;
 mod refusal;
 mod reply;
 mod schema;
-mod search;
 
 pub use reply::Reply;
 

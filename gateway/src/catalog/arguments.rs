@@ -6,14 +6,15 @@
 
 use std::collections::HashMap;
 
-use archway_proto::{failure::Failure, fault::Fault};
-use jsonschema::{ValidationError, Validator, error::ValidationErrorKind};
+use archway_proto::failure::Failure;
+use jsonschema::{ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
-use crate::error::quoted;
+use super::violation::{MOST_VIOLATIONS, Violation, failure, has_type};
+use crate::error::{MOST_REPEATED, quoted};
 
-/// Violations listed; a hostile list of a million bad items gets an answer of some kilobytes.
-const MOST_VIOLATIONS: usize = 50;
+/// Unknown names answered one by one; whoever sends more does not mean our tool.
+const MOST_NAMES: usize = 10;
 /// A longer name is like none of ours, and distances cost the product of two lengths.
 const LONGEST_NAME: usize = 64;
 
@@ -67,19 +68,12 @@ impl ArgumentRules {
     pub(crate) fn check(&self, given: Map<String, Value>) -> Result<Map<String, Value>, Failure> {
         let mut violations = Vec::new();
         let arguments = Value::Object(self.normalise(given, &mut violations));
-        for error in self.validator.iter_errors(&arguments) {
-            if violations.len() > MOST_VIOLATIONS {
-                break;
-            }
-            let violation = self.violation(&error);
-            // A name that was refused above has its own, better words.
-            if !violations
-                .iter()
-                .any(|earlier: &Violation| earlier.path == violation.path)
-            {
-                violations.push(violation);
-            }
-        }
+        let refused: Vec<String> = violations.iter().map(|early| early.path.clone()).collect();
+        let found = self.validator.iter_errors(&arguments);
+        let found = found.map(|error| Violation::of(&self.schema, &error));
+        // An argument that was refused before has its words already.
+        let found = found.filter(|violation| !refused.contains(&violation.path));
+        violations.extend(found.take(MOST_VIOLATIONS + 1));
         match arguments {
             Value::Object(arguments) if violations.is_empty() => Ok(arguments),
             _ => Err(failure(violations)),
@@ -92,12 +86,11 @@ impl ArgumentRules {
         violations: &mut Vec<Violation>,
     ) -> Map<String, Value> {
         let mut arguments = Map::new();
+        let mut unknown = Vec::new();
         for (spelling, value) in given {
             let name = self.camel.get(&spelling).unwrap_or(&spelling);
             let Some(integer) = self.properties.get(name) else {
-                if violations.len() <= MOST_VIOLATIONS {
-                    violations.push(self.unknown(&spelling));
-                }
+                unknown.push(spelling);
                 continue;
             };
             if arguments.contains_key(name) {
@@ -115,94 +108,50 @@ impl ArgumentRules {
             }
         }
         arguments.retain(|_name, value| !value.is_null());
+        violations.extend(self.unknown(&unknown));
         arguments
     }
 
-    fn unknown(&self, name: &str) -> Violation {
+    /// A violation for each unknown name, as far as an answer may repeat what a client sent.
+    fn unknown(&self, unknown: &[String]) -> Vec<Violation> {
         let mut names: Vec<&str> = self.properties.keys().map(String::as_str).collect();
         names.sort_unstable();
-        let reach = (name.chars().count() / 2).max(3);
-        let nearest = names
-            .iter()
-            .filter(|_| name.len() <= LONGEST_NAME)
-            .map(|known| (strsim::osa_distance(&name.to_lowercase(), known), known))
-            .min()
-            .filter(|(distance, _)| *distance <= reach);
-        let problem = match nearest {
-            Some((_, nearest)) => format!("is not an argument: did you mean {nearest}?"),
-            None if names.is_empty() => "is not an argument: the tool takes none".to_owned(),
-            None => format!("is not an argument: there are {}", names.join(", ")),
-        };
-        Violation {
-            path: quoted(name),
-            problem,
-            allowed: json!(names),
-        }
-    }
-
-    fn violation(&self, error: &ValidationError<'_>) -> Violation {
-        let mut path = dotted(error.instance_path().as_str());
-        let keyword = error.schema_path().as_str();
-        let place = keyword
-            .rsplit_once('/')
-            .map_or("", |(place, _keyword)| place);
-        let mut schema = self.schema.pointer(place).unwrap_or(&Value::Null);
-        let problem = match error.kind() {
-            ValidationErrorKind::Required { property } => {
-                let name = property.as_str().unwrap_or_default();
-                path = if path.is_empty() {
-                    name.to_owned()
-                } else {
-                    format!("{path}.{name}")
-                };
-                schema = &schema["properties"][name];
-                "is required".to_owned()
-            }
-            // Masked: the value itself may be long, or somebody's secret.
-            _ => error.masked_with("it").to_string(),
-        };
-        Violation {
-            path,
-            problem,
-            allowed: allowed(&self.schema, schema),
-        }
-    }
-}
-
-/// One thing that is wrong with the arguments.
-struct Violation {
-    /// Where: `limit`, `entry.event`.
-    path: String,
-    /// What is wrong there.
-    problem: String,
-    /// What would be right: words, or the list of an enum.
-    allowed: Value,
-}
-
-fn failure(violations: Vec<Violation>) -> Failure {
-    let mut sentences: Vec<String> = Vec::new();
-    let mut listed = Vec::new();
-    for violation in violations.into_iter().take(MOST_VIOLATIONS) {
-        let Violation {
-            path,
-            problem,
-            allowed,
-        } = violation;
-        sentences.push(match &allowed {
-            Value::String(words) => format!("{path}: {problem} (allowed: {words})"),
-            Value::Array(_) if !problem.starts_with("is not an argument") => {
-                format!("{path}: {problem} (allowed: {allowed})")
-            }
-            _ => format!("{path}: {problem}"),
+        let mut repeated = 0;
+        let told = unknown.iter().take(MOST_NAMES).take_while(|name| {
+            let first = repeated == 0;
+            repeated += name.len();
+            first || repeated <= MOST_REPEATED
         });
-        listed.push(json!({ "path": path, "problem": problem, "allowed": allowed }));
+        let mut violations: Vec<_> = told.map(|name| like_none(name, &names)).collect();
+        if let more @ 1.. = unknown.len() - violations.len() {
+            violations.push(Violation {
+                path: "…".to_owned(),
+                problem: format!("is not an argument: {more} more names"),
+                allowed: json!(names),
+            });
+        }
+        violations
     }
-    Failure::new(
-        Fault::InvalidArguments,
-        sentences.join("; "),
-        "mend what is listed and call again; the tool's input schema has the whole",
-    )
-    .detail("violations", listed)
+}
+
+/// The violation of an unknown name, with the nearest known one where there is any near.
+fn like_none(name: &str, names: &[&str]) -> Violation {
+    let reach = (name.chars().count() / 2).max(3);
+    let distance = |known: &&str| strsim::osa_distance(&name.to_lowercase(), known);
+    let near = names.iter().filter(|_| name.len() <= LONGEST_NAME);
+    let near = near
+        .map(|known| (distance(known), known))
+        .filter(|(far, _)| *far <= reach);
+    let problem = match near.min() {
+        Some((_, nearest)) => format!("is not an argument: did you mean {nearest}?"),
+        None if names.is_empty() => "is not an argument: the tool takes none".to_owned(),
+        None => format!("is not an argument: there are {}", names.join(", ")),
+    };
+    Violation {
+        path: quoted(name),
+        problem,
+        allowed: json!(names),
+    }
 }
 
 /// `max_depth` → `maxDepth`.
@@ -227,98 +176,6 @@ fn as_integer(value: Value) -> Value {
             Value::from(number as i64)
         }
         _ => value,
-    }
-}
-
-fn has_type(schema: &Value, name: &str) -> bool {
-    match &schema["type"] {
-        Value::String(one) => one == name,
-        Value::Array(several) => several.iter().any(|one| one == name),
-        _ => false,
-    }
-}
-
-/// What a schema allows: an enum's values, or words.
-fn allowed(root: &Value, schema: &Value) -> Value {
-    if let Some(target) = schema["$ref"]
-        .as_str()
-        .and_then(|link| link.strip_prefix('#'))
-    {
-        return root
-            .pointer(target)
-            .map_or(Value::Null, |schema| allowed(root, schema));
-    }
-    if let Some(values) = schema["enum"].as_array() {
-        return values
-            .iter()
-            .filter(|value| !value.is_null())
-            .cloned()
-            .collect();
-    }
-    for keyword in ["anyOf", "oneOf"] {
-        let Some(branches) = schema[keyword].as_array() else {
-            continue;
-        };
-        if let Some(values) = branches.iter().map(|branch| branch.get("const")).collect() {
-            let values: Vec<&Value> = values;
-            return json!(values);
-        }
-        let mut real = branches.iter().filter(|branch| !has_type(branch, "null"));
-        if let (Some(only), None) = (real.next(), real.next()) {
-            return allowed(root, only);
-        }
-    }
-    words(schema).map_or(Value::Null, Value::String)
-}
-
-fn words(schema: &Value) -> Option<String> {
-    let range = |low: &str, high: &str| match (&schema[low], &schema[high]) {
-        (Value::Null, Value::Null) => None,
-        (Value::Null, high) => Some(format!("at most {high}")),
-        (low, Value::Null) => Some(format!("at least {low}")),
-        (low, high) => Some(format!("{low} to {high}")),
-    };
-    let kinds = [
-        ("integer", "an integer", "minimum", "maximum", ""),
-        ("number", "a number", "minimum", "maximum", ""),
-        (
-            "string",
-            "a string",
-            "minLength",
-            "maxLength",
-            " characters",
-        ),
-        ("array", "a list", "minItems", "maxItems", " items"),
-        (
-            "object",
-            "an object",
-            "minProperties",
-            "maxProperties",
-            " members",
-        ),
-    ];
-    let kind = kinds.into_iter().find(|(name, ..)| has_type(schema, name));
-    match kind {
-        Some((_, noun, low, high, unit)) => Some(match range(low, high) {
-            Some(range) => format!("{noun}, {range}{unit}"),
-            None => noun.to_owned(),
-        }),
-        None => has_type(schema, "boolean").then(|| "true or false".to_owned()),
-    }
-}
-
-/// `/entry/event` → `entry.event` (JSON Pointer's `~1` and `~0` undone).
-fn dotted(pointer: &str) -> String {
-    let steps = pointer
-        .split('/')
-        .skip(1)
-        .map(|step| step.replace("~1", "/").replace("~0", "~"));
-    let path: Vec<String> = steps.collect();
-    let path = path.join(".");
-    if path.len() > 200 {
-        quoted(&path)
-    } else {
-        path
     }
 }
 
@@ -435,15 +292,28 @@ mod tests {
     }
 
     #[test]
-    fn many_violations_are_cut_short() {
-        let mut given = Map::new();
-        for index in 0..1000 {
-            given.insert(format!("x{index}"), Value::Null);
-        }
+    fn two_faults_of_one_argument_are_two_violations() {
+        let schema = json!({
+            "type": "object",
+            "properties": { "name": { "type": "string", "minLength": 3, "pattern": "^a" } },
+        });
+        let rules = ArgumentRules::compile(schema.as_object().unwrap()).unwrap();
+        let given = json!({ "name": "b" }).as_object().unwrap().clone();
+        let failure = rules.check(given).unwrap_err();
+        assert_eq!(failure.details["violations"].as_array().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn many_unknown_names_are_cut_short() {
+        let given = (0..1000)
+            .map(|index| (format!("x{index}"), Value::Null))
+            .collect();
         let failure = rules().check(given).unwrap_err();
-        assert_eq!(
-            failure.details["violations"].as_array().unwrap().len(),
-            MOST_VIOLATIONS
+        assert!(
+            failure.message.contains(" more names"),
+            "{}",
+            failure.message
         );
+        assert!(failure.details["violations"].as_array().unwrap().len() < 60);
     }
 }

@@ -148,7 +148,7 @@ struct CallParams<'a> {
 
 fn tool_name(message: &Envelope) -> Result<&str, GatewayError> {
     let name = message.params.get("name").and_then(Value::as_str);
-    name.ok_or(GatewayError::BadCall(
+    name.ok_or(GatewayError::BadParams(
         "a call needs the name of a tool, a string",
     ))
 }
@@ -158,7 +158,7 @@ fn arguments(mut message: Envelope) -> Result<Map<String, Value>, GatewayError> 
     match message.params.remove("arguments") {
         None | Some(Value::Null) => Ok(Map::new()),
         Some(Value::Object(arguments)) => Ok(arguments),
-        Some(_) => Err(GatewayError::BadCall(
+        Some(_) => Err(GatewayError::BadParams(
             "the arguments of a call are an object",
         )),
     }

@@ -27,6 +27,7 @@ use rmcp::{
     },
 };
 
+use super::era::Era;
 use crate::{
     auth::Principal,
     catalog::{self, Catalog},
@@ -68,7 +69,8 @@ impl Methods {
 
     /// Answers a request whose message was read and judged. `Accept` was judged too: the SDK
     /// wants both forms named.
-    pub(crate) async fn answer(&self, mut parts: Parts, body: Bytes) -> Response {
+    pub(crate) async fn answer(&self, era: Era, mut parts: Parts, body: Bytes) -> Response {
+        parts.extensions.insert(era);
         let both = HeaderValue::from_static("application/json, text/event-stream");
         parts.headers.insert(header::ACCEPT, both);
         let request = http::Request::from_parts(parts, Full::new(body));
@@ -103,16 +105,11 @@ impl ServerHandler for Handler {
 
     async fn list_tools(
         &self,
-        request: Option<PaginatedRequestParams>,
+        _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        if request.is_some_and(|page| page.cursor.is_some()) {
-            return Err(ErrorData::invalid_params(
-                "the list has one page, without cursors",
-                None,
-            ));
-        }
         let parts = context.extensions.get::<Parts>();
+        let era = parts.and_then(|parts| parts.extensions.get::<Era>());
         let who = parts.and_then(|parts| parts.extensions.get::<Principal>());
         let who = who.ok_or_else(|| ErrorData::internal_error("no principal", None))?;
         let catalog = self.catalog.snapshot().ok_or_else(|| {
@@ -120,8 +117,10 @@ impl ServerHandler for Handler {
             ErrorData::new(ErrorCode(NOT_READY), message, None)
         })?;
         let mut result = ListToolsResult::with_all_items(catalog.visible(who).map(shown).collect());
-        result.ttl_ms = Some(TTL_MS);
-        result.cache_scope = Some(CacheScope::Private);
+        if era == Some(&Era::Modern) {
+            result.ttl_ms = Some(TTL_MS);
+            result.cache_scope = Some(CacheScope::Private);
+        }
         Ok(result)
     }
 

@@ -1,7 +1,7 @@
 //! Arguments, the same for every tool: checked against what is advertised, both spellings, every
 //! violation told at once.
 
-use e2e::{Client, Repo, Reply, Stack};
+use e2e::{Client, Reply, Repo, Stack};
 use serde_json::{Value, json};
 
 use crate::serve;
@@ -12,9 +12,17 @@ async fn site() -> (Stack, Client) {
 
 fn details(reply: &Reply) -> String {
     assert_eq!(reply.code(), "invalid_arguments", "{}", reply.value());
-    assert!(reply.value().get("structuredContent").is_none(), "{}", reply.value());
+    assert!(
+        reply.value().get("structuredContent").is_none(),
+        "{}",
+        reply.value()
+    );
     let text: Value = serde_json::from_str(reply.text()).unwrap();
-    assert_eq!(&text["error"], reply.error(), "text and _meta tell the same");
+    assert_eq!(
+        &text["error"],
+        reply.error(),
+        "text and _meta tell the same"
+    );
     assert!(!reply.error()["suggestion"].as_str().unwrap().is_empty());
     reply.error().to_string()
 }
@@ -22,19 +30,38 @@ fn details(reply: &Reply) -> String {
 #[tokio::test]
 async fn the_camel_case_spelling_is_taken_too_but_not_both() {
     let (_stack, client) = site().await;
-    let camel = client.call("list_files", json!({ "maxDepth": 1, "includeHidden": true })).await;
+    let camel = client
+        .call(
+            "list_files",
+            json!({ "maxDepth": 1, "includeHidden": true }),
+        )
+        .await;
     assert_eq!(camel.structured()["total_count"], 1);
-    let both = client.call("list_files", json!({ "maxDepth": 1, "max_depth": 1 })).await;
+    let both = client
+        .call("list_files", json!({ "maxDepth": 1, "max_depth": 1 }))
+        .await;
     assert!(details(&both).contains("max_depth"));
 }
 
 #[tokio::test]
 async fn an_unknown_argument_is_refused_with_the_nearest_known_one() {
     let (_stack, client) = site().await;
-    let near = client.call("list_files", json!({ "directry": "src" })).await;
+    let near = client
+        .call("list_files", json!({ "directry": "src" }))
+        .await;
     assert!(details(&near).contains("directory"));
-    let far = details(&client.call("list_files", json!({ "zzzzzzzzzzzz": 1 })).await);
-    for known in ["directory", "pattern", "max_depth", "include_hidden", "project"] {
+    let far = details(
+        &client
+            .call("list_files", json!({ "zzzzzzzzzzzz": 1 }))
+            .await,
+    );
+    for known in [
+        "directory",
+        "pattern",
+        "max_depth",
+        "include_hidden",
+        "project",
+    ] {
         assert!(far.contains(known), "{far}");
     }
 }
@@ -42,12 +69,18 @@ async fn an_unknown_argument_is_refused_with_the_nearest_known_one() {
 #[tokio::test]
 async fn every_violation_is_told_at_once() {
     let (_stack, client) = site().await;
-    let arguments = json!({ "pattern": 5, "max_results": 0, "context_lines": 11, "is_regex": "yes" });
+    let arguments =
+        json!({ "pattern": 5, "max_results": 0, "context_lines": 11, "is_regex": "yes" });
     let told = details(&client.call("search_files", arguments).await);
     for name in ["pattern", "max_results", "context_lines", "is_regex"] {
         assert!(told.contains(name), "{name} is missing: {told}");
     }
-    let reply = client.call("read_file", json!({ "path": "src/a.txt", "encoding": "latin1" })).await;
+    let reply = client
+        .call(
+            "read_file",
+            json!({ "path": "src/a.txt", "encoding": "latin1" }),
+        )
+        .await;
     let told = details(&reply);
     assert!(told.contains("utf-8") && told.contains("base64"), "{told}");
 }
@@ -59,10 +92,19 @@ async fn bounds_hold_at_both_ends() {
         ("list_files", json!({ "max_depth": 10 })),
         ("list_files", json!({ "max_depth": 1.0 })),
         ("get_repo_overview", json!({ "max_depth": 5 })),
-        ("search_files", json!({ "pattern": "s", "max_results": 1000, "context_lines": 10 })),
+        (
+            "search_files",
+            json!({ "pattern": "s", "max_results": 1000, "context_lines": 10 }),
+        ),
         ("search_files", json!({ "pattern": "s".repeat(1000) })),
-        ("grep_codebase", json!({ "pattern": "s".repeat(200), "limit": 100 })),
-        ("read_file", json!({ "path": "src/a.txt", "max_bytes": 1_048_576, "start_line": null })),
+        (
+            "grep_codebase",
+            json!({ "pattern": "s".repeat(200), "limit": 100 }),
+        ),
+        (
+            "read_file",
+            json!({ "path": "src/a.txt", "max_bytes": 1_048_576, "start_line": null }),
+        ),
     ];
     for (tool, arguments) in ok {
         let reply = client.call(tool, arguments.clone()).await;
@@ -78,19 +120,30 @@ async fn bounds_hold_at_both_ends() {
         ("get_repo_overview", json!({ "max_depth": 6 })),
         ("search_files", json!({ "pattern": "" })),
         ("search_files", json!({ "pattern": "s".repeat(1001) })),
-        ("search_files", json!({ "pattern": "s", "max_results": 1001 })),
+        (
+            "search_files",
+            json!({ "pattern": "s", "max_results": 1001 }),
+        ),
         ("grep_codebase", json!({ "pattern": "" })),
         ("grep_codebase", json!({ "pattern": "s".repeat(201) })),
         ("grep_codebase", json!({ "pattern": "s", "limit": 101 })),
         ("grep_codebase", json!({})),
         ("read_file", json!({ "path": null })),
-        ("read_file", json!({ "path": "src/a.txt", "max_bytes": 1_048_577 })),
+        (
+            "read_file",
+            json!({ "path": "src/a.txt", "max_bytes": 1_048_577 }),
+        ),
         ("read_file", json!({ "path": "src/a.txt", "start_line": 0 })),
         ("hello", json!({ "name": "x" })),
     ];
     for (tool, arguments) in refused {
         let reply = client.call(tool, arguments.clone()).await;
-        assert_eq!(reply.code(), "invalid_arguments", "{tool} {arguments}: {}", reply.value());
+        assert_eq!(
+            reply.code(),
+            "invalid_arguments",
+            "{tool} {arguments}: {}",
+            reply.value()
+        );
     }
 }
 
@@ -98,8 +151,20 @@ async fn bounds_hold_at_both_ends() {
 async fn arguments_are_checked_before_the_project_and_the_project_before_the_path() {
     let (_stack, client) = site().await;
     let all_wrong = json!({ "project": "nonesuch", "path": "../x", "max_bytes": 0 });
-    assert_eq!(client.call("read_file", all_wrong).await.code(), "invalid_arguments");
+    assert_eq!(
+        client.call("read_file", all_wrong).await.code(),
+        "invalid_arguments"
+    );
     let two_wrong = json!({ "project": "nonesuch", "path": "../x" });
-    assert_eq!(client.call("read_file", two_wrong).await.code(), "project_not_found");
-    assert_eq!(client.call("read_file", json!({ "path": "../x" })).await.code(), "access_denied");
+    assert_eq!(
+        client.call("read_file", two_wrong).await.code(),
+        "project_not_found"
+    );
+    assert_eq!(
+        client
+            .call("read_file", json!({ "path": "../x" }))
+            .await
+            .code(),
+        "access_denied"
+    );
 }

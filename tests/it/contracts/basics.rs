@@ -12,9 +12,15 @@ async fn hello_greets_and_tells_the_time() {
     let reply = client.call("hello", json!({})).await;
     assert_eq!(both(&reply)["message"], "Hello from Archway!");
     let time = reply.structured()["timestamp"].as_str().unwrap();
-    assert!(time.ends_with('Z') && time.contains('T'), "RFC 3339 in UTC: {time}");
+    assert!(
+        time.ends_with('Z') && time.contains('T'),
+        "RFC 3339 in UTC: {time}"
+    );
     assert!(reply.meta("durationMs").is_number());
-    assert!(reply.meta("untrusted").is_null(), "nothing of a repository is in it");
+    assert!(
+        reply.meta("untrusted").is_null(),
+        "nothing of a repository is in it"
+    );
 }
 
 #[tokio::test]
@@ -24,19 +30,28 @@ async fn list_projects_tells_slug_name_default_and_commit() {
         .project("plain", Repo::new().file("a.txt", "a"))
         .key(Key::new("with-default").default_project("site"));
     let stack = Harness::new().tenant(acme).start().await;
-    let reply = stack.keyed("acme", "with-default").call("list_projects", json!({})).await;
+    let reply = stack
+        .keyed("acme", "with-default")
+        .call("list_projects", json!({}))
+        .await;
     let data = both(&reply);
     assert_eq!(data["total_count"], 2);
     assert_eq!(column(&data["projects"], "slug"), ["plain", "site"]);
     let (plain, site) = (&data["projects"][0], &data["projects"][1]);
-    assert_eq!((&plain["default"], &site["default"]), (&json!(false), &json!(true)));
+    assert_eq!(
+        (&plain["default"], &site["default"]),
+        (&json!(false), &json!(true))
+    );
     assert_eq!(plain["name"], "plain");
     assert_eq!(plain["commit"], Value::Null, "a folder without git");
     let head = git(&stack.folder("acme", "site"), &["rev-parse", "HEAD"]);
     assert_eq!(site["commit"]["id"], head);
     assert_eq!(site["indexed"], Value::Null);
 
-    let found = stack.client("acme").call("list_projects", json!({ "query": "SIT" })).await;
+    let found = stack
+        .client("acme")
+        .call("list_projects", json!({ "query": "SIT" }))
+        .await;
     assert_eq!(column(&found.structured()["projects"], "slug"), ["site"]);
 }
 
@@ -52,7 +67,11 @@ async fn a_folder_without_git_is_served_and_has_no_commit() {
 async fn every_tool_is_listed_with_schemas_and_hints_and_the_list_is_small() {
     let (_stack, client) = serve(Repo::new().file("a.txt", "a").commit()).await;
     let response = client.rpc("tools/list", json!({})).await;
-    assert!(response.body.len() < 48 << 10, "{} bytes", response.body.len());
+    assert!(
+        response.body.len() < 48 << 10,
+        "{} bytes",
+        response.body.len()
+    );
     let list = response.json();
     let tools = list["result"]["tools"].as_array().unwrap();
     let mut shown = 0;
@@ -68,15 +87,64 @@ async fn every_tool_is_listed_with_schemas_and_hints_and_the_list_is_small() {
         assert_eq!(hints["destructiveHint"], false, "{name}");
         assert_eq!(hints["openWorldHint"], false, "{name}");
         let schema = tool["inputSchema"].to_string();
-        for (argument, about) in tool["inputSchema"]["properties"].as_object().into_iter().flatten() {
-            assert!(!argument.contains(char::is_uppercase), "{name}.{argument} is no snake case");
-            assert!(about["description"].is_string(), "{name}.{argument} says nothing: {schema}");
+        for (argument, about) in tool["inputSchema"]["properties"]
+            .as_object()
+            .into_iter()
+            .flatten()
+        {
+            assert!(
+                !argument.contains(char::is_uppercase),
+                "{name}.{argument} is no snake case"
+            );
+            assert!(
+                about["description"].is_string(),
+                "{name}.{argument} says nothing: {schema}"
+            );
         }
         shown += name.len() + tool["description"].as_str().unwrap().len() + schema.len();
     }
     assert!(shown < 20_000, "a model is shown {shown} bytes");
     let again = client.rpc("tools/list", json!({})).await.json();
     assert_eq!(list["result"], again["result"], "in fixed order");
+}
+
+#[tokio::test]
+async fn every_answer_fits_the_schema_that_was_advertised_for_it() {
+    let repo = (0..600).fold(Repo::new(), |r, n| r.file(&format!("f{n:03}.txt"), "hit hit\n".repeat(5)));
+    let repo = repo.file("docs/a.md", "x".repeat(3000)).file("latin.txt", b"\xe9").commit();
+    let (_stack, client) = serve(repo).await;
+    let list = client.rpc("tools/list", json!({})).await.json();
+    let mut called = std::collections::BTreeSet::new();
+    for (tool, arguments) in [
+        ("hello", json!({})),
+        ("list_projects", json!({})),
+        ("list_files", json!({})),
+        ("list_files", json!({ "pattern": "nothing" })),
+        ("read_file", json!({ "path": "docs/a.md" })),
+        ("read_file", json!({ "path": "docs/a.md", "max_bytes": 10 })),
+        ("read_file", json!({ "path": "f000.txt", "start_line": 2, "end_line": 3 })),
+        ("read_file", json!({ "path": "latin.txt" })),
+        ("read_file", json!({ "path": "latin.txt", "encoding": "base64" })),
+        ("read_repo_file", json!({ "path": "docs/a.md" })),
+        ("search_files", json!({ "pattern": "hit", "max_results": 1000 })),
+        ("search_files", json!({ "pattern": "xx", "project": "*" })),
+        ("search_files", json!({ "pattern": "nothing" })),
+        ("grep_codebase", json!({ "pattern": "hit" })),
+        ("grep_codebase", json!({ "pattern": "xx" })),
+        ("grep_codebase", json!({ "pattern": "nothing", "project": "*" })),
+        ("get_repo_overview", json!({})),
+        ("get_repo_overview", json!({ "max_depth": 1, "include_stats": false })),
+    ] {
+        let all = list["result"]["tools"].as_array().unwrap();
+        let entry = all.iter().find(|entry| entry["name"] == tool).unwrap();
+        let schema = jsonschema::validator_for(&entry["outputSchema"]).unwrap();
+        let reply = client.call(tool, arguments.clone()).await;
+        let wrong: Vec<String> =
+            schema.iter_errors(reply.structured()).map(|error| error.to_string()).collect();
+        assert!(wrong.is_empty(), "{tool} {arguments}: {wrong:?}");
+        called.insert(tool);
+    }
+    assert_eq!(called.len(), list["result"]["tools"].as_array().unwrap().len(), "every tool");
 }
 
 #[tokio::test]
@@ -98,7 +166,11 @@ async fn every_answer_names_the_commit_and_after_a_while_whether_it_is_dirty() {
     std::fs::write(folder.join("a.txt"), "changed\n").unwrap();
     let dirty = stack.eventually(async || {
         let reply = client.call("list_files", json!({})).await;
-        reply.meta("commit").get("dirty").filter(|dirty| **dirty == true).cloned()
+        reply
+            .meta("commit")
+            .get("dirty")
+            .filter(|dirty| **dirty == true)
+            .cloned()
     });
     assert_eq!(dirty.await, true);
 }

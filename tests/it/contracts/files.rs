@@ -40,12 +40,21 @@ async fn a_list_has_folders_before_their_content_and_leaves_out_hidden_and_ignor
         "src/utils/helpers.ts",
     ];
     assert_eq!(paths(data), expected);
-    assert_eq!((&data["total_count"], &data["truncated"]), (&json!(8), &json!(false)));
+    assert_eq!(
+        (&data["total_count"], &data["truncated"]),
+        (&json!(8), &json!(false))
+    );
     assert!(data.get("cursor").is_none());
     let (folder, file) = (&data["files"][3], &data["files"][4]);
-    assert_eq!((&folder["type"], folder.get("size")), (&json!("directory"), None));
+    assert_eq!(
+        (&folder["type"], folder.get("size")),
+        (&json!("directory"), None)
+    );
     assert_eq!((&file["type"], &file["size"]), (&json!("file"), &json!(10)));
-    assert!(file["modified_at"].as_str().unwrap().ends_with('Z'), "{file}");
+    assert!(
+        file["modified_at"].as_str().unwrap().ends_with('Z'),
+        "{file}"
+    );
     assert_eq!(reply.meta("untrusted"), true);
 }
 
@@ -58,26 +67,44 @@ async fn depth_counts_from_the_directory() {
     let src = list(json!({ "directory": "src", "max_depth": 1 })).await;
     assert_eq!(paths(src.structured()), ["src/index.ts", "src/utils"]);
     let deep = list(json!({ "directory": "src/utils/deep", "max_depth": 2 })).await;
-    assert_eq!(paths(deep.structured()), ["src/utils/deep/er", "src/utils/deep/er/most.ts"]);
+    assert_eq!(
+        paths(deep.structured()),
+        ["src/utils/deep/er", "src/utils/deep/er/most.ts"]
+    );
 }
 
 #[tokio::test]
 async fn a_pattern_lists_files_only() {
     let (_stack, client) = project().await;
     for (arguments, expected) in [
-        (json!({ "pattern": "*.ts", "max_depth": 2 }), vec!["src/index.ts"]),
-        (json!({ "pattern": "*.ts" }), vec!["src/index.ts", "src/utils/helpers.ts"]),
+        (
+            json!({ "pattern": "*.ts", "max_depth": 2 }),
+            vec!["src/index.ts"],
+        ),
+        (
+            json!({ "pattern": "*.ts" }),
+            vec!["src/index.ts", "src/utils/helpers.ts"],
+        ),
         (json!({ "pattern": "src/*.ts" }), vec!["src/index.ts"]),
         (json!({ "pattern": "/README.md" }), vec!["README.md"]),
-        (json!({ "pattern": "src/utils/", "max_depth": 9 }),
-            vec!["src/utils/deep/er/most.ts", "src/utils/helpers.ts"]),
+        (
+            json!({ "pattern": "src/utils/", "max_depth": 9 }),
+            vec!["src/utils/deep/er/most.ts", "src/utils/helpers.ts"],
+        ),
         (json!({ "pattern": "[!a-h]ndex.*" }), vec!["src/index.ts"]),
-        (json!({ "pattern": "**/*.{md,js}" }), vec!["README.md", "dist/bundle.js"]),
+        (
+            json!({ "pattern": "**/*.{md,js}" }),
+            vec!["README.md", "dist/bundle.js"],
+        ),
         (json!({ "pattern": "utils" }), vec![]),
     ] {
         let reply = client.call("list_files", arguments.clone()).await;
         assert_eq!(paths(reply.structured()), expected, "{arguments}");
-        assert_eq!(reply.structured()["total_count"], expected.len(), "{arguments}");
+        assert_eq!(
+            reply.structured()["total_count"],
+            expected.len(),
+            "{arguments}"
+        );
     }
 }
 
@@ -89,7 +116,12 @@ async fn a_glob_that_does_not_parse_says_where() {
             let mut arguments = json!({ "pattern": "x" });
             arguments[argument] = json!(pattern);
             let reply = client.call(tool, arguments).await;
-            assert_eq!(reply.code(), "invalid_pattern", "{tool} {pattern}: {}", reply.value());
+            assert_eq!(
+                reply.code(),
+                "invalid_pattern",
+                "{tool} {pattern}: {}",
+                reply.value()
+            );
         }
     }
 }
@@ -97,20 +129,46 @@ async fn a_glob_that_does_not_parse_says_where() {
 #[tokio::test]
 async fn hidden_files_are_shown_when_asked_for_and_git_never() {
     let (_stack, client) = project().await;
-    let reply = client.call("list_files", json!({ "include_hidden": true, "max_depth": 2 })).await;
+    let reply = client
+        .call(
+            "list_files",
+            json!({ "include_hidden": true, "max_depth": 2 }),
+        )
+        .await;
     let shown = paths(reply.structured());
-    assert!(shown.contains(&".github/ci.yml") && shown.contains(&".gitignore"), "{shown:?}");
-    assert!(!shown.iter().any(|path| path.starts_with(".git/") || *path == ".git"), "{shown:?}");
-    let hidden = client.call("list_files", json!({ "directory": ".github" })).await;
-    assert_eq!(hidden.structured()["total_count"], 1, "asked by name it is no secret");
+    assert!(
+        shown.contains(&".github/ci.yml") && shown.contains(&".gitignore"),
+        "{shown:?}"
+    );
+    assert!(
+        !shown
+            .iter()
+            .any(|path| path.starts_with(".git/") || *path == ".git"),
+        "{shown:?}"
+    );
+    let hidden = client
+        .call("list_files", json!({ "directory": ".github" }))
+        .await;
+    assert_eq!(
+        hidden.structured()["total_count"],
+        1,
+        "asked by name it is no secret"
+    );
 }
 
 #[tokio::test]
 async fn a_directory_that_is_none_is_not_found() {
     let (_stack, client) = project().await;
     for directory in ["nope", "README.md", "src/index.ts/x"] {
-        let reply = client.call("list_files", json!({ "directory": directory })).await;
-        assert_eq!(reply.code(), "directory_not_found", "{directory}: {}", reply.value());
+        let reply = client
+            .call("list_files", json!({ "directory": directory }))
+            .await;
+        assert_eq!(
+            reply.code(),
+            "directory_not_found",
+            "{directory}: {}",
+            reply.value()
+        );
     }
 }
 
@@ -132,12 +190,21 @@ async fn five_hundred_entries_are_a_page_and_the_cursor_leads_through_the_rest()
         assert_eq!(data["truncated"], true);
         arguments = json!({ "cursor": cursor });
     }
-    assert_eq!(seen, (0..1203).map(|n| format!("f{n:04}")).collect::<Vec<_>>());
+    assert_eq!(
+        seen,
+        (0..1203).map(|n| format!("f{n:04}")).collect::<Vec<_>>()
+    );
     // A cursor belongs to its commit: what it counted may have moved.
     let first = client.call("list_files", json!({})).await;
-    e2e::git(&stack.folder("acme", "site"), &["commit", "--allow-empty", "--message", "next"]);
+    e2e::git(
+        &stack.folder("acme", "site"),
+        &["commit", "--allow-empty", "--message", "next"],
+    );
     let late = json!({ "cursor": first.structured()["cursor"] });
-    assert_eq!(client.call("list_files", late).await.code(), "invalid_arguments");
+    assert_eq!(
+        client.call("list_files", late).await.code(),
+        "invalid_arguments"
+    );
 }
 
 #[tokio::test]
@@ -145,7 +212,9 @@ async fn files_made_and_removed_between_calls_are_seen() {
     let (stack, client) = project().await;
     let folder = stack.folder("acme", "site");
     let count = async || {
-        let reply = client.call("list_files", json!({ "pattern": "*.txt", "max_depth": 9 })).await;
+        let reply = client
+            .call("list_files", json!({ "pattern": "*.txt", "max_depth": 9 }))
+            .await;
         reply.structured()["total_count"].as_u64().unwrap()
     };
     assert_eq!(count().await, 0);
@@ -170,53 +239,90 @@ async fn the_overview_is_a_tree_with_sums() {
     assert_eq!(data["structure"]["name"], "site");
     assert_eq!(data["structure"]["type"], "directory");
     let top = &data["structure"]["children"];
-    assert_eq!(column(top, "name"), ["README.md", "src"], "dist is left out by the contract");
-    assert_eq!(top[0], json!({ "name": "README.md", "type": "file", "size": 7 }));
+    assert_eq!(
+        column(top, "name"),
+        ["README.md", "src"],
+        "dist is left out by the contract"
+    );
+    assert_eq!(
+        top[0],
+        json!({ "name": "README.md", "type": "file", "size": 7 })
+    );
     let utils = &top[1]["children"][1];
-    assert_eq!((&utils["name"], utils.get("children")), (&json!("utils"), None), "the depth's end");
+    assert_eq!(
+        (&utils["name"], utils.get("children")),
+        (&json!("utils"), None),
+        "the depth's end"
+    );
     let stats = &data["stats"];
     assert_eq!(stats["total_files"], 4);
     assert_eq!(stats["total_directories"], 4, "src, utils, deep, er");
     assert_eq!(stats["total_size"], 7 + 10 + 20 + 2);
-    assert_eq!(stats["languages"], json!([
-        { "extension": ".ts", "count": 3, "bytes": 32 },
-        { "extension": ".md", "count": 1, "bytes": 7 },
-    ]));
-    assert!(data.get("truncated").is_none_or(|truncated| truncated == false));
+    assert_eq!(
+        stats["languages"],
+        json!([
+            { "extension": ".ts", "count": 3, "bytes": 32 },
+            { "extension": ".md", "count": 1, "bytes": 7 },
+        ])
+    );
+    assert!(
+        data.get("truncated")
+            .is_none_or(|truncated| truncated == false)
+    );
 }
 
 #[tokio::test]
 async fn the_overview_goes_without_statistics_and_to_any_depth() {
     let (_stack, client) = project().await;
-    let reply =
-        client.call("get_repo_overview", json!({ "include_stats": false, "max_depth": 5 })).await;
+    let reply = client
+        .call(
+            "get_repo_overview",
+            json!({ "include_stats": false, "max_depth": 5 }),
+        )
+        .await;
     let data = both(&reply);
     assert!(data.get("stats").is_none());
     let most = "/children/1/children/1/children/0/children/0/children/0/name";
-    assert_eq!(data["structure"].pointer(most), Some(&json!("most.ts")), "{data}");
+    assert_eq!(
+        data["structure"].pointer(most),
+        Some(&json!("most.ts")),
+        "{data}"
+    );
 }
 
 #[tokio::test]
 async fn fifteen_languages_are_named_the_largest_first_and_ties_by_name() {
     let sized = |repo: Repo, n: usize| repo.file(&format!("f.e{n:02}"), "x".repeat(n));
     let repo = (1..=17).fold(Repo::new().file("Makefile", "x".repeat(99)), sized);
-    let repo = repo.file("b.tie", "x".repeat(50)).file("a.Tib", "x".repeat(50));
+    let repo = repo
+        .file("b.tie", "x".repeat(50))
+        .file("a.Tib", "x".repeat(50));
     let (_stack, client) = serve(repo.commit()).await;
     let reply = client.call("get_repo_overview", json!({})).await;
     let languages = &reply.structured()["stats"]["languages"];
     let names = column(languages, "extension");
     assert_eq!(names.len(), 15);
     assert_eq!(names[..3], [".tib", ".tie", ".e17"]);
-    assert_eq!(reply.structured()["stats"]["total_files"], 20, "files without one count in sums");
+    assert_eq!(
+        reply.structured()["stats"]["total_files"],
+        20,
+        "files without one count in sums"
+    );
 }
 
 #[tokio::test]
 async fn an_overview_over_the_budget_loses_its_deepest_level_and_says_so() {
-    let deep = |repo: Repo, n: usize| repo.file(&format!("d{}/{n:04}-{}", n % 10, "n".repeat(60)), "");
+    let deep =
+        |repo: Repo, n: usize| repo.file(&format!("d{}/{n:04}-{}", n % 10, "n".repeat(60)), "");
     let (_stack, client) = serve((0..2000).fold(Repo::new(), deep).commit()).await;
-    let reply = client.call("get_repo_overview", json!({ "max_depth": 4 })).await;
+    let reply = client
+        .call("get_repo_overview", json!({ "max_depth": 4 }))
+        .await;
     let data = both(&reply);
-    assert_eq!((&data["truncated"], &data["depth"]), (&json!(true), &json!(1)));
+    assert_eq!(
+        (&data["truncated"], &data["depth"]),
+        (&json!(true), &json!(1))
+    );
     assert_eq!(data["structure"]["children"].as_array().unwrap().len(), 10);
     assert_eq!(data["stats"]["total_files"], 2000, "sums are of the whole");
     assert!(reply.text().len() <= 64 << 10);

@@ -7,10 +7,18 @@ use super::{gateway, hello, posting, refusal};
 #[tokio::test]
 async fn what_cannot_be_read_is_a_parse_error_without_an_id() {
     let (_stack, client) = gateway().await;
-    let deep = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{}{}{}}}"#,
-        r#"{"a":"#.repeat(200), "1", "}".repeat(200));
+    let deep = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{}{}{}}}"#,
+        r#"{"a":"#.repeat(200),
+        "1",
+        "}".repeat(200)
+    );
     let bom = format!("\u{feff}{}", hello());
-    let invalid_utf8 = [b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"".as_slice(), b"\xff\"}"].concat();
+    let invalid_utf8 = [
+        b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"".as_slice(),
+        b"\xff\"}",
+    ]
+    .concat();
     for body in [
         b"".as_slice(),
         b"{",
@@ -23,8 +31,17 @@ async fn what_cannot_be_read_is_a_parse_error_without_an_id() {
     ] {
         let response = posting(&client, body).send(client.address()).await;
         let shown = String::from_utf8_lossy(body);
-        assert_eq!(refusal(&response), (400, -32700), "{shown}: {}", response.text());
-        assert!(response.json().get("id").is_none(), "{shown}: {}", response.text());
+        assert_eq!(
+            refusal(&response),
+            (400, -32700),
+            "{shown}: {}",
+            response.text()
+        );
+        assert!(
+            response.json().get("id").is_none(),
+            "{shown}: {}",
+            response.text()
+        );
     }
 }
 
@@ -50,7 +67,12 @@ async fn what_is_no_request_is_refused_as_such() {
         &long_id,
     ] {
         let response = posting(&client, body).send(client.address()).await;
-        assert_eq!(refusal(&response), (400, -32600), "{body}: {}", response.text());
+        assert_eq!(
+            refusal(&response),
+            (400, -32600),
+            "{body}: {}",
+            response.text()
+        );
     }
 }
 
@@ -60,17 +82,31 @@ async fn params_that_are_no_object_are_refused() {
     for params in ["[]", "1", "\"x\"", "null"] {
         let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{params}}}"#);
         let response = posting(&client, &body).send(client.address()).await;
-        assert_eq!(refusal(&response), (400, -32602), "{body}: {}", response.text());
+        assert_eq!(
+            refusal(&response),
+            (400, -32602),
+            "{body}: {}",
+            response.text()
+        );
     }
 }
 
 #[tokio::test]
 async fn an_id_comes_back_as_it_was_sent() {
     let (_stack, client) = gateway().await;
-    for id in [json!(0), json!(-5), json!(i64::MAX), json!(""), json!("x".repeat(256)), json!("é\n")] {
+    for id in [
+        json!(0),
+        json!(-5),
+        json!(i64::MAX),
+        json!(""),
+        json!("x".repeat(256)),
+        json!("é\n"),
+    ] {
         let body = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call",
             "params": { "name": "hello" } });
-        let response = posting(&client, body.to_string()).send(client.address()).await;
+        let response = posting(&client, body.to_string())
+            .send(client.address())
+            .await;
         assert_eq!(response.status, 200, "{id}: {}", response.text());
         assert_eq!(response.json()["id"], id);
     }
@@ -79,7 +115,10 @@ async fn an_id_comes_back_as_it_was_sent() {
 #[tokio::test]
 async fn absent_and_null_arguments_are_none() {
     let (_stack, client) = gateway().await;
-    for params in [json!({ "name": "hello" }), json!({ "name": "hello", "arguments": null })] {
+    for params in [
+        json!({ "name": "hello" }),
+        json!({ "name": "hello", "arguments": null }),
+    ] {
         let response = client.rpc("tools/call", params.clone()).await.json();
         let message = &response["result"]["structuredContent"]["message"];
         assert_eq!(message, "Hello from Archway!", "{params}: {response}");
@@ -97,7 +136,12 @@ async fn a_call_of_no_tool_or_of_an_unknown_one_says_invalid_params() {
         json!({ "name": "hello", "arguments": [] }),
     ] {
         let response = client.rpc("tools/call", params.clone()).await;
-        assert_eq!(refusal(&response).1, -32602, "{params}: {}", response.text());
+        assert_eq!(
+            refusal(&response).1,
+            -32602,
+            "{params}: {}",
+            response.text()
+        );
     }
 }
 
@@ -105,11 +149,27 @@ async fn a_call_of_no_tool_or_of_an_unknown_one_says_invalid_params() {
 async fn methods_without_a_capability_are_not_found() {
     let (_stack, client) = gateway().await;
     let modern = client.clone().modern();
-    for method in ["prompts/list", "resources/list", "completion/complete", "no/such", "logging/setLevel"] {
+    for method in [
+        "prompts/list",
+        "resources/list",
+        "completion/complete",
+        "no/such",
+        "logging/setLevel",
+    ] {
         let response = client.rpc(method, json!({})).await;
-        assert_eq!(refusal(&response), (200, -32601), "{method}: {}", response.text());
+        assert_eq!(
+            refusal(&response),
+            (200, -32601),
+            "{method}: {}",
+            response.text()
+        );
         let response = modern.rpc(method, json!({})).await;
-        assert_eq!(refusal(&response), (404, -32601), "{method}: {}", response.text());
+        assert_eq!(
+            refusal(&response),
+            (404, -32601),
+            "{method}: {}",
+            response.text()
+        );
     }
 }
 

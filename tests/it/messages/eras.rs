@@ -23,24 +23,40 @@ fn hello(client: &Client, headers: &[(&str, &str)], meta: Option<Value>) -> Requ
     }
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
     let request = super::posting(client, body.to_string());
-    headers.iter().fold(request, |request, (name, value)| request.header(name, value))
+    headers.iter().fold(request, |request, (name, value)| {
+        request.header(name, value)
+    })
 }
 
-const HEADERS: [(&str, &str); 3] =
-    [("MCP-Protocol-Version", MODERN), ("Mcp-Method", "tools/call"), ("Mcp-Name", "hello")];
+const HEADERS: [(&str, &str); 3] = [
+    ("MCP-Protocol-Version", MODERN),
+    ("Mcp-Method", "tools/call"),
+    ("Mcp-Name", "hello"),
+];
 
 #[tokio::test]
 async fn a_modern_request_needs_every_header_to_match_its_body() {
     let (_stack, client) = gateway().await;
-    let good = hello(&client, &HEADERS, Some(meta(MODERN))).send(client.address()).await;
+    let good = hello(&client, &HEADERS, Some(meta(MODERN)))
+        .send(client.address())
+        .await;
     assert_eq!(good.status, 200, "{}", good.text());
     for left_out in 0..HEADERS.len() {
         let mut headers = HEADERS.to_vec();
         let (name, _) = headers.remove(left_out);
-        let response = hello(&client, &headers, Some(meta(MODERN))).send(client.address()).await;
-        assert_eq!(refusal(&response), (400, -32020), "without {name}: {}", response.text());
+        let response = hello(&client, &headers, Some(meta(MODERN)))
+            .send(client.address())
+            .await;
+        assert_eq!(
+            refusal(&response),
+            (400, -32020),
+            "without {name}: {}",
+            response.text()
+        );
         headers.push((name, "other"));
-        let response = hello(&client, &headers, Some(meta(MODERN))).send(client.address()).await;
+        let response = hello(&client, &headers, Some(meta(MODERN)))
+            .send(client.address())
+            .await;
         assert_eq!(response.status, 400, "wrong {name}: {}", response.text());
     }
 }
@@ -55,17 +71,29 @@ async fn the_header_of_the_modern_era_alone_is_no_modern_request() {
 #[tokio::test]
 async fn headers_of_the_modern_era_are_not_believed_for_an_older_request() {
     let (_stack, client) = gateway().await;
-    let headers = [("MCP-Protocol-Version", "2025-06-18"), ("Mcp-Name", "other"), ("Mcp-Method", "x")];
+    let headers = [
+        ("MCP-Protocol-Version", "2025-06-18"),
+        ("Mcp-Name", "other"),
+        ("Mcp-Method", "x"),
+    ];
     let response = hello(&client, &headers, None).send(client.address()).await;
-    assert_eq!(response.json()["result"]["structuredContent"]["message"], "Hello from Archway!");
+    assert_eq!(
+        response.json()["result"]["structuredContent"]["message"],
+        "Hello from Archway!"
+    );
 }
 
 #[tokio::test]
 async fn a_revision_from_the_future_is_unsupported() {
     let (_stack, client) = gateway().await;
-    let headers =
-        [("MCP-Protocol-Version", "2099-01-01"), ("Mcp-Method", "tools/call"), ("Mcp-Name", "hello")];
-    let response = hello(&client, &headers, Some(meta("2099-01-01"))).send(client.address()).await;
+    let headers = [
+        ("MCP-Protocol-Version", "2099-01-01"),
+        ("Mcp-Method", "tools/call"),
+        ("Mcp-Name", "hello"),
+    ];
+    let response = hello(&client, &headers, Some(meta("2099-01-01")))
+        .send(client.address())
+        .await;
     assert_eq!(refusal(&response), (400, -32022), "{}", response.text());
 }
 
@@ -79,9 +107,13 @@ async fn every_older_revision_is_served() {
         let request = super::posting(&client, body.to_string());
         let answer = request.send(client.address()).await.json();
         assert_eq!(answer["result"]["protocolVersion"], version, "{answer}");
-        assert!(answer["result"]["capabilities"]["tools"].is_object(), "{answer}");
-        let response =
-            hello(&client, &[("MCP-Protocol-Version", version)], None).send(client.address()).await;
+        assert!(
+            answer["result"]["capabilities"]["tools"].is_object(),
+            "{answer}"
+        );
+        let response = hello(&client, &[("MCP-Protocol-Version", version)], None)
+            .send(client.address())
+            .await;
         assert_eq!(response.status, 200, "{version}: {}", response.text());
     }
 }
@@ -91,7 +123,10 @@ async fn the_modern_era_discovers_and_knows_neither_initialize_nor_sessions() {
     let (_stack, client) = gateway().await;
     let modern = client.clone().modern();
     let discovered = modern.rpc("server/discover", json!({})).await.json();
-    let versions = discovered["result"]["supportedVersions"].as_array().unwrap().clone();
+    let versions = discovered["result"]["supportedVersions"]
+        .as_array()
+        .unwrap()
+        .clone();
     assert!(versions.contains(&json!(MODERN)), "{discovered}");
     assert_eq!(discovered["result"]["resultType"], "complete");
     assert_eq!(modern.rpc("initialize", json!({})).await.status, 404);
@@ -108,8 +143,15 @@ async fn modern_results_say_what_they_are_and_lists_how_long_they_keep() {
     let (_stack, client) = gateway().await;
     let (older, modern) = (client.clone(), client.clone().modern());
     let call = json!({ "name": "hello", "arguments": {} });
-    assert_eq!(modern.rpc("tools/call", call.clone()).await.json()["result"]["resultType"], "complete");
-    assert!(older.rpc("tools/call", call).await.json()["result"].get("resultType").is_none());
+    assert_eq!(
+        modern.rpc("tools/call", call.clone()).await.json()["result"]["resultType"],
+        "complete"
+    );
+    assert!(
+        older.rpc("tools/call", call).await.json()["result"]
+            .get("resultType")
+            .is_none()
+    );
     let list = modern.rpc("tools/list", json!({})).await.json()["result"].clone();
     assert_eq!(list["resultType"], "complete");
     assert_eq!(list["cacheScope"], "private");

@@ -6,8 +6,18 @@ use rand::{Rng, rngs::StdRng, seq::IndexedRandom};
 use serde_json::{Value, json};
 
 const GLOBS: [&str; 12] = [
-    "*.rs", "**/*.rs", "*.{rs,md,txt}", "src/**", "/src/*/*.rs", "*", "**/m[0-4]*/**", "[!a-m]*",
-    "tests/**/*.rs", "*e*", "docs/*.md", "*.toml",
+    "*.rs",
+    "**/*.rs",
+    "*.{rs,md,txt}",
+    "src/**",
+    "/src/*/*.rs",
+    "*",
+    "**/m[0-4]*/**",
+    "[!a-m]*",
+    "tests/**/*.rs",
+    "*e*",
+    "docs/*.md",
+    "*.toml",
 ];
 
 /// What is asked of both engines.
@@ -23,12 +33,18 @@ impl Question {
     /// One about these files.
     pub(super) fn random(random: &mut StdRng, files: &[PathBuf]) -> Question {
         let is_regex = random.random_bool(0.6);
-        let pattern = if is_regex { regex(random, files) } else { literal(random, files) };
+        let pattern = if is_regex {
+            regex(random, files)
+        } else {
+            literal(random, files)
+        };
         Question {
             pattern,
             is_regex,
             case_sensitive: random.random_bool(0.5),
-            glob: random.random_bool(0.4).then(|| *GLOBS.choose(random).unwrap()),
+            glob: random
+                .random_bool(0.4)
+                .then(|| *GLOBS.choose(random).unwrap()),
         }
     }
 
@@ -59,7 +75,11 @@ fn literal(random: &mut StdRng, files: &[PathBuf]) -> String {
     let length = random.random_range(1..=12).min(characters.len());
     let start = random.random_range(0..=characters.len() - length);
     let piece: String = characters[start..start + length].iter().collect();
-    if piece.is_empty() { "the".to_owned() } else { piece }
+    if piece.is_empty() {
+        "the".to_owned()
+    } else {
+        piece
+    }
 }
 
 fn regex(random: &mut StdRng, files: &[PathBuf]) -> String {
@@ -88,16 +108,22 @@ fn regex(random: &mut StdRng, files: &[PathBuf]) -> String {
 /// A word of letters: nothing in it means something to a regex.
 fn word(random: &mut StdRng, files: &[PathBuf]) -> String {
     let line = line(random, files);
-    let words: Vec<&str> =
-        line.split(|c: char| !c.is_ascii_alphabetic()).filter(|word| word.len() > 1).collect();
-    words.choose(random).map_or_else(|| "the".to_owned(), |word| (*word).to_owned())
+    let words: Vec<&str> = line
+        .split(|c: char| !c.is_ascii_alphabetic())
+        .filter(|word| word.len() > 1)
+        .collect();
+    words
+        .choose(random)
+        .map_or_else(|| "the".to_owned(), |word| (*word).to_owned())
 }
 
 /// A line of text that is there.
 fn line(random: &mut StdRng, files: &[PathBuf]) -> String {
     for _ in 0..20 {
         let file = files.choose(random).expect("a file");
-        let Ok(text) = fs::read_to_string(file) else { continue };
+        let Ok(text) = fs::read_to_string(file) else {
+            continue;
+        };
         let lines: Vec<&str> = text.lines().filter(|line| line.trim().len() > 1).collect();
         if let Some(line) = lines.choose(random) {
             return (*line).to_owned();

@@ -20,7 +20,10 @@ impl Line {
     /// Whether our tools show the line as it is: not cut, nothing escaped or replaced.
     pub(super) fn is_plain(&self) -> bool {
         self.text.len() <= 1000
-            && self.text.chars().all(|c| c == '\t' || (!c.is_control() && c.is_alphanumeric()) || c.is_ascii())
+            && self
+                .text
+                .chars()
+                .all(|c| c == '\t' || (!c.is_control() && c.is_alphanumeric()) || c.is_ascii())
     }
 }
 
@@ -33,7 +36,10 @@ pub(super) struct Ripgrep {
 impl Ripgrep {
     /// The files that it would search, without globs.
     pub(super) fn files(&self) -> Vec<PathBuf> {
-        let paths = self.paths(None).into_iter().filter(|path| !is_blocked(path));
+        let paths = self
+            .paths(None)
+            .into_iter()
+            .filter(|path| !is_blocked(path));
         paths.map(|path| self.folder.join(path)).collect()
     }
 
@@ -46,12 +52,22 @@ impl Ripgrep {
     pub(super) fn search(&self, question: &Question, excluded: fn(&str) -> bool) -> Vec<Line> {
         let about = self.about(question, excluded);
         let mut command = self.command();
-        command.args(["--line-number", "--no-heading", "--with-filename", "--null", "--crlf"]);
+        command.args([
+            "--line-number",
+            "--no-heading",
+            "--with-filename",
+            "--null",
+            "--crlf",
+        ]);
         command.args(["--color=never", "--no-messages"]);
         if !question.is_regex {
             command.arg("--fixed-strings");
         }
-        command.arg(if question.case_sensitive { "--case-sensitive" } else { "--ignore-case" });
+        command.arg(if question.case_sensitive {
+            "--case-sensitive"
+        } else {
+            "--ignore-case"
+        });
         command.args(["-e", &question.pattern, "./"]);
         let mut lines: Vec<Line> = self.run(command).split('\n').filter_map(parse).collect();
         lines.retain(|line| about.contains(&line.path));
@@ -87,7 +103,12 @@ impl Ripgrep {
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.current_dir(&self.folder);
-        command.args(["--no-config", "--hidden", "--no-ignore-dot", "--no-ignore-global"]);
+        command.args([
+            "--no-config",
+            "--hidden",
+            "--no-ignore-dot",
+            "--no-ignore-global",
+        ]);
         command.args(["--no-ignore-parent", "--no-require-git"]);
         command
     }
@@ -96,7 +117,11 @@ impl Ripgrep {
         let output = command.output().expect("ripgrep runs");
         // 1: nothing found.
         let known = output.status.code().is_some_and(|code| code <= 1);
-        assert!(known, "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            known,
+            "{command:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 }
@@ -120,20 +145,27 @@ fn is_blocked(path: &str) -> bool {
     path.split('/').any(|name| {
         let name = name.to_ascii_lowercase();
         name == ".git" || name == "node_modules" || name.starts_with("secrets")
-    }) || Path::new(path).extension().is_some_and(|extension| extension == "key" || extension == "pem")
+    }) || Path::new(path)
+        .extension()
+        .is_some_and(|extension| extension == "key" || extension == "pem")
 }
 
 /// What the repo contract leaves out of search_files.
 pub(super) fn excluded_by_search(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let file = ["package-lock.json", "yarn.lock"].contains(&name)
-        || [".min.js", ".min.css", ".map"].iter().any(|end| name.ends_with(end));
+        || [".min.js", ".min.css", ".map"]
+            .iter()
+            .any(|end| name.ends_with(end));
     file || beneath(path, &["node_modules", ".git", "dist", "build"])
 }
 
 /// What the context contract leaves out of grep_codebase.
 pub(super) fn excluded_by_grep(path: &str) -> bool {
-    beneath(path, &["node_modules", ".git", "dist", "build", ".next", ".context"])
+    beneath(
+        path,
+        &["node_modules", ".git", "dist", "build", ".next", ".context"],
+    )
 }
 
 fn beneath(path: &str, folders: &[&str]) -> bool {

@@ -38,15 +38,33 @@ fn no_banned_crate_is_shipped_and_the_wire_has_one_version_of_each() {
     let banned: Vec<String> = denials()
         .lines()
         .filter(|line| !line.contains("deny-multiple-versions"))
-        .filter_map(|line| Some(line.split_once("{ crate = \"")?.1.split_once('"')?.0.to_owned()))
+        .filter_map(|line| {
+            Some(
+                line.split_once("{ crate = \"")?
+                    .1
+                    .split_once('"')?
+                    .0
+                    .to_owned(),
+            )
+        })
         .collect();
-    assert!(banned.contains(&"openssl-sys".to_owned()), "deny.toml names what is banned");
+    assert!(
+        banned.contains(&"openssl-sys".to_owned()),
+        "deny.toml names what is banned"
+    );
     let mut versions: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for package in shipped(&metadata) {
-        versions.entry(&package.name).or_default().insert(package.version.to_string());
+        versions
+            .entry(&package.name)
+            .or_default()
+            .insert(package.version.to_string());
     }
-    let banned = banned.iter().filter(|name| versions.contains_key(name.as_str()));
-    let twice = WIRE.iter().filter(|name| versions.get(**name).is_some_and(|v| v.len() > 1));
+    let banned = banned
+        .iter()
+        .filter(|name| versions.contains_key(name.as_str()));
+    let twice = WIRE
+        .iter()
+        .filter(|name| versions.get(**name).is_some_and(|v| v.len() > 1));
     let violations: Vec<String> = banned
         .map(|name| format!("{name} is banned"))
         .chain(twice.map(|name| format!("{name} is there in versions {:?}", versions[name])))
@@ -59,14 +77,25 @@ fn every_declared_dependency_is_used_by_the_crate_that_declares_it() {
     let metadata = metadata();
     let mut violations = Vec::new();
     for package in metadata.workspace_packages() {
-        let folder = package.manifest_path.parent().unwrap().strip_prefix(root()).unwrap();
-        let text: String = sources(folder.as_str()).iter().map(super::Source::uncommented).collect();
+        let folder = package
+            .manifest_path
+            .parent()
+            .unwrap()
+            .strip_prefix(root())
+            .unwrap();
+        let text: String = sources(folder.as_str())
+            .iter()
+            .map(super::Source::uncommented)
+            .collect();
         let named: BTreeSet<&str> = words(&text).collect();
         for dependency in &package.dependencies {
             let declared = dependency.rename.as_ref().unwrap_or(&dependency.name);
             let generated = USED_BY_GENERATED_CODE.contains(&(&package.name, declared));
             if !generated && !named.contains(declared.replace('-', "_").as_str()) {
-                violations.push(format!("{} declares {declared} and does not use it", package.name));
+                violations.push(format!(
+                    "{} declares {declared} and does not use it",
+                    package.name
+                ));
             }
         }
     }
@@ -86,7 +115,11 @@ fn every_dependency_has_its_reason_in_the_architecture_page() {
         .collect();
     let violations: Vec<String> = declared
         .iter()
-        .filter(|name| !page.lines().any(|line| line.starts_with(&format!("| `{name}` |"))))
+        .filter(|name| {
+            !page
+                .lines()
+                .any(|line| line.starts_with(&format!("| `{name}` |")))
+        })
         .map(|name| format!("ARCHITECTURE.md has no row \"| `{name}` | …\""))
         .collect();
     assert_none(&violations);
@@ -105,13 +138,17 @@ fn metadata() -> Metadata {
 /// What our packages are built from: normal and build dependencies, all the way down.
 fn shipped(metadata: &Metadata) -> Vec<&Package> {
     let resolve = metadata.resolve.as_ref().unwrap();
-    let nodes: BTreeMap<&PackageId, _> = resolve.nodes.iter().map(|node| (&node.id, node)).collect();
+    let nodes: BTreeMap<&PackageId, _> =
+        resolve.nodes.iter().map(|node| (&node.id, node)).collect();
     let mut open: Vec<&PackageId> = metadata.workspace_members.iter().collect();
     let mut reached = BTreeSet::new();
     while let Some(id) = open.pop() {
         if reached.insert(id) {
             let needed = nodes[id].deps.iter().filter(|dependency| {
-                dependency.dep_kinds.iter().any(|kind| kind.kind != DependencyKind::Development)
+                dependency
+                    .dep_kinds
+                    .iter()
+                    .any(|kind| kind.kind != DependencyKind::Development)
             });
             open.extend(needed.map(|dependency| &dependency.pkg));
         }
@@ -125,6 +162,13 @@ fn denials() -> String {
 
 /// The strings of the one-line list that begins with `start`.
 fn quoted_list(text: &str, start: &str) -> Vec<String> {
-    let line = text.lines().find(|line| line.starts_with(start)).expect("the list");
-    line.split('"').skip(1).step_by(2).map(str::to_owned).collect()
+    let line = text
+        .lines()
+        .find(|line| line.starts_with(start))
+        .expect("the list");
+    line.split('"')
+        .skip(1)
+        .step_by(2)
+        .map(str::to_owned)
+        .collect()
 }

@@ -5,7 +5,10 @@
 /// The grammar of SPDX 2.3, annex D, with the old `/` as `OR`; an exception (`WITH`) grants
 /// more than the licence alone, so it is read over.
 pub(super) fn satisfies(expression: &str, accepted: &[String]) -> bool {
-    let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
+    let spaced = expression
+        .replace('(', " ( ")
+        .replace(')', " ) ")
+        .replace('/', " OR ");
     let tokens: Vec<&str> = spaced.split_whitespace().collect();
     let mut rest = tokens.as_slice();
     let holds = any(&mut rest, accepted);
@@ -54,10 +57,21 @@ fn eat(rest: &mut &[&str], token: &str) -> bool {
 #[test]
 fn an_expression_holds_only_by_what_is_accepted() {
     let accepted = ["MIT".to_owned(), "ISC".to_owned()];
-    for good in ["MIT", "GPL-3.0 OR MIT", "(MIT OR GPL-3.0) AND ISC", "Apache-2.0/MIT", "MIT WITH X"] {
+    for good in [
+        "MIT",
+        "GPL-3.0 OR MIT",
+        "(MIT OR GPL-3.0) AND ISC",
+        "Apache-2.0/MIT",
+        "MIT WITH X",
+    ] {
         assert!(satisfies(good, &accepted), "{good}");
     }
-    for bad in ["GPL-3.0", "MIT AND GPL-3.0", "GPL-3.0 OR (MIT AND BSD)", "MIT-0"] {
+    for bad in [
+        "GPL-3.0",
+        "MIT AND GPL-3.0",
+        "GPL-3.0 OR (MIT AND BSD)",
+        "MIT-0",
+    ] {
         assert!(!satisfies(bad, &accepted), "{bad}");
     }
 }

@@ -20,7 +20,9 @@ fn a_table_is_named_only_by_the_crate_that_owns_it() {
             let all: Vec<&str> = words(&code).collect();
             for pair in all.windows(2) {
                 let [before, table] = [pair[0], pair[1]];
-                let Some(owner) = tables.get(table) else { continue };
+                let Some(owner) = tables.get(table) else {
+                    continue;
+                };
                 let reads = before == "from" || before == "join";
                 let shared = reads && SHARED.contains(&(table, folder));
                 if BEFORE_A_TABLE.contains(&before) && owner != folder && !shared {
@@ -38,10 +40,16 @@ fn tables() -> BTreeMap<String, String> {
     for entry in fs::read_dir(root().join("migrations")).unwrap() {
         let path = entry.unwrap().path();
         let text = fs::read_to_string(&path).unwrap();
-        let owner = text.lines().next().and_then(|line| line.strip_prefix("-- Owned by archway-"));
+        let owner = text
+            .lines()
+            .next()
+            .and_then(|line| line.strip_prefix("-- Owned by archway-"));
         let owner = owner.and_then(|rest| Some(rest.split_once(':')?.0));
         let owner = owner.unwrap_or_else(|| {
-            panic!("line 1 of {} is not \"-- Owned by archway-…: …\"", path.display())
+            panic!(
+                "line 1 of {} is not \"-- Owned by archway-…: …\"",
+                path.display()
+            )
         });
         for line in text.lines().filter_map(|line| line.strip_prefix("create ")) {
             let line = line.strip_prefix("unlogged ").unwrap_or(line);

@@ -17,7 +17,10 @@ const FOLDERS: u8 = 16;
 pub(super) async fn start() -> PgConnectOptions {
     let (send, started) = oneshot::channel();
     std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
         runtime.block_on(async {
             let data = free_folder();
             let postgres = EmbeddedPostgres::start(&data, &PostgresConfig::default()).await;
@@ -32,5 +35,7 @@ pub(super) async fn start() -> PgConnectOptions {
 fn free_folder() -> DataDir {
     let place = std::env::temp_dir();
     let mut folders = (0..FOLDERS).map(|number| place.join(format!("archway-tests-{number}")));
-    folders.find_map(|folder| DataDir::open(&folder).ok()).expect("a free folder")
+    folders
+        .find_map(|folder| DataDir::open(&folder).ok())
+        .expect("a free folder")
 }

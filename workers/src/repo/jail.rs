@@ -18,6 +18,9 @@ use super::error::RepoError;
 use super::links;
 use super::path::RepoPath;
 
+/// How often the kernel is asked again: it may be unsure while something is renamed.
+const RETRIES: usize = 16;
+
 /// A directory that paths can't leave.
 #[derive(Debug)]
 pub(super) struct Jail {
@@ -112,14 +115,14 @@ impl Jail {
         if matches!(self.device, Device::Only(_)) {
             resolve |= ResolveFlags::NO_XDEV;
         }
-        loop {
-            match rustix::fs::openat2(&self.root, path.for_kernel(), flags, Mode::empty(), resolve)
-            {
-                // EAGAIN: something was renamed meanwhile and the kernel could not be sure.
+        let path = path.for_kernel();
+        for _ in 0..RETRIES {
+            match rustix::fs::openat2(&self.root, path, flags, Mode::empty(), resolve) {
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 opened => return opened,
             }
         }
+        Err(Errno::AGAIN)
     }
 
     fn open_by_component(&self, path: &RepoPath, flags: OFlags) -> Result<OwnedFd, Errno> {

@@ -23,13 +23,8 @@ use super::mounts::Located;
 use super::path::RepoPath;
 use super::rules::Rules;
 use super::search::{self, Found, Query};
+use super::status::Status;
 use super::worktree::WorkTree;
-
-/// How old a status may be before the next one is due.
-const STATUS_AGE: Duration = Duration::from_secs(2);
-
-/// After how long a status that was begun, and not ended, is given up.
-const STATUS_PATIENCE: Duration = Duration::from_secs(60);
 
 /// After how long git's data that could not be used is looked at again.
 const REFUSAL_AGE: Duration = Duration::from_secs(5);
@@ -50,7 +45,7 @@ pub(super) struct Project {
     work: WorkTree,
     git: Mutex<Option<Arc<GitState>>>,
     bare: Mutex<Option<Arc<BareTree>>>,
-    status: Mutex<Status>,
+    status: Status,
 }
 
 /// What is known of a project's repository.
@@ -60,15 +55,6 @@ struct GitState {
     findings: Findings,
     /// When it was refused, if it was.
     refused: Option<Instant>,
-}
-
-/// The last look at the work tree's dirtiness.
-#[derive(Debug, Default)]
-struct Status {
-    begun: Option<Instant>,
-    ended: Option<Instant>,
-    /// The commit it was about, and what it said.
-    said: Option<(ObjectId, bool)>,
 }
 
 /// A project as one call sees it.
@@ -109,7 +95,7 @@ impl Project {
             work: WorkTree::new(Jail::new(root).map_err(|errno| opening(errno.into()))?),
             git: Mutex::new(None),
             bare: Mutex::new(None),
-            status: Mutex::new(Status::default()),
+            status: Status::default(),
         })
     }
 
@@ -207,13 +193,9 @@ impl Snapshot {
 
     pub(super) fn head(&self) -> Option<Head> {
         let id = self.head?;
-        let said = self.project.status.lock().said;
-        let dirty = said
-            .filter(|(commit, _)| *commit == id)
-            .map(|(_, dirty)| dirty);
         Some(Head {
             commit: id.to_string(),
-            dirty,
+            dirty: self.project.status.of(id),
         })
     }
 
@@ -223,37 +205,16 @@ impl Snapshot {
     }
 
     pub(super) fn claim_status(&self) -> bool {
-        if self.head.is_none() || self.bare.is_some() {
-            return false;
-        }
-        let mut status = self.project.status.lock();
-        let is_running = status
-            .begun
-            .is_some_and(|begun| begun.elapsed() < STATUS_PATIENCE);
-        let is_fresh = status
-            .ended
-            .is_some_and(|ended| ended.elapsed() < STATUS_AGE)
-            && status
-                .said
-                .is_some_and(|(commit, _)| Some(commit) == self.head);
-        if is_running || is_fresh {
-            return false;
-        }
-        status.begun = Some(Instant::now());
-        true
+        let commit = self.head.filter(|_| self.bare.is_none());
+        commit.is_some_and(|commit| self.project.status.claim(commit))
     }
 
     pub(super) fn refresh_status(&self) {
-        let said = self.status();
-        let mut status = self.project.status.lock();
-        status.begun = None;
-        status.ended = Some(Instant::now());
-        match said {
-            Ok(said) => status.said = said.or(status.said),
-            Err(_source_has_host_paths) => {
-                tracing::warn!(project = self.project.name(), "status can't be read");
-            }
-        }
+        let said = self.status().unwrap_or_else(|_source_has_host_paths| {
+            tracing::warn!(project = self.project.name(), "status can't be read");
+            None
+        });
+        self.project.status.end(said);
     }
 
     /// Whether the work tree is dirty, and of which commit that was said. `None` if HEAD moved
@@ -320,7 +281,9 @@ impl Snapshot {
 mod tests {
     use std::os::unix::fs::symlink;
 
-    use super::super::testing::{Sandbox, cancel, git};
+    use super::super::testing::{Sandbox, cancel, git, path, shown};
+    use super::super::{Mounts, Repos, Rules};
+    use crate::confine::confine;
 
     #[test]
     fn head_is_pinned_when_a_call_begins_and_moves_are_noticed() {
@@ -444,6 +407,26 @@ mod tests {
             "it still answers"
         );
         assert_eq!(app.listed(), ["two"]);
+    }
+
+    #[test]
+    fn a_confined_thread_can_do_all_that_a_worker_does() {
+        let app = Sandbox::new();
+        app.file("a", "1").committed().file("a", "longer");
+        let mounts = Mounts::beneath(app.host(""));
+        std::thread::scope(|scope| {
+            let work = scope.spawn(|| {
+                confine(&mounts.folders()).unwrap();
+                let repos = Repos::new(mounts, std::num::NonZeroUsize::MIN).unwrap();
+                let rules = std::sync::Arc::new(Rules::new(&[], &[], None).unwrap());
+                let repo = repos.open("acme", "app", rules).unwrap();
+                repo.refresh_status();
+                assert_eq!(repo.head().unwrap().dirty, Some(true));
+                assert_eq!(shown(&repo.listing(&cancel()).unwrap()), ["a"]);
+                assert_eq!(repo.open(&path("a")).unwrap().size(), 6);
+            });
+            work.join().unwrap();
+        });
     }
 
     #[test]

@@ -1,18 +1,16 @@
-//! Searching one file: read once, decoded, searched in pieces, its lines cut to be shown.
+//! Searching the text of one file: decoded, and searched in pieces.
 //!
-//! Everything counts in characters of the decoded text. A file is one slice in memory, never a
+//! A file is one slice in memory, never a
 //! stream, so that counting and showing find the same lines.
 
 use std::borrow::Cow;
 use std::io;
-use std::ops::Range;
 
-use grep_matcher::Matcher as _;
 use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
 
 use super::cancel::{Cancel, Stopped};
-use super::path::RepoPath;
+use super::line::Line;
 use super::pattern;
 
 /// Files beyond this are not searched.
@@ -27,32 +25,6 @@ const PIECE: usize = 1 << 20;
 /// What a line may take in memory. Files are smaller, so nothing reaches it.
 const MAX_LINE: usize = 16 << 20;
 
-/// Characters shown of a line.
-const SHOWN: usize = 1000;
-
-/// Characters shown before the match, where a line is cut.
-const LEAD: usize = 200;
-
-/// A line that matches, as it is shown.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FoundLine {
-    /// The file.
-    pub path: RepoPath,
-    /// 1-based line.
-    pub line: u64,
-    /// 1-based character of the first match, in the whole line.
-    pub column: u64,
-    /// The line without its end; at most 1,000 characters around the match, and a `…` at
-    /// each end that was cut.
-    pub text: String,
-    /// Whether `text` was cut.
-    pub cut: bool,
-    /// Lines before it, in order; cut at their end.
-    pub before: Vec<String>,
-    /// Lines after it, in order; cut at their end.
-    pub after: Vec<String>,
-}
-
 /// A file's text, if it has one: `None` for a binary file.
 ///
 /// UTF-16 is decoded where a byte order mark says so, one of UTF-8 is dropped, and bytes that are
@@ -61,7 +33,11 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Cow<'_, str>> {
     let text = match encoding_rs::Encoding::for_bom(bytes) {
         Some((encoding, _)) => encoding.decode_with_bom_removal(bytes).0,
         None if is_binary(bytes) => return None,
-        None => String::from_utf8_lossy(bytes),
+        // Nearly every file is UTF-8, which is checked much faster than it is mended.
+        None => match std::str::from_utf8(bytes) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(bytes),
+        },
     };
     (!is_binary(text.as_bytes())).then_some(text)
 }
@@ -71,15 +47,30 @@ fn is_binary(bytes: &[u8]) -> bool {
     memchr::memchr(0, probe).is_some()
 }
 
-/// How many lines of `text` match.
-pub(super) fn count(text: &str, matcher: &RegexMatcher, cancel: &Cancel) -> Result<u64, Stopped> {
-    let mut counter = Counter(0);
-    let mut searcher = searcher(false);
-    for piece in pieces(text.as_bytes()) {
-        cancel.check()?;
-        search(&mut searcher, matcher, piece, &mut counter);
+/// What one thread counts with. Making one costs more than searching a file.
+pub(super) struct Bench {
+    matcher: RegexMatcher,
+    searcher: Searcher,
+}
+
+impl Bench {
+    /// A clone of a matcher shares its program, but no memory that threads would wait for.
+    pub(super) fn new(matcher: &RegexMatcher) -> Bench {
+        Bench {
+            matcher: matcher.clone(),
+            searcher: searcher(false),
+        }
     }
-    Ok(counter.0)
+
+    /// How many lines of `text` match.
+    pub(super) fn count(&mut self, text: &str, cancel: &Cancel) -> Result<u64, Stopped> {
+        let mut counter = Counter(0);
+        for piece in pieces(text.as_bytes()) {
+            cancel.check()?;
+            search(&mut self.searcher, &self.matcher, piece, &mut counter);
+        }
+        Ok(counter.0)
+    }
 }
 
 /// The lines of `text` that match, from the `skip`th on, at most `take`.
@@ -105,105 +96,6 @@ pub(super) fn collect(
         collector.lines_before += count_lines(piece);
     }
     Ok(collector.found)
-}
-
-/// A matching line: where it is in the text, its end included.
-#[derive(Debug)]
-pub(super) struct Line {
-    number: u64,
-    range: Range<usize>,
-}
-
-impl Line {
-    /// The line as it is shown, with `context` lines on either side.
-    pub(super) fn show(
-        &self,
-        path: &RepoPath,
-        text: &str,
-        matcher: &RegexMatcher,
-        context: usize,
-    ) -> FoundLine {
-        let (head, rest) = text.split_at_checked(self.range.start).unwrap_or_default();
-        let (line, tail) = rest
-            .split_at_checked(self.range.len())
-            .unwrap_or((rest, ""));
-        let line = without_end(line);
-        let start = matcher
-            .find(line.as_bytes())
-            .ok()
-            .flatten()
-            .map_or(0, |found| found.start());
-        let start = line
-            .split_at_checked(start)
-            .map_or(0, |(before, _)| before.chars().count());
-        let (shown, cut) = around(line, start);
-        let mut before: Vec<String> = head.lines_back().take(context).map(to_show).collect();
-        before.reverse();
-        FoundLine {
-            path: path.clone(),
-            line: self.number,
-            column: u64::try_from(start).unwrap_or(u64::MAX).saturating_add(1),
-            text: shown,
-            cut,
-            before,
-            after: tail
-                .split_inclusive('\n')
-                .take(context)
-                .map(to_show)
-                .collect(),
-        }
-    }
-}
-
-/// Reading lines from the end, without looking at all that is before them.
-trait LinesBack {
-    fn lines_back(&self) -> impl Iterator<Item = &str>;
-}
-
-impl LinesBack for str {
-    fn lines_back(&self) -> impl Iterator<Item = &str> {
-        let mut rest = self;
-        std::iter::from_fn(move || {
-            let body = rest.strip_suffix('\n')?;
-            let start = memchr::memrchr(b'\n', body.as_bytes()).map_or(0, |at| at + 1);
-            let (before, line) = rest.split_at_checked(start)?;
-            rest = before;
-            Some(line)
-        })
-    }
-}
-
-fn without_end(line: &str) -> &str {
-    let line = line.strip_suffix('\n').unwrap_or(line);
-    line.strip_suffix('\r').unwrap_or(line)
-}
-
-/// A line of context: cut at its end.
-fn to_show(line: &str) -> String {
-    around(without_end(line), 0).0
-}
-
-/// At most [`SHOWN`] characters of a line, around its character `at`; whether it was cut.
-fn around(line: &str, at: usize) -> (String, bool) {
-    // As many bytes as characters may be shown are never too many characters.
-    let length = if line.len() <= SHOWN {
-        0
-    } else {
-        line.chars().count()
-    };
-    if length <= SHOWN {
-        return (line.to_owned(), false);
-    }
-    let start = at.saturating_sub(LEAD).min(length - SHOWN);
-    let mut shown = String::new();
-    if start > 0 {
-        shown.push('…');
-    }
-    shown.extend(line.chars().skip(start).take(SHOWN));
-    if start + SHOWN < length {
-        shown.push('…');
-    }
-    (shown, true)
 }
 
 /// `text` in pieces of about [`PIECE`] bytes that end where lines do.
@@ -301,6 +193,8 @@ mod tests {
     use tokio::time::{Duration, Instant};
     use tokio_util::sync::CancellationToken;
 
+    use super::super::line::FoundLine;
+    use super::super::path::RepoPath;
     use super::*;
 
     fn cancel() -> Cancel {
@@ -365,7 +259,7 @@ mod tests {
         );
         assert_eq!(lines[1].before[0].len(), 99);
         let matcher = pattern::compile("needle", false, true).unwrap();
-        assert_eq!(count(&text, &matcher, &cancel()).unwrap(), 2);
+        assert_eq!(Bench::new(&matcher).count(&text, &cancel()).unwrap(), 2);
         assert!(pieces(text.as_bytes()).all(|piece| piece.len() <= PIECE));
     }
 
@@ -378,19 +272,6 @@ mod tests {
         assert_eq!(lines[0].text.chars().count(), 1002);
         assert!(lines[0].text.contains("needle"));
         assert_eq!(lines[0].after, ["next"]);
-    }
-
-    #[test]
-    fn a_cut_at_one_end_is_marked_at_that_end() {
-        assert_eq!(around(&"a".repeat(1000), 999), ("a".repeat(1000), false));
-        assert_eq!(
-            around(&"a".repeat(1001), 0).0,
-            format!("{}…", "a".repeat(1000))
-        );
-        assert_eq!(
-            around(&"a".repeat(1001), 1000).0,
-            format!("…{}", "a".repeat(1000))
-        );
     }
 
     #[test]
@@ -408,8 +289,9 @@ mod tests {
     fn counting_stops_when_its_time_is_up() {
         let over = Cancel::new(Instant::now(), CancellationToken::new());
         let matcher = pattern::compile("a", false, true).unwrap();
-        assert_eq!(count("a", &matcher, &over), Err(Stopped::Deadline));
+        let mut bench = Bench::new(&matcher);
+        assert_eq!(bench.count("a", &over), Err(Stopped::Deadline));
         over.token.cancel();
-        assert_eq!(count("a", &matcher, &over), Err(Stopped::Cancelled));
+        assert_eq!(bench.count("a", &over), Err(Stopped::Cancelled));
     }
 }

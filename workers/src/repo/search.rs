@@ -9,16 +9,18 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use grep_regex::RegexMatcher;
+use parking_lot::Mutex;
 use rayon::prelude::*;
 use tokio::time::Instant;
 
 use super::cancel::{Cancel, Stopped};
 use super::error::RepoError;
 use super::glob::Glob;
+use super::line::{FoundLine, Line};
 use super::listing::{Entry, EntryKind, Listing};
 use super::path::RepoPath;
 use super::pattern;
-use super::scan::{self, FoundLine};
+use super::scan::{self, Bench};
 
 /// Files that are counted between two merges.
 const BLOCK: usize = 512;
@@ -122,9 +124,12 @@ pub(super) fn search(
         .par_iter()
         .filter(|e| query.covers(e))
         .collect();
+    let threads = 0..rayon::current_num_threads();
+    let benches = threads.map(|_| Mutex::new(Bench::new(&matcher))).collect();
     let mut search = Search {
         content,
         matcher,
+        benches,
         query,
         cancel,
         found: Found::default(),
@@ -150,6 +155,8 @@ impl Query {
 struct Search<'a, C> {
     content: &'a C,
     matcher: RegexMatcher,
+    /// One for each thread of the pool; a thread never waits for its own.
+    benches: Vec<Mutex<Bench>>,
     query: &'a Query,
     cancel: &'a Cancel,
     found: Found,
@@ -186,8 +193,15 @@ impl<C: Content> Search<'_, C> {
 
     fn count(&self, path: &RepoPath) -> Result<u64, Stopped> {
         self.cancel.check()?;
-        let count = self.with_text(path, |text| scan::count(text, &self.matcher, self.cancel));
-        count.unwrap_or(Ok(0))
+        let thread = rayon::current_thread_index().unwrap_or(0);
+        let count = |bench: &mut Bench| {
+            let count = self.with_text(path, |text| bench.count(text, self.cancel));
+            count.unwrap_or(Ok(0))
+        };
+        match self.benches.get(thread) {
+            Some(bench) => count(&mut bench.lock()),
+            None => count(&mut Bench::new(&self.matcher)),
+        }
     }
 
     /// The part of a file's matching lines that was asked for, after those counted so far.
@@ -227,7 +241,7 @@ impl<C: Content> Search<'_, C> {
         let lines = self.with_text(window.path, |text| {
             let lines = scan::collect(text, &self.matcher, (window.skip, window.take), cancel)?;
             let show =
-                |line: &scan::Line| line.show(window.path, text, &self.matcher, self.query.context);
+                |line: &Line| line.show(window.path, text, &self.matcher, self.query.context);
             Ok(lines.iter().map(show).collect())
         });
         lines.unwrap_or(Ok(Vec::new()))

@@ -28,37 +28,47 @@ impl From<RepoError> for Failure {
 /// Which fault an error is, and what to try instead.
 fn meaning(error: &RepoError) -> (Fault, &'static str) {
     match error {
-        RepoError::NotMounted => {
-            (Fault::Unavailable, "try again in a minute; the operator mounts projects")
-        }
-        RepoError::InvalidPath { .. } => {
-            (Fault::InvalidArguments, "give a path relative to the project's root")
-        }
-        RepoError::Blocked { .. } => {
-            (Fault::AccessDenied, "secrets and dependencies are not served; read other files")
-        }
-        RepoError::Outside { .. } => {
-            (Fault::AccessDenied, "stay within the project; list_files shows its paths")
-        }
-        RepoError::Unreadable { .. } => {
-            (Fault::AccessDenied, "the operator must make the file readable")
-        }
-        RepoError::NotFound { .. } => {
-            (Fault::FileNotFound, "call list_files on its folder for the right name")
-        }
-        RepoError::DirectoryNotFound { .. } => {
-            (Fault::DirectoryNotFound, "call list_files on \".\" for the folders")
-        }
-        RepoError::InvalidPattern { .. } => {
-            (Fault::InvalidPattern, "mend the pattern, or search for plain text with search_files")
-        }
+        RepoError::NotMounted => (
+            Fault::Unavailable,
+            "try again in a minute; the operator mounts projects",
+        ),
+        RepoError::InvalidPath { .. } => (
+            Fault::InvalidArguments,
+            "give a path relative to the project's root",
+        ),
+        RepoError::Blocked { .. } => (
+            Fault::AccessDenied,
+            "secrets and dependencies are not served; read other files",
+        ),
+        RepoError::Outside { .. } => (
+            Fault::AccessDenied,
+            "stay within the project; list_files shows its paths",
+        ),
+        RepoError::Unreadable { .. } => (
+            Fault::AccessDenied,
+            "the operator must make the file readable",
+        ),
+        RepoError::NotFound { .. } => (
+            Fault::FileNotFound,
+            "call list_files on its folder for the right name",
+        ),
+        RepoError::DirectoryNotFound { .. } => (
+            Fault::DirectoryNotFound,
+            "call list_files on \".\" for the folders",
+        ),
+        RepoError::InvalidPattern { .. } => (
+            Fault::InvalidPattern,
+            "mend the pattern, or search for plain text with search_files",
+        ),
         RepoError::TooManyEntries { .. } => (Fault::FileTooLarge, "ask for a smaller project"),
-        RepoError::Stopped(Stopped::Deadline | Stopped::Cancelled) => {
-            (Fault::SearchTimeout, "narrow the call: a folder, a glob, a rarer pattern")
-        }
-        RepoError::Io { .. } | RepoError::Git { .. } => {
-            (Fault::InternalError, "try again; report the trace id if it stays so")
-        }
+        RepoError::Stopped(Stopped::Deadline | Stopped::Cancelled) => (
+            Fault::SearchTimeout,
+            "narrow the call: a folder, a glob, a rarer pattern",
+        ),
+        RepoError::Io { .. } | RepoError::Git { .. } => (
+            Fault::InternalError,
+            "try again; report the trace id if it stays so",
+        ),
     }
 }
 

@@ -27,6 +27,7 @@ pub(in crate::tools) struct ListFilesArgs {
     #[schemars(length(min = 1, max = 4096))]
     directory: String,
     /// Project slug; see `list_projects`.
+    #[schemars(length(min = 1, max = 63))]
     project: Option<String>,
     /// Glob of files to list, e.g. "*.ts" or "src/**/*.rs"; folders are then left out.
     #[schemars(length(min = 1, max = 512))]

@@ -34,6 +34,7 @@ pub(in crate::tools) struct GetRepoOverview;
 #[serde(deny_unknown_fields)]
 pub(in crate::tools) struct OverviewArgs {
     /// Project slug; see `list_projects`.
+    #[schemars(length(min = 1, max = 63))]
     project: Option<String>,
     /// How many levels of the tree.
     #[serde(default = "default_depth")]
@@ -59,7 +60,7 @@ pub(in crate::tools) struct Overview {
     #[serde(skip_serializing_if = "Option::is_none")]
     stats: Option<Stats>,
     /// The tree was too large and lost its deepest levels.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_false")]
     truncated: bool,
     /// The levels that are left, where truncated.
     #[serde(skip_serializing_if = "Option::is_none")]

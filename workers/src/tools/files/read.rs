@@ -26,6 +26,7 @@ pub(in crate::tools) struct ReadFileArgs {
     #[schemars(length(min = 1, max = 4096))]
     path: String,
     /// Project slug; see `list_projects`.
+    #[schemars(length(min = 1, max = 63))]
     project: Option<String>,
     /// Most bytes of the file to return; a text is cut at a line end.
     #[serde(default = "default_max_bytes")]
@@ -85,10 +86,10 @@ struct File {
     #[serde(skip_serializing_if = "Option::is_none")]
     next_start_line: Option<u64>,
     /// The first line alone is longer than `max_bytes` and was cut.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_false")]
     line_truncated: bool,
     /// Bytes that are not UTF-8 are shown as U+FFFD.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_false")]
     lossy: bool,
 }
 

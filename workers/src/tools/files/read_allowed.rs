@@ -23,6 +23,7 @@ pub(in crate::tools) struct ReadRepoFileArgs {
     #[schemars(length(min = 1, max = 4096))]
     path: String,
     /// Project slug; see `list_projects`.
+    #[schemars(length(min = 1, max = 63))]
     project: Option<String>,
 }
 

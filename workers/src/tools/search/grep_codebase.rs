@@ -28,6 +28,7 @@ pub(in crate::tools) struct GrepArgs {
     #[schemars(length(min = 1, max = 200))]
     pattern: String,
     /// Project slug, or "*" for every project you may read.
+    #[schemars(length(min = 1, max = 63))]
     project: Option<String>,
     /// Glob of files to search, e.g. "**/*.ts".
     #[schemars(length(min = 1, max = 512))]
@@ -62,7 +63,7 @@ pub(in crate::tools) struct GrepMatches {
     message: Option<String>,
     truncated: bool,
     /// Context lines were left out to make room for matches.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_false")]
     context_omitted: bool,
     /// Where the next page begins.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,7 +81,7 @@ struct GrepMatch {
     text: String,
     context: Around,
     /// The line is longer than what is shown.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_false")]
     line_truncated: bool,
     /// Where several projects were searched.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -32,6 +32,7 @@ pub(in crate::tools) struct SearchFilesArgs {
     #[schemars(length(min = 1, max = 1000))]
     pattern: String,
     /// Project slug, or "*" for every project you may read.
+    #[schemars(length(min = 1, max = 63))]
     project: Option<String>,
     /// Take pattern as a regular expression (Rust syntax, no look-around).
     #[serde(default)]
@@ -71,7 +72,7 @@ pub(in crate::tools) struct SearchMatches {
     truncated: bool,
     duration_ms: u64,
     /// Context lines were left out to make room for matches.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_false")]
     context_omitted: bool,
     /// Where the next page begins.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,7 +87,7 @@ struct SearchMatch {
     line_content: String,
     context: Around,
     /// The line is longer than what is shown.
-    #[serde(rename = "lineTruncated", skip_serializing_if = "is_false")]
+    #[serde(default, rename = "lineTruncated", skip_serializing_if = "is_false")]
     line_truncated: bool,
     /// Where several projects were searched.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,0 +1,198 @@
+//! Who is answered at all, and what with, before and beside calls.
+
+use secrecy::ExposeSecret;
+use serde_json::{Value, json};
+
+use super::Harness;
+use crate::auth::key::KeyText;
+
+#[tokio::test]
+async fn without_a_good_credential_the_body_is_never_read() {
+    let harness = Harness::start().await;
+    let head = harness.head(1000, "");
+    let stranger = KeyText::generate().unwrap().text();
+    // Not a byte of the body is sent: an answer shows that none was awaited.
+    let none = harness
+        .raw(&head.replace("Authorization", "X-Api-Key"))
+        .await;
+    assert_eq!(none.0, 401);
+    assert!(
+        none.1
+            .contains("www-authenticate: bearer realm=\"archway\"\r\n"),
+        "{}",
+        none.1
+    );
+    let malformed = harness.raw(&head.replace(&harness.key, "awy_x")).await;
+    assert_eq!(malformed.0, 401);
+    assert!(malformed.1.contains("invalid_token"), "{}", malformed.1);
+    // Nobody can say whether this key is good while Postgres is away, so nobody says no.
+    let unchecked = harness
+        .raw(&head.replace(&harness.key, stranger.expose_secret()))
+        .await;
+    assert_eq!(unchecked.0, 503);
+    assert!(unchecked.1.contains("retry-after: "), "{}", unchecked.1);
+}
+
+#[tokio::test]
+async fn the_checks_stand_in_their_order() {
+    let harness = Harness::start().await;
+    let good = harness.head(2 << 20, "");
+    let keyless = good.replace("Authorization", "X");
+    let status = async |request: String| harness.raw(&request).await.0;
+    assert_eq!(
+        status(keyless.replace("localhost", "evil.example")).await,
+        403
+    );
+    assert_eq!(
+        status(keyless.replace("Host:", "Origin: http://evil.example\r\nHost:")).await,
+        403
+    );
+    assert_eq!(status(keyless.replace("/mcp", "/")).await, 404);
+    assert_eq!(status(keyless.replace("POST", "DELETE")).await, 405);
+    assert_eq!(status(keyless.clone()).await, 413);
+    assert_eq!(status(keyless.replace("2097152", "10")).await, 401);
+    let small = harness.head(2, "") + "{}";
+    assert_eq!(
+        status(small.replace("application/json\r\nA", "text/plain\r\nA")).await,
+        415
+    );
+    assert_eq!(
+        status(small.replace("application/json, text/event-stream", "image/png")).await,
+        406
+    );
+    assert_eq!(status(small).await, 400);
+    assert_eq!(
+        status(harness.head(2, &format!("X: {}\r\n", "x".repeat(40_000)))).await,
+        431
+    );
+    let many: String = (0..101).map(|n| format!("x-{n}: 1\r\n")).collect();
+    assert_eq!(status(harness.head(2, &many)).await, 431);
+}
+
+#[tokio::test]
+async fn a_body_that_grows_past_its_cap_is_cut_off() {
+    let harness = Harness::start().await;
+    let head = harness
+        .head(0, "")
+        .replace("Content-Length: 0", "Transfer-Encoding: chunked");
+    let size = (1 << 20) + 1;
+    let (status, _, body) = harness
+        .raw(&format!(
+            "{head}{size:x}\r\n{}\r\n0\r\n\r\n",
+            "x".repeat(size)
+        ))
+        .await;
+    assert_eq!(status, 413);
+    assert!(!body.contains("jsonrpc"));
+}
+
+#[tokio::test]
+async fn both_eras_list_the_tools_that_the_key_may_call() {
+    let harness = Harness::start().await;
+    let client = json!({
+        "protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": { "name": "test", "version": "1" },
+    });
+    let hello = harness.ask("initialize", client).await;
+    assert_eq!(hello["result"]["protocolVersion"], "2025-06-18");
+    assert_eq!(hello["result"]["serverInfo"]["name"], "archway");
+    assert!(hello["result"]["capabilities"].get("prompts").is_none());
+    let older = harness.ask("tools/list", json!({})).await["result"].clone();
+    let names = ["echo", "pages", "progress", "hang", "status", "garbage"];
+    let listed = |list: &Value| -> Vec<String> {
+        let tools = list["tools"].as_array().unwrap();
+        tools
+            .iter()
+            .map(|tool| tool["name"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(listed(&older), names);
+    for modern in ["resultType", "ttlMs", "cacheScope"] {
+        assert!(older.get(modern).is_none(), "{modern}");
+    }
+
+    let (status, discovered) = harness.ask_modern("server/discover", json!({})).await;
+    assert_eq!(
+        (status, &discovered["result"]["cacheScope"]),
+        (200, &json!("private"))
+    );
+    let (status, newer) = harness.ask_modern("tools/list", json!({})).await;
+    assert_eq!(
+        (status, listed(&newer["result"])),
+        (200, names.map(str::to_owned).into())
+    );
+    assert_eq!(newer["result"]["cacheScope"], "private");
+    assert!(newer["result"]["ttlMs"].as_u64().unwrap() > 0);
+}
+
+#[tokio::test]
+async fn what_is_not_offered_is_not_found() {
+    let harness = Harness::start().await;
+    for method in [
+        "prompts/list",
+        "prompts/get",
+        "resources/list",
+        "resources/templates/list",
+        "resources/read",
+        "resources/subscribe",
+        "completion/complete",
+        "logging/setLevel",
+        "subscriptions/listen",
+        "tasks/list",
+        "nonsense",
+    ] {
+        let answer = harness
+            .ask(method, json!({ "name": "x", "uri": "x", "level": "info" }))
+            .await;
+        assert_eq!(answer["error"]["code"], -32601, "{method}: {answer}");
+        let (status, answer) = harness.ask_modern(method, json!({})).await;
+        assert_eq!(
+            (status, &answer["error"]["code"]),
+            (404, &json!(-32601)),
+            "{method}"
+        );
+    }
+    assert_eq!(harness.ask("ping", json!({})).await["result"], json!({}));
+    assert_eq!(harness.ask_modern("ping", json!({})).await.0, 404);
+}
+
+#[tokio::test]
+async fn a_call_that_can_not_be_routed_is_an_error_of_the_protocol() {
+    let harness = Harness::start().await;
+    for params in [
+        json!({}),
+        json!({ "name": 3 }),
+        json!({ "name": "nothing" }),
+        json!({ "name": "echo", "arguments": [] }),
+    ] {
+        let answer = harness.ask("tools/call", params.clone()).await;
+        assert_eq!(answer["error"]["code"], -32602, "{params}: {answer}");
+    }
+    let call =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "write" } });
+    let (status, head, _) = harness.post("", &call).await;
+    assert_eq!(status, 403);
+    assert!(
+        head.contains("insufficient_scope") && head.contains("memory:write"),
+        "{head}"
+    );
+    let told = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    assert_eq!(harness.post("", &told).await.0, 202);
+}
+
+#[tokio::test]
+async fn params_that_do_not_fit_a_known_method_are_invalid_params() {
+    let harness = Harness::start().await;
+    for (method, params) in [
+        ("initialize", json!({})),
+        ("initialize", json!({ "protocolVersion": 1 })),
+        ("tools/list", json!({ "cursor": 5 })),
+        ("tools/list", json!({ "cursor": "made up" })),
+    ] {
+        let answer = harness.ask(method, params.clone()).await;
+        assert_eq!(
+            answer["error"]["code"], -32602,
+            "{method} {params}: {answer}"
+        );
+    }
+}

@@ -1,0 +1,159 @@
+//! Calls: to the worker and back.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+use super::Harness;
+
+#[tokio::test]
+async fn a_call_reaches_the_worker_in_the_advertised_spelling_and_comes_back_whole() {
+    let harness = Harness::start().await;
+    let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    let extra = format!("traceparent: 00-{trace}-00f067aa0ba902b7-01\r\n");
+    let body = json!({
+        "jsonrpc": "2.0", "id": "x", "method": "tools/call",
+        "params": { "name": "echo", "arguments": { "maxDepth": 2.0 } },
+    });
+    let (status, head, body) = harness.post(&extra, &body).await;
+    assert_eq!(status, 200, "{body}");
+    assert!(head.contains("content-type: application/json"), "{head}");
+    let answer: Value = serde_json::from_str(&body).unwrap();
+    let told = json!({
+        "arguments": { "max_depth": 2 }, "tenant": "acme", "trace": trace, "seconds": 10,
+    });
+    assert_eq!(answer["id"], "x");
+    assert_eq!(answer["result"]["structuredContent"], told);
+    let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+    assert_eq!(serde_json::from_str::<Value>(text).unwrap(), told);
+    assert!(
+        answer["result"]["_meta"]["io.archway/durationMs"]
+            .as_f64()
+            .unwrap()
+            > 0.0
+    );
+    assert!(answer["result"].get("resultType").is_none());
+    let (status, answer) = harness
+        .ask_modern("tools/call", json!({ "name": "echo" }))
+        .await;
+    assert_eq!(
+        (status, &answer["result"]["resultType"]),
+        (200, &json!("complete"))
+    );
+}
+
+#[tokio::test]
+async fn what_an_agent_can_mend_is_a_result() {
+    let harness = Harness::with_deadline(1).await;
+    assert_eq!(harness.call("echo", Value::Null).await.get("isError"), None);
+    for (tool, arguments, code) in [
+        ("echo", json!({ "max_depth": 10 }), "invalid_arguments"),
+        ("pages", json!({ "cursor": "5" }), "invalid_arguments"),
+        ("hang", json!({}), "deadline_exceeded"),
+        ("status", json!({}), "internal_error"),
+        ("garbage", json!({}), "internal_error"),
+    ] {
+        let result = harness.call(tool, arguments).await;
+        assert_eq!(result["isError"], true, "{tool}");
+        assert_eq!(
+            result["_meta"]["io.archway/error"]["error"]["code"], code,
+            "{tool}"
+        );
+        assert!(!result.to_string().contains("/host/path"));
+    }
+}
+
+#[tokio::test]
+async fn pages_are_turned_with_sealed_cursors() {
+    let harness = Harness::start().await;
+    let first = harness.call("pages", json!({ "max_depth": 1 })).await;
+    let cursor = first["structuredContent"]["cursor"].clone();
+    assert_ne!(cursor, "5");
+    assert!(first["_meta"].get("io.archway/cursor").is_none());
+    let next = harness
+        .call("pages", json!({ "maxDepth": 1, "cursor": cursor }))
+        .await;
+    assert_eq!(next["structuredContent"]["arguments"]["cursor"], "5");
+    let other = harness
+        .call("pages", json!({ "max_depth": 2, "cursor": cursor }))
+        .await;
+    assert_eq!(other["isError"], true);
+}
+
+#[tokio::test]
+async fn progress_is_streamed_to_a_client_that_asks_for_it_and_to_no_other() {
+    let harness = Harness::start().await;
+    let call = |meta: Value| {
+        json!({
+            "jsonrpc": "2.0", "id": 9, "method": "tools/call",
+            "params": { "name": "progress", "_meta": meta },
+        })
+    };
+    let (_, head, _) = harness.post("", &call(json!({}))).await;
+    assert!(head.contains("content-type: application/json"), "{head}");
+    let (status, head, body) = harness
+        .post("", &call(json!({ "progressToken": "t" })))
+        .await;
+    assert_eq!(status, 200);
+    assert!(head.contains("content-type: text/event-stream"), "{head}");
+    let events: Vec<Value> = body
+        .lines()
+        .filter_map(|line| line.strip_prefix("data: "))
+        .map(|data| serde_json::from_str(data).unwrap())
+        .collect();
+    let [one, two, answer] = &events[..] else {
+        panic!("{body}")
+    };
+    assert_eq!(
+        (&one["params"]["progressToken"], &one["params"]["progress"]),
+        (&"t".into(), &1.0.into())
+    );
+    assert_eq!(two["params"]["progress"], 2.0);
+    assert_eq!(
+        (&answer["id"], answer["result"].is_object()),
+        (&9.into(), true)
+    );
+}
+
+#[tokio::test]
+async fn a_client_that_takes_only_events_gets_events() {
+    let harness = Harness::start().await;
+    for method in ["tools/list", "tools/call"] {
+        let body =
+            json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": { "name": "echo" } });
+        let body = body.to_string();
+        let head = harness
+            .head(body.len(), "")
+            .replace("application/json, text", "text");
+        let (status, head, body) = harness.raw(&format!("{head}{body}")).await;
+        assert_eq!(status, 200);
+        assert!(head.contains("content-type: text/event-stream"), "{head}");
+        assert!(body.contains("event: message\ndata: {"), "{body}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_cancels_its_call() {
+    let harness = Harness::start().await;
+    let call =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "hang" } });
+    let call = call.to_string();
+    let mut socket = TcpStream::connect(&harness.address).await.unwrap();
+    let head = harness.head(call.len(), "");
+    socket
+        .write_all(format!("{head}{call}").as_bytes())
+        .await
+        .unwrap();
+    // Nothing tells that the call has begun; going away early must cancel it just as well.
+    let mut byte = [0];
+    let waited = tokio::time::timeout(Duration::from_millis(300), socket.read(&mut byte)).await;
+    assert!(waited.is_err(), "the call hangs");
+    drop(socket);
+    tokio::time::timeout(Duration::from_secs(5), harness.cancelled.notified())
+        .await
+        .unwrap();
+}

@@ -1,0 +1,69 @@
+//! What an agent is told when a call fails on its way to a worker or back.
+//!
+//! The reasons go to the log and nowhere else: they may name hosts and paths.
+
+use archway_proto::{context::TraceContext, failure::Failure, fault::Fault};
+use tonic::Status;
+
+use crate::error::Chain;
+
+/// What an agent is told to wait when no worker can be reached.
+const RETRY_AFTER_SECONDS: u64 = 2;
+
+/// A failure that is nobody's but ours: logged in full, told with the trace id.
+pub(crate) fn internal(trace: TraceContext, error: &(dyn std::error::Error + 'static)) -> Failure {
+    tracing::error!(trace.id = %trace.trace_id(), error = %Chain(error), "call failed");
+    internal_failure(trace)
+}
+
+fn internal_failure(trace: TraceContext) -> Failure {
+    Failure::new(
+        Fault::InternalError,
+        "the call failed for a reason that is not in its arguments",
+        "try once more; if it fails again, report the trace id to the operator",
+    )
+    .detail("trace_id", trace.trace_id())
+}
+
+/// The deadline passed.
+pub(super) fn deadline() -> Failure {
+    Failure::new(
+        Fault::DeadlineExceeded,
+        "the call took longer than its deadline",
+        "narrow the call: a smaller folder, a more selective pattern, fewer results",
+    )
+}
+
+/// No worker answered.
+pub(crate) fn unavailable() -> Failure {
+    Failure::new(
+        Fault::Unavailable,
+        "no worker can be reached at the moment",
+        format!("wait {RETRY_AFTER_SECONDS} seconds and try again"),
+    )
+    .detail("retry_after_seconds", RETRY_AFTER_SECONDS)
+}
+
+/// What an agent is told about a status. The status' own text stays in the log.
+pub(super) fn of_status(trace: TraceContext, status: &Status) -> Failure {
+    let fault = Fault::from_grpc(status.code());
+    tracing::warn!(
+        trace.id = %trace.trace_id(), %fault, rpc.grpc.status_code = ?status.code(),
+        error = %Chain(status), "worker call failed"
+    );
+    match fault {
+        Fault::Unavailable => unavailable(),
+        Fault::DeadlineExceeded => deadline(),
+        Fault::AccessDenied => Failure::new(
+            fault,
+            "the worker did not accept the gateway's pass",
+            "report this to the operator: gateway and workers hold different pass keys",
+        ),
+        Fault::InvalidArguments => Failure::new(
+            fault,
+            "the worker did not accept the call",
+            "check the arguments against the tool's schema",
+        ),
+        _ => internal_failure(trace),
+    }
+}

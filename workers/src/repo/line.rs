@@ -1,0 +1,153 @@
+//! A matching line as it is shown: without its end, cut around its match, with its neighbours.
+
+use std::ops::Range;
+
+use grep_matcher::Matcher as _;
+use grep_regex::RegexMatcher;
+
+use super::path::RepoPath;
+
+/// Characters shown of a line.
+const SHOWN: usize = 1000;
+
+/// Characters shown before the match, where a line is cut.
+const LEAD: usize = 200;
+
+/// A line that matches, as it is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundLine {
+    /// The file.
+    pub path: RepoPath,
+    /// 1-based line.
+    pub line: u64,
+    /// 1-based character of the first match, in the whole line.
+    pub column: u64,
+    /// The line without its end; at most 1,000 characters around the match, and a `…` at
+    /// each end that was cut.
+    pub text: String,
+    /// Whether `text` was cut.
+    pub cut: bool,
+    /// Lines before it, in order; cut at their end.
+    pub before: Vec<String>,
+    /// Lines after it, in order; cut at their end.
+    pub after: Vec<String>,
+}
+
+/// A matching line: where it is in the text, its end included.
+#[derive(Debug)]
+pub(super) struct Line {
+    /// 1-based.
+    pub(super) number: u64,
+    /// Bytes.
+    pub(super) range: Range<usize>,
+}
+
+impl Line {
+    /// The line as it is shown, with `context` lines on either side.
+    pub(super) fn show(
+        &self,
+        path: &RepoPath,
+        text: &str,
+        matcher: &RegexMatcher,
+        context: usize,
+    ) -> FoundLine {
+        let (head, rest) = text.split_at_checked(self.range.start).unwrap_or_default();
+        let (line, tail) = rest
+            .split_at_checked(self.range.len())
+            .unwrap_or((rest, ""));
+        let line = without_end(line);
+        let start = matcher
+            .find(line.as_bytes())
+            .ok()
+            .flatten()
+            .map_or(0, |found| found.start());
+        let start = line
+            .split_at_checked(start)
+            .map_or(0, |(before, _)| before.chars().count());
+        let (shown, cut) = around(line, start);
+        let mut before: Vec<String> = head.lines_back().take(context).map(to_show).collect();
+        before.reverse();
+        FoundLine {
+            path: path.clone(),
+            line: self.number,
+            column: u64::try_from(start).unwrap_or(u64::MAX).saturating_add(1),
+            text: shown,
+            cut,
+            before,
+            after: tail
+                .split_inclusive('\n')
+                .take(context)
+                .map(to_show)
+                .collect(),
+        }
+    }
+}
+
+/// Reading lines from the end, without looking at all that is before them.
+trait LinesBack {
+    fn lines_back(&self) -> impl Iterator<Item = &str>;
+}
+
+impl LinesBack for str {
+    fn lines_back(&self) -> impl Iterator<Item = &str> {
+        let mut rest = self;
+        std::iter::from_fn(move || {
+            let body = rest.strip_suffix('\n')?;
+            let start = memchr::memrchr(b'\n', body.as_bytes()).map_or(0, |at| at + 1);
+            let (before, line) = rest.split_at_checked(start)?;
+            rest = before;
+            Some(line)
+        })
+    }
+}
+
+fn without_end(line: &str) -> &str {
+    let line = line.strip_suffix('\n').unwrap_or(line);
+    line.strip_suffix('\r').unwrap_or(line)
+}
+
+/// A line of context: cut at its end.
+fn to_show(line: &str) -> String {
+    around(without_end(line), 0).0
+}
+
+/// At most [`SHOWN`] characters of a line, around its character `at`; whether it was cut.
+fn around(line: &str, at: usize) -> (String, bool) {
+    // As many bytes as characters may be shown are never too many characters.
+    let length = if line.len() <= SHOWN {
+        0
+    } else {
+        line.chars().count()
+    };
+    if length <= SHOWN {
+        return (line.to_owned(), false);
+    }
+    let start = at.saturating_sub(LEAD).min(length - SHOWN);
+    let mut shown = String::new();
+    if start > 0 {
+        shown.push('…');
+    }
+    shown.extend(line.chars().skip(start).take(SHOWN));
+    if start + SHOWN < length {
+        shown.push('…');
+    }
+    (shown, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_at_one_end_is_marked_at_that_end() {
+        assert_eq!(around(&"a".repeat(1000), 999), ("a".repeat(1000), false));
+        assert_eq!(
+            around(&"a".repeat(1001), 0).0,
+            format!("{}…", "a".repeat(1000))
+        );
+        assert_eq!(
+            around(&"a".repeat(1001), 1000).0,
+            format!("…{}", "a".repeat(1000))
+        );
+    }
+}
