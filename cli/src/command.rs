@@ -5,6 +5,7 @@ use clap::{Parser, Subcommand};
 use crate::dev::{self, DevArgs, DevError};
 use crate::logging::{self, LogArgs};
 use crate::migrate::{self, MigrateArgs, MigrateError};
+use crate::secret::{self, SecretCommand, SecretCommandError};
 
 /// A gateway that gives AI agents your repositories as MCP tools.
 #[derive(Debug, Parser)]
@@ -22,6 +23,9 @@ enum Command {
     Dev(Box<DevArgs>),
     /// Bring a database to this version's schema, and set the passwords of the runtime roles.
     Migrate(MigrateArgs),
+    /// Make the secret that a gateway keeps.
+    #[command(subcommand)]
+    Secret(SecretCommand),
 }
 
 /// Why a command failed.
@@ -33,6 +37,9 @@ pub enum CommandError {
     /// `archway migrate`.
     #[error(transparent)]
     Migrate(#[from] MigrateError),
+    /// `archway secret`.
+    #[error(transparent)]
+    Secret(#[from] SecretCommandError),
     /// No threads to run on.
     #[error("starting the asynchronous runtime")]
     Runtime(#[source] std::io::Error),
@@ -48,6 +55,7 @@ pub fn run(line: CommandLine) -> Result<(), CommandError> {
         match line.command {
             Command::Dev(args) => Ok(dev::run(*args).await?),
             Command::Migrate(args) => Ok(migrate::run(args).await?),
+            Command::Secret(command) => Ok(secret::run(&command)?),
         }
     })
 }

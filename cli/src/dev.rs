@@ -47,7 +47,7 @@ pub struct DevArgs {
     #[arg(long, value_name = "PATH", default_value = ".")]
     repo: PathBuf,
     /// Where the database and the key are kept [default: the user's data folder].
-    #[arg(long, env = "ARCHWAY_DATA", value_name = "DIR")]
+    #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// The port of the MCP endpoint; 0 for any that is free.
     #[arg(long, value_name = "N", default_value = "7676")]

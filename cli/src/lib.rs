@@ -7,6 +7,7 @@
 pub mod command;
 pub mod dev;
 pub mod migrate;
+pub mod secret;
 
 pub mod logging;
 

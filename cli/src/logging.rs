@@ -6,6 +6,7 @@ use tracing_subscriber::EnvFilter;
 
 /// How much is logged, and how it looks.
 #[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Logging")]
 pub struct LogArgs {
     /// What is logged: error, warn, info, debug, trace, or a list such as
     /// `warn,archway_gateway=debug`.

@@ -133,7 +133,9 @@ impl EmbeddedPostgres {
 
     /// Stops the server in an orderly way: connections are closed, everything is on disk.
     pub async fn stop(mut self) -> Result<(), PostgresError> {
-        Ok(self.server.stop(STOP).await?)
+        self.server.stop(STOP).await?;
+        self.sockets.remove();
+        Ok(())
     }
 
     fn options(&self, database: &str) -> PgConnectOptions {

@@ -71,6 +71,12 @@ impl SocketDir {
     pub fn path(&self) -> &Path {
         &self.path
     }
+
+    /// Removes the folder with the sockets in it, whose servers are gone.
+    pub(crate) fn remove(self) {
+        // What stays is found again by the next start.
+        std::fs::remove_dir_all(&self.path).ok();
+    }
 }
 
 impl Drop for SocketDir {

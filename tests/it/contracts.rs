@@ -1,11 +1,13 @@
-//! Each tool against its contract: the contracts' own test cases and tables, as TOOLS.md and
-//! EDGES.md settle them. A test's name says what a client of that contract relies on.
+//! Each tool against its contract: the contracts' own test cases and tables, where two contracts
+//! differ as we settled it. A test's name says what a client of that contract relies on.
 
 mod arguments;
 mod basics;
 mod files;
+mod overview;
 mod read;
 mod search;
+mod search_pages;
 
 use e2e::Reply;
 use serde_json::Value;

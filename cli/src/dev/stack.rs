@@ -55,9 +55,7 @@ pub(super) struct Stack {
     shutdown: CancellationToken,
     gateway: JoinHandle<io::Result<()>>,
     worker: ConfinedWorker,
-    socket: PathBuf,
-    // Held because it goes with the socket.
-    _sockets: SocketDir,
+    sockets: SocketDir,
 }
 
 /// Why the stack doesn't run.
@@ -115,8 +113,7 @@ impl Stack {
             shutdown,
             gateway: serving,
             worker,
-            socket,
-            _sockets: sockets,
+            sockets,
         };
         tokio::select! {
             found = gateway.ready(READY) => if found { Ok(stack) } else { Err(StackError::NotReady) },
@@ -138,8 +135,7 @@ impl Stack {
         self.shutdown.cancel();
         let drained = drain(self.gateway).await;
         let stopped = tokio::task::spawn_blocking(move || self.worker.stop()).await?;
-        // What is left of it is found and replaced by the next start.
-        std::fs::remove_file(&self.socket).ok();
+        self.sockets.remove();
         stopped?;
         drained
     }

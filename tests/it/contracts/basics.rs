@@ -1,4 +1,4 @@
-//! hello, list_projects, and what `tools/list` promises about every tool.
+//! hello, `list_projects`, and what `tools/list` promises about every tool.
 
 use e2e::{Harness, Key, Repo, Tenant, git};
 use serde_json::{Value, json};
@@ -110,8 +110,13 @@ async fn every_tool_is_listed_with_schemas_and_hints_and_the_list_is_small() {
 
 #[tokio::test]
 async fn every_answer_fits_the_schema_that_was_advertised_for_it() {
-    let repo = (0..600).fold(Repo::new(), |r, n| r.file(&format!("f{n:03}.txt"), "hit hit\n".repeat(5)));
-    let repo = repo.file("docs/a.md", "x".repeat(3000)).file("latin.txt", b"\xe9").commit();
+    let repo = (0..600).fold(Repo::new(), |r, n| {
+        r.file(&format!("f{n:03}.txt"), "hit hit\n".repeat(5))
+    });
+    let repo = repo
+        .file("docs/a.md", "x".repeat(3000))
+        .file("latin.txt", b"\xe9")
+        .commit();
     let (_stack, client) = serve(repo).await;
     let list = client.rpc("tools/list", json!({})).await.json();
     let mut called = std::collections::BTreeSet::new();
@@ -122,29 +127,50 @@ async fn every_answer_fits_the_schema_that_was_advertised_for_it() {
         ("list_files", json!({ "pattern": "nothing" })),
         ("read_file", json!({ "path": "docs/a.md" })),
         ("read_file", json!({ "path": "docs/a.md", "max_bytes": 10 })),
-        ("read_file", json!({ "path": "f000.txt", "start_line": 2, "end_line": 3 })),
+        (
+            "read_file",
+            json!({ "path": "f000.txt", "start_line": 2, "end_line": 3 }),
+        ),
         ("read_file", json!({ "path": "latin.txt" })),
-        ("read_file", json!({ "path": "latin.txt", "encoding": "base64" })),
+        (
+            "read_file",
+            json!({ "path": "latin.txt", "encoding": "base64" }),
+        ),
         ("read_repo_file", json!({ "path": "docs/a.md" })),
-        ("search_files", json!({ "pattern": "hit", "max_results": 1000 })),
+        (
+            "search_files",
+            json!({ "pattern": "hit", "max_results": 1000 }),
+        ),
         ("search_files", json!({ "pattern": "xx", "project": "*" })),
         ("search_files", json!({ "pattern": "nothing" })),
         ("grep_codebase", json!({ "pattern": "hit" })),
         ("grep_codebase", json!({ "pattern": "xx" })),
-        ("grep_codebase", json!({ "pattern": "nothing", "project": "*" })),
+        (
+            "grep_codebase",
+            json!({ "pattern": "nothing", "project": "*" }),
+        ),
         ("get_repo_overview", json!({})),
-        ("get_repo_overview", json!({ "max_depth": 1, "include_stats": false })),
+        (
+            "get_repo_overview",
+            json!({ "max_depth": 1, "include_stats": false }),
+        ),
     ] {
         let all = list["result"]["tools"].as_array().unwrap();
         let entry = all.iter().find(|entry| entry["name"] == tool).unwrap();
         let schema = jsonschema::validator_for(&entry["outputSchema"]).unwrap();
         let reply = client.call(tool, arguments.clone()).await;
-        let wrong: Vec<String> =
-            schema.iter_errors(reply.structured()).map(|error| error.to_string()).collect();
+        let wrong: Vec<String> = schema
+            .iter_errors(reply.structured())
+            .map(|error| error.to_string())
+            .collect();
         assert!(wrong.is_empty(), "{tool} {arguments}: {wrong:?}");
         called.insert(tool);
     }
-    assert_eq!(called.len(), list["result"]["tools"].as_array().unwrap().len(), "every tool");
+    assert_eq!(
+        called.len(),
+        list["result"]["tools"].as_array().unwrap().len(),
+        "every tool"
+    );
 }
 
 #[tokio::test]

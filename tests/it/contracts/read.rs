@@ -1,4 +1,4 @@
-//! read_file and read_repo_file: the context, repo and learning contracts.
+//! `read_file` and `read_repo_file`: the context, repo and learning contracts.
 
 use e2e::{Client, Repo, Stack};
 use serde_json::{Value, json};

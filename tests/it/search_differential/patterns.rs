@@ -48,7 +48,7 @@ impl Question {
         }
     }
 
-    /// Whether grep_codebase can be asked it: regexes only, and shorter ones.
+    /// Whether `grep_codebase` can be asked it: regexes only, and shorter ones.
     pub(super) fn fits_grep(&self) -> bool {
         self.is_regex && self.pattern.chars().count() <= 200
     }

@@ -150,7 +150,7 @@ fn is_blocked(path: &str) -> bool {
         .is_some_and(|extension| extension == "key" || extension == "pem")
 }
 
-/// What the repo contract leaves out of search_files.
+/// What the repo contract leaves out of `search_files`.
 pub(super) fn excluded_by_search(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let file = ["package-lock.json", "yarn.lock"].contains(&name)
@@ -160,7 +160,7 @@ pub(super) fn excluded_by_search(path: &str) -> bool {
     file || beneath(path, &["node_modules", ".git", "dist", "build"])
 }
 
-/// What the context contract leaves out of grep_codebase.
+/// What the context contract leaves out of `grep_codebase`.
 pub(super) fn excluded_by_grep(path: &str) -> bool {
     beneath(
         path,

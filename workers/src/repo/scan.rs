@@ -1,7 +1,7 @@
 //! Searching the text of one file: decoded, and searched in pieces.
 //!
-//! A file is one slice in memory, never a
-//! stream, so that counting and showing find the same lines.
+//! A file is one slice in memory, never a stream, so that counting and showing find the same
+//! lines.
 
 use std::borrow::Cow;
 use std::io;

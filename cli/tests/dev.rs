@@ -1,0 +1,204 @@
+//! `archway dev` as a program is used: started, asked, stopped, killed.
+
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, SystemTime};
+
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A data folder and a repository beside it, where PostgreSQL's user gets to even if we are root.
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        let place = tempfile::Builder::new()
+            .prefix("archway-test-")
+            .tempdir_in("/tmp")
+            .unwrap();
+        std::fs::create_dir(place.path().join("My Site")).unwrap();
+        std::fs::write(place.path().join("My Site/greeting.txt"), "sesame\n").unwrap();
+        Place(place)
+    }
+
+    fn data(&self) -> std::path::PathBuf {
+        self.0.path().join("data")
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_archway"));
+        command
+            .args(["dev", "--json", "--port", "0", "--data"])
+            .arg(self.data());
+        command.arg("--repo").arg(self.0.path().join("My Site"));
+        command
+    }
+
+    fn start(&self) -> Dev {
+        let mut child = self
+            .command()
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        let ready = serde_json::from_str(&line).unwrap();
+        Dev {
+            child,
+            output,
+            ready,
+        }
+    }
+
+    fn server(&self) -> Pid {
+        let file = self.data().join("postgres/postmaster.pid");
+        let text = std::fs::read_to_string(file).unwrap();
+        Pid::from_raw(text.lines().next().unwrap().parse().unwrap()).unwrap()
+    }
+}
+
+struct Dev {
+    child: Child,
+    output: BufReader<std::process::ChildStdout>,
+    ready: Value,
+}
+
+impl Dev {
+    fn text(&self, name: &str) -> &str {
+        self.ready[name].as_str().unwrap()
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_raw(self.child.id().try_into().unwrap()).unwrap()
+    }
+
+    /// The text of a tool's answer.
+    fn call(&self, tool: &str, arguments: &str) -> String {
+        let address = self
+            .text("url")
+            .strip_prefix("http://")
+            .unwrap()
+            .strip_suffix("/mcp")
+            .unwrap();
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#
+        );
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(30)))
+            .unwrap();
+        write!(
+            stream,
+            "POST /mcp HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
+             Authorization: Bearer {}\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n\r\n{body}",
+            self.text("api_key"),
+            body.len()
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        answer
+    }
+
+    fn end(mut self, signal: Signal) -> (ExitStatus, String) {
+        kill_process(self.pid(), signal).unwrap();
+        let mut rest = String::new();
+        self.output.read_to_string(&mut rest).unwrap();
+        (self.child.wait().unwrap(), rest)
+    }
+}
+
+fn wait_until(what: &str, holds: impl Fn() -> bool) {
+    let deadline = SystemTime::now() + Duration::from_secs(20);
+    while !holds() {
+        assert!(SystemTime::now() < deadline, "in vain: {what}");
+        std::thread::yield_now();
+    }
+}
+
+/// An orphan that nobody reaps stays in the table, without a command line.
+fn is_gone(pid: Pid) -> bool {
+    let line = std::fs::read(
+        Path::new("/proc")
+            .join(pid.as_raw_pid().to_string())
+            .join("cmdline"),
+    );
+    test_kill_process(pid).is_err() || line.is_ok_and(|line| line.is_empty())
+}
+
+#[test]
+fn it_answers_calls_and_leaves_nothing_running_and_starts_again_with_the_same_key() {
+    let place = Place::new();
+    let first = place.start();
+    assert_eq!(
+        (first.text("tenant"), first.text("project")),
+        ("dev", "my-site")
+    );
+    let found = first.call("grep_codebase", r#"{"pattern":"sesame"}"#);
+    assert!(found.contains("greeting.txt"), "{found}");
+    let (key, server) = (first.text("api_key").to_owned(), place.server());
+
+    let refused = place.command().output().unwrap();
+    assert!(!refused.status.success());
+    let why = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        why.contains(&format!("(pid {})", first.child.id())),
+        "{why}"
+    );
+    assert!(refused.stdout.is_empty());
+
+    let (status, rest) = first.end(Signal::INT);
+    assert!(status.success(), "{status}");
+    assert_eq!(rest, "");
+    assert!(is_gone(server));
+
+    let second = place.start();
+    assert_eq!(second.text("api_key"), key);
+    second.call("hello", "{}");
+    assert!(second.end(Signal::TERM).0.success());
+}
+
+#[test]
+fn killed_it_takes_postgres_along_and_the_next_start_works() {
+    let place = Place::new();
+    let first = place.start();
+    let (key, server) = (first.text("api_key").to_owned(), place.server());
+    first.end(Signal::KILL);
+    wait_until("PostgreSQL ends", || is_gone(server));
+
+    let second = place.start();
+    assert_eq!(second.text("api_key"), key);
+    // Not waiting for the old server to be gone, this time.
+    second.end(Signal::KILL);
+    let third = place.start();
+    third.call("hello", "{}");
+    assert!(third.end(Signal::TERM).0.success());
+}
+
+#[test]
+fn it_ends_with_an_error_if_postgres_does() {
+    let place = Place::new();
+    let mut dev = place.start();
+    kill_process(place.server(), Signal::KILL).unwrap();
+    let mut why = String::new();
+    dev.child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut why)
+        .unwrap();
+    assert!(!dev.child.wait().unwrap().success());
+    assert!(
+        why.starts_with("archway: PostgreSQL ended by itself"),
+        "{why}"
+    );
+}
