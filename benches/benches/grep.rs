@@ -8,8 +8,8 @@
 use std::{
     path::Path,
     process::{Command, Stdio},
-    time::Instant,
 };
+use tokio::time::Instant;
 
 use archway_benches::{Client, Dev, median};
 use serde_json::{Value, json};
@@ -74,7 +74,7 @@ async fn main() {
 }
 
 fn rg(repo: &Path, pattern: &str, threads: &str) -> Command {
-    let rg = std::env::var("ARCHWAY_TEST_RG").unwrap_or_else(|_unset| "rg".to_owned());
+    let rg = std::env::var_os("ARCHWAY_TEST_RG").unwrap_or_else(|| "rg".into());
     let mut command = Command::new(rg);
     command
         .args([

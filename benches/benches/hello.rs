@@ -9,8 +9,8 @@ use std::{
     io::{BufRead, BufReader},
     path::Path,
     process::{Child, Command, Stdio},
-    time::Instant,
 };
+use tokio::time::Instant;
 
 use archway_benches::{Client, Dev, Usage, median, quantile};
 use archway_proto::v1::{

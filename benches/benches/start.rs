@@ -3,7 +3,7 @@
 //! Targets: a second start in at most 3 s; under 150 MiB with 20,000 files after list, overview
 //! and search. Run: `cargo build --release && cargo bench -p archway-benches --bench start`.
 
-use std::time::Instant;
+use tokio::time::Instant;
 
 use archway_benches::{Client, Dev, median};
 use serde_json::json;

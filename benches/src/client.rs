@@ -1,6 +1,6 @@
 //! A client that costs next to nothing: one connection, one prepared request, over and over.
 
-use std::time::Instant;
+use tokio::time::Instant;
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},

@@ -2,7 +2,9 @@
 //!
 //! PostgreSQL refuses to run as root. `nobody` then owns the cluster and its socket folder, and
 //! nothing else: the data folder stays root's, with its group let through but not let in (0710),
-//! so that a broken-into server can neither read nor replace the secrets that lie beside it.
+//! so that a broken-into server can neither read nor replace the secrets that lie beside it. Other
+//! processes of `nobody` can reach its socket, though: on a machine that has such, use a user of
+//! your own.
 
 use std::fs::{self, Permissions};
 use std::io;

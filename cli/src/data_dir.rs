@@ -89,12 +89,7 @@ impl DataDir {
     /// Eight hexadecimal digits that stand for this folder, for names in places that other
     /// data folders share.
     pub fn fingerprint(&self) -> String {
-        let hash = digest::digest(&digest::SHA256, self.path.as_os_str().as_bytes());
-        hash.as_ref()
-            .iter()
-            .take(4)
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        short_hash(self.path.as_os_str().as_bytes())
     }
 
     /// Reads a file of the folder; `None` if there is none.
@@ -114,6 +109,13 @@ impl DataDir {
         write_synced(&draft, text).map_err(failed("writing", &draft))?;
         fs::rename(&draft, &path).map_err(failed("writing", &path))
     }
+}
+
+/// Eight hexadecimal digits of the SHA-256 of `bytes`: for telling names apart, not for secrets.
+pub(crate) fn short_hash(bytes: &[u8]) -> String {
+    let hash = digest::digest(&digest::SHA256, bytes);
+    let first = hash.as_ref().iter().take(4);
+    first.map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn make(path: &Path) -> Result<(), DataDirError> {

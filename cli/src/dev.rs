@@ -16,9 +16,9 @@ mod stack;
 use std::path::PathBuf;
 
 use archway_gateway::GuardConfig;
+use archway_gateway::secrets::RootSecret;
 use archway_gateway::tenants::{TenantError, Tenants};
 use secrecy::SecretString;
-use uuid::Uuid;
 
 use crate::data_dir::{DataDir, DataDirError};
 use crate::postgres::PostgresConfig;
@@ -144,27 +144,17 @@ impl Dev {
         let (project, served) = Projects::with_repo(&data, &args.repo)?;
         let listeners = Listeners::bind(args.port, args.admin_port, args.open_bind)?;
         let database = Database::open(args.database_url.as_ref(), &data, &args.postgres).await?;
-        let owner = database.owner_pool().await?;
-        let tenants = Tenants::new(owner.clone());
-        let tenant = ensure_projects(&tenants, &served).await?;
-        let secret = credentials::root_secret(&data)?;
-        let api_key =
-            credentials::api_key(&data, &database, &secret, (&tenants, tenant), &project.slug)
-                .await?;
-        owner.close().await;
+        let (secret, api_key) = seed(&data, &database, &project, &served).await?;
         let listening = listeners.addresses.clone();
-        let mut guard = args.guard.clone();
-        guard.allowed_hosts.extend(listeners.addresses.hosts());
-        guard.allowed_origins.extend(INSPECTOR.map(str::to_owned));
-        let plan = Plan {
+        let stack = Stack::start(Plan {
             data: &data,
             database: &database,
             secret,
+            guard: guard(&args.guard, &listening),
             listeners,
-            guard,
             served: &served,
-        };
-        let stack = Stack::start(plan).await?;
+        });
+        let stack = stack.await?;
         Ok(Dev {
             stack,
             database,
@@ -206,12 +196,37 @@ impl Dev {
     }
 }
 
-async fn ensure_projects(tenants: &Tenants, served: &[Project]) -> Result<Uuid, TenantError> {
+/// Puts into the database what calls need to be answered: schema, tenant, projects and key.
+async fn seed(
+    data: &DataDir,
+    database: &Database,
+    project: &Project,
+    served: &[Project],
+) -> Result<(RootSecret, SecretString), DevError> {
+    let owner = database.owner_pool().await?;
+    let tenants = Tenants::new(owner.clone());
     let tenant = tenants.ensure_tenant(TENANT).await?;
-    for project in served {
+    for folder in served {
         tenants
-            .ensure_project(tenant, &project.slug, project.display_name())
+            .ensure_project(tenant, &folder.slug, folder.display_name())
             .await?;
     }
-    Ok(tenant)
+    let secret = credentials::root_secret(data)?;
+    let place = credentials::Place {
+        data,
+        database,
+        tenants: &tenants,
+        tenant,
+    };
+    let api_key = place.api_key(&secret, &project.slug).await?;
+    owner.close().await;
+    Ok((secret, api_key))
+}
+
+/// Names and origins that `dev` answers to, whatever else was named.
+fn guard(asked: &GuardConfig, listening: &listen::Addresses) -> GuardConfig {
+    let mut guard = asked.clone();
+    guard.allowed_hosts.extend(listening.hosts());
+    guard.allowed_origins.extend(INSPECTOR.map(str::to_owned));
+    guard
 }

@@ -5,7 +5,7 @@
 //! verifying cost more than the whole gRPC hop. A stolen pass buys no more than its owner had,
 //! for half a minute.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -157,16 +157,21 @@ pub struct PassVerifier {
     pool: String,
 }
 
-/// A pass whose signature, audience, pool and time were checked.
+/// A pass whose signature, audience, pool and time were checked. Private fields: only
+/// [`PassVerifier`] builds one.
 #[derive(Clone, Debug)]
 pub struct VerifiedPass {
-    /// What the caller may do.
-    pub pass: Pass,
+    pass: Arc<Pass>,
     /// Unix time, in seconds, from which the pass is no longer good.
-    pub expires_at: u64,
+    expires_at: u64,
 }
 
 impl VerifiedPass {
+    /// What the caller may do.
+    pub fn pass(&self) -> &Arc<Pass> {
+        &self.pass
+    }
+
     /// Whether the pass is still good.
     pub fn is_live(&self) -> bool {
         jsonwebtoken::get_current_timestamp() < self.expires_at
@@ -192,10 +197,7 @@ impl PassVerifier {
         if claims.body.pool != self.pool {
             return Err(PassError::WrongPool);
         }
-        Ok(VerifiedPass {
-            pass: claims.body,
-            expires_at: claims.exp,
-        })
+        Ok(VerifiedPass { pass: Arc::new(claims.body), expires_at: claims.exp })
     }
 
     /// Checks a pass for the catalogue.
@@ -259,9 +261,9 @@ mod tests {
         let token = minter.mint(&pass()).unwrap();
         let worker = PassVerifier::new(&[minter.public_key()], "shared");
         let verified = worker.verify(&token).unwrap();
-        assert_eq!(verified.pass.tenant, "acme");
+        assert_eq!(verified.pass().tenant, "acme");
         assert!(verified.is_live());
-        assert!(verified.pass.may_read("site") && !verified.pass.may_read("other"));
+        assert!(verified.pass().may_read("site") && !verified.pass().may_read("other"));
 
         let elsewhere = PassVerifier::new(&[minter.public_key()], "acme-only");
         assert!(matches!(

@@ -7,6 +7,7 @@ mod contracts;
 mod credentials;
 mod isolation;
 mod messages;
+mod mounts;
 mod paths;
 mod search_differential;
 mod tidy;

@@ -92,14 +92,14 @@ impl WorkerService {
         let gone = token.clone().drop_guard();
         let cancel = Cancel::new(deadline(context.timeout), token);
         let (sender, events) = mpsc::channel(EVENTS);
-        let pass = Arc::new(verified.pass.clone());
+        let pass = Arc::clone(verified.pass());
         let cx = ToolContext::new(Arc::clone(&self.doors), pass, cancel, sender);
         let registry = Arc::clone(&self.registry);
         let span = tracing::info_span!(
             "call",
             call.id = %context.call_id,
             trace.id = %context.trace.trace_id(),
-            tenant.id = %verified.pass.tenant_id,
+            tenant.id = %verified.pass().tenant_id,
         );
         let result = async move {
             let outcome = registry.call(&cx, &call.name, call.arguments).await;

@@ -6,12 +6,11 @@
 
 use archway_gateway::secrets::{RootSecret, SecretError};
 use archway_gateway::tenants::{KeyRequest, TenantError, Tenants};
-use aws_lc_rs::digest;
 use secrecy::{ExposeSecret, SecretString};
 use uuid::Uuid;
 
 use super::database::Database;
-use crate::data_dir::{DataDir, DataDirError};
+use crate::data_dir::{DataDir, DataDirError, short_hash};
 
 const ROOT_SECRET: &str = "root-secret";
 const API_KEY: &str = "api-key";
@@ -40,32 +39,49 @@ pub(super) fn root_secret(data: &DataDir) -> Result<RootSecret, CredentialsError
     Ok(RootSecret::parse(&line)?)
 }
 
-/// The key of this data folder and database, whose calls mean `project` unless they name another.
-pub(super) async fn api_key(
-    data: &DataDir,
-    database: &Database,
-    secret: &RootSecret,
-    (tenants, tenant): (&Tenants, Uuid),
-    project: &str,
-) -> Result<SecretString, CredentialsError> {
-    let file = file_name(database);
-    let kept = data
-        .read(&file)?
-        .map(|text| SecretString::from(text.trim_end()));
-    if let Some(key) = kept
-        && let Some(id) = tenants.key_is_good(secret, key.expose_secret()).await?
-    {
-        tenants.set_default_project(&id, Some(project)).await?;
-        return Ok(key);
+/// Where a key is kept, and where it is good.
+pub(super) struct Place<'a> {
+    pub(super) data: &'a DataDir,
+    pub(super) database: &'a Database,
+    pub(super) tenants: &'a Tenants,
+    pub(super) tenant: Uuid,
+}
+
+impl Place<'_> {
+    /// The key of this place, whose calls mean `project` unless they name another.
+    pub(super) async fn api_key(
+        &self,
+        secret: &RootSecret,
+        project: &str,
+    ) -> Result<SecretString, CredentialsError> {
+        let file = file_name(self.database);
+        let kept = self
+            .data
+            .read(&file)?
+            .map(|text| SecretString::from(text.trim_end()));
+        if let Some(key) = kept
+            && let Some(id) = self
+                .tenants
+                .key_is_good(secret, key.expose_secret())
+                .await?
+        {
+            self.tenants.set_default_project(&id, Some(project)).await?;
+            return Ok(key);
+        }
+        let request = KeyRequest {
+            label: "archway dev".to_owned(),
+            default_project: Some(project.to_owned()),
+            ..KeyRequest::default()
+        };
+        let key = self
+            .tenants
+            .issue_key(self.tenant, secret, request)
+            .await?
+            .api_key;
+        self.data
+            .write(&file, &format!("{}\n", key.expose_secret()))?;
+        Ok(key)
     }
-    let request = KeyRequest {
-        label: "archway dev".to_owned(),
-        default_project: Some(project.to_owned()),
-        ..KeyRequest::default()
-    };
-    let issued = tenants.issue_key(tenant, secret, request).await?;
-    data.write(&file, &format!("{}\n", issued.api_key.expose_secret()))?;
-    Ok(issued.api_key)
 }
 
 /// A key is good in one database: trying another for a day must not cost the first one's.
@@ -73,12 +89,6 @@ fn file_name(database: &Database) -> String {
     let Some(label) = database.label() else {
         return API_KEY.to_owned();
     };
-    let hash = digest::digest(&digest::SHA256, label.as_bytes());
-    let hash: String = hash
-        .as_ref()
-        .iter()
-        .take(4)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let hash = short_hash(label.as_bytes());
     format!("{API_KEY}-{hash}")
 }

@@ -146,10 +146,12 @@ async fn drain(gateway: JoinHandle<io::Result<()>>) -> Result<(), StackError> {
     if gateway.is_finished() {
         return Ok(());
     }
+    let rest = gateway.abort_handle();
     match tokio::time::timeout(DRAIN, gateway).await {
         Ok(ended) => ended?.map_err(StackError::Serve),
         Err(_elapsed) => {
-            tracing::warn!("calls in flight were cut off");
+            tracing::warn!("calls in flight are cut off");
+            rest.abort();
             Ok(())
         }
     }
