@@ -216,13 +216,13 @@ async fn relay(
         .await
         .expect("the worker answers")
         .into_inner();
-    match events
-        .message()
-        .await
-        .expect("a message")
-        .and_then(|event| event.event)
-    {
-        Some(Event::Result(result)) => result,
+    let result = match events.message().await.expect("a message") {
+        Some(CallEvent {
+            event: Some(Event::Result(result)),
+        }) => result,
         _ => Bytes::new(),
-    }
+    };
+    // A stream that is dropped before its trailers is reset; enough of them end the connection.
+    events.message().await.expect("trailers");
+    result
 }

@@ -247,6 +247,15 @@ pub(crate) struct CallStream {
 }
 
 impl CallStream {
+    /// Reads to the end of a stream that has given its result. Dropped before its trailers it would
+    /// be reset, and HTTP/2 ends a connection on which too many streams are.
+    async fn close(&mut self) {
+        // The answer is here: however the stream ends, it changes nothing.
+        tokio::time::timeout_at(self.until, self.events.message())
+            .await
+            .ok();
+    }
+
     /// The next step; a failure once the deadline passed or the stream ended without a result.
     pub(crate) async fn next(&mut self) -> Result<Step, Failure> {
         loop {
@@ -255,7 +264,10 @@ impl CallStream {
                 Ok(Err(status)) => return Err(of_status(self.trace, &status)),
                 Ok(Ok(None)) => return Err(internal(self.trace, &NoResult)),
                 Ok(Ok(Some(CallEvent { event }))) => match event {
-                    Some(Event::Result(result)) => return Ok(Step::Result(result)),
+                    Some(Event::Result(result)) => {
+                        self.close().await;
+                        return Ok(Step::Result(result));
+                    }
                     Some(Event::Progress(progress)) => return Ok(Step::Progress(progress)),
                     // Clients of 2026-07-28 get no logs they did not ask for, older ones no
                     // capability that promises any. `None`: an event this build does not know.

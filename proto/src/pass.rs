@@ -197,7 +197,10 @@ impl PassVerifier {
         if claims.body.pool != self.pool {
             return Err(PassError::WrongPool);
         }
-        Ok(VerifiedPass { pass: Arc::new(claims.body), expires_at: claims.exp })
+        Ok(VerifiedPass {
+            pass: Arc::new(claims.body),
+            expires_at: claims.exp,
+        })
     }
 
     /// Checks a pass for the catalogue.

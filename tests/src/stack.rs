@@ -114,6 +114,7 @@ async fn start_worker(
     let config = WorkerConfig {
         pool: POOL.to_owned(),
         search_threads: 0,
+        search_cache_bytes: 64 << 20,
         blocking_calls: NonZeroUsize::new(16).unwrap(),
         max_result_bytes: 64 << 10,
         store: archway_workers::store::StoreConfig {

@@ -6,31 +6,32 @@
 //! between calls are caches that are checked before they are used, of at most 64 projects.
 
 // In the order a call meets them.
+mod mounts;
+mod project;
+mod path;
+mod glob;
+mod rules;
+mod links;
+mod jail;
+mod file;
+mod fence;
+mod git;
+mod status;
 mod bare;
+mod worktree;
+mod folder;
+mod ignores;
+mod stamp;
+mod listing;
+mod search;
+mod contents;
+mod pattern;
+mod scan;
+mod line;
 mod cancel;
 mod error;
-mod fence;
-mod file;
-mod folder;
-mod git;
-mod glob;
-mod ignores;
-mod jail;
-mod line;
-mod links;
-mod listing;
-mod mounts;
-mod path;
-mod pattern;
-mod project;
-mod rules;
-mod scan;
-mod search;
-mod stamp;
-mod status;
 #[cfg(test)]
 mod testing;
-mod worktree;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -52,6 +53,7 @@ pub use self::path::RepoPath;
 pub use self::rules::{Blocked, Kind, Rules};
 pub use self::search::{Excluded, Found, Query};
 
+use self::contents::Budget;
 use self::project::{Key, Project, Snapshot};
 
 /// How many projects are remembered.
@@ -68,6 +70,7 @@ struct Shared {
     mounts: Mounts,
     projects: Cache<Key, Arc<Project>>,
     pool: ThreadPool,
+    budget: Arc<Budget>,
 }
 
 /// One project as one call sees it.
@@ -90,12 +93,17 @@ pub struct Head {
 }
 
 impl Repos {
-    /// The repositories at `mounts`, searched by `threads` threads. The threads are started by
-    /// the calling thread, and confined if it is.
+    /// The repositories at `mounts`, searched by `threads` threads, which keep up to `kept_bytes`
+    /// of file contents between searches. The threads are started by the calling thread, and
+    /// confined if it is.
     ///
     /// # Errors
     /// If the threads can't be started.
-    pub fn new(mounts: Mounts, threads: NonZeroUsize) -> Result<Repos, RepoError> {
+    pub fn new(
+        mounts: Mounts,
+        threads: NonZeroUsize,
+        kept_bytes: usize,
+    ) -> Result<Repos, RepoError> {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads.get())
             .thread_name(|number| format!("search-{number}"))
@@ -113,6 +121,7 @@ impl Repos {
             mounts,
             projects,
             pool,
+            budget: Budget::new(kept_bytes),
         })))
     }
 
@@ -144,7 +153,11 @@ impl Shared {
         let known = match self.projects.get(&key) {
             Some(known) => known,
             None => {
-                let opened = Arc::new(Project::new(key.clone(), &located)?);
+                let opened = Arc::new(Project::new(
+                    key.clone(),
+                    &located,
+                    Arc::clone(&self.budget),
+                )?);
                 self.projects.insert(key, Arc::clone(&opened));
                 opened
             }

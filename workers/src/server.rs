@@ -31,6 +31,9 @@ pub struct WorkerConfig {
     /// Threads that search; 0 for one per core.
     #[arg(long, env = "ARCHWAY_SEARCH_THREADS", default_value_t = 0)]
     pub search_threads: usize,
+    /// File contents kept between searches, in bytes, by all projects together.
+    #[arg(long, env = "ARCHWAY_SEARCH_CACHE_BYTES", default_value_t = 64 << 20)]
+    pub search_cache_bytes: usize,
     /// Calls that may block on files at once; the rest wait in order.
     #[arg(long, env = "ARCHWAY_BLOCKING_CALLS", default_value = "64")]
     pub blocking_calls: NonZeroUsize,
@@ -175,7 +178,11 @@ impl Worker {
         let stores = Stores::connect(&config.store)?;
         let (accesses, recorder) = Accesses::new(stores.clone());
         let doors = Doors {
-            repos: Arc::new(Repos::new(mounts, search_threads(config))?),
+            repos: Arc::new(Repos::new(
+                mounts,
+                search_threads(config),
+                config.search_cache_bytes,
+            )?),
             projects: Projects::new(stores.clone()),
             accesses,
             blocking: Blocking::new(config.blocking_calls),

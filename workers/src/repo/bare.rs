@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use rustix::io::Errno;
 
 use super::cancel::Cancel;
+use super::contents::Loaded;
 use super::error::RepoError;
 use super::file::RepoFile;
 use super::folder::MAX_ENTRIES;
@@ -133,26 +134,16 @@ impl BareTree {
 }
 
 impl Content for BareTree {
-    fn load(&self, path: &RepoPath, into: &mut Vec<u8>) -> bool {
-        into.clear();
-        let Some(commit) = &self.commit else {
-            return false;
-        };
+    fn load<'a>(&self, path: &RepoPath, buffer: &'a mut Vec<u8>) -> Option<Loaded<'a>> {
+        let commit = self.commit.as_ref()?;
         let repository = commit.git.objects();
-        let Ok(Some(node)) = commit.node(&repository, path) else {
-            return false;
-        };
-        let is_small = repository
-            .find_header(node.id)
-            .is_ok_and(|header| header.size() <= MAX_FILE);
-        if !is_small || !is_file(node.mode) {
-            return false;
+        let node = commit.node(&repository, path).ok()??;
+        let size = repository.find_header(node.id).ok()?.size();
+        if size > MAX_FILE || !is_file(node.mode) {
+            return None;
         }
-        let Ok(mut blob) = repository.find_blob(node.id) else {
-            return false;
-        };
-        *into = blob.take_data();
-        true
+        *buffer = repository.find_blob(node.id).ok()?.take_data();
+        Some(Loaded::Read(buffer))
     }
 }
 

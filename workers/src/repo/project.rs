@@ -13,6 +13,7 @@ use tokio::time::{Duration, Instant};
 use super::Head;
 use super::bare::BareTree;
 use super::cancel::Cancel;
+use super::contents::Budget;
 use super::error::RepoError;
 use super::fence::Findings;
 use super::file::RepoFile;
@@ -84,15 +85,20 @@ impl Key {
 }
 
 impl Project {
-    pub(super) fn new(key: Key, located: &Located) -> Result<Project, RepoError> {
+    pub(super) fn new(
+        key: Key,
+        located: &Located,
+        budget: Arc<Budget>,
+    ) -> Result<Project, RepoError> {
         let opening = |source| RepoError::Io {
             what: "opening a project's folder",
             source,
         };
         let root = located.folder.try_clone().map_err(opening)?;
+        let jail = Jail::new(root).map_err(|errno| opening(errno.into()))?;
         Ok(Project {
             key,
-            work: WorkTree::new(Jail::new(root).map_err(|errno| opening(errno.into()))?),
+            work: WorkTree::new(jail, budget),
             git: Mutex::new(None),
             bare: Mutex::new(None),
             status: Status::default(),
@@ -417,7 +423,7 @@ mod tests {
         std::thread::scope(|scope| {
             let work = scope.spawn(|| {
                 confine(&mounts.folders()).unwrap();
-                let repos = Repos::new(mounts, std::num::NonZeroUsize::MIN).unwrap();
+                let repos = Repos::new(mounts, std::num::NonZeroUsize::MIN, 1 << 20).unwrap();
                 let rules = std::sync::Arc::new(Rules::new(&[], &[], None).unwrap());
                 let repo = repos.open("acme", "app", rules).unwrap();
                 repo.refresh_status();

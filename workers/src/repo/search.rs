@@ -14,6 +14,7 @@ use rayon::prelude::*;
 use tokio::time::Instant;
 
 use super::cancel::{Cancel, Stopped};
+use super::contents::Loaded;
 use super::error::RepoError;
 use super::glob::Glob;
 use super::line::{FoundLine, Line};
@@ -106,9 +107,9 @@ impl Excluded {
 
 /// Where the bytes of listed files come from.
 pub(super) trait Content: Sync {
-    /// Replaces `into` by the file's bytes. False if it is too large for a search, or no longer
-    /// there.
-    fn load(&self, path: &RepoPath, into: &mut Vec<u8>) -> bool;
+    /// The file's bytes, read into `buffer` unless they are kept. `None` if it is too large for a
+    /// search, or no longer there.
+    fn load<'a>(&self, path: &RepoPath, buffer: &'a mut Vec<u8>) -> Option<Loaded<'a>>;
 }
 
 /// Searches what is listed. Runs on the threads of the pool it is called in.
@@ -250,9 +251,7 @@ impl<C: Content> Search<'_, C> {
     fn with_text<T>(&self, path: &RepoPath, work: impl FnOnce(&str) -> T) -> Option<T> {
         BUFFER.with_borrow_mut(|buffer| {
             let loaded = self.content.load(path, buffer);
-            let done = loaded
-                .then(|| scan::decode(buffer).map(|text| work(&text)))
-                .flatten();
+            let done = loaded.and_then(|bytes| scan::decode(&bytes).map(|text| work(&text)));
             buffer.shrink_to(KEPT_BUFFER);
             done
         })

@@ -22,7 +22,7 @@ impl Sandbox {
         let temp = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(temp.path().join("acme/app")).unwrap();
         let mounts = Mounts::beneath(temp.path().to_owned());
-        let repos = Repos::new(mounts, NonZeroUsize::new(2).unwrap()).unwrap();
+        let repos = Repos::new(mounts, NonZeroUsize::new(2).unwrap(), 1 << 20).unwrap();
         Sandbox { temp, repos }
     }
 

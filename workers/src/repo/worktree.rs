@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use parking_lot::{Mutex, MutexGuard};
 use rayon::prelude::*;
@@ -14,6 +14,7 @@ use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 
 use super::cancel::Cancel;
+use super::contents::{Budget, Contents, Loaded};
 use super::error::RepoError;
 use super::file::RepoFile;
 use super::folder::{Child, Folder, MAX_ENTRIES, Reader};
@@ -24,7 +25,7 @@ use super::path::RepoPath;
 use super::rules::{Blocked, Kind, Rules};
 use super::scan::MAX_FILE;
 use super::search::Content;
-use super::stamp::modified;
+use super::stamp::{Seen, modified};
 
 /// How files are opened: a FIFO must not block, and is refused once it is open.
 const READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
@@ -39,6 +40,7 @@ const FOLDERS_PER_TASK: usize = 32;
 #[derive(Debug)]
 pub(super) struct WorkTree {
     pub(super) jail: Jail,
+    contents: Contents,
     tree: Mutex<Option<Arc<Tree>>>,
     /// Held while folders are read, so that calls that come together read once.
     reading: Mutex<()>,
@@ -53,9 +55,10 @@ struct Tree {
 }
 
 impl WorkTree {
-    pub(super) fn new(jail: Jail) -> WorkTree {
+    pub(super) fn new(jail: Jail, budget: Arc<Budget>) -> WorkTree {
         WorkTree {
             jail,
+            contents: Contents::new(budget),
             tree: Mutex::new(None),
             reading: Mutex::new(()),
         }
@@ -76,6 +79,7 @@ impl WorkTree {
         }
         let old = self.remembered(rules);
         let tree = Arc::new(self.read(rules, old.as_deref(), cancel)?);
+        self.contents.retain(&tree.listing);
         *self.tree.lock() = Some(Arc::clone(&tree));
         Ok(Arc::clone(&tree.listing))
     }
@@ -198,20 +202,33 @@ impl WorkTree {
 }
 
 impl Content for WorkTree {
-    fn load(&self, path: &RepoPath, into: &mut Vec<u8>) -> bool {
-        self.read_whole(path, into).unwrap_or(false)
+    fn load<'a>(&self, path: &RepoPath, buffer: &'a mut Vec<u8>) -> Option<Loaded<'a>> {
+        let holds = |seen: Seen| seen.still_holds(self.jail.glance(path));
+        if let Some(bytes) = self.contents.get(path, holds) {
+            return Some(Loaded::Kept(bytes));
+        }
+        let looked_at = SystemTime::now();
+        let stat = self.read_whole(path, buffer).ok().flatten()?;
+        self.contents
+            .keep(path, Seen::at(looked_at, Ok(stat)), buffer);
+        Some(Loaded::Read(buffer))
     }
 }
 
 impl WorkTree {
-    /// Reads a listed file as large as it is now. False if it is too large, or no regular file.
-    fn read_whole(&self, path: &RepoPath, into: &mut Vec<u8>) -> Result<bool, Errno> {
+    /// Reads a listed file as large as it is now, and what the kernel said of it before. `None` if
+    /// it is too large, or no regular file.
+    fn read_whole(
+        &self,
+        path: &RepoPath,
+        into: &mut Vec<u8>,
+    ) -> Result<Option<rustix::fs::Stat>, Errno> {
         into.clear();
         let fd = self.jail.open(path, READ)?;
         let stat = rustix::fs::fstat(&fd)?;
         let size = u64::try_from(stat.st_size).unwrap_or(0);
         if size > MAX_FILE || file_type(&stat) != FileType::RegularFile {
-            return Ok(false);
+            return Ok(None);
         }
         let size = usize::try_from(size).unwrap_or(0);
         into.reserve_exact(size);
@@ -224,7 +241,7 @@ impl WorkTree {
             }
         }
         into.truncate(size);
-        Ok(true)
+        Ok(Some(stat))
     }
 }
 
@@ -622,6 +639,7 @@ mod tests {
                 let fresh = super::super::Repos::new(
                     super::super::Mounts::beneath(app.host("")),
                     std::num::NonZeroUsize::MIN,
+                    1 << 20,
                 ).unwrap();
                 let rules = Arc::new(Rules::new(&[], &[], None).unwrap());
                 let fresh = fresh.open("acme", "app", rules).unwrap().listing(&cancel()).unwrap();
