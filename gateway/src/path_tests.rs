@@ -109,7 +109,7 @@ impl Worker for Scripted {
             self.verifier.verify_catalog(&context.pass).unwrap();
             return Ok(Response::new(Box::pin(stream::iter([result(&catalog())]))));
         }
-        let pass = self.verifier.verify(&context.pass).unwrap().pass;
+        let pass = self.verifier.verify(&context.pass).unwrap().pass().clone();
         let params: Value = serde_json::from_slice(&params).unwrap();
         let told = json!({
             "arguments": params["arguments"], "tenant": pass.tenant,
