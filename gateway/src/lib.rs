@@ -19,11 +19,11 @@ use metrics::Metrics;
 use secrets::RootSecret;
 use server::{Stops, guard::Guard};
 use store::Stores;
-use upstream::{Upstream, UpstreamError};
+use upstream::Upstream;
 
 pub use auth::AuthConfig;
 pub use server::guard::GuardConfig;
-pub use upstream::UpstreamConfig;
+pub use upstream::{UpstreamConfig, UpstreamError};
 
 // Above the path: what administrators and probes ask.
 pub mod tenants;

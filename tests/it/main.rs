@@ -5,10 +5,12 @@ mod clients;
 mod confinement;
 mod contracts;
 mod credentials;
+mod freshness;
 mod isolation;
 mod messages;
 mod mounts;
 mod paths;
+mod progress;
 mod search_differential;
 mod tidy;
 

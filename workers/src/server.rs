@@ -90,6 +90,8 @@ pub struct ConfinedWorker {
     stop: CancellationToken,
     thread: Option<JoinHandle<Result<(), WorkerError>>>,
     confinement: Confinement,
+    /// Cancelled when the thread is gone, however it went.
+    ended: CancellationToken,
 }
 
 impl ConfinedWorker {
@@ -104,9 +106,12 @@ impl ConfinedWorker {
         let stop = CancellationToken::new();
         let (ready, started) = mpsc::sync_channel(1);
         let stopped = stop.clone();
+        let ended = CancellationToken::new();
+        let ends = ended.clone().drop_guard();
         let thread = std::thread::Builder::new()
             .name("archway-worker".to_owned())
             .spawn(move || -> Result<(), WorkerError> {
+                let _ends = ends;
                 let confinement = confine(&mounts.folders())?;
                 let runtime = tokio::runtime::Builder::new_current_thread()
                     .enable_all()
@@ -131,12 +136,18 @@ impl ConfinedWorker {
                 stop,
                 thread: Some(thread),
                 confinement,
+                ended,
             }),
             Err(_ended) => match thread.join() {
                 Ok(Err(error)) => Err(error),
                 Ok(Ok(())) | Err(_) => Err(WorkerError::Ended),
             },
         }
+    }
+
+    /// Returns when the worker is gone, whether it was stopped or died.
+    pub async fn ended(&self) {
+        self.ended.cancelled().await;
     }
 
     /// How firmly the worker is confined on this kernel.

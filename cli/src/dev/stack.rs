@@ -75,7 +75,7 @@ pub enum StackError {
     Worker(#[from] WorkerError),
     /// The gateway could not be put together.
     #[error("putting the gateway together")]
-    Gateway(#[source] Box<dyn std::error::Error + Send + Sync>),
+    Gateway(#[from] archway_gateway::UpstreamError),
     /// The gateway's database URL is not right.
     #[error(transparent)]
     Store(#[from] archway_gateway::store::StoreError),
@@ -85,9 +85,9 @@ pub enum StackError {
     /// A part of it died.
     #[error("a part of Archway ended by a bug")]
     Died(#[from] JoinError),
-    /// The gateway ended though nobody had asked it to.
-    #[error("the gateway ended by itself")]
-    Ended,
+    /// A part of it ended though nobody had asked it to.
+    #[error("the {0} ended by itself")]
+    Ended(&'static str),
     /// Gateway and worker did not find each other.
     #[error("the gateway did not reach its worker within {} s", READY.as_secs())]
     NotReady,
@@ -106,8 +106,7 @@ impl Stack {
             gateway_stores(plan.database)?,
             Arc::new(plan.secret),
             minter,
-        )
-        .map_err(|error| StackError::Gateway(error.into()))?;
+        )?;
         let serving = tokio::spawn(serve(gateway.clone(), plan.listeners, shutdown.clone()));
         let mut stack = Stack {
             shutdown,
@@ -121,10 +120,14 @@ impl Stack {
         }
     }
 
-    /// Returns if the gateway ends by itself.
+    /// Returns if gateway or worker end by themselves.
     pub(super) async fn failed(&mut self) -> StackError {
-        match (&mut self.gateway).await {
-            Ok(Ok(())) => StackError::Ended,
+        let gateway = tokio::select! {
+            gateway = &mut self.gateway => gateway,
+            () = self.worker.ended() => return StackError::Ended("worker"),
+        };
+        match gateway {
+            Ok(Ok(())) => StackError::Ended("gateway"),
             Ok(Err(error)) => StackError::Serve(error),
             Err(died) => StackError::Died(died),
         }

@@ -1,0 +1,120 @@
+//! Answers follow the files: nothing that is kept between calls is ever older than the call.
+
+use std::{
+    fs::{self, File, FileTimes},
+    time::{Duration, SystemTime},
+};
+
+use e2e::{Client, Repo, git};
+use serde_json::json;
+
+use crate::serve;
+
+async fn found(client: &Client, pattern: &str) -> u64 {
+    let reply = client
+        .call("grep_codebase", json!({ "pattern": pattern }))
+        .await;
+    reply.structured()["totalMatches"].as_u64().unwrap()
+}
+
+#[tokio::test]
+async fn a_file_rewritten_in_place_with_its_size_and_time_kept_is_searched_anew() {
+    let (stack, client) = serve(Repo::new().file("a.txt", "alpha\n").commit()).await;
+    let path = stack.folder("acme", "site").join("a.txt");
+    // What was written a moment ago is not kept between calls: first it must be old enough.
+    let settled = Duration::from_millis(300);
+    stack
+        .eventually(async || {
+            let written = fs::metadata(&path).unwrap().modified().unwrap();
+            (written + settled < SystemTime::now()).then_some(())
+        })
+        .await;
+    for _ in 0..2 {
+        assert_eq!(found(&client, "alpha").await, 1);
+    }
+    let written = fs::metadata(&path).unwrap().modified().unwrap();
+    fs::write(&path, "omega\n").unwrap();
+    let times = FileTimes::new().set_modified(written);
+    File::options()
+        .write(true)
+        .open(&path)
+        .unwrap()
+        .set_times(times)
+        .unwrap();
+    assert_eq!(
+        (found(&client, "alpha").await, found(&client, "omega").await),
+        (0, 1)
+    );
+}
+
+#[tokio::test]
+async fn files_that_come_and_go_do_so_in_the_next_answer() {
+    let (stack, client) = serve(Repo::new().file("a.txt", "needle\n").commit()).await;
+    let folder = stack.folder("acme", "site");
+    for round in 1..=5_u64 {
+        fs::create_dir_all(folder.join(format!("new{round}/deep"))).unwrap();
+        fs::write(folder.join(format!("new{round}/deep/b.txt")), "needle\n").unwrap();
+        assert_eq!(found(&client, "needle").await, 1 + round);
+    }
+    fs::write(folder.join(".gitignore"), "new*/\n").unwrap();
+    assert_eq!(found(&client, "needle").await, 1, "ignored from now on");
+    fs::remove_file(folder.join(".gitignore")).unwrap();
+    fs::remove_dir_all(folder.join("new1")).unwrap();
+    assert_eq!(found(&client, "needle").await, 5);
+}
+
+#[tokio::test]
+async fn an_answer_names_the_commit_it_was_read_from_and_soon_whether_the_tree_is_dirty() {
+    let (stack, client) = serve(Repo::new().file("a.txt", "one\n").commit()).await;
+    let folder = stack.folder("acme", "site");
+    let head = || git(&folder, &["rev-parse", "HEAD"]).trim().to_owned();
+    let read = async || client.call("read_file", json!({ "path": "a.txt" })).await;
+    let first = read().await;
+    assert_eq!(
+        first.meta("commit"),
+        &json!({ "id": head() }),
+        "no status was asked for yet"
+    );
+
+    let dirty = async |wanted: bool| {
+        let commit = read().await.meta("commit").clone();
+        (commit["dirty"] == wanted).then_some(commit)
+    };
+    stack.eventually(async || dirty(false).await).await;
+    fs::write(folder.join("a.txt"), "two\n").unwrap();
+    stack.eventually(async || dirty(true).await).await;
+
+    git(&folder, &["commit", "--quiet", "--all", "--message", "two"]);
+    let reply = read().await;
+    assert_eq!(
+        reply.meta("commit")["id"],
+        head(),
+        "the next answer stands on the new commit"
+    );
+    assert_eq!(reply.structured()["file"]["content"], "two\n");
+}
+
+#[tokio::test]
+async fn a_read_is_counted_for_its_reader_off_the_path_of_the_call() {
+    let (stack, client) = serve(Repo::new().file("a.txt", "one\n").commit()).await;
+    for _ in 0..3 {
+        client.call("read_file", json!({ "path": "a.txt" })).await;
+    }
+    let refused = client.call("read_file", json!({ "path": "b.txt" })).await;
+    assert_eq!(refused.code(), "file_not_found");
+    let owner = sqlx::PgPool::connect_with(stack.database().owner())
+        .await
+        .unwrap();
+    let counted = stack
+        .eventually(async || {
+            let rows: Vec<(String, i64)> = sqlx::query_as(
+                "select path, count from file_accesses where principal like 'key:%'",
+            )
+            .fetch_all(&owner)
+            .await
+            .unwrap();
+            (rows.iter().map(|(_, count)| count).sum::<i64>() == 3).then_some(rows)
+        })
+        .await;
+    assert_eq!(counted, [("a.txt".to_owned(), 3)]);
+}
