@@ -18,6 +18,10 @@ begin
 end
 $$;
 
+-- Whoever may make things in a schema may shadow the names others resolve in it. A new database of
+-- PostgreSQL 15 begins like this; one that was upgraded does not.
+revoke create on schema public from public;
+
 -- The tenant of the running transaction, or null: no policy below lets null see a row.
 create function current_tenant() returns uuid
 language sql stable
@@ -44,7 +48,9 @@ create table projects (
     open_globs  text[] not null default '{}',
     close_globs text[] not null default '{}',
     created_at  timestamptz not null default now(),
-    unique (tenant_id, slug)
+    unique (tenant_id, slug),
+    -- For foreign keys that hold a row to a project of its own tenant.
+    unique (tenant_id, id)
 );
 
 create table api_keys (
@@ -97,16 +103,17 @@ returns table (
     families text[],
     default_project text,
     agents integer,
-    -- False for a key that is revoked or expired, or whose tenant is disabled.
-    live boolean
+    -- False for a key that is revoked, or whose tenant is disabled.
+    live boolean,
+    -- For the caller to compare: what is good now may not be while the answer is kept.
+    expires_at timestamptz
 )
 language sql stable security definer
 set search_path = public, pg_temp
 as $$
     select k.tenant_id, t.slug, k.lineage, k.secret_hash, k.secret_line, k.scopes, k.projects,
            k.families, k.default_project, k.agents,
-           t.disabled_at is null and k.revoked_at is null
-               and (k.expires_at is null or k.expires_at > now())
+           t.disabled_at is null and k.revoked_at is null, k.expires_at
     from api_keys k join tenants t on t.id = k.tenant_id
     where k.id = key_id
 $$;

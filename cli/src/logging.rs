@@ -11,7 +11,7 @@ pub struct LogArgs {
     /// What is logged: error, warn, info, debug, trace, or a list such as
     /// `warn,archway_gateway=debug`.
     #[arg(
-        long, env = "ARCHWAY_LOG", value_name = "FILTER", default_value = "warn",
+        long, env = "ARCHWAY_LOG", value_name = "FILTER", default_value = "warn,rmcp=error",
         value_parser = filter, global = true
     )]
     pub log: String,

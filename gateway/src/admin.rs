@@ -1,6 +1,7 @@
 //! The admin port: `/healthz`, `/readyz`, `/metrics`. For probes and Prometheus, not for clients.
 //!
 //! It has no credential and no `Host` check: bind it where only the operator's network reaches.
+//! Its connections have the times of a client's, and few places.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,10 +14,12 @@ use axum::{
 use http::{StatusCode, header};
 use parking_lot::Mutex;
 use tokio::{net::TcpListener, time::Instant};
-use tokio_util::sync::CancellationToken;
+use tower::util::BoxCloneSyncService;
 
-use crate::{catalog::Catalog, error::Chain, metrics::Metrics, store::Stores};
+use crate::{catalog::Catalog, error::Chain, metrics::Metrics, server::Port, store::Stores};
 
+/// Connections at most: a few probes and scrapers, and room for those that hang.
+const PLACES: u32 = 64;
 /// What Prometheus' text format is called.
 const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -31,20 +34,20 @@ pub(crate) struct Admin {
     pub(crate) answered: Mutex<Option<Instant>>,
 }
 
-/// Serves the admin port until `shutdown`.
-pub(crate) async fn serve(
-    listener: TcpListener,
-    admin: Arc<Admin>,
-    shutdown: CancellationToken,
-) -> std::io::Result<()> {
+/// The admin port behind `listener`.
+pub(crate) fn port(listener: TcpListener, admin: Arc<Admin>) -> Port {
+    let open = admin.metrics.admin_connections().clone();
     let router = Router::new()
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics))
         .with_state(admin);
-    axum::serve(listener, router)
-        .with_graceful_shutdown(async move { shutdown.cancelled().await })
-        .await
+    Port {
+        listener,
+        stack: BoxCloneSyncService::new(router),
+        places: PLACES,
+        open,
+    }
 }
 
 /// Ready: a worker was seen, and Postgres answers or did so within the grace.

@@ -129,7 +129,7 @@ impl Auth {
             Ok(record) => {
                 let (line, hash) = (&record.secret_line, &record.secret_hash);
                 let good = self.secret.key_matches(line, key.secret(), hash);
-                let good = good && record.live;
+                let good = good && record.is_good();
                 good.then(|| record.principal.clone())
                     .ok_or(GatewayError::BadCredential)
             }
@@ -139,7 +139,7 @@ impl Auth {
                     self.secret.key_matches("", key.secret(), &[0; 32]);
                     Err(GatewayError::BadCredential)
                 }
-                LookupError::Unavailable(_) | LookupError::Paused => {
+                LookupError::Unavailable(_) | LookupError::Paused | LookupError::Crowded => {
                     Err(GatewayError::CredentialUnchecked)
                 }
             },
@@ -203,6 +203,7 @@ mod tests {
                 secret_hash: hash,
                 secret_line: line.to_owned(),
                 live: true,
+                expires_at: None,
                 principal: Principal::for_tests(scopes, None),
             };
             self.keys.know_for_tests(key.id(), record).await;

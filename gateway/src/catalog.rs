@@ -164,7 +164,11 @@ impl Catalog {
     pub(crate) async fn keep(&self, upstream: &Upstream, shutdown: &CancellationToken) {
         let mut wait = FIRST_RETRY;
         loop {
-            let pause = match self.refresh(upstream).await {
+            let refreshed = tokio::select! {
+                () = shutdown.cancelled() => return,
+                refreshed = self.refresh(upstream) => refreshed,
+            };
+            let pause = match refreshed {
                 Ok(()) => {
                     wait = FIRST_RETRY;
                     REFRESH

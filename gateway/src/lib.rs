@@ -17,7 +17,7 @@ use cursor::Cursors;
 use mcp::Mcp;
 use metrics::Metrics;
 use secrets::RootSecret;
-use server::{Stops, guard::Guard};
+use server::{Port, Stops, guard::Guard};
 use store::Stores;
 use upstream::Upstream;
 
@@ -30,7 +30,7 @@ pub mod tenants;
 mod admin;
 
 // The path, in the order a request meets it. Sessions and limits will stand between `auth` and
-// `mcp`, breakers between `catalog` and `upstream`.
+// `mcp`, breakers will stand between `catalog` and `upstream`.
 mod server;
 mod auth;
 mod mcp;
@@ -131,16 +131,19 @@ impl Gateway {
             metrics,
             ..
         } = &*self.parts;
-        let clients = async {
-            server::serve(listener, stack.clone(), metrics.clone(), shutdown.clone()).await;
-            Ok(())
+        let clients = Port {
+            listener,
+            stack: stack.clone(),
+            places: server::MOST_CLIENTS,
+            open: metrics.connections().clone(),
         };
-        let catalog = async {
-            catalog.keep(upstream, &shutdown).await;
-            Ok(())
-        };
-        let admin = admin::serve(admin, self.parts.admin.clone(), shutdown.clone());
-        tokio::try_join!(clients, catalog, admin).map(|_all| ())
+        let admin = admin::port(admin, self.parts.admin.clone());
+        tokio::join!(
+            server::serve(clients, shutdown.clone()),
+            server::serve(admin, shutdown.clone()),
+            catalog.keep(upstream, &shutdown),
+        );
+        Ok(())
     }
 
     /// Waits until the catalogue was fetched from a worker, at most `patience`; whether it was.

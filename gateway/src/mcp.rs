@@ -121,8 +121,9 @@ impl Mcp {
             };
             return self.calls.answer(&who, ask, message).await;
         }
-        if message.method.ends_with("/list") && message.params.contains_key("cursor") {
-            // The SDK takes a cursor that is no string for none.
+        let cursor = message.params.get("cursor");
+        if message.method.ends_with("/list") && cursor.is_some_and(|cursor| !cursor.is_null()) {
+            // The SDK takes any cursor that is no string for none; here only null is.
             return Err(GatewayError::BadParams(
                 "lists have one page, and no cursor",
             ));

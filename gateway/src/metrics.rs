@@ -37,6 +37,7 @@ pub(crate) struct Metrics {
     calls: Family<CallLabels, Counter>,
     durations: Family<ToolLabel, Histogram, fn() -> Histogram>,
     connections: Gauge,
+    admin_connections: Gauge,
 }
 
 impl Metrics {
@@ -46,6 +47,7 @@ impl Metrics {
         let calls = Family::<CallLabels, Counter>::default();
         let durations = Family::<ToolLabel, _, _>::new_with_constructor(call_buckets as fn() -> _);
         let connections = Gauge::default();
+        let admin_connections = Gauge::default();
         registry.register("http_requests", "HTTP requests by status", requests.clone());
         registry.register(
             "tool_calls",
@@ -63,12 +65,18 @@ impl Metrics {
             "Open client connections",
             connections.clone(),
         );
+        registry.register(
+            "admin_connections",
+            "Open connections of the admin port",
+            admin_connections.clone(),
+        );
         Metrics {
             registry,
             requests,
             calls,
             durations,
             connections,
+            admin_connections,
         }
     }
 
@@ -81,7 +89,8 @@ impl Metrics {
             .inc();
     }
 
-    /// Counts a tool call. `outcome` is `ok`, a fault's code, or `refused`.
+    /// Counts a tool call. `outcome` is `ok`, a fault's code, `refused` (an error of the
+    /// protocol) or `cancelled` (the client went away).
     pub(crate) fn call(&self, tool: &Arc<str>, outcome: &'static str, took: Duration) {
         self.calls
             .get_or_create(&CallLabels {
@@ -98,6 +107,11 @@ impl Metrics {
     /// How many client connections are open.
     pub(crate) fn connections(&self) -> &Gauge {
         &self.connections
+    }
+
+    /// How many connections of the admin port are open.
+    pub(crate) fn admin_connections(&self) -> &Gauge {
+        &self.admin_connections
     }
 
     /// The text that Prometheus scrapes.

@@ -33,13 +33,14 @@ use crate::{
     mcp::Mcp,
     metrics::Metrics,
     secrets::RootSecret,
-    server::{self, Stops, guard::Guard},
+    server::{self, Port, Stops, guard::Guard},
     store::Stores,
     upstream::{Upstream, UpstreamConfig},
 };
 
 mod answers;
 mod calls;
+mod shutdown;
 
 /// A worker with one tool for each thing a worker may do.
 struct Scripted {
@@ -137,6 +138,7 @@ struct Harness {
     address: String,
     key: String,
     cancelled: Arc<Notify>,
+    metrics: Arc<Metrics>,
     _shutdown: DropGuard,
 }
 
@@ -166,11 +168,12 @@ impl Harness {
         let until = shutdown.clone();
         tokio::spawn(async move { fetching.keep(&fetched, &until).await });
         catalog.fetched().await;
-        let (address, key) = serve_gateway(catalog, upstream, shutdown.clone()).await;
+        let (address, key, metrics) = serve_gateway(catalog, upstream, shutdown.clone()).await;
         Harness {
             address,
             key,
             cancelled,
+            metrics,
             _shutdown: shutdown.drop_guard(),
         }
     }
@@ -251,7 +254,7 @@ async fn serve_gateway(
     catalog: Arc<Catalog>,
     upstream: Arc<Upstream>,
     shutdown: CancellationToken,
-) -> (String, String) {
+) -> (String, String, Arc<Metrics>) {
     let secret = RootSecret::parse(&RootSecret::generate_line().unwrap()).unwrap();
     let secret = Arc::new(secret);
     let nowhere = sqlx::postgres::PgConnectOptions::new().socket("/nonexistent");
@@ -276,6 +279,12 @@ async fn serve_gateway(
     });
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    tokio::spawn(server::serve(listener, stack, metrics, shutdown));
-    (address, key.text().expose_secret().to_owned())
+    let port = Port {
+        listener,
+        stack,
+        places: server::MOST_CLIENTS,
+        open: metrics.connections().clone(),
+    };
+    tokio::spawn(server::serve(port, shutdown));
+    (address, key.text().expose_secret().to_owned(), metrics)
 }

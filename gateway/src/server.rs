@@ -1,8 +1,9 @@
-//! The listener, and the stack that every request runs through.
+//! The listeners, and the stack that every client's request runs through.
 //!
 //! What a reader would get wrong: this is hyper, not `axum::serve`, because the limits (headers,
 //! times, connections) belong to the connection. A connection that is idle or slow holds its
-//! place among the 10,000 and nothing else.
+//! place among those of its port (10,000 for clients) and nothing else. The admin port is served
+//! by the same code.
 
 use std::{convert::Infallible, io, sync::Arc, time::Duration};
 
@@ -17,6 +18,7 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto::Builder,
 };
+use prometheus_client::metrics::gauge::Gauge;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore},
@@ -35,7 +37,8 @@ use guard::Guard;
 mod connection;
 pub(crate) mod guard;
 
-const MOST_CONNECTIONS: u32 = 10_000;
+/// Connections of clients.
+pub(crate) const MOST_CLIENTS: u32 = 10_000;
 const LARGEST_HEADERS: u32 = 32 * 1024;
 /// Concurrent requests of one HTTP/2 connection.
 const MOST_STREAMS: u32 = 128;
@@ -49,6 +52,16 @@ pub(crate) struct Stops {
     pub(crate) auth: Arc<Auth>,
     pub(crate) mcp: Arc<Mcp>,
     pub(crate) metrics: Arc<Metrics>,
+}
+
+/// A listener, and how its connections are served.
+pub(crate) struct Port {
+    pub(crate) listener: TcpListener,
+    pub(crate) stack: Stack,
+    /// Connections at most; more wait in the listener's queue.
+    pub(crate) places: u32,
+    /// How many connections are open.
+    pub(crate) open: Gauge,
 }
 
 /// The whole path of a request, as one service.
@@ -68,7 +81,7 @@ pub(crate) fn stack(stops: Stops) -> Stack {
         .layer(from_fn(guard::route))
         .layer(from_fn(guard::check_size))
         .layer(from_fn_with_state(auth, auth::authenticate))
-        // Here session handles are verified, and then limits are spent.
+        // Here session handles will be verified, and then limits be spent.
         .service(service_fn(move |request| {
             let mcp = mcp.clone();
             async move { Ok(mcp.answer(request).await) }
@@ -82,14 +95,15 @@ async fn count(State(metrics): State<Arc<Metrics>>, request: Request, next: Next
     response
 }
 
-/// Accepts connections until `shutdown`, then lets the calls in flight end.
-pub(crate) async fn serve(
-    listener: TcpListener,
-    stack: Stack,
-    metrics: Arc<Metrics>,
-    shutdown: CancellationToken,
-) {
-    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS as usize));
+/// Accepts connections until `shutdown`, then lets the calls in flight end, for at most 35 s.
+pub(crate) async fn serve(port: Port, shutdown: CancellationToken) {
+    let Port {
+        listener,
+        stack,
+        places: most,
+        open,
+    } = port;
+    let places = Arc::new(Semaphore::new(most as usize));
     let builder = Arc::new(builder());
     let accepting = async {
         loop {
@@ -102,9 +116,10 @@ pub(crate) async fn serve(
                     let client = Client {
                         stack: stack.clone(),
                         place,
+                        open: open.clone(),
                         shutdown: shutdown.clone(),
                     };
-                    tokio::spawn(converse(builder.clone(), socket, client, metrics.clone()));
+                    tokio::spawn(converse(builder.clone(), socket, client));
                 }
                 Err(error) => {
                     // Out of file descriptors, mostly: some will be free in a moment.
@@ -119,7 +134,7 @@ pub(crate) async fn serve(
         () = accepting => {}
     }
     drop(listener);
-    if tokio::time::timeout(DRAIN, places.acquire_many(MOST_CONNECTIONS))
+    if tokio::time::timeout(DRAIN, places.acquire_many(most))
         .await
         .is_err()
     {
@@ -153,22 +168,19 @@ async fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
 struct Client {
     stack: Stack,
     place: OwnedSemaphorePermit,
+    open: Gauge,
     shutdown: CancellationToken,
 }
 
 /// Serves one connection to its end.
-async fn converse(
-    builder: Arc<Builder<TokioExecutor>>,
-    socket: TcpStream,
-    client: Client,
-    metrics: Arc<Metrics>,
-) {
+async fn converse(builder: Arc<Builder<TokioExecutor>>, socket: TcpStream, client: Client) {
     let Client {
         stack,
         place,
+        open,
         shutdown,
     } = client;
-    metrics.connections().inc();
+    open.inc();
     let activity = Activity::new();
     let io = TokioIo::new(Watched::new(socket, activity.clone()));
     let answering = activity.clone();
@@ -194,6 +206,6 @@ async fn converse(
         Some(Err(error)) => tracing::debug!(%error, "connection ended early"),
         None => tracing::debug!("connection closed: idle or slow"),
     }
-    metrics.connections().dec();
+    open.dec();
     drop(place);
 }

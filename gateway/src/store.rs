@@ -46,6 +46,17 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether a connection broke: other errors come from a Postgres, or a pool, that is there.
+    pub(crate) fn is_broken_connection(&self) -> bool {
+        matches!(
+            self,
+            StoreError::Query {
+                source: sqlx::Error::Io(_) | sqlx::Error::Tls(_),
+                ..
+            }
+        )
+    }
+
     /// For `map_err`: names the answer that was wanted.
     pub(crate) fn query(what: &'static str) -> impl FnOnce(sqlx::Error) -> StoreError {
         move |source| StoreError::Query { what, source }
@@ -102,7 +113,9 @@ impl Stores {
             r#"select tenant_id as "tenant_id!", tenant_slug as "tenant_slug!",
                       lineage as "lineage!", secret_hash as "secret_hash!",
                       secret_line as "secret_line!", scopes as "scopes!", projects, families,
-                      default_project, live as "live!"
+                      default_project, live as "live!",
+                      extract(epoch from expires_at)::float8 - extract(epoch from now())::float8
+                          as expires_in
                from find_api_key($1)"#,
             id,
         )
@@ -123,8 +136,11 @@ pub(crate) struct ApiKeyRow {
     pub(crate) projects: Option<Vec<String>>,
     pub(crate) families: Option<Vec<String>>,
     pub(crate) default_project: Option<String>,
-    /// False once revoked or expired, or while the tenant is disabled.
+    /// False once revoked, or while the tenant is disabled.
     pub(crate) live: bool,
+    /// Seconds until the key expires, by Postgres' clock; not above zero once it did, `None` for
+    /// a key that never does.
+    pub(crate) expires_in: Option<f64>,
 }
 
 /// Storage as one tenant sees it; there is no way to ask it about another.

@@ -162,7 +162,8 @@ impl Tenants {
     pub async fn list_projects(&self, tenant: Uuid) -> Result<Vec<Project>, TenantError> {
         sqlx::query_as!(
             Project,
-            "select id, slug, name from projects where tenant_id = $1 order by slug",
+            "select id, slug, name from projects where tenant_id = $1 \
+             order by slug collate \"C\"",
             tenant
         )
         .fetch_all(&self.owner)

@@ -207,7 +207,7 @@ impl Upstream {
         }
     }
 
-    /// The workers take turns. Affinity, breakers and retries find their place here.
+    /// The workers take turns. Affinity, breakers and retries will find their place here.
     fn client(&self) -> WorkerClient<Channel> {
         let turn = self.next.fetch_add(1, Ordering::Relaxed) % self.clients.len();
         self.clients[turn].clone()

@@ -3,7 +3,7 @@
 /// A method of the `Call` RPC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// The worker's catalogue: `{}` → `{tools: [CatalogEntry]}`.
+    /// The worker's catalogue: `{}` → `{tools: [ToolEntry]}`.
     ToolsList,
     /// One tool: `{name, arguments}` → an MCP `CallToolResult`.
     ToolsCall,

@@ -1,10 +1,18 @@
 //! What gets in and what does not: keys in every wrong shape and place, scopes, revocation.
 
+use std::time::{Duration, Instant};
+
+use archway_gateway::{
+    secrets::RootSecret,
+    tenants::{KeyRequest, Tenants},
+};
 use e2e::{
     Client, Harness, Key, Repo, Stack, Tenant,
     http::{Request, Response},
 };
+use secrecy::ExposeSecret;
 use serde_json::json;
+use sqlx::PgPool;
 
 use crate::serve;
 
@@ -27,25 +35,86 @@ fn shape(response: &Response) -> (u16, String, Vec<(String, String)>) {
     (response.status, response.text(), headers)
 }
 
+/// The key whose text begins with `body`: with a right checksum it gets past the form and is
+/// looked up.
+fn checked(body: &str) -> String {
+    const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    let mut crc = u32::MAX;
+    for byte in body.bytes() {
+        crc ^= u32::from(byte);
+        for _bit in 0..8 {
+            crc = (crc >> 1) ^ (0xEDB8_8320 * (crc & 1));
+        }
+    }
+    let mut rest = !crc;
+    let mut digits = String::new();
+    for _digit in 0..6 {
+        digits.insert(0, char::from(ALPHABET[rest as usize % 62]));
+        rest /= 62;
+    }
+    format!("{body}_{digits}")
+}
+
+async fn owner(stack: &Stack) -> PgPool {
+    PgPool::connect_with(stack.database().owner())
+        .await
+        .unwrap()
+}
+
+/// A good key, and keys that were good.
+async fn spoilt() -> (Stack, Client, Vec<String>) {
+    let repo = || Repo::new().file("a.txt", "a").commit();
+    let acme = Tenant::new("acme")
+        .project("site", repo())
+        .key(Key::new("revoked"))
+        .key(Key::new("expired"));
+    let zeta = Tenant::new("zeta").project("shop", repo());
+    let stack = Harness::new().tenant(acme).tenant(zeta).start().await;
+    let (revoked, expired) = (
+        stack.keyed("acme", "revoked"),
+        stack.keyed("acme", "expired"),
+    );
+    let disabled = stack.client("zeta");
+    stack.revoke(&revoked).await;
+    let owner = owner(&stack).await;
+    for statement in [
+        "update api_keys set expires_at = now() where label = 'expired'",
+        "update tenants set disabled_at = now() where slug = 'zeta'",
+    ] {
+        let done = sqlx::query(statement).execute(&owner).await.unwrap();
+        assert_eq!(done.rows_affected(), 1, "{statement}");
+    }
+    let bad = [revoked, expired, disabled].map(|client| client.key().to_owned());
+    let good = stack.client("acme");
+    (stack, good, bad.into())
+}
+
 #[tokio::test]
 async fn every_bad_key_gets_the_same_answer() {
-    let (_stack, client) = gateway().await;
+    let (_stack, client, mut keys) = spoilt().await;
     let good = client.key().to_owned();
     let parts: Vec<&str> = good.split('_').collect();
     let [prefix, id, secret, checksum] = parts[..] else {
         panic!("awy_id_secret_checksum")
     };
+    assert_eq!(checked(&format!("{prefix}_{id}_{secret}")), good);
     let swapped: String = secret.chars().rev().collect();
-    let mut shapes = Vec::new();
-    for key in [
+    keys.extend([
+        // Of a right form.
+        checked(&format!("{prefix}_{id}_{swapped}")),
+        checked(&format!("{prefix}_000000000000_{secret}")),
+        checked(&format!("{prefix}_000000000000_{swapped}")),
+        // Of a wrong one.
+        checked(&format!("{prefix}_{id}_{secret}0")),
         format!("{prefix}_{id}_{swapped}_{checksum}"),
         format!("{prefix}_{id}_{secret}_000000"),
-        format!("{prefix}_000000000000_{secret}_{checksum}"),
         good.chars().skip(1).collect(),
         format!("{good}x"),
         "x".to_owned(),
         "é".to_owned(),
-    ] {
+    ]);
+    let mut shapes = Vec::new();
+    for key in keys {
         let response = call()
             .header("Authorization", &format!("Bearer {key}"))
             .send(client.address())
@@ -68,6 +137,47 @@ async fn every_bad_key_gets_the_same_answer() {
             .iter()
             .any(|(name, _)| name == "www-authenticate")
     );
+    // That was not for want of a database.
+    let list = client.rpc("tools/list", json!({})).await;
+    assert_eq!(list.status, 200, "{}", list.text());
+}
+
+#[tokio::test]
+async fn a_key_that_is_in_use_expires_at_its_moment() {
+    let (stack, client) = gateway().await;
+    let owner = owner(&stack).await;
+    sqlx::query("update api_keys set expires_at = now() + interval '3 seconds'")
+        .execute(&owner)
+        .await
+        .unwrap();
+    let start = Instant::now();
+    let first = client.rpc("tools/list", json!({})).await;
+    assert_eq!(first.status, 200, "{}", first.text());
+    stack
+        .eventually(async || {
+            let response = client.rpc("tools/list", json!({})).await;
+            (response.status == 401).then_some(())
+        })
+        .await;
+    // Sooner than its record was read again.
+    assert!(start.elapsed() < Duration::from_secs(20));
+}
+
+#[tokio::test]
+async fn a_key_is_good_for_the_lifetime_it_was_issued_with() {
+    let (stack, _client) = gateway().await;
+    let tenants = Tenants::new(owner(&stack).await);
+    let secret = RootSecret::parse(&RootSecret::generate_line().unwrap()).unwrap();
+    for (seconds, good) in [(0, false), (3600, true)] {
+        let request = KeyRequest {
+            lifetime: Some(Duration::from_secs(seconds)),
+            ..KeyRequest::default()
+        };
+        let acme = stack.tenant_id("acme");
+        let key = tenants.issue_key(acme, &secret, request).await.unwrap();
+        let found = tenants.key_is_good(&secret, key.api_key.expose_secret());
+        assert_eq!(found.await.unwrap(), good.then_some(key.id), "{seconds} s");
+    }
 }
 
 #[tokio::test]
@@ -149,7 +259,7 @@ async fn a_key_without_the_scope_lists_nothing_and_is_told_what_it_lacks() {
 }
 
 #[tokio::test]
-async fn a_key_revoked_or_expired_before_its_first_use_is_refused() {
+async fn a_key_revoked_before_its_first_use_is_refused() {
     let (stack, client) = gateway().await;
     stack.revoke(&client).await;
     let response = client.rpc("tools/list", json!({})).await;

@@ -2,6 +2,7 @@
 
 mod big_tree;
 mod clients;
+mod concurrency;
 mod confinement;
 mod contracts;
 mod credentials;

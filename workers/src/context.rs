@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use crate::{
     blocking::Blocking,
     projects::{Project, Projects},
-    repo::{Cancel, Repo, Repos},
+    repo::{Cancel, Head, Repo, RepoError, Repos},
     store::{Access, Accesses},
 };
 
@@ -137,10 +137,11 @@ impl ToolContext {
             .run(&self.cancel, move || {
                 let pin = || repos.open(&tenant, &slug, Arc::clone(&rules));
                 let repo = pin()?;
-                let value = read(&repo, &cancel)?;
+                // An error counts as an answer: it may be the move's doing.
+                let first = read(&repo, &cancel);
                 if !repo.moved() {
                     return Ok::<_, Failure>(Snapshot {
-                        value,
+                        value: first?,
                         repo,
                         moved: false,
                     });
@@ -153,6 +154,24 @@ impl ToolContext {
             .await??;
         self.watch_status(&snapshot.repo);
         Ok(snapshot)
+    }
+
+    /// Where HEAD of each project stands; `None` without git, or where it is not mounted.
+    pub async fn heads(&self, projects: &[Arc<Project>]) -> Result<Vec<Option<Head>>, Failure> {
+        let repos = Arc::clone(&self.doors.repos);
+        let (tenant, projects) = (self.pass.tenant.clone(), projects.to_vec());
+        let cancel = self.cancel.clone();
+        let heads = move || {
+            let head = |project: &Arc<Project>| {
+                cancel.check().map_err(RepoError::Stopped)?;
+                match repos.head(&tenant, &project.slug) {
+                    Err(RepoError::NotMounted) => Ok(None),
+                    head => Ok(head?),
+                }
+            };
+            projects.iter().map(head).collect()
+        };
+        self.doors.blocking.run(&self.cancel, heads).await?
     }
 
     /// Remembers, off the path, that the caller read a file.

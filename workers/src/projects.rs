@@ -33,6 +33,7 @@ pub struct Project {
 type TenantProjects = Arc<Vec<Arc<Project>>>;
 
 /// The projects of all tenants that called lately.
+#[derive(Clone)]
 pub(crate) struct Projects {
     stores: Stores,
     fresh: moka::future::Cache<Uuid, TenantProjects>,
@@ -53,27 +54,42 @@ impl Projects {
 
     /// The projects of the pass's tenant, by slug.
     pub(crate) async fn of(&self, pass: &Pass) -> Result<TenantProjects, Failure> {
-        let load = self
-            .fresh
-            .try_get_with(pass.tenant_id, self.load(pass.tenant_id));
-        let Some(known) = self.known.get(&pass.tenant_id) else {
-            return load.await.map_err(|error| unavailable(&error));
+        let tenant = pass.tenant_id;
+        if let Some(fresh) = self.fresh.get(&tenant).await {
+            return Ok(fresh);
+        }
+        // A task of its own: a query that takes longer than we wait still renews the answer.
+        let reading = self.clone();
+        let load = tokio::spawn(async move {
+            reading
+                .fresh
+                .try_get_with(tenant, reading.load(tenant))
+                .await
+        });
+        let Some(known) = self.known.get(&tenant) else {
+            let read = load.await.map_err(|_panicked| unavailable())?;
+            return read.map_err(|_logged| unavailable());
         };
         match tokio::time::timeout(PATIENCE, load).await {
-            Ok(Ok(projects)) => Ok(projects),
-            failed => {
-                let error = failed
-                    .err()
-                    .map_or("query failed", |_elapsed| "no answer in time");
-                tracing::warn!(error, "projects are served as last known");
-                self.fresh.insert(pass.tenant_id, Arc::clone(&known)).await;
+            Ok(Ok(Ok(projects))) => Ok(projects),
+            Ok(_failed) => {
+                // Not asked again at once: with Postgres away every call would wait for it.
+                self.fresh.insert(tenant, Arc::clone(&known)).await;
                 Ok(known)
             }
+            Err(_elapsed) => Ok(known),
         }
     }
 
     async fn load(&self, tenant: Uuid) -> Result<TenantProjects, StoreError> {
-        let rows = self.stores.tenant(tenant).projects().await?;
+        let rows = self
+            .stores
+            .tenant(tenant)
+            .projects()
+            .await
+            .inspect_err(|error| {
+                tracing::warn!(%error, "projects could not be read");
+            })?;
         let projects: TenantProjects = Arc::new(rows.into_iter().filter_map(project).collect());
         self.known.insert(tenant, Arc::clone(&projects));
         Ok(projects)
@@ -100,8 +116,7 @@ fn project(row: ProjectRow) -> Option<Arc<Project>> {
     }))
 }
 
-fn unavailable(error: &StoreError) -> Failure {
-    tracing::warn!(%error, "projects could not be read");
+fn unavailable() -> Failure {
     Failure::new(
         Fault::Unavailable,
         "the list of projects cannot be read at the moment",

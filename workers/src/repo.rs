@@ -126,8 +126,17 @@ impl Repos {
     }
 
     /// Whether this worker sees such a project.
-    pub fn is_mounted(&self, tenant: &str, project: &str) -> bool {
+    #[cfg(test)]
+    fn is_mounted(&self, tenant: &str, project: &str) -> bool {
         self.0.mounts.locate(tenant, project).is_ok()
+    }
+
+    /// Where HEAD of a project stands, for lists of many projects: none is remembered for it.
+    ///
+    /// # Errors
+    /// As [`Repos::open`].
+    pub fn head(&self, tenant: &str, project: &str) -> Result<Option<Head>, RepoError> {
+        self.0.head(tenant, project)
     }
 
     /// Opens a project as it is now: its folder is found and its HEAD is pinned.
@@ -150,19 +159,25 @@ impl Shared {
     fn snapshot(&self, tenant: &str, project: &str) -> Result<Snapshot, RepoError> {
         let located = self.mounts.locate(tenant, project)?;
         let key = Key::of(tenant, project, &located)?;
-        let known = match self.projects.get(&key) {
-            Some(known) => known,
-            None => {
-                let opened = Arc::new(Project::new(
-                    key.clone(),
-                    &located,
-                    Arc::clone(&self.budget),
-                )?);
-                self.projects.insert(key, Arc::clone(&opened));
-                opened
-            }
-        };
+        // Calls that come together open one.
+        let open = || Project::new(key.clone(), &located, Arc::clone(&self.budget)).map(Arc::new);
+        let opened = self.projects.try_get_with_by_ref(&key, open);
+        let known = opened.map_err(|error| RepoError::Io {
+            what: "opening a project's folder",
+            source: std::io::Error::other(error),
+        })?;
         known.snapshot(&located)
+    }
+
+    /// Where HEAD of a project stands, without remembering the project for it.
+    fn head(&self, tenant: &str, project: &str) -> Result<Option<Head>, RepoError> {
+        let located = self.mounts.locate(tenant, project)?;
+        let key = Key::of(tenant, project, &located)?;
+        let project = match self.projects.get(&key) {
+            Some(known) => known,
+            None => Arc::new(Project::new(key, &located, Arc::clone(&self.budget))?),
+        };
+        Ok(project.snapshot(&located)?.head())
     }
 }
 
@@ -203,9 +218,8 @@ impl Repo {
     /// # Errors
     /// [`RepoError::Stopped`], [`RepoError::TooManyEntries`], or a failure of the file system.
     pub fn listing(&self, cancel: &Cancel) -> Result<Arc<Listing>, RepoError> {
-        self.shared
-            .pool
-            .install(|| self.snapshot.listing(&self.rules, cancel))
+        self.snapshot
+            .listing(&self.rules, &self.shared.pool, cancel)
     }
 
     /// Opens a regular file by its path, or by a link that stays inside. Ignored files are
@@ -257,9 +271,8 @@ impl Repo {
     /// [`RepoError::InvalidPattern`]; [`RepoError::Stopped`] if cancelled, or if the deadline
     /// passed before the search began. Later, the deadline only makes it incomplete.
     pub fn search(&self, query: &Query, cancel: &Cancel) -> Result<Found, RepoError> {
-        self.shared
-            .pool
-            .install(|| self.snapshot.search(&self.rules, query, cancel))
+        let pool = &self.shared.pool;
+        self.snapshot.search(&self.rules, query, pool, cancel)
     }
 }
 

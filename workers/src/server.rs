@@ -6,6 +6,7 @@ use std::{
     num::NonZeroUsize,
     sync::{Arc, mpsc},
     thread::JoinHandle,
+    time::Duration,
 };
 
 use archway_proto::{MAX_MESSAGE_BYTES, pass::PassVerifier, v1::worker_server::WorkerServer};
@@ -21,6 +22,9 @@ use crate::{
     store::{Accesses, StoreConfig, Stores},
     tools,
 };
+
+/// How long the end of a worker waits for blocking work that nobody waits for.
+const LEFT_BEHIND: Duration = Duration::from_secs(2);
 
 /// What steers a worker.
 #[derive(Clone, Debug, clap::Args)]
@@ -120,12 +124,15 @@ impl ConfinedWorker {
                         what: "runtime",
                         source,
                     })?;
-                runtime.block_on(async {
+                let served = runtime.block_on(async {
                     let worker = Worker::new(&config, mounts, verifier)?;
                     // The starter waits for this; if it is gone, nobody is left to tell.
                     ready.send(confinement).ok();
                     worker.serve(listener, stopped).await
-                })
+                });
+                // A status of a large tree may still run; nobody waits for it any longer.
+                runtime.shutdown_timeout(LEFT_BEHIND);
+                served
             })
             .map_err(|source| WorkerError::Start {
                 what: "thread",

@@ -107,7 +107,8 @@ impl WorkerService {
         };
         Ok(CallStream {
             events,
-            result: Some(Box::pin(result.instrument(span))),
+            call: Some(Box::pin(result.instrument(span))),
+            result: None,
             _gone: Some(gone),
         })
     }
@@ -166,7 +167,10 @@ fn deadline(timeout: Option<Duration>) -> Instant {
 /// A call's events, then its result. Dropped (the caller went away), it cancels the call.
 pub(crate) struct CallStream {
     events: mpsc::Receiver<v1::CallEvent>,
-    result: Option<BoxFuture<'static, Value>>,
+    /// The call, while it runs.
+    call: Option<BoxFuture<'static, Value>>,
+    /// Its result, until it is sent.
+    result: Option<Value>,
     _gone: Option<DropGuard>,
 }
 
@@ -175,7 +179,8 @@ impl CallStream {
         let (_closed, events) = mpsc::channel(1);
         CallStream {
             events,
-            result: Some(Box::pin(async { result })),
+            call: None,
+            result: Some(result),
             _gone: None,
         }
     }
@@ -185,17 +190,23 @@ impl Stream for CallStream {
     type Item = Result<v1::CallEvent, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Some(call) = &mut self.call
+            && let Poll::Ready(result) = call.as_mut().poll(cx)
+        {
+            self.call = None;
+            self.result = Some(result);
+        }
+        // What the call said on its way goes before its result.
         if let Poll::Ready(Some(event)) = self.events.poll_recv(cx) {
             return Poll::Ready(Some(Ok(event)));
         }
-        let Some(result) = &mut self.result else {
-            return Poll::Ready(None);
-        };
-        let Poll::Ready(result) = result.as_mut().poll(cx) else {
-            return Poll::Pending;
-        };
-        self.result = None;
-        let event = v1::call_event::Event::Result(result.to_string().into());
-        Poll::Ready(Some(Ok(v1::CallEvent { event: Some(event) })))
+        match self.result.take() {
+            Some(result) => {
+                let event = v1::call_event::Event::Result(result.to_string().into());
+                Poll::Ready(Some(Ok(v1::CallEvent { event: Some(event) })))
+            }
+            None if self.call.is_some() => Poll::Pending,
+            None => Poll::Ready(None),
+        }
     }
 }

@@ -23,7 +23,11 @@ pub(crate) use projects::ProjectRow;
 #[derive(Clone, Debug, clap::Args)]
 pub struct StoreConfig {
     /// URL of the database, as the role `archway_worker`.
-    #[arg(long = "worker-database-url", env = "ARCHWAY_DATABASE_URL")]
+    #[arg(
+        long = "worker-database-url",
+        env = "ARCHWAY_DATABASE_URL",
+        hide_env_values = true
+    )]
     pub url: SecretString,
     /// Most connections this worker opens.
     #[arg(long = "worker-database-connections", default_value_t = 8)]
@@ -37,7 +41,7 @@ pub enum StoreError {
     #[error("the worker's database URL is malformed")]
     Url,
     /// Postgres refused or did not answer.
-    #[error("{what}: {source}")]
+    #[error("{what}")]
     Query {
         /// What was asked for.
         what: &'static str,

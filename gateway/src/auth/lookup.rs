@@ -2,8 +2,9 @@
 //!
 //! What a reader would get wrong: the cache answers *freshness*, not failure. While Postgres can't
 //! be asked, a key that was confirmed within the grace is still good; one that was never seen gets
-//! "can't tell", never "no". Unknown ids have a small table of their own, so that a flood of
-//! invented keys neither reaches Postgres twice nor displaces a good one.
+//! "can't tell", never "no". Ids that were never confirmed have a small table and a few places of
+//! their own, so that a flood of invented keys neither displaces a good one nor takes its place at
+//! Postgres.
 
 use std::{
     sync::{
@@ -15,7 +16,7 @@ use std::{
 
 use archway_proto::catalog::Scope;
 use parking_lot::Mutex;
-use tokio::time::Instant;
+use tokio::{sync::Semaphore, time::Instant};
 
 use super::{Principal, PrincipalFacts, key::KeyId};
 use crate::store::{ApiKeyRow, StoreError, Stores};
@@ -28,6 +29,11 @@ const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 /// Records kept; at about 500 bytes each.
 const MOST_KEYS: u64 = 50_000;
 const MOST_UNKNOWN: u64 = 10_000;
+/// Questions about ids that were never confirmed, at a time: half the connections of the pool.
+const STRANGERS: usize = 4;
+/// How long such a question waits for its place. Each takes a millisecond: this is enough for
+/// every key's first call after a restart, and little to hold the callers of a flood for.
+const STRANGERS_WAIT: Duration = Duration::from_millis(250);
 
 /// Why there is no record of a key.
 #[derive(Debug, thiserror::Error)]
@@ -38,15 +44,27 @@ pub(crate) enum LookupError {
     Unavailable(#[from] StoreError),
     #[error("the key can't be checked now: postgres failed a moment ago")]
     Paused,
+    #[error("the key can't be checked now: too many unknown keys are")]
+    Crowded,
 }
 
 /// A key as Postgres has it.
 pub(crate) struct KeyRecord {
     pub(crate) secret_hash: Vec<u8>,
     pub(crate) secret_line: String,
-    /// False once revoked or expired, or while the tenant is disabled.
+    /// False once revoked, or while the tenant is disabled.
     pub(crate) live: bool,
+    /// By this machine's clock; `None` for a key that never expires.
+    pub(crate) expires_at: Option<Instant>,
     pub(crate) principal: Principal,
+}
+
+impl KeyRecord {
+    /// Whether the key is good at this moment. To be asked for each request: a record is kept for
+    /// longer than a key may have left.
+    pub(crate) fn is_good(&self) -> bool {
+        self.live && self.expires_at.is_none_or(|end| Instant::now() < end)
+    }
 }
 
 /// The key look-up with its caches.
@@ -55,6 +73,7 @@ pub(crate) struct Keys {
     fresh: moka::future::Cache<KeyId, Arc<KeyRecord>>,
     confirmed: moka::sync::Cache<KeyId, Arc<KeyRecord>>,
     unknown: moka::sync::Cache<KeyId, ()>,
+    strangers: Semaphore,
     failed_at: Mutex<Option<Instant>>,
     editions: AtomicU64,
 }
@@ -78,6 +97,7 @@ impl Keys {
                 .max_capacity(MOST_UNKNOWN)
                 .time_to_live(UNKNOWN_FOR)
                 .build(),
+            strangers: Semaphore::new(STRANGERS),
             failed_at: Mutex::new(None),
             editions: AtomicU64::new(0),
         }
@@ -105,19 +125,39 @@ impl Keys {
         if self.paused() {
             return Err(LookupError::Paused);
         }
+        let stranger = !self.confirmed.contains_key(id);
+        // Held until the answer is known.
+        let _place = if stranger {
+            let place = tokio::time::timeout(STRANGERS_WAIT, self.strangers.acquire()).await;
+            Some(place.map_err(|_elapsed| LookupError::Crowded)?)
+        } else {
+            None
+        };
+        let asked = Instant::now();
         let row = self.stores.find_api_key(id.as_str()).await;
-        *self.failed_at.lock() = row.is_err().then(Instant::now);
-        let Some(row) = row.inspect_err(|error| {
-            tracing::warn!(error = %crate::error::Chain(error), "key look-up failed");
-        })?
-        else {
+        self.note(&row, stranger);
+        let Some(row) = row? else {
             self.unknown.insert(id.clone(), ());
             self.confirmed.invalidate(id);
             return Err(LookupError::Unknown);
         };
-        let record = Arc::new(self.record(id, row));
+        let record = Arc::new(self.record(id, row, asked));
         self.confirmed.insert(id.clone(), record.clone());
         Ok(record)
+    }
+
+    /// Remembers whether Postgres answers. A stranger's question may fail for want of a connection,
+    /// which a flood can bring about: only a connection that broke counts.
+    fn note<T>(&self, answer: &Result<T, StoreError>, stranger: bool) {
+        match answer {
+            Ok(_) => *self.failed_at.lock() = None,
+            Err(error) => {
+                tracing::warn!(error = %crate::error::Chain(error), "key look-up failed");
+                if !stranger || error.is_broken_connection() {
+                    *self.failed_at.lock() = Some(Instant::now());
+                }
+            }
+        }
     }
 
     fn paused(&self) -> bool {
@@ -126,7 +166,7 @@ impl Keys {
             .is_some_and(|at| at.elapsed() < PAUSE_AFTER_FAILURE)
     }
 
-    fn record(&self, id: &KeyId, row: ApiKeyRow) -> KeyRecord {
+    fn record(&self, id: &KeyId, row: ApiKeyRow, asked: Instant) -> KeyRecord {
         let scopes = row
             .scopes
             .iter()
@@ -136,6 +176,7 @@ impl Keys {
             secret_hash: row.secret_hash,
             secret_line: row.secret_line,
             live: row.live,
+            expires_at: end_of(asked, row.expires_in),
             principal: Principal(Arc::new(PrincipalFacts {
                 tenant_id: row.tenant_id,
                 tenant: row.tenant_slug,
@@ -149,6 +190,13 @@ impl Keys {
             })),
         }
     }
+}
+
+/// When a key ends of which Postgres said at `asked`, or a little later, that it has this many
+/// seconds left. An end that no clock reaches is none.
+fn end_of(asked: Instant, left: Option<f64>) -> Option<Instant> {
+    let left = Duration::try_from_secs_f64(left?.max(0.0)).ok()?;
+    asked.checked_add(left)
 }
 
 #[cfg(test)]
@@ -176,6 +224,7 @@ mod tests {
             secret_hash: vec![0; 32],
             secret_line: "a".into(),
             live: true,
+            expires_at: None,
             principal: Principal::for_tests(&[Scope::ToolsRead], None),
         }
     }
@@ -203,5 +252,55 @@ mod tests {
         keys.unknown.insert(stranger.id().clone(), ());
         let error = keys.find(stranger.id()).await.err().unwrap();
         assert!(matches!(*error, LookupError::Unknown), "{error}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_kept_record_expires_at_its_moment() {
+        let now = Instant::now();
+        let expiring = KeyRecord {
+            expires_at: end_of(now, Some(10.0)),
+            ..record()
+        };
+        tokio::time::advance(Duration::from_millis(9_999)).await;
+        assert!(expiring.is_good());
+        tokio::time::advance(Duration::from_millis(1)).await;
+        assert!(!expiring.is_good());
+
+        assert_eq!(end_of(now, Some(-1.0)), Some(now));
+        assert_eq!(end_of(now, Some(f64::INFINITY)), None);
+        assert_eq!(end_of(now, None), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_flood_of_strangers_neither_waits_for_long_nor_stops_a_confirmed_key() {
+        let keys = orphaned();
+        let flood = keys.strangers.acquire_many(4).await.unwrap();
+        let stranger = KeyText::generate().unwrap();
+        let error = keys.find(stranger.id()).await.err().unwrap();
+        assert!(matches!(*error, LookupError::Crowded), "{error}");
+        assert!(!keys.paused());
+
+        // A confirmed key's question needs no such place: this one reaches Postgres, and fails.
+        let known = KeyText::generate().unwrap();
+        keys.know_for_tests(known.id(), record()).await;
+        keys.fresh.invalidate(known.id()).await;
+        assert!(keys.find(known.id()).await.is_ok());
+        assert!(keys.paused());
+        drop(flood);
+    }
+
+    #[tokio::test]
+    async fn a_stranger_that_finds_no_connection_says_nothing_of_postgres() {
+        let keys = orphaned();
+        let failed = |source| Err::<(), _>(StoreError::query("an api key")(source));
+        keys.note(&failed(sqlx::Error::PoolTimedOut), true);
+        assert!(!keys.paused());
+        keys.note(&failed(sqlx::Error::PoolTimedOut), false);
+        assert!(keys.paused());
+        keys.note(&Ok(()), true);
+        assert!(!keys.paused());
+        let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+        keys.note(&failed(sqlx::Error::Io(refused)), true);
+        assert!(keys.paused());
     }
 }

@@ -75,17 +75,18 @@ impl Calls {
         ask: Ask,
         message: Envelope,
     ) -> Result<Response, GatewayError> {
-        let name = tool_name(&message)?;
+        let unknown = || Arc::from(UNKNOWN_TOOL);
+        let name = tool_name(&message).inspect_err(|_refused| self.refused(&unknown(), &ask))?;
         let Some(catalog) = self.catalog.snapshot() else {
-            let settle = self.settle(Arc::from(UNKNOWN_TOOL), ask);
+            let settle = self.settle(unknown(), ask);
             return Ok(settle.respond(Err(upstream::unavailable())));
         };
-        let tool = catalog.find(who, name).inspect_err(|_refused| {
-            let label = Arc::from(UNKNOWN_TOOL);
-            self.metrics.call(&label, "refused", ask.received.elapsed());
-        })?;
+        let tool = catalog
+            .find(who, name)
+            .inspect_err(|_refused| self.refused(&unknown(), &ask))?;
         let token = progress_token(&message, ask.accepts);
-        let arguments = arguments(message)?;
+        let arguments =
+            arguments(message).inspect_err(|_refused| self.refused(&tool.label, &ask))?;
         let mut settle = self.settle(tool.label.clone(), ask);
         settle.token = token;
         match self.start(who, &tool, arguments, &mut settle).await {
@@ -124,6 +125,11 @@ impl Calls {
             .call(who, Method::ToolsCall, params.into(), trace)
             .await?;
         first(events, settle.token.is_some()).await
+    }
+
+    /// Counts a call that ends in an error of the protocol.
+    fn refused(&self, tool: &Arc<str>, ask: &Ask) {
+        self.metrics.call(tool, "refused", ask.received.elapsed());
     }
 
     fn settle(&self, tool: Arc<str>, ask: Ask) -> Settle {

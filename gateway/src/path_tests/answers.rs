@@ -168,6 +168,11 @@ async fn a_call_that_can_not_be_routed_is_an_error_of_the_protocol() {
         let answer = harness.ask("tools/call", params.clone()).await;
         assert_eq!(answer["error"]["code"], -32602, "{params}: {answer}");
     }
+    let counted = harness.metrics.text().unwrap();
+    for (tool, calls) in [("unknown", 3), ("echo", 1)] {
+        let line = format!(r#"calls_total{{tool="{tool}",outcome="refused"}} {calls}"#);
+        assert!(counted.contains(&line), "{line}: {counted}");
+    }
     let call =
         json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "write" } });
     let (status, head, _) = harness.post("", &call).await;
@@ -195,4 +200,6 @@ async fn params_that_do_not_fit_a_known_method_are_invalid_params() {
             "{method} {params}: {answer}"
         );
     }
+    let null = harness.ask("tools/list", json!({ "cursor": null })).await;
+    assert!(null["result"]["tools"].is_array(), "{null}");
 }

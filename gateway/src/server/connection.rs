@@ -23,6 +23,8 @@ use tokio::{
 
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 const IDLE_TIMEOUT: Duration = Duration::from_secs(75);
+/// Opens every HTTP/2 connection (RFC 9113, 3.4); no HTTP/1 method is PRI.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// What a connection is doing, as far as its times are concerned.
 #[derive(Clone, Debug)]
@@ -35,8 +37,33 @@ struct State {
     headers_since: Option<Instant>,
     /// When something was last written or answered.
     last: Instant,
-    /// HTTP/2 sends frames of its own between requests: they begin no headers.
-    multiplexed: bool,
+    protocol: Protocol,
+}
+
+/// What a connection speaks. Its first bytes tell, in however many reads they come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Protocol {
+    /// So many bytes came, all of them the preface's.
+    Opening(usize),
+    Http1,
+    /// Sends frames of its own between requests: they begin no headers.
+    Http2,
+}
+
+impl Protocol {
+    fn after(self, bytes: &[u8]) -> Protocol {
+        let Protocol::Opening(seen) = self else {
+            return self;
+        };
+        let missing = PREFACE.get(seen..).unwrap_or_default();
+        if bytes.starts_with(missing) {
+            Protocol::Http2
+        } else if missing.starts_with(bytes) {
+            Protocol::Opening(seen + bytes.len())
+        } else {
+            Protocol::Http1
+        }
+    }
 }
 
 impl Activity {
@@ -46,7 +73,7 @@ impl Activity {
             answering: 0,
             headers_since: None,
             last,
-            multiplexed: false,
+            protocol: Protocol::Opening(0),
         };
         Activity(Arc::new(Mutex::new(state)))
     }
@@ -61,9 +88,11 @@ impl Activity {
 
     fn received(&self, bytes: &[u8]) {
         let mut state = self.0.lock();
-        // The preface that opens every HTTP/2 connection (RFC 9113, 3.4); no HTTP/1 method is PRI.
-        state.multiplexed |= bytes.starts_with(b"PRI * HTTP/2");
-        if state.answering == 0 && !state.multiplexed && state.headers_since.is_none() {
+        state.protocol = state.protocol.after(bytes);
+        if state.protocol == Protocol::Http2 {
+            // What its preface may have begun while it was half there.
+            state.headers_since = None;
+        } else if state.answering == 0 && state.headers_since.is_none() {
             state.headers_since = Some(Instant::now());
         }
     }
@@ -236,5 +265,24 @@ mod tests {
         activity.received(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
         activity.received(b"\0\0\0\x04\x01");
         assert!(about(IDLE_TIMEOUT)(ends_after(&activity).await));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_http2_preface_may_come_in_pieces_but_only_first() {
+        let pieces = Activity::new();
+        for piece in [&b"P"[..], b"RI * HTTP/2.0\r\n\r\nSM", b"\r\n\r\n\0\0"] {
+            pieces.received(piece);
+        }
+        assert!(about(IDLE_TIMEOUT)(ends_after(&pieces).await));
+
+        let half = Activity::new();
+        half.received(b"PRI * HTTP/2.0\r\n");
+        assert!(about(HEADER_TIMEOUT)(ends_after(&half).await));
+
+        let late = Activity::new();
+        late.received(b"P");
+        late.received(b"OST /mcp HTTP/1.1\r\n");
+        late.received(PREFACE);
+        assert!(about(HEADER_TIMEOUT)(ends_after(&late).await));
     }
 }

@@ -150,7 +150,8 @@ impl Tenants {
             return Ok(None);
         };
         let row = sqlx::query!(
-            r#"select secret_hash as "secret_hash!", secret_line as "secret_line!", live as "live!"
+            r#"select secret_hash as "secret_hash!", secret_line as "secret_line!",
+                      (live and (expires_at is null or expires_at > now())) as "good!"
                from find_api_key($1)"#,
             key.id().as_str()
         )
@@ -158,7 +159,7 @@ impl Tenants {
         .await
         .map_err(query("check a key"))?;
         let good = row.is_some_and(|row| {
-            row.live && secret.key_matches(&row.secret_line, key.secret(), &row.secret_hash)
+            row.good && secret.key_matches(&row.secret_line, key.secret(), &row.secret_hash)
         });
         Ok(good.then(|| key.id().as_str().to_owned()))
     }

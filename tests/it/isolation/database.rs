@@ -1,18 +1,30 @@
 //! The same fence in PostgreSQL, should everything above it fail.
 
-use sqlx::{Connection, PgConnection};
+use sqlx::{Connection, PgConnection, Postgres, Transaction};
+use uuid::Uuid;
 
 use super::two_tenants;
 
 #[tokio::test]
 async fn the_runtime_roles_see_no_row_of_any_tenant_but_the_one_they_state() {
     let stack = two_tenants().await;
+    let mut owner = PgConnection::connect_with(&stack.database().owner())
+        .await
+        .unwrap();
+    // One read file a project: acme has two, zeta has two.
+    sqlx::query(
+        "insert into file_accesses (tenant_id, project_id, principal, path, day, count, last_at) \
+         select tenant_id, id, 'key:1', 'own.txt', current_date, 1, now() from projects",
+    )
+    .execute(&mut owner)
+    .await
+    .unwrap();
     for (role, tables) in [
         (
             "archway_gateway",
             &["tenants", "projects", "api_keys"] as &[&'static str],
         ),
-        ("archway_worker", &["projects"]),
+        ("archway_worker", &["projects", "file_accesses"]),
     ] {
         let mut connection = PgConnection::connect(&stack.database().url(role))
             .await
@@ -21,6 +33,7 @@ async fn the_runtime_roles_see_no_row_of_any_tenant_but_the_one_they_state() {
             let count = match *table {
                 "tenants" => "select count(*) from tenants",
                 "projects" => "select count(*) from projects",
+                "file_accesses" => "select count(*) from file_accesses",
                 _ => "select count(*) from api_keys",
             };
             let mut transaction = connection.begin().await.unwrap();
@@ -38,13 +51,96 @@ async fn the_runtime_roles_see_no_row_of_any_tenant_but_the_one_they_state() {
                 .fetch_one(&mut *transaction)
                 .await
                 .unwrap();
-            assert_eq!(
-                rows,
-                if *table == "projects" { 2 } else { 1 },
-                "{role} {table}"
-            );
+            let own = match *table {
+                "projects" | "file_accesses" => 2,
+                _ => 1,
+            };
+            assert_eq!(rows, own, "{role} {table}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_worker_can_neither_add_an_access_for_another_tenant_nor_change_one_of_theirs() {
+    let stack = two_tenants().await;
+    let (acme, zeta) = (stack.tenant_id("acme"), stack.tenant_id("zeta"));
+    let mut owner = PgConnection::connect_with(&stack.database().owner())
+        .await
+        .unwrap();
+    let shop = project(&mut owner, zeta, "shop").await;
+    let vault = project(&mut owner, acme, "vault").await;
+    let mut worker = PgConnection::connect(&stack.database().url("archway_worker"))
+        .await
+        .unwrap();
+    add_access(&mut owner, acme, vault).await.unwrap();
+
+    // As a worker, for zeta: its own row, and then rows that name another tenant or its project.
+    let mut transaction = of_tenant(&mut worker, zeta).await;
+    add_access(&mut transaction, zeta, shop).await.unwrap();
+    transaction.commit().await.unwrap();
+    for (tenant, project, code) in [
+        (acme, vault, "42501"),
+        (acme, shop, "42501"),
+        (zeta, vault, "23503"),
+    ] {
+        let mut transaction = of_tenant(&mut worker, zeta).await;
+        let refused = add_access(&mut transaction, tenant, project).await;
+        assert_eq!(code_of(&refused.unwrap_err()), code);
+    }
+    let mut transaction = of_tenant(&mut worker, zeta).await;
+    let changed = sqlx::query("update file_accesses set count = 7")
+        .execute(&mut *transaction)
+        .await
+        .unwrap();
+    assert_eq!(changed.rows_affected(), 1, "its own row and no other");
+    let refused = sqlx::query("update file_accesses set tenant_id = $1")
+        .bind(acme)
+        .execute(&mut *transaction)
+        .await;
+    assert_eq!(code_of(&refused.unwrap_err()), "42501");
+}
+
+async fn project(owner: &mut PgConnection, tenant: Uuid, slug: &str) -> Uuid {
+    sqlx::query_scalar("select id from projects where tenant_id = $1 and slug = $2")
+        .bind(tenant)
+        .bind(slug)
+        .fetch_one(owner)
+        .await
+        .unwrap()
+}
+
+async fn add_access(
+    connection: &mut PgConnection,
+    tenant: Uuid,
+    project: Uuid,
+) -> Result<(), sqlx::Error> {
+    let added = sqlx::query(
+        "insert into file_accesses (tenant_id, project_id, principal, path, day, count, last_at) \
+         values ($1, $2, 'key:1', 'own.txt', current_date, 1, now())",
+    );
+    added
+        .bind(tenant)
+        .bind(project)
+        .execute(connection)
+        .await
+        .map(|_done| ())
+}
+
+/// A transaction that states a tenant; rolled back when dropped.
+async fn of_tenant(connection: &mut PgConnection, tenant: Uuid) -> Transaction<'_, Postgres> {
+    let mut transaction = connection.begin().await.unwrap();
+    sqlx::query("select set_config('archway.tenant_id', $1, true)")
+        .bind(tenant.to_string())
+        .execute(&mut *transaction)
+        .await
+        .unwrap();
+    transaction
+}
+
+fn code_of(error: &sqlx::Error) -> String {
+    let code = error.as_database_error().and_then(|error| error.code());
+    code.unwrap_or_else(|| panic!("not Postgres' word: {error}"))
+        .into_owned()
 }
 
 #[tokio::test]
@@ -59,6 +155,7 @@ async fn a_worker_can_read_neither_keys_nor_tenants_and_nobody_can_write_them() 
         ("archway_gateway", "update api_keys set revoked_at = null"),
         ("archway_gateway", "delete from tenants"),
         ("archway_gateway", "select 1 from file_accesses"),
+        ("archway_worker", "delete from file_accesses"),
     ] {
         let mut connection = PgConnection::connect(&stack.database().url(role))
             .await
@@ -67,13 +164,6 @@ async fn a_worker_can_read_neither_keys_nor_tenants_and_nobody_can_write_them() 
             .execute(&mut connection)
             .await
             .unwrap_err();
-        let code = refused
-            .as_database_error()
-            .and_then(|error| error.code().map(String::from));
-        assert_eq!(
-            code.as_deref(),
-            Some("42501"),
-            "{role}: {statement}: {refused}"
-        );
+        assert_eq!(code_of(&refused), "42501", "{role}: {statement}: {refused}");
     }
 }

@@ -97,16 +97,17 @@ impl Contents {
 
     /// Keeps what was read, if it fits and if a later look can tell whether it changed.
     pub(super) fn keep(&self, path: &RepoPath, seen: Seen, bytes: &[u8]) {
-        if bytes.len() > MAX_FILE || !matches!(seen, Seen::As(_)) {
-            return;
-        }
-        if self.budget.take(cost(path, bytes)) {
+        // What was kept no longer holds; its room is free for what replaces it.
+        let before = self.kept.write().remove(path);
+        self.let_go(path, before);
+        let can_be_told = matches!(seen, Seen::As(_));
+        if can_be_told && bytes.len() <= MAX_FILE && self.budget.take(cost(path, bytes)) {
             let kept = Kept {
                 seen,
                 bytes: bytes.into(),
             };
-            let before = self.kept.write().insert(path.clone(), kept);
-            self.let_go(path, before);
+            let raced = self.kept.write().insert(path.clone(), kept);
+            self.let_go(path, raced);
         }
     }
 
@@ -193,11 +194,11 @@ mod tests {
         let budget = Budget::new(1000);
         let (first, second) = (Contents::new(budget.clone()), Contents::new(budget.clone()));
         first.keep(&path("a"), seen(), &[0; 700]);
-        first.keep(&path("a"), seen(), &[0; 50]);
+        first.keep(&path("a"), seen(), &[0; 750]);
         assert_eq!(
             left(&budget),
-            1000 - (700 + 1 + OVERHEAD),
-            "replacing needs room for both"
+            1000 - (750 + 1 + OVERHEAD),
+            "the new state in the old one's room"
         );
         second.keep(&path("b"), seen(), &[0; 700]);
         assert!(second.get(&path("b"), |_| true).is_none());

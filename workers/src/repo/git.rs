@@ -58,7 +58,7 @@ impl Git {
             check_dirty: false,
         };
         let mut changes = status
-            .untracked_files(UntrackedFiles::None)
+            .untracked_files(UntrackedFiles::Collapsed)
             .index_worktree_submodules(submodules)
             .index_worktree_rewrites(None)
             .tree_index_track_renames(gix::status::tree_index::TrackRenames::Disabled)

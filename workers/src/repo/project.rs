@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use gix::ObjectId;
 use parking_lot::Mutex;
+use rayon::ThreadPool;
 use tokio::time::{Duration, Instant};
 
 use super::Head;
@@ -216,11 +217,13 @@ impl Snapshot {
     }
 
     pub(super) fn refresh_status(&self) {
-        let said = self.status().unwrap_or_else(|_source_has_host_paths| {
-            tracing::warn!(project = self.project.name(), "status can't be read");
-            None
-        });
-        self.project.status.end(said);
+        let mut look = self.project.status.begin();
+        match self.status() {
+            Ok(said) => look.says(said),
+            Err(_source_has_host_paths) => {
+                tracing::warn!(project = self.project.name(), "status can't be read");
+            }
+        }
     }
 
     /// Whether the work tree is dirty, and of which commit that was said. `None` if HEAD moved
@@ -240,11 +243,12 @@ impl Snapshot {
     pub(super) fn listing(
         &self,
         rules: &Arc<Rules>,
+        pool: &ThreadPool,
         cancel: &Cancel,
     ) -> Result<Arc<Listing>, RepoError> {
         match &self.bare {
             Some(tree) => tree.listing(rules, cancel),
-            None => self.project.work.listing(rules, cancel),
+            None => self.project.work.listing(rules, pool, cancel),
         }
     }
 
@@ -273,12 +277,13 @@ impl Snapshot {
         &self,
         rules: &Arc<Rules>,
         query: &Query,
+        pool: &ThreadPool,
         cancel: &Cancel,
     ) -> Result<Found, RepoError> {
-        let listing = self.listing(rules, cancel)?;
+        let listing = self.listing(rules, pool, cancel)?;
         match &self.bare {
-            Some(tree) => search::search(tree.as_ref(), &listing, query, cancel),
-            None => search::search(&self.project.work, &listing, query, cancel),
+            Some(tree) => search::search(tree.as_ref(), &listing, query, pool, cancel),
+            None => search::search(&self.project.work, &listing, query, pool, cancel),
         }
     }
 }

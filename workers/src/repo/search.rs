@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use grep_regex::RegexMatcher;
 use parking_lot::Mutex;
+use rayon::ThreadPool;
 use rayon::prelude::*;
 use tokio::time::Instant;
 
@@ -112,26 +113,32 @@ pub(super) trait Content: Sync {
     fn load<'a>(&self, path: &RepoPath, buffer: &'a mut Vec<u8>) -> Option<Loaded<'a>>;
 }
 
-/// Searches what is listed. Runs on the threads of the pool it is called in.
+/// Searches what is listed, on the threads of `pool`, where this itself does not run: a thread that
+/// waits for its share of the work takes up another's, and that must never be a whole search.
 pub(super) fn search(
     content: &impl Content,
     listing: &Listing,
     query: &Query,
+    pool: &ThreadPool,
     cancel: &Cancel,
 ) -> Result<Found, RepoError> {
     let matcher = pattern::compile(&query.pattern, query.literal, query.case_sensitive)?;
-    let files: Vec<&Entry> = listing
-        .entries
-        .par_iter()
-        .filter(|e| query.covers(e))
-        .collect();
-    let threads = 0..rayon::current_num_threads();
+    let covered = || {
+        listing
+            .entries
+            .par_iter()
+            .filter(|e| query.covers(e))
+            .collect()
+    };
+    let files: Vec<&Entry> = pool.install(covered);
+    let threads = 0..pool.current_num_threads();
     let benches = threads.map(|_| Mutex::new(Bench::new(&matcher))).collect();
     let mut search = Search {
         content,
         matcher,
         benches,
         query,
+        pool,
         cancel,
         found: Found::default(),
     };
@@ -159,6 +166,7 @@ struct Search<'a, C> {
     /// One for each thread of the pool; a thread never waits for its own.
     benches: Vec<Mutex<Bench>>,
     query: &'a Query,
+    pool: &'a ThreadPool,
     cancel: &'a Cancel,
     found: Found,
 }
@@ -172,10 +180,13 @@ struct Window<'a> {
 
 impl<C: Content> Search<'_, C> {
     fn block(&mut self, files: &[&Entry]) -> Result<(), RepoError> {
-        let counts: Vec<Result<u64, Stopped>> = files
-            .par_iter()
-            .map(|file| self.count(&file.path))
-            .collect();
+        let count = || {
+            files
+                .par_iter()
+                .map(|file| self.count(&file.path))
+                .collect()
+        };
+        let counts: Vec<Result<u64, Stopped>> = self.pool.install(count);
         if counts.contains(&Err(Stopped::Cancelled)) {
             return Err(Stopped::Cancelled.into());
         }
@@ -221,10 +232,13 @@ impl<C: Content> Search<'_, C> {
     fn show(&mut self, windows: &[Window<'_>]) -> Result<(), RepoError> {
         let deadline = self.cancel.deadline.max(Instant::now() + GRACE);
         let cancel = Cancel::new(deadline, self.cancel.token.clone());
-        let shown: Vec<Result<Vec<FoundLine>, Stopped>> = windows
-            .par_iter()
-            .map(|window| self.lines(window, &cancel))
-            .collect();
+        let show = || {
+            windows
+                .par_iter()
+                .map(|window| self.lines(window, &cancel))
+                .collect()
+        };
+        let shown: Vec<Result<Vec<FoundLine>, Stopped>> = self.pool.install(show);
         for lines in shown {
             match lines {
                 Ok(lines) => self.found.lines.extend(lines),
@@ -425,10 +439,10 @@ mod tests {
         let listing = repo.listing(&cancel()).unwrap();
         let work = repo.snapshot.project().work_tree();
         let over = Cancel::new(Instant::now(), CancellationToken::new());
-        let found = search(work, &listing, &query("hit"), &over).unwrap();
+        let found = search(work, &listing, &query("hit"), &repo.shared.pool, &over).unwrap();
         assert!(found.incomplete && found.lines.is_empty() && found.total == 0);
         over.token.cancel();
-        let refused = search(work, &listing, &query("hit"), &over).unwrap_err();
+        let refused = search(work, &listing, &query("hit"), &repo.shared.pool, &over).unwrap_err();
         assert!(matches!(refused, RepoError::Stopped(Stopped::Cancelled)));
     }
 
@@ -440,7 +454,7 @@ mod tests {
         let listing = repo.listing(&cancel()).unwrap();
         std::fs::remove_file(app.root().join("a")).unwrap();
         let work = repo.snapshot.project().work_tree();
-        let found = search(work, &listing, &query("hit"), &cancel()).unwrap();
+        let found = search(work, &listing, &query("hit"), &repo.shared.pool, &cancel()).unwrap();
         assert_eq!(places(&found), ["b:1"]);
         assert!(!Excluded::NONE.covers(&path("a")));
     }

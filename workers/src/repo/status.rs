@@ -10,16 +10,13 @@ use tokio::time::{Duration, Instant};
 /// How old a look may be before the next one is due.
 const AGE: Duration = Duration::from_secs(2);
 
-/// After how long a look that was begun, and not ended, is given up.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 /// The last look at a work tree.
 #[derive(Debug, Default)]
 pub(super) struct Status(Mutex<Look>);
 
 #[derive(Debug, Default)]
 struct Look {
-    begun: Option<Instant>,
+    is_claimed: bool,
     ended: Option<Instant>,
     said: Option<(ObjectId, bool)>,
 }
@@ -34,24 +31,46 @@ impl Status {
             .map(|(_, dirty)| dirty)
     }
 
-    /// True for one caller, who then has to look and call [`Status::end`].
+    /// True for one caller, who then has to [`Status::begin`].
     pub(super) fn claim(&self, commit: ObjectId) -> bool {
         let mut look = self.0.lock();
-        let is_running = look.begun.is_some_and(|begun| begun.elapsed() < PATIENCE);
         let is_fresh = look.ended.is_some_and(|ended| ended.elapsed() < AGE)
             && look.said.is_some_and(|(about, _)| about == commit);
-        if is_running || is_fresh {
+        if look.is_claimed || is_fresh {
             return false;
         }
-        look.begun = Some(Instant::now());
+        look.is_claimed = true;
         true
     }
 
-    /// Records a look; one that failed says nothing.
-    pub(super) fn end(&self, said: Option<(ObjectId, bool)>) {
-        let mut look = self.0.lock();
-        look.begun = None;
+    /// Begins the look that was claimed.
+    pub(super) fn begin(&self) -> Looking<'_> {
+        Looking {
+            status: self,
+            said: None,
+        }
+    }
+}
+
+/// A look that runs. It ends when this is dropped, however that comes; one that failed says
+/// nothing.
+pub(super) struct Looking<'a> {
+    status: &'a Status,
+    said: Option<(ObjectId, bool)>,
+}
+
+impl Looking<'_> {
+    /// What was seen: whether the work tree of this commit is dirty.
+    pub(super) fn says(&mut self, said: Option<(ObjectId, bool)>) {
+        self.said = said;
+    }
+}
+
+impl Drop for Looking<'_> {
+    fn drop(&mut self) {
+        let mut look = self.status.0.lock();
+        look.is_claimed = false;
         look.ended = Some(Instant::now());
-        look.said = said.or(look.said);
+        look.said = self.said.or(look.said);
     }
 }

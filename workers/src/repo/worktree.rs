@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use parking_lot::{Mutex, MutexGuard};
+use rayon::ThreadPool;
 use rayon::prelude::*;
 use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
@@ -64,21 +65,23 @@ impl WorkTree {
         }
     }
 
-    /// What can be listed now. Runs on the threads of the pool it is called in.
+    /// What can be listed now. Must not run on a thread of `pool`: one that waits for its share of
+    /// the work takes up another call's, and would wait beneath itself for its own lock.
     pub(super) fn listing(
         &self,
         rules: &Arc<Rules>,
+        pool: &ThreadPool,
         cancel: &Cancel,
     ) -> Result<Arc<Listing>, RepoError> {
-        if let Some(tree) = self.fresh_tree(rules) {
+        if let Some(tree) = pool.install(|| self.fresh_tree(rules)) {
             return Ok(Arc::clone(&tree.listing));
         }
         let _reading = self.turn(cancel)?;
-        if let Some(tree) = self.fresh_tree(rules) {
+        if let Some(tree) = pool.install(|| self.fresh_tree(rules)) {
             return Ok(Arc::clone(&tree.listing));
         }
         let old = self.remembered(rules);
-        let tree = Arc::new(self.read(rules, old.as_deref(), cancel)?);
+        let tree = Arc::new(self.read(rules, old.as_deref(), pool, cancel)?);
         self.contents.retain(&tree.listing);
         *self.tree.lock() = Some(Arc::clone(&tree));
         Ok(Arc::clone(&tree.listing))
@@ -158,6 +161,7 @@ impl WorkTree {
         &self,
         rules: &Arc<Rules>,
         old: Option<&Tree>,
+        pool: &ThreadPool,
         cancel: &Cancel,
     ) -> Result<Tree, RepoError> {
         let reader = Reader {
@@ -173,10 +177,13 @@ impl WorkTree {
         let mut folders = HashMap::new();
         let mut entries = 0;
         while !level.is_empty() {
-            let read: Vec<Option<Arc<Folder>>> = level
-                .par_iter()
-                .map(|(path, above)| visit(reader, path, above, old))
-                .collect::<Result<_, _>>()?;
+            let visits = || {
+                let visits = level
+                    .par_iter()
+                    .map(|(path, above)| visit(reader, path, above, old));
+                visits.collect::<Result<Vec<Option<Arc<Folder>>>, _>>()
+            };
+            let read = pool.install(visits)?;
             level.clear();
             for folder in read.into_iter().flatten() {
                 entries += folder.children.len();

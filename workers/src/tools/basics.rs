@@ -1,11 +1,14 @@
 //! The family `basics`: is anybody there, and what may I read?
 
+use std::sync::Arc;
+
 use archway_proto::failure::Failure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Reply, Tool, ToolContext, reply};
+use super::{Reply, Tool, ToolContext, paging, reply, schema::is_false};
+use crate::{projects::Project, repo::Head};
 
 /// Answers, so that a client knows its connection works.
 pub(super) struct Hello;
@@ -56,6 +59,9 @@ pub(super) struct ListProjectsArgs {
 pub(super) struct ProjectList {
     projects: Vec<ListedProject>,
     total_count: usize,
+    /// Not all fit: narrow them with query.
+    #[serde(default, skip_serializing_if = "is_false")]
+    truncated: bool,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -87,31 +93,28 @@ impl Tool for ListProjects {
             .default_project(&readable)
             .map(|project| project.slug.clone());
         let wanted = args.query.map(|query| query.to_lowercase());
-        let mut projects = Vec::new();
-        for project in readable {
-            let fits = |query: &String| {
+        let fits = |project: &Arc<Project>| {
+            wanted.as_ref().is_none_or(|query| {
                 project.slug.contains(query) || project.name.to_lowercase().contains(query)
-            };
-            if !wanted.as_ref().is_none_or(fits) {
-                continue;
-            }
-            // A project that is not mounted here is still one the caller may name.
-            let snapshot = cx
-                .read(&project, |repo, _cancel| Ok(repo.head()))
-                .await
-                .ok();
-            let head = snapshot.and_then(|snapshot| snapshot.value);
-            projects.push(ListedProject {
-                default: default.as_deref() == Some(&project.slug),
-                commit: head.as_ref().map_or(Value::Null, reply::commit),
-                indexed: Value::Null,
-                slug: project.slug.clone(),
-                name: project.name.clone(),
-            });
-        }
+            })
+        };
+        let listed: Vec<_> = readable.into_iter().filter(fits).collect();
+        let heads = cx.heads(&listed).await?;
+        let total_count = listed.len();
+        let entry = |(project, head): (Arc<Project>, Option<Head>)| ListedProject {
+            default: default.as_deref() == Some(&project.slug),
+            commit: head.as_ref().map_or(Value::Null, reply::commit),
+            indexed: Value::Null,
+            slug: project.slug.clone(),
+            name: project.name.clone(),
+        };
+        let mut projects: Vec<_> = listed.into_iter().zip(heads).map(entry).collect();
+        projects.truncate(paging::fit(&projects, cx.max_result_bytes()));
+        let truncated = projects.len() < total_count;
         Ok(Reply::new(ProjectList {
-            total_count: projects.len(),
             projects,
+            total_count,
+            truncated,
         }))
     }
 }

@@ -38,11 +38,11 @@ fn meaning(error: &RepoError) -> (Fault, &'static str) {
         ),
         RepoError::Blocked { .. } => (
             Fault::AccessDenied,
-            "secrets and dependencies are not served; read other files",
+            "secrets, dependencies and git's own data are not served; read other files",
         ),
         RepoError::Outside { .. } => (
             Fault::AccessDenied,
-            "stay within the project; list_files shows its paths",
+            "give a path relative to the project's root, such as \"README.md\"",
         ),
         RepoError::Unreadable { .. } => (
             Fault::AccessDenied,
@@ -58,12 +58,15 @@ fn meaning(error: &RepoError) -> (Fault, &'static str) {
         ),
         RepoError::InvalidPattern { .. } => (
             Fault::InvalidPattern,
-            "mend the pattern, or search for plain text with search_files",
+            "mend the pattern; it is matched within one line",
         ),
-        RepoError::TooManyEntries { .. } => (Fault::FileTooLarge, "ask for a smaller project"),
+        RepoError::TooManyEntries { .. } => (
+            Fault::FileTooLarge,
+            "read files by their exact path; the operator must split the project to list it",
+        ),
         RepoError::Stopped(Stopped::Deadline | Stopped::Cancelled) => (
-            Fault::SearchTimeout,
-            "narrow the call: a folder, a glob, a rarer pattern",
+            Fault::DeadlineExceeded,
+            "try again, or narrow the call to a folder or a smaller file",
         ),
         RepoError::Io { .. } | RepoError::Git { .. } => (
             Fault::InternalError,

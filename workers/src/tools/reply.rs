@@ -42,6 +42,13 @@ impl<T: Serialize> Reply<T> {
         }
     }
 
+    /// Says that HEAD moved twice while the call ran, if it did.
+    #[must_use]
+    pub fn moved(mut self, moved: bool) -> Self {
+        self.moved |= moved;
+        self
+    }
+
     /// Says where the next page begins.
     #[must_use]
     pub fn cursor(mut self, cursor: Option<String>) -> Self {

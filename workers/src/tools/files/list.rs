@@ -114,7 +114,8 @@ impl Tool for ListFiles {
                 let page = found.get(skip..).unwrap_or_default();
                 let page = page.get(..PAGE).unwrap_or(page);
                 let mut files = listed(page, repo, cancel)?;
-                files.truncate(paging::fit(&files, budget));
+                // One entry at least, or the cursor would stand still.
+                files.truncate(paging::fit(&files, budget).max(1));
                 let given = skip + files.len();
                 Ok((files, found.len(), given, basis))
             })

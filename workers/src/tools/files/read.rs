@@ -59,7 +59,7 @@ enum Encoding {
 #[derive(Serialize, JsonSchema)]
 pub(in crate::tools) struct FileContent {
     file: File,
-    /// Files of the project that this one imports.
+    /// Files of the project that this one imports; empty unless they are asked for.
     dependencies: Vec<Dependency>,
     metadata: Metadata,
 }
@@ -119,8 +119,8 @@ impl Tool for ReadFile {
     type Output = FileContent;
 
     async fn run(cx: &ToolContext, args: ReadFileArgs) -> Result<Reply<FileContent>, Failure> {
-        let range = Range::of(&args)?;
         let project = cx.project(args.project.as_deref()).await?;
+        let range = Range::of(&args)?;
         let max_bytes = args.max_bytes as usize;
         let snapshot = cx
             .read(&project, move |repo, cancel| {

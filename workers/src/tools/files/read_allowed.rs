@@ -58,6 +58,10 @@ impl Tool for ReadRepoFile {
                     return Err(not_allowed(&path));
                 }
                 let mut file = open::file(repo, &path)?;
+                // Nor may a link on the list lead off it.
+                if !rules.allows_reading(file.resolved()) {
+                    return Err(not_allowed(&path));
+                }
                 if file.size() > MAX_SIZE as u64 {
                     let suggestion = "read it in parts with read_file";
                     return Err(open::too_large(&file, &path, suggestion));

@@ -65,6 +65,9 @@ pub(in crate::tools) struct GrepMatches {
     /// Context lines were left out to make room for matches.
     #[serde(default, skip_serializing_if = "is_false")]
     context_omitted: bool,
+    /// Projects that could not be searched now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    skipped_projects: Vec<String>,
     /// Where the next page begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     cursor: Option<String>,
@@ -124,12 +127,13 @@ impl Tool for GrepCodebase {
                 pattern: args.pattern,
                 literal: false,
                 case_sensitive: args.case_sensitive,
-                glob: Search::glob(args.file_pattern.as_deref())?,
+                glob: None,
                 excluded: &EXCLUDED,
                 skip: 0,
                 limit: args.limit,
                 context: CONTEXT,
             },
+            glob: args.file_pattern,
             project: args.project,
             cursor: args.cursor,
         };
@@ -138,7 +142,10 @@ impl Tool for GrepCodebase {
 }
 
 fn answer(pattern: String, page: Page<GrepMatch>) -> GrepMatches {
-    let nothing = || format!("No matches found for pattern '{pattern}'");
+    let nothing = || match page.files_searched {
+        0 => "No file was searched: none fits file_pattern, or all are excluded".to_owned(),
+        _ => format!("No matches found for pattern '{pattern}'"),
+    };
     GrepMatches {
         message: (page.total == 0).then(nothing),
         matches: page.matches,
@@ -148,6 +155,7 @@ fn answer(pattern: String, page: Page<GrepMatch>) -> GrepMatches {
         search_time: page.duration_ms,
         truncated: page.truncated,
         context_omitted: page.context_omitted,
+        skipped_projects: page.skipped,
         cursor: None,
     }
 }

@@ -24,7 +24,9 @@ const MAX_PROJECTS: usize = 50;
 
 /// What is asked, in the engine's words.
 pub(super) struct Search {
+    /// Without its glob, which is judged after the project.
     pub(super) query: Query,
+    pub(super) glob: Option<String>,
     pub(super) project: Option<String>,
     pub(super) cursor: Option<String>,
 }
@@ -37,6 +39,8 @@ pub(super) struct Page<M> {
     pub(super) truncated: bool,
     /// Context lines were left out, for want of room.
     pub(super) context_omitted: bool,
+    /// Projects that could not be searched now.
+    pub(super) skipped: Vec<String>,
     pub(super) duration_ms: u64,
 }
 
@@ -54,11 +58,6 @@ pub(super) trait Match: Serialize {
 }
 
 impl Search {
-    /// Parses a glob, if one is given.
-    pub(super) fn glob(text: Option<&str>) -> Result<Option<Glob>, Failure> {
-        Ok(text.map(Glob::parse).transpose()?)
-    }
-
     /// Runs the search and makes the answer's page.
     pub(super) async fn run<M: Match, B>(
         self,
@@ -76,18 +75,30 @@ impl Search {
             Some(ALL) => self.everywhere(cx, skip).await?,
             _ => self.in_one(cx, skip).await?,
         };
-        paging::resume(cursor.as_deref(), &hits.basis)?;
+        if !hits.incomplete {
+            paging::resume(cursor.as_deref(), &hits.basis)?;
+        }
         let (page, next) = hits.page(skip, budget, started);
         let reply = match hits.snapshot {
             Some(snapshot) => Reply::from_snapshot(snapshot, |()| body(page)),
             None => Reply::new(body(page)),
         };
-        Ok(reply.cursor(next).incomplete(hits.incomplete))
+        let reply = reply.cursor(next).incomplete(hits.incomplete);
+        Ok(reply.moved(hits.moved))
+    }
+
+    fn query(&self) -> Result<Query, Failure> {
+        let glob = self.glob.as_deref().map(Glob::parse).transpose()?;
+        Ok(Query {
+            glob,
+            ..self.query.clone()
+        })
     }
 
     async fn in_one<M: Match>(self, cx: &ToolContext, skip: usize) -> Result<Hits<M>, Failure> {
         let project = cx.project(self.project.as_deref()).await?;
-        let query = Arc::new(Query { skip, ..self.query });
+        let query = self.query()?;
+        let query = Arc::new(Query { skip, ..query });
         let snapshot = search(cx, &project, &query).await?;
         let basis = paging::basis(snapshot.repo.head().as_ref());
         let Snapshot {
@@ -112,9 +123,10 @@ impl Search {
             let suggestion = "name one in `project`; list_projects finds it";
             return Err(Failure::new(Fault::InvalidArguments, message, suggestion));
         }
+        let asked = self.query()?;
         let mut hits = Hits::new(String::new());
         let mut heads = DefaultHasher::new();
-        let (mut skip, mut limit) = (skip, self.query.limit);
+        let (mut skip, mut limit) = (skip, asked.limit);
         for (done, project) in projects.iter().enumerate() {
             cx.progress(
                 done as f64,
@@ -124,14 +136,26 @@ impl Search {
             let query = Arc::new(Query {
                 skip,
                 limit,
-                ..self.query.clone()
+                ..asked.clone()
             });
-            let snapshot = search(cx, project, &query).await?;
+            project.slug.hash(&mut heads);
+            let snapshot = match one_of_many(cx, project, &query).await? {
+                Outcome::Found(snapshot) => snapshot,
+                Outcome::Absent => {
+                    hits.skipped.push(project.slug.clone());
+                    continue;
+                }
+                Outcome::TimeUp => {
+                    hits.incomplete = true;
+                    break;
+                }
+            };
             snapshot
                 .repo
                 .head()
                 .map(|head| head.commit)
                 .hash(&mut heads);
+            hits.moved |= snapshot.moved;
             let found = snapshot.value;
             limit = limit.saturating_sub(found.lines.len());
             skip = skip.saturating_sub(usize::try_from(found.total).unwrap_or(usize::MAX));
@@ -142,6 +166,30 @@ impl Search {
         }
         hits.basis = format!("*{:016x}", heads.finish());
         Ok(hits)
+    }
+}
+
+/// What one of several projects gave.
+enum Outcome {
+    Found(Snapshot<Found>),
+    /// It is not mounted here; the others are searched all the same.
+    Absent,
+    /// What earlier projects gave stands.
+    TimeUp,
+}
+
+async fn one_of_many(
+    cx: &ToolContext,
+    project: &Project,
+    query: &Arc<Query>,
+) -> Result<Outcome, Failure> {
+    match search(cx, project, query).await {
+        Ok(snapshot) => Ok(Outcome::Found(snapshot)),
+        Err(failure) => match failure.code {
+            Fault::SearchTimeout => Ok(Outcome::TimeUp),
+            Fault::Unavailable => Ok(Outcome::Absent),
+            _ => Err(failure),
+        },
     }
 }
 
@@ -156,6 +204,14 @@ async fn search(
         move |repo, cancel| Ok(repo.search(&query, cancel)?),
     )
     .await
+    .map_err(|failure| match failure.code {
+        Fault::DeadlineExceeded => Failure::new(
+            Fault::SearchTimeout,
+            "the time was up before the search began",
+            "narrow the search: one project, a glob, a rarer pattern",
+        ),
+        _ => failure,
+    })
 }
 
 /// What was found so far.
@@ -165,6 +221,9 @@ struct Hits<M> {
     total: u64,
     files_searched: u64,
     incomplete: bool,
+    moved: bool,
+    /// Projects that are not mounted where the search ran.
+    skipped: Vec<String>,
     snapshot: Option<Snapshot<()>>,
 }
 
@@ -176,6 +235,8 @@ impl<M: Match> Hits<M> {
             total: 0,
             files_searched: 0,
             incomplete: false,
+            moved: false,
+            skipped: Vec::new(),
             snapshot: None,
         }
     }
@@ -212,10 +273,13 @@ impl<M: Match> Hits<M> {
             matches,
             total: self.total,
             files_searched: self.files_searched,
-            truncated: more || self.incomplete,
+            truncated: more || self.incomplete || !self.skipped.is_empty(),
             context_omitted,
+            skipped: std::mem::take(&mut self.skipped),
             duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         };
-        (page, more.then(|| paging::cursor(&self.basis, given)))
+        // A search that was cut off may end elsewhere the next time: there is no place to go on.
+        let next = (more && !self.incomplete).then(|| paging::cursor(&self.basis, given));
+        (page, next)
     }
 }

@@ -74,6 +74,9 @@ pub(in crate::tools) struct SearchMatches {
     /// Context lines were left out to make room for matches.
     #[serde(default, skip_serializing_if = "is_false")]
     context_omitted: bool,
+    /// Projects that could not be searched now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    skipped_projects: Vec<String>,
     /// Where the next page begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     cursor: Option<String>,
@@ -128,12 +131,13 @@ impl Tool for SearchFiles {
                 pattern: args.pattern,
                 literal: !args.is_regex,
                 case_sensitive: args.case_sensitive,
-                glob: Search::glob(args.glob.as_deref())?,
+                glob: None,
                 excluded: &EXCLUDED,
                 skip: 0,
                 limit: args.max_results,
                 context: args.context_lines,
             },
+            glob: args.glob,
             project: args.project,
             cursor: args.cursor,
         };
@@ -149,6 +153,7 @@ fn answer(page: Page<SearchMatch>) -> SearchMatches {
         truncated: page.truncated,
         duration_ms: page.duration_ms,
         context_omitted: page.context_omitted,
+        skipped_projects: page.skipped,
         cursor: None,
     }
 }

@@ -1,0 +1,64 @@
+//! The end: `Gateway::serve` keeps its word about how long it takes.
+
+use std::{sync::Arc, time::Duration};
+
+use archway_proto::pass::PassMinter;
+use tokio::{
+    io::AsyncWriteExt,
+    net::{TcpListener, TcpStream},
+    time::{Instant, pause, sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    AuthConfig, Gateway, GatewayConfig, GuardConfig, UpstreamConfig, secrets::RootSecret,
+    store::Stores,
+};
+
+/// A gateway whose worker takes connections and never says a word.
+fn beside(worker: &TcpListener) -> Gateway {
+    let config = GatewayConfig {
+        guard: GuardConfig::default(),
+        auth: AuthConfig::default(),
+        upstream: UpstreamConfig {
+            workers: vec![format!("http://{}", worker.local_addr().unwrap())],
+            pool: "shared".into(),
+            call_deadline: 30,
+        },
+    };
+    let nowhere = sqlx::postgres::PgConnectOptions::new().socket("/nonexistent");
+    let secret = RootSecret::parse(&RootSecret::generate_line().unwrap()).unwrap();
+    let stores = Stores::with_options(nowhere, 1);
+    let minter = PassMinter::generate().unwrap();
+    Gateway::new(&config, stores, Arc::new(secret), minter).unwrap()
+}
+
+#[tokio::test]
+async fn a_half_sent_probe_and_a_worker_that_hangs_do_not_hold_up_the_end() {
+    let bind = async || TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (worker, clients, admin) = (bind().await, bind().await, bind().await);
+    let probes = admin.local_addr().unwrap();
+    let gateway = beside(&worker);
+    let open = gateway.parts.metrics.admin_connections().clone();
+    let shutdown = CancellationToken::new();
+    let until = shutdown.clone();
+    let serving = tokio::spawn(async move { gateway.serve(clients, admin, until).await });
+
+    let mut probe = TcpStream::connect(probes).await.unwrap();
+    probe.write_all(b"GET /healthz HT").await.unwrap();
+    let accepted = async {
+        while open.get() == 0 {
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(Duration::from_secs(20), accepted).await.unwrap();
+
+    // From here on only timers are left to wait for: they need not be waited for in earnest.
+    pause();
+    let asked = Instant::now();
+    shutdown.cancel();
+    let ended = timeout(Duration::from_secs(60), serving).await;
+    ended.unwrap().unwrap().unwrap();
+    let took = asked.elapsed();
+    assert!(took < Duration::from_secs(11), "{took:?}");
+}

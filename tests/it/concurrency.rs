@@ -1,0 +1,84 @@
+//! Many calls at once: none waits for another longer than the work takes.
+
+use std::{
+    fs,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use e2e::{Harness, Repo, Tenant};
+use serde_json::json;
+
+use crate::serve;
+
+const FOLDERS: usize = 1_200;
+const CLIENTS: usize = 10;
+const CALLS_EACH: usize = 5;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn searches_of_a_tree_that_changes_under_them_all_end_in_time() {
+    let paths: Vec<String> = (0..FOLDERS).map(|n| format!("d{n}/a.txt")).collect();
+    let files = paths.iter().map(|path| (path.as_str(), "needle\n"));
+    let (stack, client) = serve(Repo::new().files(files).commit()).await;
+    let folder = stack.folder("acme", "site");
+    let done = Arc::new(AtomicBool::new(false));
+    let writer = std::thread::spawn({
+        let done = Arc::clone(&done);
+        move || {
+            let mut written = 0_usize;
+            while !done.load(Ordering::Relaxed) {
+                let at = folder.join(format!("d{}/b.txt", written % FOLDERS));
+                fs::write(&at, "other\n").unwrap();
+                fs::remove_file(&at).unwrap();
+                written += 1;
+                std::thread::yield_now();
+            }
+        }
+    });
+    let mut calls = Vec::new();
+    for _ in 0..CLIENTS {
+        let client = client.clone();
+        calls.push(tokio::spawn(async move {
+            for _ in 0..CALLS_EACH {
+                let reply = client
+                    .call("grep_codebase", json!({ "pattern": "needle" }))
+                    .await;
+                assert!(!reply.is_error(), "{}", reply.value());
+                assert!(reply.meta("incomplete").is_null(), "{}", reply.value());
+                assert_eq!(reply.structured()["totalMatches"], FOLDERS);
+            }
+        }));
+    }
+    for call in calls {
+        call.await.unwrap();
+    }
+    done.store(true, Ordering::Relaxed);
+    writer.join().unwrap();
+}
+
+#[tokio::test]
+async fn a_project_that_is_not_mounted_is_named_and_the_others_are_searched() {
+    let repo = || Repo::new().file("a.txt", "needle\n").commit();
+    let acme = Tenant::new("acme")
+        .project("here", repo())
+        .project("gone", repo());
+    let stack = Harness::new().tenant(acme).start().await;
+    fs::remove_dir_all(stack.folder("acme", "gone")).unwrap();
+    let client = stack.client("acme");
+    for tool in ["grep_codebase", "search_files"] {
+        let reply = client
+            .call(tool, json!({ "pattern": "needle", "project": "*" }))
+            .await;
+        let found = reply.structured();
+        let skipped = found
+            .get("skippedProjects")
+            .or(found.get("skipped_projects"));
+        assert_eq!(skipped, Some(&json!(["gone"])), "{found}");
+        assert_eq!(
+            (&found["matches"][0]["project"], &found["truncated"]),
+            (&json!("here"), &json!(true))
+        );
+    }
+}
