@@ -1,6 +1,6 @@
 //! What gets in and what does not: keys in every wrong shape and place, scopes, revocation.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use archway_gateway::{
     secrets::RootSecret,
@@ -13,6 +13,7 @@ use e2e::{
 use secrecy::ExposeSecret;
 use serde_json::json;
 use sqlx::PgPool;
+use tokio::time::Instant;
 
 use crate::serve;
 

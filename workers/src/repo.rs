@@ -69,7 +69,9 @@ pub struct Repos(Arc<Shared>);
 struct Shared {
     mounts: Mounts,
     projects: Cache<Key, Arc<Project>>,
+    /// Lists and looks: quick work, which must not wait for a slow pattern.
     pool: ThreadPool,
+    searchers: ThreadPool,
     budget: Arc<Budget>,
 }
 
@@ -104,14 +106,8 @@ impl Repos {
         threads: NonZeroUsize,
         kept_bytes: usize,
     ) -> Result<Repos, RepoError> {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads.get())
-            .thread_name(|number| format!("search-{number}"))
-            .build()
-            .map_err(|error| RepoError::Io {
-                what: "starting the threads that search",
-                source: std::io::Error::other(error),
-            })?;
+        let pool = crew("list", threads)?;
+        let searchers = crew("search", threads)?;
         let projects = Cache::builder()
             .max_capacity(MAX_PROJECTS)
             .eviction_policy(EvictionPolicy::lru())
@@ -121,6 +117,7 @@ impl Repos {
             mounts,
             projects,
             pool,
+            searchers,
             budget: Budget::new(kept_bytes),
         })))
     }
@@ -271,9 +268,21 @@ impl Repo {
     /// [`RepoError::InvalidPattern`]; [`RepoError::Stopped`] if cancelled, or if the deadline
     /// passed before the search began. Later, the deadline only makes it incomplete.
     pub fn search(&self, query: &Query, cancel: &Cancel) -> Result<Found, RepoError> {
-        let pool = &self.shared.pool;
-        self.snapshot.search(&self.rules, query, pool, cancel)
+        let listing = self.listing(cancel)?;
+        self.snapshot
+            .search(&listing, query, &self.shared.searchers, cancel)
     }
+}
+
+fn crew(job: &'static str, threads: NonZeroUsize) -> Result<ThreadPool, RepoError> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads.get())
+        .thread_name(move |number| format!("{job}-{number}"))
+        .build()
+        .map_err(|error| RepoError::Io {
+            what: "starting the threads that list and search",
+            source: std::io::Error::other(error),
+        })
 }
 
 /// Tries a path as it is written, then as the name that is shown so: a name that is not UTF-8 is

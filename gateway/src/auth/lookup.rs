@@ -29,7 +29,7 @@ const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 /// Records kept; at about 500 bytes each.
 const MOST_KEYS: u64 = 50_000;
 const MOST_UNKNOWN: u64 = 10_000;
-/// Questions about ids that were never confirmed, at a time: half the connections of the pool.
+/// Questions about ids that were never confirmed, at a time: half of a default pool.
 const STRANGERS: usize = 4;
 /// How long such a question waits for its place. Each takes a millisecond: this is enough for
 /// every key's first call after a restart, and little to hold the callers of a flood for.

@@ -145,6 +145,18 @@ impl Content for BareTree {
         *buffer = repository.find_blob(node.id).ok()?.take_data();
         Some(Loaded::Read(buffer))
     }
+
+    fn is_too_large(&self, path: &RepoPath) -> bool {
+        let size = |commit: &Commit| {
+            let repository = commit.git.objects();
+            let node = commit.node(&repository, path).ok()??;
+            Some(repository.find_header(node.id).ok()?.size())
+        };
+        self.commit
+            .as_ref()
+            .and_then(size)
+            .is_some_and(|size| size > MAX_FILE)
+    }
 }
 
 impl Commit {

@@ -46,8 +46,8 @@ impl Git {
         Ok(id.map(gix::Id::detach))
     }
 
-    /// Whether index or work tree differ from HEAD. Untracked files don't count, nor what is
-    /// changed inside a submodule: it may lie outside the fence.
+    /// Whether index or work tree differ from HEAD. Untracked files count, since they are served;
+    /// what is changed inside a submodule does not: it may lie outside the fence.
     pub(super) fn is_dirty(&self) -> Result<bool, RepoError> {
         let repository = self.repository.to_thread_local();
         let status = repository

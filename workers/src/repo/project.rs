@@ -275,15 +275,14 @@ impl Snapshot {
 
     pub(super) fn search(
         &self,
-        rules: &Arc<Rules>,
+        listing: &Listing,
         query: &Query,
         pool: &ThreadPool,
         cancel: &Cancel,
     ) -> Result<Found, RepoError> {
-        let listing = self.listing(rules, pool, cancel)?;
         match &self.bare {
-            Some(tree) => search::search(tree.as_ref(), &listing, query, pool, cancel),
-            None => search::search(&self.project.work, &listing, query, pool, cancel),
+            Some(tree) => search::search(tree.as_ref(), listing, query, pool, cancel),
+            None => search::search(&self.project.work, listing, query, pool, cancel),
         }
     }
 }
@@ -346,7 +345,7 @@ mod tests {
         assert!(!repo.claim_status(), "that was just now");
         app.file("untracked", "");
         repo.refresh_status();
-        assert_eq!(dirty(), Some(false));
+        assert_eq!(dirty(), Some(true), "it is searched, and no commit has it");
         app.file("a", "longer");
         repo.refresh_status();
         assert_eq!(dirty(), Some(true));

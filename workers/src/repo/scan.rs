@@ -63,14 +63,31 @@ impl Bench {
     }
 
     /// How many lines of `text` match.
-    pub(super) fn count(&mut self, text: &str, cancel: &Cancel) -> Result<u64, Stopped> {
+    pub(super) fn count(&mut self, text: &str, cancel: &Cancel) -> Result<Count, Stopped> {
         let mut counter = Counter(0);
+        let mut partly = false;
         for piece in pieces(text.as_bytes()) {
             cancel.check()?;
-            search(&mut self.searcher, &self.matcher, piece, &mut counter);
+            match piece {
+                Piece::Lines(lines) => {
+                    search(&mut self.searcher, &self.matcher, lines, &mut counter);
+                }
+                Piece::LongLine(_) => partly = true,
+            }
         }
-        Ok(counter.0)
+        Ok(Count {
+            lines: counter.0,
+            partly,
+        })
     }
+}
+
+/// How many lines of a text match.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Count {
+    pub(super) lines: u64,
+    /// It has a line too long to be searched.
+    pub(super) partly: bool,
 }
 
 /// The lines of `text` that match, from the `skip`th on, at most `take`.
@@ -88,18 +105,35 @@ pub(super) fn collect(
     let mut searcher = searcher(true);
     for piece in pieces(text.as_bytes()) {
         cancel.check()?;
-        search(&mut searcher, matcher, piece, &mut collector);
-        if collector.take == 0 {
-            break;
+        if let Piece::Lines(lines) = piece {
+            search(&mut searcher, matcher, lines, &mut collector);
+            if collector.take == 0 {
+                break;
+            }
         }
-        collector.offset += piece.len();
-        collector.lines_before += count_lines(piece);
+        collector.offset += piece.bytes().len();
+        collector.lines_before += count_lines(piece.bytes());
     }
     Ok(collector.found)
 }
 
-/// `text` in pieces of about [`PIECE`] bytes that end where lines do.
-fn pieces(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+/// A part of a text that ends where a line does.
+enum Piece<'a> {
+    /// At most [`PIECE`] bytes: what is searched between two looks at the clock.
+    Lines(&'a [u8]),
+    /// One line of more: not searched, since no pattern's time over it has a bound.
+    LongLine(&'a [u8]),
+}
+
+impl<'a> Piece<'a> {
+    fn bytes(&self) -> &'a [u8] {
+        match self {
+            Piece::Lines(bytes) | Piece::LongLine(bytes) => bytes,
+        }
+    }
+}
+
+fn pieces(text: &[u8]) -> impl Iterator<Item = Piece<'_>> {
     let mut rest = text;
     std::iter::from_fn(move || {
         if rest.is_empty() {
@@ -107,7 +141,10 @@ fn pieces(text: &[u8]) -> impl Iterator<Item = &[u8]> {
         }
         let (piece, tail) = rest.split_at(end_of_piece(rest));
         rest = tail;
-        Some(piece)
+        Some(match piece.len() {
+            0..=PIECE => Piece::Lines(piece),
+            _ => Piece::LongLine(piece),
+        })
     })
 }
 
@@ -259,15 +296,39 @@ mod tests {
         );
         assert_eq!(lines[1].before[0].len(), 99);
         let matcher = pattern::compile("needle", false, true).unwrap();
-        assert_eq!(Bench::new(&matcher).count(&text, &cancel()).unwrap(), 2);
-        assert!(pieces(text.as_bytes()).all(|piece| piece.len() <= PIECE));
+        assert_eq!(
+            Bench::new(&matcher).count(&text, &cancel()).unwrap().lines,
+            2
+        );
+        assert!(pieces(text.as_bytes()).all(|piece| matches!(piece, Piece::Lines(_))));
     }
 
     #[test]
-    fn a_line_longer_than_a_piece_stays_one_line() {
-        let text = format!("{}needle{}\nnext", "ä".repeat(700_000), "b".repeat(700_000));
+    fn a_line_longer_than_a_piece_is_passed_over_and_said_to_be() {
+        let text = format!(
+            "needle\n{}needle{}\nneedle",
+            "ä".repeat(700_000),
+            "b".repeat(9)
+        );
+        let lines = found("needle", &text, (0, 9), 0);
+        let numbers: Vec<u64> = lines.iter().map(|line| line.line).collect();
+        assert_eq!(numbers, [1, 3]);
+        let matcher = pattern::compile("needle", false, true).unwrap();
+        let count = Bench::new(&matcher).count(&text, &cancel()).unwrap();
+        assert_eq!(
+            count,
+            Count {
+                lines: 2,
+                partly: true
+            }
+        );
+    }
+
+    #[test]
+    fn a_long_line_is_cut_around_its_match() {
+        let text = format!("{}needle{}\nnext", "ä".repeat(70_000), "b".repeat(70_000));
         let lines = found("needle", &text, (0, 9), 1);
-        assert_eq!((lines[0].line, lines[0].column), (1, 700_001));
+        assert_eq!((lines[0].line, lines[0].column), (1, 70_001));
         assert!(lines[0].cut && lines[0].text.starts_with('…') && lines[0].text.ends_with('…'));
         assert_eq!(lines[0].text.chars().count(), 1002);
         assert!(lines[0].text.contains("needle"));

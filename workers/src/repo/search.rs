@@ -22,7 +22,7 @@ use super::line::{FoundLine, Line};
 use super::listing::{Entry, EntryKind, Listing};
 use super::path::RepoPath;
 use super::pattern;
-use super::scan::{self, Bench};
+use super::scan::{self, Bench, Count};
 
 /// Files that are counted between two merges.
 const BLOCK: usize = 512;
@@ -76,6 +76,8 @@ pub struct Found {
     pub total: u64,
     /// Files that fit the filters, binaries and files over 8 MiB included.
     pub files_searched: u64,
+    /// How many of them were not searched, or not wholly: over 8 MiB, or with a line over 1 MiB.
+    pub files_skipped: u64,
     /// Whether matching lines come after those shown.
     pub more: bool,
     /// The deadline ended the search: the numbers are of the files before that point.
@@ -111,6 +113,9 @@ pub(super) trait Content: Sync {
     /// The file's bytes, read into `buffer` unless they are kept. `None` if it is too large for a
     /// search, or no longer there.
     fn load<'a>(&self, path: &RepoPath, buffer: &'a mut Vec<u8>) -> Option<Loaded<'a>>;
+
+    /// Whether a file that was not loaded is there, but too large.
+    fn is_too_large(&self, path: &RepoPath) -> bool;
 }
 
 /// Searches what is listed, on the threads of `pool`, where this itself does not run: a thread that
@@ -186,7 +191,7 @@ impl<C: Content> Search<'_, C> {
                 .map(|file| self.count(&file.path))
                 .collect()
         };
-        let counts: Vec<Result<u64, Stopped>> = self.pool.install(count);
+        let counts: Vec<Result<Count, Stopped>> = self.pool.install(count);
         if counts.contains(&Err(Stopped::Cancelled)) {
             return Err(Stopped::Cancelled.into());
         }
@@ -196,19 +201,25 @@ impl<C: Content> Search<'_, C> {
                 self.found.incomplete = true;
                 break;
             };
-            windows.extend(self.window(&file.path, count));
-            self.found.total += count;
+            windows.extend(self.window(&file.path, count.lines));
+            self.found.total += count.lines;
+            self.found.files_skipped += u64::from(count.partly);
             self.found.files_searched += 1;
         }
         self.show(&windows)
     }
 
-    fn count(&self, path: &RepoPath) -> Result<u64, Stopped> {
+    fn count(&self, path: &RepoPath) -> Result<Count, Stopped> {
         self.cancel.check()?;
         let thread = rayon::current_thread_index().unwrap_or(0);
         let count = |bench: &mut Bench| {
             let count = self.with_text(path, |text| bench.count(text, self.cancel));
-            count.unwrap_or(Ok(0))
+            count.unwrap_or_else(|| {
+                Ok(Count {
+                    lines: 0,
+                    partly: self.content.is_too_large(path),
+                })
+            })
         };
         match self.benches.get(thread) {
             Some(bench) => count(&mut bench.lock()),

@@ -220,6 +220,11 @@ impl Content for WorkTree {
             .keep(path, Seen::at(looked_at, Ok(stat)), buffer);
         Some(Loaded::Read(buffer))
     }
+
+    fn is_too_large(&self, path: &RepoPath) -> bool {
+        let stat = self.jail.stat(path);
+        stat.is_ok_and(|stat| u64::try_from(stat.st_size).is_ok_and(|size| size > MAX_FILE))
+    }
 }
 
 impl WorkTree {

@@ -46,6 +46,12 @@ pub(super) fn is_false(flag: &bool) -> bool {
     !flag
 }
 
+/// For serde: leaves out a number that says nothing.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+pub(super) fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 fn trim(schema: &mut schemars::Schema) {
     schema.remove("title");
     if schema.get("type").is_some_and(is_number) {

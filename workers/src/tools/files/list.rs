@@ -95,12 +95,12 @@ impl Tool for ListFiles {
 
     async fn run(cx: &ToolContext, args: ListFilesArgs) -> Result<Reply<FileList>, Failure> {
         let project = cx.project(args.project.as_deref()).await?;
-        let pattern = args.pattern.as_deref().map(Glob::parse).transpose()?;
         let (cursor, budget) = (args.cursor.clone(), cx.max_result_bytes());
         let snapshot = cx
             .read(&project, move |repo, cancel| {
                 let asked = RepoPath::parse(&args.directory)?;
                 let directory = repo.directory(&asked)?;
+                let pattern = args.pattern.as_deref().map(Glob::parse).transpose()?;
                 let basis = paging::basis(repo.head().as_ref());
                 let skip = paging::resume(cursor.as_deref(), &basis)?;
                 let view = View {

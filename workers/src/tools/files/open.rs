@@ -20,7 +20,7 @@ pub(super) fn file(repo: &Repo, path: &RepoPath) -> Result<RepoFile, Failure> {
         return Err(too_large(
             &file,
             path,
-            "search it with grep_codebase instead",
+            "it is larger than anything that is served; look for a smaller file",
         ));
     }
     Ok(file)

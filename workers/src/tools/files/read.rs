@@ -163,11 +163,6 @@ impl Range {
                 "leave out start_line and end_line, or ask for utf-8",
             ));
         }
-        if range.1 < range.0 {
-            let message = format!("invalid line range: {}-{}", range.0, range.1);
-            let suggestion = "end_line must not be before start_line";
-            return Err(Failure::new(Fault::InvalidLineRange, message, suggestion));
-        }
         Ok(Range(Some(range)))
     }
 
@@ -182,9 +177,14 @@ impl Range {
 
     /// Adds the range to what is shown; a range that begins past the end is an error.
     fn show(self, file: File, part: &Part) -> Result<File, Failure> {
-        let Some((start, _end)) = self.0 else {
+        let Some((start, end)) = self.0 else {
             return Ok(file);
         };
+        if end < start {
+            let message = format!("invalid line range: {start}-{end}");
+            let suggestion = "end_line must not be before start_line";
+            return Err(Failure::new(Fault::InvalidLineRange, message, suggestion));
+        }
         if start > part.lines {
             let message = format!("line {start} is past the end of {}", file.path);
             let suggestion = format!("the file has {} lines; begin within them", part.lines);

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{open, window::Window};
+use crate::text::shown;
 use crate::{
     repo::{Kind, RepoError, RepoPath},
     tools::{Reply, Tool, ToolContext},
@@ -67,6 +68,11 @@ impl Tool for ReadRepoFile {
                     return Err(open::too_large(&file, &path, suggestion));
                 }
                 let part = open::text(&mut file, &path, Window::whole(MAX_SIZE), cancel)?;
+                if part.truncated {
+                    // Shown, it grows past what this tool gives.
+                    let suggestion = "read it in parts with read_file";
+                    return Err(open::too_large(&file, &path, suggestion));
+                }
                 let (path, size_bytes) = (path.display(), file.size());
                 Ok(AllowedFile {
                     content: part.content,
@@ -85,7 +91,7 @@ fn not_allowed(path: &RepoPath) -> Failure {
         Fault::AccessDenied,
         format!(
             "{} is not on this project's list for read_repo_file",
-            path.display()
+            shown(&path.display())
         ),
         "use read_file for files outside docs, paths, templates, examples and .claude/memory",
     )

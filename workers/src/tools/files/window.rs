@@ -6,7 +6,10 @@
 
 use std::io::{self, Read};
 
-use crate::repo::{Cancel, Stopped};
+use crate::{
+    repo::{Cancel, Stopped},
+    text,
+};
 
 /// Where a NUL says that a file is binary, in bytes.
 const PROBE: usize = 8 << 10;
@@ -103,19 +106,41 @@ impl Window {
 
     /// Where to cut what was kept, and whether that is within a line.
     fn cut(self, kept: &[u8]) -> (usize, bool) {
+        let most = self.fitting(kept);
         let Some(fitting) = kept
-            .get(..self.max_bytes)
-            .filter(|_| kept.len() > self.max_bytes)
+            .get(..most)
+            .filter(|fitting| fitting.len() < kept.len())
         else {
             return (kept.len(), false);
         };
         if let Some(line_end) = memchr::memrchr(b'\n', fitting) {
             return (line_end + 1, false);
         }
-        let inside_a_character = |&at: &usize| kept.get(at).is_some_and(|byte| byte & 0xC0 == 0x80);
-        let back = (0..4).find(|back| !inside_a_character(&(self.max_bytes.saturating_sub(*back))));
-        (self.max_bytes.saturating_sub(back.unwrap_or(0)), true)
+        (most, true)
     }
+
+    /// How many of these bytes fit once they are shown: what is not UTF-8, and characters that are
+    /// written out, take more room then.
+    fn fitting(self, kept: &[u8]) -> usize {
+        let mut most = self.max_bytes;
+        loop {
+            most = character_end(kept, most);
+            let text = String::from_utf8_lossy(kept.get(..most).unwrap_or_default());
+            let shown = text::escape(&text).0.len();
+            if shown <= self.max_bytes {
+                return most;
+            }
+            most = most * self.max_bytes / shown;
+        }
+    }
+}
+
+/// The last place up to `at` that is not within a character.
+fn character_end(bytes: &[u8], at: usize) -> usize {
+    let at = at.min(bytes.len());
+    let within = |&at: &usize| bytes.get(at).is_some_and(|byte| byte & 0xC0 == 0x80);
+    let back = (0..4).find(|back| !within(&at.saturating_sub(*back)));
+    at.saturating_sub(back.unwrap_or(0))
 }
 
 /// What was seen of a text so far.
@@ -206,6 +231,17 @@ mod tests {
         );
         assert!(!part.lossy);
         assert_eq!(read("äöü".as_bytes(), 1, u64::MAX, 3).next, None);
+    }
+
+    #[test]
+    fn what_grows_when_it_is_shown_is_cut_earlier() {
+        let line = format!("{}\n", "\u{1}".repeat(9));
+        let part = read(line.repeat(100).as_bytes(), 1, u64::MAX, 200);
+        assert_eq!(part.next, Some(part.last + 1));
+        let shown = text::escape(&part.content).0.into_owned();
+        assert!(shown.len() <= 200 && shown.len() > 100, "{}", shown.len());
+        let broken = read(&[0xff; 300], 1, u64::MAX, 200);
+        assert!(broken.content.len() <= 200 && broken.line_cut);
     }
 
     #[test]

@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::run::{Around, Match, Page, Search};
 use crate::{
     repo::{Excluded, FoundLine, Query},
-    tools::{Reply, Tool, ToolContext, schema::is_false},
+    tools::{
+        Reply, Tool, ToolContext,
+        schema::{is_false, is_zero},
+    },
 };
 
 /// What the contract leaves out.
@@ -56,6 +59,9 @@ pub(in crate::tools) struct GrepMatches {
     /// Matching lines in all files searched.
     total_matches: u64,
     files_searched: u64,
+    /// Files not searched, or not wholly: over 8 MiB, or with a line over 1 MiB.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    files_skipped: u64,
     /// In milliseconds.
     search_time: u64,
     /// Only where nothing was found.
@@ -143,6 +149,9 @@ impl Tool for GrepCodebase {
 
 fn answer(pattern: String, page: Page<GrepMatch>) -> GrepMatches {
     let nothing = || match page.files_searched {
+        _ if page.incomplete => {
+            "The time was up before a match was found; narrow the search".to_owned()
+        }
         0 => "No file was searched: none fits file_pattern, or all are excluded".to_owned(),
         _ => format!("No matches found for pattern '{pattern}'"),
     };
@@ -152,6 +161,7 @@ fn answer(pattern: String, page: Page<GrepMatch>) -> GrepMatches {
         pattern,
         total_matches: page.total,
         files_searched: page.files_searched,
+        files_skipped: page.files_skipped,
         search_time: page.duration_ms,
         truncated: page.truncated,
         context_omitted: page.context_omitted,

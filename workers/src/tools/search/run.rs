@@ -36,7 +36,10 @@ pub(super) struct Page<M> {
     pub(super) matches: Vec<M>,
     pub(super) total: u64,
     pub(super) files_searched: u64,
+    pub(super) files_skipped: u64,
     pub(super) truncated: bool,
+    /// The deadline came before all files were searched.
+    pub(super) incomplete: bool,
     /// Context lines were left out, for want of room.
     pub(super) context_omitted: bool,
     /// Projects that could not be searched now.
@@ -150,11 +153,8 @@ impl Search {
                     break;
                 }
             };
-            snapshot
-                .repo
-                .head()
-                .map(|head| head.commit)
-                .hash(&mut heads);
+            let commit = snapshot.repo.head().map(|head| head.commit);
+            commit.hash(&mut heads);
             hits.moved |= snapshot.moved;
             let found = snapshot.value;
             limit = limit.saturating_sub(found.lines.len());
@@ -220,6 +220,7 @@ struct Hits<M> {
     matches: Vec<M>,
     total: u64,
     files_searched: u64,
+    files_skipped: u64,
     incomplete: bool,
     moved: bool,
     /// Projects that are not mounted where the search ran.
@@ -234,6 +235,7 @@ impl<M: Match> Hits<M> {
             matches: Vec::new(),
             total: 0,
             files_searched: 0,
+            files_skipped: 0,
             incomplete: false,
             moved: false,
             skipped: Vec::new(),
@@ -244,6 +246,7 @@ impl<M: Match> Hits<M> {
     fn add(&mut self, found: Found, project: Option<&str>) {
         self.total += found.total;
         self.files_searched += found.files_searched;
+        self.files_skipped += found.files_skipped;
         self.incomplete |= found.incomplete;
         self.matches.extend(found.lines.into_iter().map(|mut line| {
             let around = Around {
@@ -273,7 +276,9 @@ impl<M: Match> Hits<M> {
             matches,
             total: self.total,
             files_searched: self.files_searched,
+            files_skipped: self.files_skipped,
             truncated: more || self.incomplete || !self.skipped.is_empty(),
+            incomplete: self.incomplete,
             context_omitted,
             skipped: std::mem::take(&mut self.skipped),
             duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),

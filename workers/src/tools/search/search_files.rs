@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::run::{Around, Match, Page, Search};
 use crate::{
     repo::{Excluded, FoundLine, Query},
-    tools::{Reply, Tool, ToolContext, schema::is_false},
+    tools::{
+        Reply, Tool, ToolContext,
+        schema::{is_false, is_zero},
+    },
 };
 
 /// What the contract leaves out.
@@ -69,6 +72,9 @@ pub(in crate::tools) struct SearchMatches {
     /// Matching lines in all files searched.
     total_matches: u64,
     files_searched: u64,
+    /// Files not searched, or not wholly: over 8 MiB, or with a line over 1 MiB.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    files_skipped: u64,
     truncated: bool,
     duration_ms: u64,
     /// Context lines were left out to make room for matches.
@@ -150,6 +156,7 @@ fn answer(page: Page<SearchMatch>) -> SearchMatches {
         matches: page.matches,
         total_matches: page.total,
         files_searched: page.files_searched,
+        files_skipped: page.files_skipped,
         truncated: page.truncated,
         duration_ms: page.duration_ms,
         context_omitted: page.context_omitted,
