@@ -128,7 +128,7 @@ impl Mcp {
                 "lists have one page, and no cursor",
             ));
         }
-        let response = self.methods.answer(era, parts, body).await;
+        let response = self.methods.answer(era, parts, body).await?;
         if accepts.json {
             Ok(response)
         } else {

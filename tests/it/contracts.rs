@@ -7,6 +7,7 @@ mod files;
 mod overview;
 mod read;
 mod search;
+mod skipped;
 mod search_pages;
 
 use e2e::Reply;

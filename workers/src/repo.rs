@@ -24,6 +24,7 @@ mod ignores;
 mod stamp;
 mod listing;
 mod search;
+mod load;
 mod contents;
 mod pattern;
 mod scan;

@@ -89,6 +89,9 @@ fn rest(
             ));
         }
     };
+    if message.contains_key("result") || message.contains_key("error") {
+        return Err(invalid("a request has neither result nor error"));
+    }
     if !has_id && !method.starts_with("notifications/") {
         return Err(invalid("a request needs an id"));
     }

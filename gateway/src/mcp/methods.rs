@@ -9,7 +9,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
-use http::{HeaderValue, header, request::Parts};
+use http::{HeaderValue, StatusCode, header, request::Parts};
 use http_body_util::Full;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
@@ -31,7 +31,7 @@ use super::era::Era;
 use crate::{
     auth::Principal,
     catalog::{self, Catalog},
-    error::quoted,
+    error::{GatewayError, quoted},
 };
 
 const INSTRUCTIONS: &str = "Archway serves your organisation's repositories as tools. \
@@ -69,12 +69,23 @@ impl Methods {
 
     /// Answers a request whose message was read and judged. `Accept` was judged too: the SDK
     /// wants both forms named.
-    pub(crate) async fn answer(&self, era: Era, mut parts: Parts, body: Bytes) -> Response {
+    pub(crate) async fn answer(
+        &self,
+        era: Era,
+        mut parts: Parts,
+        body: Bytes,
+    ) -> Result<Response, GatewayError> {
         parts.extensions.insert(era);
         let both = HeaderValue::from_static("application/json, text/event-stream");
         parts.headers.insert(header::ACCEPT, both);
         let request = http::Request::from_parts(parts, Full::new(body));
-        self.service.handle(request).await.map(Body::new)
+        let response = self.service.handle(request).await.map(Body::new);
+        if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
+            // Its media type was judged before: this is the SDK's word for a message it can't read.
+            let error = "the message does not have the form of its method";
+            return Err(GatewayError::InvalidRequest(error.to_owned()));
+        }
+        Ok(response)
     }
 }
 

@@ -229,3 +229,36 @@ async fn files_made_and_removed_between_calls_are_seen() {
     std::fs::write(folder.join(".gitignore"), "late.txt\n").unwrap();
     assert_eq!(count().await, 0);
 }
+
+#[tokio::test]
+async fn a_refusal_repeats_little_of_a_path_and_nothing_unseen() {
+    let (_stack, client) = serve(Repo::new().file("a.txt", "one\n").commit()).await;
+    for path in ["odd/\u{1b}[31m\u{202e}".to_owned(), "x".repeat(4_000)] {
+        for tool in ["read_file", "read_repo_file"] {
+            let refused = client.call(tool, json!({ "path": path })).await;
+            let message = refused.error()["message"].as_str().unwrap().to_owned();
+            assert!(message.len() < 300, "{tool}: {message}");
+            assert!(
+                !message.contains(['\u{1b}', '\u{202e}']),
+                "{tool}: {message}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_link_on_the_allow_list_does_not_lead_off_it() {
+    let repo = Repo::new()
+        .file("src/a.txt", "inside, but not on the list\n")
+        .file("docs/b.txt", "on the list\n")
+        .link("docs/to_a.txt", "../src/a.txt")
+        .link("docs/to_b.txt", "b.txt")
+        .commit();
+    let (_stack, client) = serve(repo).await;
+    let read = async |path: &str| client.call("read_repo_file", json!({ "path": path })).await;
+    assert_eq!(read("docs/to_a.txt").await.code(), "access_denied");
+    assert_eq!(
+        read("docs/to_b.txt").await.structured()["content"],
+        "on the list\n"
+    );
+}

@@ -64,6 +64,8 @@ async fn what_is_no_request_is_refused_as_such() {
         r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#,
         r#"{"jsonrpc":"2.0","id":1}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":5}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hello"},"error":null}"#,
         &long_id,
     ] {
         let response = posting(&client, body).send(client.address()).await;

@@ -6,30 +6,28 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use rayon::ThreadPool;
 use rayon::prelude::*;
-use rustix::fs::{FileType, OFlags};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::cancel::Cancel;
-use super::contents::{Budget, Contents, Loaded};
+use super::contents::{Budget, Contents};
 use super::error::RepoError;
 use super::file::RepoFile;
 use super::folder::{Child, Folder, MAX_ENTRIES, Reader};
 use super::ignores::Ignores;
-use super::jail::{Jail, file_type};
+use super::jail::Jail;
 use super::listing::{Entry, EntryKind, Listing, Stat};
 use super::path::RepoPath;
 use super::rules::{Blocked, Kind, Rules};
-use super::scan::MAX_FILE;
-use super::search::Content;
-use super::stamp::{Seen, modified};
+use super::stamp::modified;
 
 /// How files are opened: a FIFO must not block, and is refused once it is open.
-const READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+pub(super) const READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
 /// How often a call that waits for another's reading looks whether it was cancelled.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -41,7 +39,7 @@ const FOLDERS_PER_TASK: usize = 32;
 #[derive(Debug)]
 pub(super) struct WorkTree {
     pub(super) jail: Jail,
-    contents: Contents,
+    pub(super) contents: Contents,
     tree: Mutex<Option<Arc<Tree>>>,
     /// Held while folders are read, so that calls that come together read once.
     reading: Mutex<()>,
@@ -205,55 +203,6 @@ impl WorkTree {
             folders,
             listing,
         })
-    }
-}
-
-impl Content for WorkTree {
-    fn load<'a>(&self, path: &RepoPath, buffer: &'a mut Vec<u8>) -> Option<Loaded<'a>> {
-        let holds = |seen: Seen| seen.still_holds(self.jail.glance(path));
-        if let Some(bytes) = self.contents.get(path, holds) {
-            return Some(Loaded::Kept(bytes));
-        }
-        let looked_at = SystemTime::now();
-        let stat = self.read_whole(path, buffer).ok().flatten()?;
-        self.contents
-            .keep(path, Seen::at(looked_at, Ok(stat)), buffer);
-        Some(Loaded::Read(buffer))
-    }
-
-    fn is_too_large(&self, path: &RepoPath) -> bool {
-        let stat = self.jail.stat(path);
-        stat.is_ok_and(|stat| u64::try_from(stat.st_size).is_ok_and(|size| size > MAX_FILE))
-    }
-}
-
-impl WorkTree {
-    /// Reads a listed file as large as it is now, and what the kernel said of it before. `None` if
-    /// it is too large, or no regular file.
-    fn read_whole(
-        &self,
-        path: &RepoPath,
-        into: &mut Vec<u8>,
-    ) -> Result<Option<rustix::fs::Stat>, Errno> {
-        into.clear();
-        let fd = self.jail.open(path, READ)?;
-        let stat = rustix::fs::fstat(&fd)?;
-        let size = u64::try_from(stat.st_size).unwrap_or(0);
-        if size > MAX_FILE || file_type(&stat) != FileType::RegularFile {
-            return Ok(None);
-        }
-        let size = usize::try_from(size).unwrap_or(0);
-        into.reserve_exact(size);
-        // One read is the rule; more are needed where a file system gives less at a time.
-        while into.len() < size {
-            match rustix::io::read(&fd, rustix::buffer::spare_capacity(into)) {
-                Ok(0) => break,
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(errno) => return Err(errno),
-            }
-        }
-        into.truncate(size);
-        Ok(Some(stat))
     }
 }
 
@@ -538,7 +487,7 @@ mod tests {
         let app = Sandbox::new();
         let fifo = app.root().join("fifo");
         let mode = rustix::fs::Mode::from(0o600);
-        rustix::fs::mknodat(rustix::fs::CWD, &fifo, FileType::Fifo, mode, 0).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0).unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(app.root().join("socket")).unwrap();
         for name in ["fifo", "socket"] {
             assert!(

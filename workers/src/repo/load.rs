@@ -1,0 +1,64 @@
+//! How a search gets a listed file of a work tree: kept since an earlier one, or opened beneath the
+//! root and read at once.
+
+use std::time::SystemTime;
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::contents::Loaded;
+use super::jail::file_type;
+use super::path::RepoPath;
+use super::scan::MAX_FILE;
+use super::search::Content;
+use super::stamp::Seen;
+use super::worktree::{READ, WorkTree};
+
+impl Content for WorkTree {
+    fn load<'a>(&self, path: &RepoPath, buffer: &'a mut Vec<u8>) -> Option<Loaded<'a>> {
+        let holds = |seen: Seen| seen.still_holds(self.jail.glance(path));
+        if let Some(bytes) = self.contents.get(path, holds) {
+            return Some(Loaded::Kept(bytes));
+        }
+        let looked_at = SystemTime::now();
+        let stat = self.read_whole(path, buffer).ok().flatten()?;
+        self.contents
+            .keep(path, Seen::at(looked_at, Ok(stat)), buffer);
+        Some(Loaded::Read(buffer))
+    }
+
+    fn is_too_large(&self, path: &RepoPath) -> bool {
+        let stat = self.jail.stat(path);
+        stat.is_ok_and(|stat| u64::try_from(stat.st_size).is_ok_and(|size| size > MAX_FILE))
+    }
+}
+
+impl WorkTree {
+    /// Reads a listed file as large as it is now, and what the kernel said of it before. `None` if
+    /// it is too large, or no regular file.
+    fn read_whole(
+        &self,
+        path: &RepoPath,
+        into: &mut Vec<u8>,
+    ) -> Result<Option<rustix::fs::Stat>, Errno> {
+        into.clear();
+        let fd = self.jail.open(path, READ)?;
+        let stat = rustix::fs::fstat(&fd)?;
+        let size = u64::try_from(stat.st_size).unwrap_or(0);
+        if size > MAX_FILE || file_type(&stat) != FileType::RegularFile {
+            return Ok(None);
+        }
+        let size = usize::try_from(size).unwrap_or(0);
+        into.reserve_exact(size);
+        // One read is the rule; more are needed where a file system gives less at a time.
+        while into.len() < size {
+            match rustix::io::read(&fd, rustix::buffer::spare_capacity(into)) {
+                Ok(0) => break,
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+        into.truncate(size);
+        Ok(Some(stat))
+    }
+}
