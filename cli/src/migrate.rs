@@ -9,6 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use secrecy::{ExposeSecret, SecretString};
+use sqlx::migrate::MigrateError as Migration;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, PgConnection, PgPool};
 
@@ -42,9 +43,15 @@ pub enum MigrateError {
     /// Nobody answers there, or not to us.
     #[error("connecting to the database")]
     Connect(#[source] sqlx::Error),
+    /// The database has migrations that this build does not, or that say something else here.
+    #[error(
+        "this database was made by another build of archway; use that one, or another database \
+         (`archway dev`: another folder with --data)"
+    )]
+    OtherBuild(#[source] Migration),
     /// A migration failed; those before it are in place.
     #[error("migrating the database")]
-    Migrate(#[source] sqlx::migrate::MigrateError),
+    Migrate(#[source] Migration),
     /// A password file can't be read.
     #[error("reading the password file {}", path.display())]
     PasswordFile {
@@ -103,7 +110,12 @@ pub async fn migrate(owner: &PgPool) -> Result<(), MigrateError> {
     sqlx::migrate!("../migrations")
         .run(owner)
         .await
-        .map_err(MigrateError::Migrate)
+        .map_err(|error| match error {
+            Migration::VersionMismatch(_) | Migration::VersionMissing(_) => {
+                MigrateError::OtherBuild(error)
+            }
+            error => MigrateError::Migrate(error),
+        })
 }
 
 async fn connect(url: &SecretString) -> Result<PgPool, MigrateError> {

@@ -148,12 +148,17 @@ impl Tool for GrepCodebase {
 }
 
 fn answer(pattern: String, page: Page<GrepMatch>) -> GrepMatches {
-    let nothing = || match page.files_searched {
-        _ if page.incomplete => {
+    let nothing = || {
+        if page.incomplete {
             "The time was up before a match was found; narrow the search".to_owned()
+        } else if page.files_searched == 0 {
+            "No file was searched: none fits file_pattern, or all are excluded".to_owned()
+        } else if page.files_skipped > 0 {
+            let skipped = page.files_skipped;
+            format!("No matches found for pattern '{pattern}'; too large to search: {skipped}")
+        } else {
+            format!("No matches found for pattern '{pattern}'")
         }
-        0 => "No file was searched: none fits file_pattern, or all are excluded".to_owned(),
-        _ => format!("No matches found for pattern '{pattern}'"),
     };
     GrepMatches {
         message: (page.total == 0).then(nothing),
