@@ -16,7 +16,9 @@ use parking_lot::Mutex;
 use tokio::{net::TcpListener, time::Instant};
 use tower::util::BoxCloneSyncService;
 
-use crate::{catalog::Catalog, error::Chain, metrics::Metrics, server::Port, store::Stores};
+use archway_proto::chain::Chain;
+
+use crate::{catalog::Catalog, metrics::Metrics, server::Port, store::Stores};
 
 /// Connections at most: a few probes and scrapers, and room for those that hang.
 const PLACES: u32 = 64;

@@ -8,6 +8,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use archway_proto::{
     catalog::{ToolEntry, ToolList},
+    chain::Chain,
     failure::Failure,
 };
 use bytes::Bytes;
@@ -15,11 +16,7 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    auth::Principal,
-    error::{Chain, GatewayError},
-    upstream::Upstream,
-};
+use crate::{auth::Principal, error::GatewayError, upstream::Upstream};
 use arguments::{ArgumentRules, SchemaError};
 
 mod arguments;

@@ -210,22 +210,6 @@ fn cut(text: &str) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// An error with its causes, for the log: `outer: inner: innermost`.
-pub(crate) struct Chain<'a>(pub(crate) &'a (dyn std::error::Error + 'static));
-
-impl std::fmt::Display for Chain<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut next = Some(self.0);
-        let mut separator = "";
-        while let Some(error) = next {
-            write!(f, "{separator}{error}")?;
-            separator = ": ";
-            next = error.source();
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

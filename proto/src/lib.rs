@@ -4,6 +4,7 @@
 //! message travel a [`pass`] (who is calling, signed) and a [`context`] (call id, deadline, trace).
 
 pub mod catalog;
+pub mod chain;
 pub mod context;
 pub mod failure;
 pub mod fault;

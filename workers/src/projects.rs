@@ -5,7 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use archway_proto::{failure::Failure, fault::Fault, pass::Pass};
+use archway_proto::{chain::Chain, failure::Failure, fault::Fault, pass::Pass};
 use uuid::Uuid;
 
 use crate::{
@@ -88,7 +88,7 @@ impl Projects {
             .projects()
             .await
             .inspect_err(|error| {
-                tracing::warn!(%error, "projects could not be read");
+                tracing::warn!(error = %Chain(error), "projects could not be read");
             })?;
         let projects: TenantProjects = Arc::new(rows.into_iter().filter_map(project).collect());
         self.known.insert(tenant, Arc::clone(&projects));

@@ -152,7 +152,7 @@ impl Keys {
         match answer {
             Ok(_) => *self.failed_at.lock() = None,
             Err(error) => {
-                tracing::warn!(error = %crate::error::Chain(error), "key look-up failed");
+                tracing::warn!(error = %archway_proto::chain::Chain(error), "key look-up failed");
                 if !stranger || error.is_broken_connection() {
                     *self.failed_at.lock() = Some(Instant::now());
                 }

@@ -5,7 +5,7 @@
 use archway_proto::{context::TraceContext, failure::Failure, fault::Fault};
 use tonic::Status;
 
-use crate::error::Chain;
+use archway_proto::chain::Chain;
 
 /// What an agent is told to wait when no worker can be reached.
 const RETRY_AFTER_SECONDS: u64 = 2;

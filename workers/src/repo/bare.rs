@@ -21,7 +21,7 @@ use super::git::{Git, git};
 use super::links;
 use super::listing::{Entry, EntryKind, Listing, Stat};
 use super::path::RepoPath;
-use super::rules::{Blocked, Kind, Rules};
+use super::rules::{Kind, Rules};
 use super::scan::MAX_FILE;
 use super::search::Content;
 
@@ -84,11 +84,11 @@ impl BareTree {
 
     pub(super) fn open(&self, path: &RepoPath, rules: &Rules) -> Result<RepoFile, RepoError> {
         let not_found = || RepoError::NotFound { path: path.clone() };
-        judge(rules, path, path, Kind::File)?;
+        rules.admit(path, path, Kind::File)?;
         let commit = self.commit.as_ref().ok_or_else(not_found)?;
         let repository = commit.git.objects();
         let real = commit.resolve(&repository, path)?;
-        judge(rules, &real, path, Kind::File)?;
+        rules.admit(&real, path, Kind::File)?;
         let node = commit.node(&repository, &real)?.ok_or_else(not_found)?;
         if !is_file(node.mode) {
             return Err(not_found());
@@ -99,7 +99,7 @@ impl BareTree {
 
     pub(super) fn directory(&self, path: &RepoPath, rules: &Rules) -> Result<RepoPath, RepoError> {
         let not_found = || RepoError::DirectoryNotFound { path: path.clone() };
-        judge(rules, path, path, Kind::Directory)?;
+        rules.admit(path, path, Kind::Directory)?;
         if path.is_root() {
             return Ok(path.clone());
         }
@@ -108,7 +108,7 @@ impl BareTree {
         let real = commit
             .resolve(&repository, path)
             .map_err(RepoError::of_directory)?;
-        judge(rules, &real, path, Kind::Directory)?;
+        rules.admit(&real, path, Kind::Directory)?;
         match commit.node(&repository, &real)? {
             Some(Node {
                 mode: Mode::Tree, ..
@@ -279,15 +279,6 @@ fn is_file(mode: Mode) -> bool {
 
 fn by_path(a: &Entry, b: &Entry) -> Ordering {
     a.path.cmp(&b.path)
-}
-
-/// Judges a path that `asked` led to; the refusal names what was asked.
-fn judge(rules: &Rules, path: &RepoPath, asked: &RepoPath, kind: Kind) -> Result<(), RepoError> {
-    rules
-        .judge(path, kind)
-        .map_err(|Blocked| RepoError::Blocked {
-            path: asked.clone(),
-        })
 }
 
 #[cfg(test)]

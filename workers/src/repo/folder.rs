@@ -22,7 +22,7 @@ use super::stamp::Seen;
 /// How many entries a project may have: about 200 MB of them.
 pub(super) const MAX_ENTRIES: usize = 2_000_000;
 
-/// How large a rule file may be; beyond, it is taken for none.
+/// How much of a rule file is read, in bytes.
 const MAX_RULE_FILE: u64 = 1 << 20;
 
 /// A folder as it was read.

@@ -8,6 +8,7 @@
 //! Nothing opens `.git`. A folder that is blocked itself may still hold a path that was opened by
 //! name; then the folder is walked, and only that path is seen in it.
 
+use super::error::RepoError;
 use super::glob::{Glob, GlobError};
 use super::path::RepoPath;
 
@@ -93,6 +94,17 @@ impl Rules {
             parent = name;
         }
         Ok(())
+    }
+
+    /// [`Rules::judge`] of a path that `asked` led to.
+    ///
+    /// # Errors
+    /// [`RepoError::Blocked`], which names what was asked and not where it led.
+    pub fn admit(&self, path: &RepoPath, asked: &RepoPath, kind: Kind) -> Result<(), RepoError> {
+        self.judge(path, kind)
+            .map_err(|Blocked| RepoError::Blocked {
+                path: asked.clone(),
+            })
     }
 
     /// Whether `read_repo_file` may read this path; [`Rules::judge`] holds besides.

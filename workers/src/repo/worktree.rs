@@ -23,7 +23,7 @@ use super::ignores::Ignores;
 use super::jail::Jail;
 use super::listing::{Entry, EntryKind, Listing, Stat};
 use super::path::RepoPath;
-use super::rules::{Blocked, Kind, Rules};
+use super::rules::{Kind, Rules};
 use super::stamp::modified;
 
 /// How files are opened: a FIFO must not block, and is refused once it is open.
@@ -87,12 +87,12 @@ impl WorkTree {
 
     /// Opens a regular file, through links that stay inside.
     pub(super) fn open(&self, path: &RepoPath, rules: &Rules) -> Result<RepoFile, RepoError> {
-        judge(rules, path, path, Kind::File)?;
+        rules.admit(path, path, Kind::File)?;
         let refused = |errno| RepoError::opening(path, errno);
         match self.jail.open(path, READ) {
             Err(Errno::LOOP) => {
                 let real = self.jail.resolve(path)?;
-                judge(rules, &real, path, Kind::File)?;
+                rules.admit(&real, path, Kind::File)?;
                 let fd = self.jail.open(&real, READ).map_err(refused)?;
                 RepoFile::regular(fd, real, path)
             }
@@ -102,7 +102,7 @@ impl WorkTree {
 
     /// Where a directory is, links followed.
     pub(super) fn directory(&self, path: &RepoPath, rules: &Rules) -> Result<RepoPath, RepoError> {
-        judge(rules, path, path, Kind::Directory)?;
+        rules.admit(path, path, Kind::Directory)?;
         let open = |path| self.jail.open(path, OFlags::PATH | OFlags::DIRECTORY);
         let real = match open(path) {
             Err(Errno::LOOP) => self.jail.resolve(path).map_err(RepoError::of_directory)?,
@@ -111,7 +111,7 @@ impl WorkTree {
                 return Ok(path.clone());
             }
         };
-        judge(rules, &real, path, Kind::Directory)?;
+        rules.admit(&real, path, Kind::Directory)?;
         open(&real).map_err(|errno| RepoError::opening(path, errno).of_directory())?;
         Ok(real)
     }
@@ -204,15 +204,6 @@ impl WorkTree {
             listing,
         })
     }
-}
-
-/// Judges a path that `asked` led to; the refusal names what was asked.
-fn judge(rules: &Rules, path: &RepoPath, asked: &RepoPath, kind: Kind) -> Result<(), RepoError> {
-    rules
-        .judge(path, kind)
-        .map_err(|Blocked| RepoError::Blocked {
-            path: asked.clone(),
-        })
 }
 
 /// A folder as it was read before, if that still holds, or read again.

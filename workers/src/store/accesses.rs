@@ -13,6 +13,7 @@ use std::{
     time::Duration,
 };
 
+use archway_proto::chain::Chain;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
@@ -74,7 +75,7 @@ async fn write(stores: Stores, mut incoming: mpsc::Receiver<Access>, dropped: Ar
             let lost = counts.len() as u64;
             if let Err(error) = stores.tenant(tenant).add_accesses(&counts).await {
                 dropped.fetch_add(lost, Ordering::Relaxed);
-                tracing::warn!(%error, lost, "file accesses were not recorded");
+                tracing::warn!(error = %Chain(&error), lost, "file accesses were not recorded");
             }
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! The engine's errors name paths inside the project only; what the system said goes to the log.
 
-use archway_proto::{failure::Failure, fault::Fault};
+use archway_proto::{chain::Chain, failure::Failure, fault::Fault};
 
 use crate::{
     repo::{GlobError, RepoError, Stopped},
@@ -17,7 +17,7 @@ impl From<RepoError> for Failure {
             RepoError::NotMounted => failure.detail("retry_after_seconds", 60),
             RepoError::InvalidPattern { position, .. } => at(failure, position),
             RepoError::Io { .. } | RepoError::Git { .. } => {
-                tracing::error!(error = %chain(&error), "a repository could not be read");
+                tracing::error!(error = %Chain(&error), "a repository could not be read");
                 failure
             }
             _ => failure,
@@ -88,13 +88,4 @@ fn at(failure: Failure, position: Option<usize>) -> Failure {
         Some(position) => failure.detail("position", position),
         None => failure,
     }
-}
-
-/// An error with all its causes, for the log.
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join(": ")
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{open, window::Window};
 use crate::text::shown;
 use crate::{
-    repo::{Kind, RepoError, RepoPath},
+    repo::{Kind, RepoPath},
     tools::{Reply, Tool, ToolContext},
 };
 
@@ -52,9 +52,7 @@ impl Tool for ReadRepoFile {
             .read(&project, move |repo, cancel| {
                 let path = RepoPath::parse(&args.path)?;
                 // By the name alone: whether the file exists is not told.
-                rules
-                    .judge(&path, Kind::File)
-                    .map_err(|_blocked| RepoError::Blocked { path: path.clone() })?;
+                rules.admit(&path, &path, Kind::File)?;
                 if !rules.allows_reading(&path) {
                     return Err(not_allowed(&path));
                 }
