@@ -21,7 +21,8 @@ impl TenantStore<'_> {
         sqlx::query_as!(
             ProjectRow,
             "select id, slug, name, allow_globs, open_globs, close_globs from projects \
-             where tenant_id = $1 order by slug collate \"C\"",
+             where tenant_id = $1 and removed_at is null \
+             order by slug collate \"C\"",
             self.tenant
         )
         .fetch_all(&mut *tx)
