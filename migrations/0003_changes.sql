@@ -67,6 +67,18 @@ $$;
 revoke all on function session_changes(timestamptz) from public;
 grant execute on function session_changes(timestamptz) to archway_gateway;
 
+-- What has expired is nobody's any more. Any gateway may sweep, now and then.
+create function forget_expired_sessions() returns void
+language sql volatile security definer
+set search_path = public, pg_temp
+as $$
+    delete from sessions where expires_at <= now();
+    delete from session_floors where issued_before <= now() - interval '1 day'
+$$;
+
+revoke all on function forget_expired_sessions() from public;
+grant execute on function forget_expired_sessions() to archway_gateway;
+
 -- A removed project answers to nobody; its slug is free again only when its rows are purged.
 alter table projects add column removed_at timestamptz;
 

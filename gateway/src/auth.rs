@@ -65,6 +65,11 @@ impl Principal {
         self.0.tenant_id
     }
 
+    /// Who this is within the tenant: `key:<lineage>`. The same after a key was rotated.
+    pub(crate) fn name(&self) -> &str {
+        &self.0.name
+    }
+
     /// The public part of the key: fit for logs.
     pub(crate) fn key_id(&self) -> &str {
         self.0.key.as_str()
@@ -121,6 +126,23 @@ impl Auth {
         }
     }
 
+    /// Whether word of changes is heard: without it, records are kept for seconds only.
+    pub(crate) fn listening(&self, listening: bool) {
+        self.keys.set_listening(listening);
+    }
+
+    /// Forgets what is known of the key of this id.
+    pub(crate) async fn key_changed(&self, id: &str) {
+        if let Some(id) = key::KeyId::parse(id) {
+            self.keys.key_changed(&id).await;
+        }
+    }
+
+    /// Forgets what is known of a tenant's keys.
+    pub(crate) async fn tenant_changed(&self, tenant: Uuid) {
+        self.keys.tenant_changed(tenant).await;
+    }
+
     /// The caller whose key the headers carry.
     async fn verify(&self, headers: &HeaderMap) -> Result<Principal, GatewayError> {
         let token = bearer(headers).ok_or(GatewayError::NoCredential)?;
@@ -139,9 +161,10 @@ impl Auth {
                     self.secret.key_matches("", key.secret(), &[0; 32]);
                     Err(GatewayError::BadCredential)
                 }
-                LookupError::Unavailable(_) | LookupError::Paused | LookupError::Crowded => {
-                    Err(GatewayError::CredentialUnchecked)
-                }
+                LookupError::Unavailable(_)
+                | LookupError::Paused
+                | LookupError::Crowded
+                | LookupError::Overtaken => Err(GatewayError::CredentialUnchecked),
             },
         }
     }
@@ -190,7 +213,17 @@ mod tests {
                 projects: None,
                 families: families.map(|names| names.iter().map(|&n| n.into()).collect()),
                 default_project: Some("site".into()),
-                edition: 0,
+                edition: 1,
+            }))
+        }
+
+        /// Another caller of the same tenant.
+        pub(crate) fn named_for_tests(name: &str) -> Self {
+            let who = Principal::for_tests(&[Scope::ToolsRead], None);
+            let facts = Arc::try_unwrap(who.0).unwrap();
+            Principal(Arc::new(PrincipalFacts {
+                name: name.into(),
+                ..facts
             }))
         }
     }
@@ -204,6 +237,7 @@ mod tests {
                 secret_line: line.to_owned(),
                 live: true,
                 expires_at: None,
+                asked: tokio::time::Instant::now(),
                 principal: Principal::for_tests(scopes, None),
             };
             self.keys.know_for_tests(key.id(), record).await;

@@ -38,7 +38,7 @@ pub(crate) enum GatewayError {
     OriginRefused,
     #[error("not found: the MCP endpoint is /mcp")]
     NotFound,
-    #[error("method not allowed: the MCP endpoint takes POST")]
+    #[error("method not allowed: the MCP endpoint takes POST, and DELETE to end a session")]
     MethodNotAllowed,
     #[error("more than 100 request headers")]
     TooManyHeaders,
@@ -62,6 +62,17 @@ pub(crate) enum GatewayError {
     CredentialUnchecked,
     #[error("the credential lacks the scope {}", .0.name())]
     ScopeMissing(Scope),
+
+    // The session.
+    #[error(
+        "invalid request: the session is not known (it expired, was ended, or is another's): \
+         call initialize again"
+    )]
+    SessionUnknown,
+    #[error("invalid request: to end a session, send its handle in Mcp-Session-Id")]
+    HandleMissing,
+    #[error("the session's change could not be recorded: try again")]
+    SessionUnrecorded,
 
     // The message.
     #[error("parse error: {0}")]
@@ -102,6 +113,9 @@ impl GatewayError {
             GatewayError::BadCredential => (StatusCode::UNAUTHORIZED, None),
             GatewayError::CredentialUnchecked => (StatusCode::SERVICE_UNAVAILABLE, None),
             GatewayError::ScopeMissing(_) => (StatusCode::FORBIDDEN, None),
+            GatewayError::SessionUnknown => (StatusCode::NOT_FOUND, Some(-32600)),
+            GatewayError::HandleMissing => (StatusCode::BAD_REQUEST, Some(-32600)),
+            GatewayError::SessionUnrecorded => (StatusCode::SERVICE_UNAVAILABLE, None),
             GatewayError::NotJson(_) => (StatusCode::BAD_REQUEST, Some(-32700)),
             GatewayError::InvalidRequest(_) => (StatusCode::BAD_REQUEST, Some(-32600)),
             GatewayError::InvalidParams(_) => (StatusCode::BAD_REQUEST, Some(-32602)),
@@ -116,8 +130,12 @@ impl GatewayError {
     /// The header that this refusal must carry.
     fn header(&self) -> Option<(http::HeaderName, HeaderValue)> {
         match self {
-            GatewayError::MethodNotAllowed => Some((ALLOW, HeaderValue::from_static("POST"))),
-            GatewayError::CredentialUnchecked => Some((RETRY_AFTER, HeaderValue::from_static("2"))),
+            GatewayError::MethodNotAllowed => {
+                Some((ALLOW, HeaderValue::from_static("POST, DELETE")))
+            }
+            GatewayError::CredentialUnchecked | GatewayError::SessionUnrecorded => {
+                Some((RETRY_AFTER, HeaderValue::from_static("2")))
+            }
             GatewayError::NoCredential => Some((
                 WWW_AUTHENTICATE,
                 HeaderValue::from_static("Bearer realm=\"archway\""),

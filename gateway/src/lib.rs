@@ -13,11 +13,13 @@ use tokio_util::sync::CancellationToken;
 use admin::Admin;
 use auth::Auth;
 use catalog::Catalog;
+use changes::Changes;
 use cursor::Cursors;
-use mcp::Mcp;
+use mcp::{Calls, Mcp};
 use metrics::Metrics;
 use secrets::RootSecret;
 use server::{Port, Stops, guard::Guard};
+use session::Sessions;
 use store::Stores;
 use upstream::Upstream;
 
@@ -28,12 +30,14 @@ pub use upstream::{UpstreamConfig, UpstreamError};
 // Above the path: what administrators and probes ask.
 pub mod tenants;
 mod admin;
+mod changes;
 
-// The path, in the order a request meets it. Sessions and limits will stand between `auth` and
-// `mcp`, breakers will stand between `catalog` and `upstream`.
+// The path, in the order a request meets it. Limits will stand between `auth` and `mcp`, breakers
+// between `catalog` and `upstream`.
 mod server;
 mod auth;
 mod mcp;
+mod session;
 mod catalog;
 mod cursor;
 mod upstream;
@@ -42,6 +46,7 @@ mod upstream;
 pub mod store;
 pub mod secrets;
 mod metrics;
+mod log_level;
 mod error;
 
 #[cfg(test)]
@@ -72,6 +77,7 @@ struct Parts {
     admin: Arc<Admin>,
     catalog: Arc<Catalog>,
     upstream: Arc<Upstream>,
+    changes: Changes,
     metrics: Arc<Metrics>,
 }
 
@@ -87,14 +93,25 @@ impl Gateway {
         let upstream = Arc::new(Upstream::new(&config.upstream, minter)?);
         let catalog = Arc::new(Catalog::new());
         let cursors = Cursors::new(secret.clone());
+        let sessions = Arc::new(Sessions::new(secret.clone(), stores.clone()));
+        let auth = Arc::new(Auth::new(&config.auth, stores.clone(), secret));
+        let changes = Changes {
+            stores: stores.clone(),
+            auth: auth.clone(),
+            sessions: sessions.clone(),
+            metrics: metrics.clone(),
+        };
         let stack = server::stack(Stops {
             guard: Arc::new(Guard::new(&config.guard)),
-            auth: Arc::new(Auth::new(&config.auth, stores.clone(), secret)),
+            auth,
             mcp: Arc::new(Mcp::new(
-                catalog.clone(),
-                upstream.clone(),
-                cursors,
-                metrics.clone(),
+                sessions,
+                Calls {
+                    catalog: catalog.clone(),
+                    upstream: upstream.clone(),
+                    cursors,
+                    metrics: metrics.clone(),
+                },
             )),
             metrics: metrics.clone(),
         });
@@ -111,6 +128,7 @@ impl Gateway {
                 admin,
                 catalog,
                 upstream,
+                changes,
                 metrics,
             }),
         })
@@ -128,6 +146,7 @@ impl Gateway {
             stack,
             catalog,
             upstream,
+            changes,
             metrics,
             ..
         } = &*self.parts;
@@ -142,6 +161,7 @@ impl Gateway {
             server::serve(clients, shutdown.clone()),
             server::serve(admin, shutdown.clone()),
             catalog.keep(upstream, &shutdown),
+            changes.keep(&shutdown),
         );
         Ok(())
     }

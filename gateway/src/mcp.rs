@@ -13,17 +13,22 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
+use http_body_util::{BodyExt, Collected, LengthLimitError, Limited};
+use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::{
-    auth::Principal, catalog::Catalog, cursor::Cursors, error::GatewayError, metrics::Metrics,
-    upstream::Upstream,
+    auth::Principal,
+    error::GatewayError,
+    session::{HANDLE_HEADER, Session, Sessions},
 };
-use call::{Ask, Calls};
+use call::Ask;
 use envelope::Envelope;
+use era::Era;
 use methods::Methods;
+
+pub(crate) use call::Calls;
 
 // In the order a message meets them.
 mod envelope;
@@ -39,34 +44,40 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The endpoint behind `/mcp`.
 pub(crate) struct Mcp {
+    sessions: Arc<Sessions>,
     calls: Calls,
     methods: Methods,
 }
 
 impl Mcp {
-    pub(crate) fn new(
-        catalog: Arc<Catalog>,
-        upstream: Arc<Upstream>,
-        cursors: Cursors,
-        metrics: Arc<Metrics>,
-    ) -> Self {
+    pub(crate) fn new(sessions: Arc<Sessions>, calls: Calls) -> Self {
         Mcp {
-            methods: Methods::new(catalog.clone()),
-            calls: Calls {
-                catalog,
-                upstream,
-                cursors,
-                metrics,
-            },
+            sessions,
+            methods: Methods::new(calls.catalog.clone()),
+            calls,
         }
     }
 
-    /// Answers a POST whose credential is good.
+    /// Answers a POST or DELETE whose credential is good.
     pub(crate) async fn answer(&self, request: Request) -> Response {
-        match self.read(request).await {
-            Ok(response) => response,
-            Err(error) => error.into_response(),
+        let answered = if request.method() == Method::DELETE {
+            // Its body, if it has one, says nothing.
+            self.end(&request.into_parts().0).await
+        } else {
+            self.read(request).await
+        };
+        answered.unwrap_or_else(GatewayError::into_response)
+    }
+
+    /// Ends the session of the request's handle.
+    async fn end(&self, request: &Parts) -> Result<Response, GatewayError> {
+        let who = request.extensions.get::<Principal>();
+        let who = who.ok_or(GatewayError::NoCredential)?;
+        if era::without_sessions(&request.headers) {
+            return Err(GatewayError::MethodNotAllowed);
         }
+        self.sessions.end(who, &request.headers).await?;
+        Ok(StatusCode::NO_CONTENT.into_response())
     }
 
     async fn read(&self, request: Request) -> Result<Response, GatewayError> {
@@ -101,6 +112,7 @@ impl Mcp {
         arrived: Arrived,
     ) -> Result<Response, GatewayError> {
         let era = era::judge(&arrived.parts.headers, &message)?;
+        let session = self.session(&who, era, &message, &arrived.parts.headers)?;
         let Some(id) = message.id.clone() else {
             // Nothing a client could notify matters to a server that keeps nothing.
             return Ok(StatusCode::ACCEPTED.into_response());
@@ -115,6 +127,7 @@ impl Mcp {
             let ask = Ask {
                 id,
                 era,
+                session,
                 accepts,
                 received,
                 trace: call::trace_of(&parts.headers),
@@ -128,13 +141,46 @@ impl Mcp {
                 "lists have one page, and no cursor",
             ));
         }
-        let response = self.methods.answer(era, parts, body).await?;
+        let mut response = self.methods.answer(era, parts, body).await?;
+        if message.method == "initialize" {
+            response = with_handle(response, &self.sessions.open(&who)).await;
+        }
         if accepts.json {
             Ok(response)
         } else {
             Ok(reply::as_events(response).await)
         }
     }
+
+    /// The session that the message belongs to. One that opens a session has none yet.
+    fn session(
+        &self,
+        who: &Principal,
+        era: Era,
+        message: &Envelope,
+        headers: &HeaderMap,
+    ) -> Result<Session, GatewayError> {
+        match era {
+            Era::Modern => self.sessions.of_label(who, headers, message.meta()),
+            Era::Legacy if message.method == "initialize" => Ok(Session::own(who)),
+            Era::Legacy => self.sessions.of_handle(who, headers),
+        }
+    }
+}
+
+/// The answer to `initialize` with the handle of the session that it opens; a refusal opens none.
+async fn with_handle(response: Response, handle: &str) -> Response {
+    let (mut parts, body) = response.into_parts();
+    let body = body.collect().await.map(Collected::to_bytes);
+    // The SDK's body is in memory: it can't break off.
+    let body = body.unwrap_or_default();
+    let answer = serde_json::from_slice::<Value>(&body);
+    if answer.is_ok_and(|answer| answer.get("result").is_some()) {
+        // Base64 is always a header's value.
+        let handle = HeaderValue::try_from(handle).ok();
+        parts.headers.extend(handle.map(|it| (HANDLE_HEADER, it)));
+    }
+    Response::from_parts(parts, Body::from(body))
 }
 
 /// A request with its body, and what was learnt of it before the message was read.

@@ -38,6 +38,8 @@ pub(crate) struct Metrics {
     durations: Family<ToolLabel, Histogram, fn() -> Histogram>,
     connections: Gauge,
     admin_connections: Gauge,
+    listening: Gauge,
+    sessions_kept: Gauge,
 }
 
 impl Metrics {
@@ -70,6 +72,18 @@ impl Metrics {
             "Open connections of the admin port",
             admin_connections.clone(),
         );
+        let listening = Gauge::default();
+        let sessions_kept = Gauge::default();
+        registry.register(
+            "listening_for_changes",
+            "1 while Postgres tells of changes, else 0",
+            listening.clone(),
+        );
+        registry.register(
+            "sessions_kept",
+            "Sessions kept because they were ended or have a log level",
+            sessions_kept.clone(),
+        );
         Metrics {
             registry,
             requests,
@@ -77,7 +91,20 @@ impl Metrics {
             durations,
             connections,
             admin_connections,
+            listening,
+            sessions_kept,
         }
+    }
+
+    /// Says whether word of changes is heard.
+    pub(crate) fn listening(&self, listening: bool) {
+        self.listening.set(i64::from(listening));
+    }
+
+    /// Says how many sessions are kept.
+    pub(crate) fn sessions_kept(&self, count: usize) {
+        self.sessions_kept
+            .set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     /// Counts a request that was answered.

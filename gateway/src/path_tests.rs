@@ -30,10 +30,11 @@ use crate::{
     auth::{Auth, AuthConfig, key::KeyText},
     catalog::Catalog,
     cursor::Cursors,
-    mcp::Mcp,
+    mcp::{Calls, Mcp},
     metrics::Metrics,
     secrets::RootSecret,
     server::{self, Port, Stops, guard::Guard},
+    session::Sessions,
     store::Stores,
     upstream::{Upstream, UpstreamConfig},
 };
@@ -258,11 +259,8 @@ async fn serve_gateway(
     let secret = RootSecret::parse(&RootSecret::generate_line().unwrap()).unwrap();
     let secret = Arc::new(secret);
     let nowhere = sqlx::postgres::PgConnectOptions::new().socket("/nonexistent");
-    let auth = Auth::new(
-        &AuthConfig::default(),
-        Stores::with_options(nowhere, 1),
-        secret.clone(),
-    );
+    let stores = Stores::with_options(nowhere, 1);
+    let auth = Auth::new(&AuthConfig::default(), stores.clone(), secret.clone());
     let key = KeyText::generate().unwrap();
     auth.know_for_tests(&key, &[Scope::ToolsRead]).await;
     let metrics = Arc::new(Metrics::new());
@@ -270,10 +268,13 @@ async fn serve_gateway(
         guard: Arc::new(Guard::new(&Default::default())),
         auth: Arc::new(auth),
         mcp: Arc::new(Mcp::new(
-            catalog,
-            upstream,
-            Cursors::new(secret),
-            metrics.clone(),
+            Arc::new(Sessions::new(secret.clone(), stores)),
+            Calls {
+                catalog,
+                upstream,
+                cursors: Cursors::new(secret),
+                metrics: metrics.clone(),
+            },
         )),
         metrics: metrics.clone(),
     });

@@ -76,6 +76,7 @@ struct Line {
     id: String,
     api_keys: hmac::Key,
     cursors: RandomizedNonceKey,
+    sessions: hmac::Key,
 }
 
 impl RootSecret {
@@ -158,6 +159,20 @@ impl RootSecret {
         })
     }
 
+    /// Signs a session's handle under the newest line.
+    pub(crate) fn sign_session(&self, handle: &[u8]) -> [u8; 32] {
+        let tag = hmac::sign(&self.newest.sessions, handle);
+        let mut bytes = [0; 32];
+        bytes.copy_from_slice(tag.as_ref());
+        bytes
+    }
+
+    /// Whether any line signed this handle so.
+    pub(crate) fn session_is_signed(&self, handle: &[u8], tag: &[u8]) -> bool {
+        self.lines()
+            .any(|line| hmac::verify(&line.sessions, handle, tag).is_ok())
+    }
+
     fn lines(&self) -> impl Iterator<Item = &Line> {
         std::iter::once(&self.newest).chain(&self.older)
     }
@@ -190,6 +205,7 @@ impl Line {
             id: id.to_owned(),
             api_keys: hmac::Key::new(hmac::HMAC_SHA256, &derive(&root, "api-key")?),
             cursors: RandomizedNonceKey::new(&AES_256_GCM, &derive(&root, "cursor")?)?,
+            sessions: hmac::Key::new(hmac::HMAC_SHA256, &derive(&root, "session")?),
         })
     }
 }

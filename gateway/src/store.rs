@@ -14,6 +14,12 @@ use sqlx::{
 };
 use uuid::Uuid;
 
+pub(crate) use listener::{Heard, Listener};
+pub(crate) use sessions::SessionChange;
+
+mod listener;
+mod sessions;
+
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(2);
 const STATEMENT_TIMEOUT: &str = "2s";
 
@@ -67,6 +73,7 @@ impl StoreError {
 #[derive(Clone, Debug)]
 pub struct Stores {
     pool: PgPool,
+    options: PgConnectOptions,
 }
 
 impl Stores {
@@ -86,8 +93,8 @@ impl Stores {
         let pool = PgPoolOptions::new()
             .max_connections(connections)
             .acquire_timeout(ACQUIRE_TIMEOUT)
-            .connect_lazy_with(options);
-        Stores { pool }
+            .connect_lazy_with(options.clone());
+        Stores { pool, options }
     }
 
     /// The rows of one tenant.

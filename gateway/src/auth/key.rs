@@ -18,6 +18,11 @@ const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 pub(crate) struct KeyId(String);
 
 impl KeyId {
+    /// The id of a text that has an id's form.
+    pub(crate) fn parse(text: &str) -> Option<KeyId> {
+        is_base62(text, ID_LENGTH).then(|| KeyId(text.to_owned()))
+    }
+
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }

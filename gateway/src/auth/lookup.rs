@@ -1,5 +1,8 @@
 //! Records of API keys: from a cache that is at most 30 s old, else from Postgres.
 //!
+//! A record is dropped as soon as word comes that its key or tenant changed; one that was being
+//! read at that moment is known by its edition and not believed either.
+//!
 //! What a reader would get wrong: the cache answers *freshness*, not failure. While Postgres can't
 //! be asked, a key that was confirmed within the grace is still good; one that was never seen gets
 //! "can't tell", never "no". Ids that were never confirmed have a small table and a few places of
@@ -9,7 +12,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -17,11 +20,18 @@ use std::{
 use archway_proto::catalog::Scope;
 use parking_lot::Mutex;
 use tokio::{sync::Semaphore, time::Instant};
+use uuid::Uuid;
 
 use super::{Principal, PrincipalFacts, key::KeyId};
 use crate::store::{ApiKeyRow, StoreError, Stores};
 
 const FRESH: Duration = Duration::from_secs(30);
+/// The same while nobody tells of changes.
+const FRESH_UNHEARD: Duration = Duration::from_secs(5);
+/// How often a record is read again because word of a change overtook it.
+const READINGS: usize = 3;
+/// How long a key's last change is remembered: longer than a record may be read and kept.
+const CHANGE_KEPT: Duration = Duration::from_secs(60);
 const UNKNOWN_FOR: Duration = Duration::from_secs(5);
 /// After a failed question Postgres is left alone for this long: over TCP every question to a
 /// server that is gone costs its caller the whole acquire timeout.
@@ -46,6 +56,8 @@ pub(crate) enum LookupError {
     Paused,
     #[error("the key can't be checked now: too many unknown keys are")]
     Crowded,
+    #[error("the key can't be checked now: it changes faster than it can be read")]
+    Overtaken,
 }
 
 /// A key as Postgres has it.
@@ -57,6 +69,8 @@ pub(crate) struct KeyRecord {
     /// By this machine's clock; `None` for a key that never expires.
     pub(crate) expires_at: Option<Instant>,
     pub(crate) principal: Principal,
+    /// When Postgres was asked.
+    pub(crate) asked: Instant,
 }
 
 impl KeyRecord {
@@ -75,7 +89,13 @@ pub(crate) struct Keys {
     unknown: moka::sync::Cache<KeyId, ()>,
     strangers: Semaphore,
     failed_at: Mutex<Option<Instant>>,
+    /// Counts readings and changes: which came first can be told by their numbers.
     editions: AtomicU64,
+    /// The numbers of the last changes of keys.
+    changed: moka::sync::Cache<KeyId, u64>,
+    /// The number of the last change that may concern any key.
+    all_changed: AtomicU64,
+    listening: AtomicBool,
 }
 
 impl Keys {
@@ -99,26 +119,76 @@ impl Keys {
                 .build(),
             strangers: Semaphore::new(STRANGERS),
             failed_at: Mutex::new(None),
-            editions: AtomicU64::new(0),
+            editions: AtomicU64::new(1),
+            changed: table_of_changes(),
+            all_changed: AtomicU64::new(0),
+            listening: AtomicBool::new(false),
         }
     }
 
     /// The record of a key, at most 30 s old or, while Postgres is away, within the grace.
     pub(crate) async fn find(&self, id: &KeyId) -> Result<Arc<KeyRecord>, Arc<LookupError>> {
-        if let Some(record) = self.fresh.get(id).await {
-            return Ok(record);
-        }
-        if self.unknown.contains_key(id) {
-            return Err(Arc::new(LookupError::Unknown));
-        }
-        // Callers that arrive together wait for one question.
-        let answer = self.fresh.try_get_with_by_ref(id, self.ask(id)).await;
-        match answer {
-            Err(error) if !matches!(*error, LookupError::Unknown) => {
-                self.confirmed.get(id).ok_or(error)
+        for _reading in 0..READINGS {
+            if self.unknown.contains_key(id) {
+                return Err(Arc::new(LookupError::Unknown));
             }
-            answer => answer,
+            // Callers that arrive together wait for one question.
+            let answer = match self.fresh.get(id).await {
+                Some(record) => Ok(record),
+                None => self.fresh.try_get_with_by_ref(id, self.ask(id)).await,
+            };
+            match answer {
+                Ok(record) if self.is_fresh(id, &record) => return Ok(record),
+                Ok(_overtaken) => self.fresh.invalidate(id).await,
+                Err(error) if matches!(*error, LookupError::Unknown) => return Err(error),
+                Err(error) => return self.confirmed.get(id).ok_or(error),
+            }
         }
+        Err(Arc::new(LookupError::Overtaken))
+    }
+
+    /// Whether changes are heard of. Those that happened while they were not are looked for.
+    pub(crate) fn set_listening(&self, listening: bool) {
+        if listening {
+            self.all_changed
+                .store(self.next_edition(), Ordering::Release);
+        }
+        self.listening.store(listening, Ordering::Release);
+    }
+
+    /// Forgets what is known of a key. A good one is asked about again at its next call.
+    pub(crate) async fn key_changed(&self, id: &KeyId) {
+        self.changed.insert(id.clone(), self.next_edition());
+        self.fresh.invalidate(id).await;
+        self.confirmed.invalidate(id);
+        self.unknown.invalidate(id);
+    }
+
+    /// Forgets what is known of a tenant's keys.
+    pub(crate) async fn tenant_changed(&self, tenant: Uuid) {
+        self.all_changed
+            .store(self.next_edition(), Ordering::Release);
+        for (id, record) in &self.confirmed {
+            if record.principal.tenant_id() == tenant {
+                self.key_changed(&id).await;
+            }
+        }
+    }
+
+    /// Whether a record is young enough, and was read after its key's last change.
+    fn is_fresh(&self, id: &KeyId, record: &KeyRecord) -> bool {
+        let heard = self.listening.load(Ordering::Acquire);
+        (heard || record.asked.elapsed() < FRESH_UNHEARD) && self.is_current(id, record)
+    }
+
+    fn is_current(&self, id: &KeyId, record: &KeyRecord) -> bool {
+        let read = record.principal.edition();
+        let changed = self.changed.get(id).unwrap_or(0);
+        changed.max(self.all_changed.load(Ordering::Acquire)) < read
+    }
+
+    fn next_edition(&self) -> u64 {
+        self.editions.fetch_add(1, Ordering::AcqRel)
     }
 
     async fn ask(&self, id: &KeyId) -> Result<Arc<KeyRecord>, LookupError> {
@@ -133,7 +203,10 @@ impl Keys {
         } else {
             None
         };
-        let asked = Instant::now();
+        let asked = Asked {
+            at: Instant::now(),
+            edition: self.next_edition(),
+        };
         let row = self.stores.find_api_key(id.as_str()).await;
         self.note(&row, stranger);
         let Some(row) = row? else {
@@ -141,8 +214,10 @@ impl Keys {
             self.confirmed.invalidate(id);
             return Err(LookupError::Unknown);
         };
-        let record = Arc::new(self.record(id, row, asked));
-        self.confirmed.insert(id.clone(), record.clone());
+        let record = Arc::new(record(id, row, asked));
+        if self.is_current(id, &record) {
+            self.confirmed.insert(id.clone(), record.clone());
+        }
         Ok(record)
     }
 
@@ -165,31 +240,46 @@ impl Keys {
             .lock()
             .is_some_and(|at| at.elapsed() < PAUSE_AFTER_FAILURE)
     }
+}
 
-    fn record(&self, id: &KeyId, row: ApiKeyRow, asked: Instant) -> KeyRecord {
-        let scopes = row
-            .scopes
-            .iter()
-            .filter_map(|name| Scope::parse(name))
-            .collect();
-        KeyRecord {
-            secret_hash: row.secret_hash,
-            secret_line: row.secret_line,
-            live: row.live,
-            expires_at: end_of(asked, row.expires_in),
-            principal: Principal(Arc::new(PrincipalFacts {
-                tenant_id: row.tenant_id,
-                tenant: row.tenant_slug,
-                name: format!("key:{}", row.lineage),
-                key: id.clone(),
-                scopes,
-                projects: row.projects,
-                families: row.families,
-                default_project: row.default_project,
-                edition: self.editions.fetch_add(1, Ordering::Relaxed),
-            })),
-        }
+/// When Postgres was asked, and the number of that reading.
+#[derive(Clone, Copy)]
+struct Asked {
+    at: Instant,
+    edition: u64,
+}
+
+fn record(id: &KeyId, row: ApiKeyRow, asked: Asked) -> KeyRecord {
+    let scopes = row
+        .scopes
+        .iter()
+        .filter_map(|name| Scope::parse(name))
+        .collect();
+    KeyRecord {
+        secret_hash: row.secret_hash,
+        secret_line: row.secret_line,
+        live: row.live,
+        expires_at: end_of(asked.at, row.expires_in),
+        asked: asked.at,
+        principal: Principal(Arc::new(PrincipalFacts {
+            tenant_id: row.tenant_id,
+            tenant: row.tenant_slug,
+            name: format!("key:{}", row.lineage),
+            key: id.clone(),
+            scopes,
+            projects: row.projects,
+            families: row.families,
+            default_project: row.default_project,
+            edition: asked.edition,
+        })),
     }
+}
+
+fn table_of_changes() -> moka::sync::Cache<KeyId, u64> {
+    moka::sync::Cache::builder()
+        .max_capacity(MOST_KEYS)
+        .time_to_live(CHANGE_KEPT)
+        .build()
 }
 
 /// When a key ends of which Postgres said at `asked`, or a little later, that it has this many
@@ -226,6 +316,7 @@ mod tests {
             live: true,
             expires_at: None,
             principal: Principal::for_tests(&[Scope::ToolsRead], None),
+            asked: Instant::now(),
         }
     }
 
@@ -287,6 +378,82 @@ mod tests {
         assert!(keys.find(known.id()).await.is_ok());
         assert!(keys.paused());
         drop(flood);
+    }
+
+    /// A record as if Postgres were asked now.
+    fn read_now(keys: &Keys) -> KeyRecord {
+        let facts = Arc::try_unwrap(record().principal.0).unwrap();
+        KeyRecord {
+            principal: Principal(Arc::new(PrincipalFacts {
+                edition: keys.next_edition(),
+                ..facts
+            })),
+            ..record()
+        }
+    }
+
+    #[tokio::test]
+    async fn word_of_a_change_drops_a_key_and_no_other() {
+        let keys = orphaned();
+        keys.set_listening(true);
+        let (changed, other) = (KeyText::generate().unwrap(), KeyText::generate().unwrap());
+        for key in [&changed, &other] {
+            keys.know_for_tests(key.id(), read_now(&keys)).await;
+        }
+        keys.key_changed(changed.id()).await;
+        // It would have to be asked for, and nobody answers: what was confirmed is gone, too.
+        assert!(keys.find(changed.id()).await.is_err());
+        assert!(keys.find(other.id()).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_record_that_a_change_overtook_is_not_believed() {
+        let keys = orphaned();
+        keys.set_listening(true);
+        let key = KeyText::generate().unwrap();
+        let overtaken = read_now(&keys);
+        keys.key_changed(key.id()).await;
+        keys.fresh
+            .insert(key.id().clone(), Arc::new(overtaken))
+            .await;
+        assert!(keys.find(key.id()).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_tenants_change_drops_its_keys_and_reads_the_others_again() {
+        let keys = orphaned();
+        keys.set_listening(true);
+        let key = KeyText::generate().unwrap();
+        keys.know_for_tests(key.id(), read_now(&keys)).await;
+        keys.tenant_changed(Uuid::from_u128(2)).await;
+        // Another tenant's: nobody answers, so what was confirmed is good.
+        assert!(keys.find(key.id()).await.is_ok());
+        keys.tenant_changed(Uuid::from_u128(1)).await;
+        assert!(keys.find(key.id()).await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn while_changes_are_not_heard_records_are_asked_for_again_after_seconds() {
+        let keys = orphaned();
+        keys.set_listening(true);
+        let key = KeyText::generate().unwrap();
+        let asked_again = async |after| {
+            keys.know_for_tests(key.id(), read_now(&keys)).await;
+            *keys.failed_at.lock() = None;
+            tokio::time::advance(after).await;
+            keys.find(key.id()).await.unwrap();
+            keys.paused()
+        };
+        let later = FRESH_UNHEARD + Duration::from_millis(1);
+        assert!(!asked_again(later).await);
+        keys.set_listening(false);
+        assert!(asked_again(later).await);
+        assert!(!asked_again(FRESH_UNHEARD / 2).await);
+
+        keys.set_listening(true);
+        *keys.failed_at.lock() = None;
+        keys.find(key.id()).await.unwrap();
+        assert!(keys.paused(), "what happened meanwhile was not looked for");
     }
 
     #[tokio::test]

@@ -30,6 +30,7 @@ use crate::{
     cursor::{CURSOR, CursorContext, Cursors},
     error::GatewayError,
     metrics::{Metrics, UNKNOWN_TOOL},
+    session::Session,
     upstream::{self, CallStream, Step, Upstream},
 };
 
@@ -42,13 +43,14 @@ pub(crate) struct Calls {
 }
 
 /// How the caller wants to be answered.
-pub(crate) struct Ask {
-    pub(crate) id: RequestId,
-    pub(crate) era: Era,
-    pub(crate) accepts: Accepts,
+pub(super) struct Ask {
+    pub(super) id: RequestId,
+    pub(super) era: Era,
+    pub(super) session: Session,
+    pub(super) accepts: Accepts,
     /// When the body was read.
-    pub(crate) received: Instant,
-    pub(crate) trace: TraceContext,
+    pub(super) received: Instant,
+    pub(super) trace: TraceContext,
 }
 
 /// The trace of a request: the caller's, continued, or a new one.
@@ -67,9 +69,9 @@ impl Calls {
         name = "tool.call",
         level = "debug",
         skip_all,
-        fields(tenant.id = %who.tenant_id(), key.id = who.key_id(), trace.id = %ask.trace.trace_id())
+        fields(tenant.id = %who.tenant_id(), key.id = who.key_id(), session.id = %ask.session.key, trace.id = %ask.trace.trace_id())
     )]
-    pub(crate) async fn answer(
+    pub(super) async fn answer(
         &self,
         who: &Principal,
         ask: Ask,

@@ -59,6 +59,13 @@ pub(crate) fn judge(headers: &HeaderMap, message: &Envelope) -> Result<Era, Gate
     }
 }
 
+/// Whether a request without a body is of the revision that has no sessions.
+pub(crate) fn without_sessions(headers: &HeaderMap) -> bool {
+    headers
+        .get(VERSION_HEADER)
+        .is_some_and(|version| version == MODERN)
+}
+
 /// A notification has no `_meta` to go by: the header alone decides.
 fn notification(
     headers: &HeaderMap,

@@ -119,12 +119,12 @@ pub(crate) async fn check_names(
     Ok(next.run(request).await)
 }
 
-/// Lets `POST /mcp` through.
+/// Lets `POST /mcp` through, and the `DELETE` that ends a session.
 pub(crate) async fn route(request: Request, next: Next) -> Result<Response, GatewayError> {
     if request.uri().path() != ENDPOINT {
         return Err(GatewayError::NotFound);
     }
-    if request.method() != Method::POST {
+    if !matches!(*request.method(), Method::POST | Method::DELETE) {
         return Err(GatewayError::MethodNotAllowed);
     }
     Ok(next.run(request).await)

@@ -1,0 +1,190 @@
+//! Word of changes: a key revoked, a tenant disabled, a session ended, through any gateway or
+//! command, is in force here within a second.
+//!
+//! Beside the path. Postgres notifies every gateway; a notification says where to look again and
+//! is never believed by itself, since whoever may connect may notify. After the connection was
+//! lost everything is looked at again, and while it is lost records of keys are kept for seconds
+//! only.
+
+use std::{sync::Arc, time::Duration};
+
+use archway_proto::chain::Chain;
+use serde::Deserialize;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::{
+    auth::Auth,
+    metrics::Metrics,
+    session::Sessions,
+    store::{Heard, Listener, StoreError, Stores},
+};
+
+const FIRST_RETRY: Duration = Duration::from_millis(100);
+const LONGEST_RETRY: Duration = Duration::from_secs(2);
+/// How far back changed sessions are read again, in microseconds: a transaction that wrote
+/// earlier may commit later, by as much as a statement may take.
+const OVERLAP: i64 = 10_000_000;
+/// How long words about sessions are gathered: many sessions may end at a time, one reading
+/// serves them all.
+const GATHER: Duration = Duration::from_millis(50);
+/// How often expired sessions are swept up, in Postgres and here.
+const SWEEP: Duration = Duration::from_secs(3600);
+
+/// A notification, as the triggers write it.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum Change {
+    Key { id: String },
+    Tenant { id: Uuid },
+    Sessions,
+}
+
+/// What keeps a gateway up to date.
+pub(crate) struct Changes {
+    pub(crate) stores: Stores,
+    pub(crate) auth: Arc<Auth>,
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) metrics: Arc<Metrics>,
+}
+
+impl Changes {
+    /// Listens until `shutdown`, connecting again whenever the connection is lost.
+    pub(crate) async fn keep(&self, shutdown: &CancellationToken) {
+        tokio::select! {
+            () = shutdown.cancelled() => {}
+            () = self.listen() => {}
+        }
+    }
+
+    async fn listen(&self) {
+        let mut wait = FIRST_RETRY;
+        loop {
+            let heard = async {
+                let listener = self.stores.listen().await?;
+                let mut reading = Reading::from_the_start();
+                reading.read(self).await?;
+                Ok((listener, reading))
+            };
+            match heard.await {
+                Ok((listener, reading)) => {
+                    wait = FIRST_RETRY;
+                    self.auth.listening(true);
+                    self.metrics.listening(true);
+                    self.follow(listener, reading).await;
+                    self.auth.listening(false);
+                    self.metrics.listening(false);
+                    tracing::warn!("the connection that tells of changes was lost");
+                }
+                Err(error) => {
+                    let error: StoreError = error;
+                    tracing::warn!(error = %Chain(&error), "changes are not heard");
+                    wait = (wait * 2).min(LONGEST_RETRY);
+                }
+            }
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    /// Acts on what is said, until the connection is lost or its news can't be read.
+    async fn follow(&self, mut listener: Listener, mut reading: Reading) {
+        let mut swept = Instant::now();
+        let mut due: Option<Instant> = None;
+        loop {
+            let heard = match due {
+                None => listener.next().await,
+                // Given up within the silence that a question would follow: nothing is lost by it.
+                Some(due) => tokio::select! {
+                    heard = listener.next() => heard,
+                    () = tokio::time::sleep_until(due) => Heard::Silence,
+                },
+            };
+            match heard {
+                Heard::Lost => return,
+                Heard::Silence => {}
+                Heard::Word(word) if self.act(&word).await => {
+                    due.get_or_insert_with(|| Instant::now() + GATHER);
+                }
+                Heard::Word(_) => {}
+            }
+            if due.is_some_and(|due| due <= Instant::now()) {
+                due = None;
+                if let Err(error) = reading.read(self).await {
+                    tracing::warn!(error = %Chain(&error), "changed sessions could not be read");
+                    return;
+                }
+            }
+            if swept.elapsed() >= SWEEP {
+                swept = Instant::now();
+                self.sweep().await;
+            }
+        }
+    }
+
+    /// Acts on a word about keys or tenants; true for one about sessions, which are to be read.
+    async fn act(&self, word: &str) -> bool {
+        match serde_json::from_str(word) {
+            Ok(Change::Key { id }) => self.auth.key_changed(&id).await,
+            Ok(Change::Tenant { id }) => self.auth.tenant_changed(id).await,
+            Ok(Change::Sessions) => return true,
+            // From a newer build, or from nobody of ours.
+            Err(_unknown) => tracing::debug!("a notification was not understood"),
+        }
+        false
+    }
+
+    async fn sweep(&self) {
+        self.sessions.take(Vec::new());
+        if let Err(error) = self.stores.forget_expired_sessions().await {
+            tracing::warn!(error = %Chain(&error), "expired sessions were not swept up");
+        }
+    }
+}
+
+/// How far the changed sessions were read: microseconds since 1970 by Postgres' clock.
+struct Reading {
+    until: i64,
+}
+
+impl Reading {
+    fn from_the_start() -> Self {
+        Reading { until: 0 }
+    }
+
+    async fn read(&mut self, changes: &Changes) -> Result<(), StoreError> {
+        let since = self.until.saturating_sub(OVERLAP);
+        let (changed, latest) = changes.stores.session_changes(since).await?;
+        changes.sessions.take(changed);
+        changes.metrics.sessions_kept(changes.sessions.kept());
+        self.until = self.until.max(latest);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notifications_are_read_as_the_triggers_write_them() {
+        let read = |word: &str| serde_json::from_str::<Change>(word).ok();
+        let id = "a1b2c3d4e5f6".to_owned();
+        assert_eq!(
+            read(r#"{"kind" : "key", "id" : "a1b2c3d4e5f6"}"#),
+            Some(Change::Key { id })
+        );
+        let tenant = r#"{"kind" : "tenant", "id" : "00000000-0000-0000-0000-000000000001"}"#;
+        let id = Uuid::from_u128(1);
+        assert_eq!(read(tenant), Some(Change::Tenant { id }));
+        assert_eq!(read(r#"{"kind" : "sessions"}"#), Some(Change::Sessions));
+        for other in [
+            "",
+            "{}",
+            r#"{"kind":"else"}"#,
+            r#"{"kind":"tenant","id":"x"}"#,
+        ] {
+            assert_eq!(read(other), None, "{other}");
+        }
+    }
+}

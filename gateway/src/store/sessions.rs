@@ -1,0 +1,230 @@
+//! The rows of sessions that differ from their handle.
+//!
+//! A principal has at most a thousand ended sessions and as many with a log level. One more end,
+//! and all that were issued before now are ended by one row instead; one more level, and the one
+//! set longest ago is forgotten. Writers of one principal wait for each other, so the bounds hold.
+
+use sqlx::{Postgres, Transaction};
+use uuid::Uuid;
+
+use super::{StoreError, Stores, TenantStore};
+use crate::log_level::LogLevel;
+
+/// Rows of one principal, of each kind.
+const MOST_OF_A_KIND: i64 = 1000;
+
+/// A session, or all of a principal's before a moment, as Postgres has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SessionChange {
+    pub(crate) tenant_id: Uuid,
+    pub(crate) principal: String,
+    /// `None`: all sessions of the principal that were issued before `moment` are ended.
+    pub(crate) id: Option<Uuid>,
+    pub(crate) deleted: bool,
+    pub(crate) log_level: Option<LogLevel>,
+    /// Otherwise when the session's handle expires. Milliseconds since 1970.
+    pub(crate) moment: u64,
+}
+
+impl Stores {
+    /// What was written at `since` or later, of all tenants, and the latest moment of writing
+    /// seen. Moments are microseconds since 1970 by Postgres' clock.
+    pub(crate) async fn session_changes(
+        &self,
+        since: i64,
+    ) -> Result<(Vec<SessionChange>, i64), StoreError> {
+        let rows = sqlx::query!(
+            r#"select tenant_id as "tenant_id!", principal as "principal!", id,
+                      deleted as "deleted!", log_level,
+                      (extract(epoch from moment) * 1e3)::bigint as "moment!",
+                      (extract(epoch from changed_at) * 1e6)::bigint as "changed!"
+               from session_changes(to_timestamp($1::bigint / 1e6::float8))"#,
+            since
+        )
+        .fetch_all(&self.pool)
+        .await
+        .map_err(StoreError::query("changed sessions"))?;
+        let latest = rows.iter().map(|row| row.changed).max().unwrap_or(since);
+        let changes = rows.into_iter().map(|row| SessionChange {
+            tenant_id: row.tenant_id,
+            principal: row.principal,
+            id: row.id,
+            deleted: row.deleted,
+            log_level: row.log_level.as_deref().and_then(LogLevel::parse),
+            moment: row.moment.unsigned_abs(),
+        });
+        Ok((changes.collect(), latest))
+    }
+
+    /// Removes what has expired, of all tenants.
+    pub(crate) async fn forget_expired_sessions(&self) -> Result<(), StoreError> {
+        sqlx::query!("select forget_expired_sessions()")
+            .fetch_one(&self.pool)
+            .await
+            .map_err(StoreError::query("expired sessions"))?;
+        Ok(())
+    }
+}
+
+impl TenantStore<'_> {
+    /// Ends a session of a principal. `issued` and `expires` are its handle's, in milliseconds
+    /// since 1970.
+    pub(crate) async fn end_session(
+        &self,
+        principal: &str,
+        id: Uuid,
+        issued: u64,
+        expires: u64,
+    ) -> Result<SessionChange, StoreError> {
+        let mut tx = self.begin_for(principal).await?;
+        let ended = sqlx::query_scalar!(
+            r#"select count(*) as "count!" from sessions
+               where tenant_id = $1 and principal = $2 and deleted"#,
+            self.tenant,
+            principal
+        )
+        .fetch_one(&mut *tx)
+        .await
+        .map_err(StoreError::query("the count of ended sessions"))?;
+        let change = if ended < MOST_OF_A_KIND {
+            self.upsert(&mut tx, principal, id, expires, None).await?
+        } else {
+            self.end_all(&mut tx, principal, issued).await?
+        };
+        commit(tx).await?;
+        Ok(change)
+    }
+
+    /// Sets the log level of a session, or of the principal's own (id nil).
+    pub(crate) async fn set_log_level(
+        &self,
+        principal: &str,
+        id: Uuid,
+        expires: u64,
+        level: LogLevel,
+    ) -> Result<SessionChange, StoreError> {
+        let mut tx = self.begin_for(principal).await?;
+        sqlx::query!(
+            "delete from sessions where tenant_id = $1 and principal = $2 and id in ( \
+                 select id from sessions where tenant_id = $1 and principal = $2 and not deleted \
+                 order by changed_at desc offset $3)",
+            self.tenant,
+            principal,
+            MOST_OF_A_KIND - 1
+        )
+        .execute(&mut *tx)
+        .await
+        .map_err(StoreError::query("room for a session"))?;
+        let change = self
+            .upsert(&mut tx, principal, id, expires, Some(level))
+            .await?;
+        commit(tx).await?;
+        Ok(change)
+    }
+
+    /// A transaction that no other of this principal's sessions runs beside.
+    async fn begin_for(
+        &self,
+        principal: &str,
+    ) -> Result<Transaction<'static, Postgres>, StoreError> {
+        let mut tx = self.begin().await?;
+        let lock = format!("sessions {} {principal}", self.tenant);
+        sqlx::query!(
+            "select pg_advisory_xact_lock(hashtextextended($1, 0))",
+            lock
+        )
+        .fetch_one(&mut *tx)
+        .await
+        .map_err(StoreError::query("a principal's sessions"))?;
+        sqlx::query!(
+            "delete from sessions \
+             where tenant_id = $1 and principal = $2 and expires_at <= now()",
+            self.tenant,
+            principal
+        )
+        .execute(&mut *tx)
+        .await
+        .map_err(StoreError::query("expired sessions"))?;
+        Ok(tx)
+    }
+
+    /// Ends the session, or sets its level where one is given.
+    async fn upsert(
+        &self,
+        tx: &mut Transaction<'static, Postgres>,
+        principal: &str,
+        id: Uuid,
+        expires: u64,
+        level: Option<LogLevel>,
+    ) -> Result<SessionChange, StoreError> {
+        let row = sqlx::query!(
+            r#"insert into sessions (tenant_id, principal, id, deleted, log_level, expires_at)
+               values ($1, $2, $3, $4, $5, to_timestamp($6::bigint / 1e3::float8))
+               on conflict (tenant_id, principal, id) do update set
+                   deleted = sessions.deleted or excluded.deleted,
+                   log_level = coalesce(excluded.log_level, sessions.log_level),
+                   expires_at = excluded.expires_at,
+                   changed_at = clock_timestamp()
+               returning deleted, log_level"#,
+            self.tenant,
+            principal,
+            id,
+            level.is_none(),
+            level.map(LogLevel::name),
+            i64::try_from(expires).unwrap_or(i64::MAX)
+        )
+        .fetch_one(&mut **tx)
+        .await
+        .map_err(StoreError::query("a session"))?;
+        Ok(SessionChange {
+            tenant_id: self.tenant,
+            principal: principal.to_owned(),
+            id: Some(id),
+            deleted: row.deleted,
+            log_level: row.log_level.as_deref().and_then(LogLevel::parse),
+            moment: expires,
+        })
+    }
+
+    async fn end_all(
+        &self,
+        tx: &mut Transaction<'static, Postgres>,
+        principal: &str,
+        issued: u64,
+    ) -> Result<SessionChange, StoreError> {
+        sqlx::query!(
+            "delete from sessions where tenant_id = $1 and principal = $2 and deleted",
+            self.tenant,
+            principal
+        )
+        .execute(&mut **tx)
+        .await
+        .map_err(StoreError::query("ended sessions"))?;
+        // A gateway's clock may be ahead of Postgres'.
+        let moment = sqlx::query_scalar!(
+            r#"insert into session_floors (tenant_id, principal, issued_before)
+               values ($1, $2, greatest(now(), to_timestamp(($3::bigint + 1) / 1e3::float8)))
+               on conflict (tenant_id, principal) do update set
+                   issued_before = excluded.issued_before, changed_at = clock_timestamp()
+               returning (extract(epoch from issued_before) * 1e3)::bigint as "moment!""#,
+            self.tenant,
+            principal,
+            i64::try_from(issued).unwrap_or(i64::MAX - 1)
+        )
+        .fetch_one(&mut **tx)
+        .await
+        .map_err(StoreError::query("the end of all sessions"))?;
+        Ok(SessionChange {
+            tenant_id: self.tenant,
+            principal: principal.to_owned(),
+            id: None,
+            deleted: true,
+            log_level: None,
+            moment: moment.unsigned_abs(),
+        })
+    }
+}
+
+async fn commit(tx: Transaction<'static, Postgres>) -> Result<(), StoreError> {
+    tx.commit().await.map_err(StoreError::query("a commit"))
+}
