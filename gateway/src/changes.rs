@@ -26,8 +26,8 @@ const LONGEST_RETRY: Duration = Duration::from_secs(2);
 /// How far back changed sessions are read again, in microseconds: a transaction that wrote
 /// earlier may commit later, by as much as a statement may take.
 const OVERLAP: i64 = 10_000_000;
-/// How long words about sessions are gathered: many sessions may end at a time, one reading
-/// serves them all.
+/// Words about sessions that come sooner after a reading are gathered: many sessions may end at
+/// a time, one reading serves them all.
 const GATHER: Duration = Duration::from_millis(50);
 /// How often expired sessions are swept up, in Postgres and here.
 const SWEEP: Duration = Duration::from_secs(3600);
@@ -70,11 +70,9 @@ impl Changes {
             match heard.await {
                 Ok((listener, reading)) => {
                     wait = FIRST_RETRY;
-                    self.auth.listening(true);
-                    self.metrics.listening(true);
+                    self.listening(Some(reading.until));
                     self.follow(listener, reading).await;
-                    self.auth.listening(false);
-                    self.metrics.listening(false);
+                    self.listening(None);
                     tracing::warn!("the connection that tells of changes was lost");
                 }
                 Err(error) => {
@@ -87,10 +85,17 @@ impl Changes {
         }
     }
 
+    /// Tells those concerned whether changes are heard, and until when sessions were read.
+    fn listening(&self, until: Option<i64>) {
+        self.auth.listening(until.is_some());
+        self.sessions.listening(until);
+        self.metrics.listening(until.is_some());
+    }
+
     /// Acts on what is said, until the connection is lost or its news can't be read.
     async fn follow(&self, mut listener: Listener, mut reading: Reading) {
         let mut swept = Instant::now();
-        let mut due: Option<Instant> = None;
+        let (mut last, mut due) = (Instant::now(), None);
         loop {
             let heard = match due {
                 None => listener.next().await,
@@ -104,12 +109,12 @@ impl Changes {
                 Heard::Lost => return,
                 Heard::Silence => {}
                 Heard::Word(word) if self.act(&word).await => {
-                    due.get_or_insert_with(|| Instant::now() + GATHER);
+                    due.get_or_insert_with(|| Instant::now().max(last + GATHER));
                 }
                 Heard::Word(_) => {}
             }
             if due.is_some_and(|due| due <= Instant::now()) {
-                due = None;
+                (last, due) = (Instant::now(), None);
                 if let Err(error) = reading.read(self).await {
                     tracing::warn!(error = %Chain(&error), "changed sessions could not be read");
                     return;
@@ -154,10 +159,11 @@ impl Reading {
 
     async fn read(&mut self, changes: &Changes) -> Result<(), StoreError> {
         let since = self.until.saturating_sub(OVERLAP);
-        let (changed, latest) = changes.stores.session_changes(since).await?;
+        let changed = changes.stores.session_changes(since).await?;
+        let latest = changed.iter().map(|change| change.written).max();
+        self.until = self.until.max(latest.unwrap_or(0));
         changes.sessions.take(changed);
         changes.metrics.sessions_kept(changes.sessions.kept());
-        self.until = self.until.max(latest);
         Ok(())
     }
 }

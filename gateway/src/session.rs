@@ -5,11 +5,12 @@
 //! known from a copy of what Postgres keeps. In 2026-07-28 there are no sessions: a label from the
 //! client's settings divides a principal's calls, and no label means the principal's own session.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use aws_lc_rs::digest;
 use http::{HeaderMap, HeaderName};
 use serde_json::{Map, Value};
+use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::{
@@ -35,6 +36,8 @@ const LABEL_HEADER: &str = "archway-session";
 /// Carries it in the message, where headers can't be set.
 const LABEL_META: &str = "io.archway/session";
 const LONGEST_LABEL: usize = 128;
+/// How long the word of a change is waited for.
+const ROUND: Duration = Duration::from_millis(500);
 
 /// Which session a request belongs to. Says nothing to a reader: it is a hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -94,6 +97,9 @@ pub(crate) struct Sessions {
     secret: Arc<RootSecret>,
     stores: Stores,
     changed: Changed,
+    /// How far changes were read, in microseconds since 1970 by Postgres' clock; `None` while
+    /// word of them is not heard.
+    read: watch::Sender<Option<i64>>,
     labels: Labels,
 }
 
@@ -103,6 +109,7 @@ impl Sessions {
             secret,
             stores,
             changed: Changed::default(),
+            read: watch::Sender::new(None),
             labels: Labels::new(),
         }
     }
@@ -155,7 +162,7 @@ impl Sessions {
             .tenant(who.tenant_id())
             .end_session(who.name(), handle.id(), handle.issued(), handle.expires())
             .await;
-        self.note(written)
+        self.note(written).await
     }
 
     /// Makes `level` the least severity that the session's client is sent.
@@ -170,7 +177,7 @@ impl Sessions {
             .tenant(who.tenant_id())
             .set_log_level(who.name(), session.id, session.expires, level)
             .await;
-        self.note(written)
+        self.note(written).await
     }
 
     /// The least severity that an older client asked for, if it asked for any.
@@ -179,9 +186,17 @@ impl Sessions {
             .log_level(who.tenant_id(), who.name(), session.id)
     }
 
-    /// Takes what other gateways, or this one, have written to Postgres.
+    /// Takes what other gateways, or this one, have written to Postgres, and forgets what has
+    /// expired.
     pub(crate) fn take(&self, changes: Vec<SessionChange>) {
+        let latest = changes.iter().map(|change| change.written).max();
         self.changed.take(changes);
+        self.read.send_modify(|read| *read = (*read).max(latest));
+    }
+
+    /// Whether word of changes is heard: what was read until now, if any.
+    pub(crate) fn listening(&self, until: Option<i64>) {
+        self.read.send_replace(until);
     }
 
     /// How many sessions are kept because they differ from their handle.
@@ -189,12 +204,17 @@ impl Sessions {
         self.changed.len()
     }
 
-    /// What was written is known here at once: the client's next request may come to this gateway
-    /// before the notification does.
-    fn note(&self, written: Result<SessionChange, StoreError>) -> Result<(), GatewayError> {
+    /// Waits until the word of a change came back. By then it has reached the other gateways, or
+    /// is about to: the client's next request may go to any of them.
+    async fn note(&self, written: Result<SessionChange, StoreError>) -> Result<(), GatewayError> {
         match written {
             Ok(change) => {
+                let own = change.written;
                 self.changed.take(vec![change]);
+                let mut read = self.read.subscribe();
+                let round = read.wait_for(|read| read.is_none_or(|read| own <= read));
+                // The change is written: who hears of it late must not make it fail.
+                tokio::time::timeout(ROUND, round).await.ok();
                 Ok(())
             }
             Err(error) => {

@@ -151,6 +151,7 @@ mod tests {
             deleted: true,
             log_level: None,
             moment: handle::now() + handle::LIFETIME_MS,
+            written: 0,
         }
     }
 

@@ -24,27 +24,28 @@ pub(crate) struct SessionChange {
     pub(crate) log_level: Option<LogLevel>,
     /// Otherwise when the session's handle expires. Milliseconds since 1970.
     pub(crate) moment: u64,
+    /// When it was written, by Postgres' clock. Microseconds since 1970.
+    pub(crate) written: i64,
 }
 
 impl Stores {
-    /// What was written at `since` or later, of all tenants, and the latest moment of writing
-    /// seen. Moments are microseconds since 1970 by Postgres' clock.
+    /// What was written at `since` or later, of all tenants. In microseconds since 1970 by
+    /// Postgres' clock.
     pub(crate) async fn session_changes(
         &self,
         since: i64,
-    ) -> Result<(Vec<SessionChange>, i64), StoreError> {
+    ) -> Result<Vec<SessionChange>, StoreError> {
         let rows = sqlx::query!(
             r#"select tenant_id as "tenant_id!", principal as "principal!", id,
                       deleted as "deleted!", log_level,
                       (extract(epoch from moment) * 1e3)::bigint as "moment!",
-                      (extract(epoch from changed_at) * 1e6)::bigint as "changed!"
+                      (extract(epoch from changed_at) * 1e6)::bigint as "written!"
                from session_changes(to_timestamp($1::bigint / 1e6::float8))"#,
             since
         )
         .fetch_all(&self.pool)
         .await
         .map_err(StoreError::query("changed sessions"))?;
-        let latest = rows.iter().map(|row| row.changed).max().unwrap_or(since);
         let changes = rows.into_iter().map(|row| SessionChange {
             tenant_id: row.tenant_id,
             principal: row.principal,
@@ -52,8 +53,9 @@ impl Stores {
             deleted: row.deleted,
             log_level: row.log_level.as_deref().and_then(LogLevel::parse),
             moment: row.moment.unsigned_abs(),
+            written: row.written,
         });
-        Ok((changes.collect(), latest))
+        Ok(changes.collect())
     }
 
     /// Removes what has expired, of all tenants.
@@ -165,7 +167,8 @@ impl TenantStore<'_> {
                    log_level = coalesce(excluded.log_level, sessions.log_level),
                    expires_at = excluded.expires_at,
                    changed_at = clock_timestamp()
-               returning deleted, log_level"#,
+               returning deleted, log_level,
+                         (extract(epoch from changed_at) * 1e6)::bigint as "written!""#,
             self.tenant,
             principal,
             id,
@@ -183,6 +186,7 @@ impl TenantStore<'_> {
             deleted: row.deleted,
             log_level: row.log_level.as_deref().and_then(LogLevel::parse),
             moment: expires,
+            written: row.written,
         })
     }
 
@@ -201,12 +205,13 @@ impl TenantStore<'_> {
         .await
         .map_err(StoreError::query("ended sessions"))?;
         // A gateway's clock may be ahead of Postgres'.
-        let moment = sqlx::query_scalar!(
+        let row = sqlx::query!(
             r#"insert into session_floors (tenant_id, principal, issued_before)
                values ($1, $2, greatest(now(), to_timestamp(($3::bigint + 1) / 1e3::float8)))
                on conflict (tenant_id, principal) do update set
                    issued_before = excluded.issued_before, changed_at = clock_timestamp()
-               returning (extract(epoch from issued_before) * 1e3)::bigint as "moment!""#,
+               returning (extract(epoch from issued_before) * 1e3)::bigint as "moment!",
+                         (extract(epoch from changed_at) * 1e6)::bigint as "written!""#,
             self.tenant,
             principal,
             i64::try_from(issued).unwrap_or(i64::MAX - 1)
@@ -220,7 +225,8 @@ impl TenantStore<'_> {
             id: None,
             deleted: true,
             log_level: None,
-            moment: moment.unsigned_abs(),
+            moment: row.moment.unsigned_abs(),
+            written: row.written,
         })
     }
 }
