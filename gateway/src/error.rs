@@ -38,7 +38,7 @@ pub(crate) enum GatewayError {
     OriginRefused,
     #[error("not found: the MCP endpoint is /mcp")]
     NotFound,
-    #[error("method not allowed: the MCP endpoint takes POST")]
+    #[error("method not allowed: the MCP endpoint takes POST, and DELETE of a session")]
     MethodNotAllowed,
     #[error("more than 100 request headers")]
     TooManyHeaders,
@@ -58,6 +58,10 @@ pub(crate) enum GatewayError {
     NoCredential,
     #[error("the credential is not valid")]
     BadCredential,
+    #[error(
+        "too many requests with bad credentials came from this address: wait, or send a good one"
+    )]
+    TooManyFailures { retry_after: u64 },
     #[error("the credential can't be checked at the moment: try again")]
     CredentialUnchecked,
     #[error("the credential lacks the scope {}", .0.name())]
@@ -100,6 +104,7 @@ impl GatewayError {
             GatewayError::NotAcceptable => (StatusCode::NOT_ACCEPTABLE, None),
             GatewayError::NoCredential => (StatusCode::UNAUTHORIZED, None),
             GatewayError::BadCredential => (StatusCode::UNAUTHORIZED, None),
+            GatewayError::TooManyFailures { .. } => (StatusCode::TOO_MANY_REQUESTS, None),
             GatewayError::CredentialUnchecked => (StatusCode::SERVICE_UNAVAILABLE, None),
             GatewayError::ScopeMissing(_) => (StatusCode::FORBIDDEN, None),
             GatewayError::NotJson(_) => (StatusCode::BAD_REQUEST, Some(-32700)),
@@ -116,7 +121,12 @@ impl GatewayError {
     /// The header that this refusal must carry.
     fn header(&self) -> Option<(http::HeaderName, HeaderValue)> {
         match self {
-            GatewayError::MethodNotAllowed => Some((ALLOW, HeaderValue::from_static("POST"))),
+            GatewayError::MethodNotAllowed => {
+                Some((ALLOW, HeaderValue::from_static("POST, DELETE")))
+            }
+            GatewayError::TooManyFailures { retry_after } => {
+                Some((RETRY_AFTER, HeaderValue::from(*retry_after)))
+            }
             GatewayError::CredentialUnchecked => Some((RETRY_AFTER, HeaderValue::from_static("2"))),
             GatewayError::NoCredential => Some((
                 WWW_AUTHENTICATE,

@@ -87,9 +87,10 @@ impl Gateway {
         let upstream = Arc::new(Upstream::new(&config.upstream, minter)?);
         let catalog = Arc::new(Catalog::new());
         let cursors = Cursors::new(secret.clone());
+        let auth = Auth::new(&config.auth, stores.clone(), secret, metrics.clone());
         let stack = server::stack(Stops {
             guard: Arc::new(Guard::new(&config.guard)),
-            auth: Arc::new(Auth::new(&config.auth, stores.clone(), secret)),
+            auth: Arc::new(auth),
             mcp: Arc::new(Mcp::new(
                 catalog.clone(),
                 upstream.clone(),
