@@ -3,7 +3,8 @@
 //! The second stop, after `server`'s checks of the envelope and before anything of the body is
 //! read. A wrong secret, an unknown id, a revoked or expired key and a disabled tenant get the
 //! same 401 after the same work; only "no credential at all" looks different (RFC 6750). A good
-//! key is never answered 401 because Postgres is away: that is 503.
+//! key is never answered 401 because Postgres is away: that is 503. Who sends many bad ones gets 429
+//! for them, and is never refused a good one.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,9 +17,15 @@ use axum::{
 use http::{HeaderMap, header::AUTHORIZATION};
 use uuid::Uuid;
 
-use crate::{error::GatewayError, secrets::RootSecret, store::Stores};
+use crate::{error::GatewayError, metrics::Metrics, secrets::RootSecret, store::Stores};
+use address::TrustedProxies;
+use failures::{Failures, Reason, TooMany};
 use lookup::{Keys, LookupError};
 
+pub(crate) use address::Peer;
+
+mod address;
+mod failures;
 pub(crate) mod key;
 mod lookup;
 
@@ -29,12 +36,22 @@ pub struct AuthConfig {
     /// can't be asked.
     #[arg(long = "key-grace", env = "ARCHWAY_KEY_GRACE", default_value = "60", value_parser = seconds)]
     pub key_grace: Duration,
+    /// Proxies in front of the gateway, as networks (CIDR) or addresses, comma-separated: only
+    /// their X-Forwarded-For is believed when failed credentials are counted by address.
+    #[arg(
+        long = "trusted-proxy",
+        env = "ARCHWAY_TRUSTED_PROXIES",
+        value_delimiter = ',',
+        value_parser = address::network
+    )]
+    pub trusted_proxies: Vec<ipnet::IpNet>,
 }
 
 impl Default for AuthConfig {
     fn default() -> Self {
         AuthConfig {
             key_grace: Duration::from_secs(60),
+            trusted_proxies: Vec::new(),
         }
     }
 }
@@ -116,13 +133,35 @@ impl Principal {
 pub(crate) struct Auth {
     keys: Keys,
     secret: Arc<RootSecret>,
+    proxies: TrustedProxies,
+    failures: Failures,
+    metrics: Arc<Metrics>,
+}
+
+/// Why a request has no [`Principal`].
+#[derive(Debug)]
+enum AuthError {
+    /// It has no credential.
+    Missing,
+    /// It has one that isn't good.
+    Bad(Reason),
+    /// Nobody can say now whether its credential is good.
+    Unchecked,
 }
 
 impl Auth {
-    pub(crate) fn new(config: &AuthConfig, stores: Stores, secret: Arc<RootSecret>) -> Self {
+    pub(crate) fn new(
+        config: &AuthConfig,
+        stores: Stores,
+        secret: Arc<RootSecret>,
+        metrics: Arc<Metrics>,
+    ) -> Self {
         Auth {
             keys: Keys::new(stores, config.key_grace),
             secret,
+            proxies: TrustedProxies::new(&config.trusted_proxies),
+            failures: Failures::default(),
+            metrics,
         }
     }
 
@@ -144,39 +183,69 @@ impl Auth {
     }
 
     /// The caller whose key the headers carry.
-    async fn verify(&self, headers: &HeaderMap) -> Result<Principal, GatewayError> {
-        let token = bearer(headers).ok_or(GatewayError::NoCredential)?;
-        let key = key::KeyText::parse(token).ok_or(GatewayError::BadCredential)?;
+    async fn verify(&self, headers: &HeaderMap) -> Result<Principal, AuthError> {
+        let token = bearer(headers).ok_or(AuthError::Missing)?;
+        let key = key::KeyText::parse(token).ok_or(AuthError::Bad(Reason::Malformed))?;
         match self.keys.find(key.id()).await {
             Ok(record) => {
                 let (line, hash) = (&record.secret_line, &record.secret_hash);
-                let good = self.secret.key_matches(line, key.secret(), hash);
-                let good = good && record.is_good();
-                good.then(|| record.principal.clone())
-                    .ok_or(GatewayError::BadCredential)
+                if !self.secret.key_matches(line, key.secret(), hash) {
+                    return Err(AuthError::Bad(Reason::WrongSecret));
+                }
+                let good = record.is_good().then(|| record.principal.clone());
+                good.ok_or(AuthError::Bad(Reason::NotGood))
             }
             Err(error) => match &*error {
                 LookupError::Unknown => {
                     // The work that a wrong secret costs, so that the time tells nothing.
                     self.secret.key_matches("", key.secret(), &[0; 32]);
-                    Err(GatewayError::BadCredential)
+                    Err(AuthError::Bad(Reason::Unknown))
                 }
                 LookupError::Unavailable(_)
                 | LookupError::Paused
                 | LookupError::Crowded
-                | LookupError::Overtaken => Err(GatewayError::CredentialUnchecked),
+                | LookupError::Overtaken => Err(AuthError::Unchecked),
             },
         }
     }
+
+    /// The answer to a request without a [`Principal`]. Only a bad credential is counted: none is
+    /// how clients ask for the challenge, and one that can't be checked is no fault of theirs.
+    fn refuse(&self, why: &AuthError, request: &Request) -> GatewayError {
+        match why {
+            AuthError::Missing => GatewayError::NoCredential,
+            AuthError::Unchecked => GatewayError::CredentialUnchecked,
+            AuthError::Bad(reason) => match self.count_failure(request) {
+                Ok(()) => {
+                    self.metrics.failed_credential(reason.label());
+                    GatewayError::BadCredential
+                }
+                Err(TooMany { retry_after }) => {
+                    self.metrics.failed_credential("throttled");
+                    GatewayError::TooManyFailures { retry_after }
+                }
+            },
+        }
+    }
+
+    fn count_failure(&self, request: &Request) -> Result<(), TooMany> {
+        // Whatever comes through a listener has a peer.
+        let Some(peer) = request.extensions().get::<Peer>() else {
+            return Ok(());
+        };
+        let client = self.proxies.client(*peer, request.headers());
+        self.failures.note(client.into())
+    }
 }
 
-/// Turns the request's credential into a [`Principal`], or answers 401 or 503.
+/// Turns the request's credential into a [`Principal`], or answers 401, 429 or 503.
 pub(crate) async fn authenticate(
     State(auth): State<Arc<Auth>>,
     mut request: Request,
     next: Next,
 ) -> Result<Response, GatewayError> {
-    let principal = auth.verify(request.headers()).await?;
+    let verified = auth.verify(request.headers()).await;
+    let principal = verified.map_err(|why| auth.refuse(&why, &request))?;
     request.headers_mut().remove(AUTHORIZATION);
     request.extensions_mut().insert(principal);
     Ok(next.run(request).await)

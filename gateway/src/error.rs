@@ -58,6 +58,10 @@ pub(crate) enum GatewayError {
     NoCredential,
     #[error("the credential is not valid")]
     BadCredential,
+    #[error(
+        "too many requests with bad credentials came from this address: wait, or send a good one"
+    )]
+    TooManyFailures { retry_after: u64 },
     #[error("the credential can't be checked at the moment: try again")]
     CredentialUnchecked,
     #[error("the credential lacks the scope {}", .0.name())]
@@ -111,6 +115,7 @@ impl GatewayError {
             GatewayError::NotAcceptable => (StatusCode::NOT_ACCEPTABLE, None),
             GatewayError::NoCredential => (StatusCode::UNAUTHORIZED, None),
             GatewayError::BadCredential => (StatusCode::UNAUTHORIZED, None),
+            GatewayError::TooManyFailures { .. } => (StatusCode::TOO_MANY_REQUESTS, None),
             GatewayError::CredentialUnchecked => (StatusCode::SERVICE_UNAVAILABLE, None),
             GatewayError::ScopeMissing(_) => (StatusCode::FORBIDDEN, None),
             GatewayError::SessionUnknown => (StatusCode::NOT_FOUND, Some(-32600)),
@@ -132,6 +137,9 @@ impl GatewayError {
         match self {
             GatewayError::MethodNotAllowed => {
                 Some((ALLOW, HeaderValue::from_static("POST, DELETE")))
+            }
+            GatewayError::TooManyFailures { retry_after } => {
+                Some((RETRY_AFTER, HeaderValue::from(*retry_after)))
             }
             GatewayError::CredentialUnchecked | GatewayError::SessionUnrecorded => {
                 Some((RETRY_AFTER, HeaderValue::from_static("2")))

@@ -94,7 +94,8 @@ impl Gateway {
         let catalog = Arc::new(Catalog::new());
         let cursors = Cursors::new(secret.clone());
         let sessions = Arc::new(Sessions::new(secret.clone(), stores.clone()));
-        let auth = Arc::new(Auth::new(&config.auth, stores.clone(), secret));
+        let auth = Auth::new(&config.auth, stores.clone(), secret, metrics.clone());
+        let auth = Arc::new(auth);
         let changes = Changes {
             stores: stores.clone(),
             auth: auth.clone(),

@@ -30,12 +30,18 @@ struct StatusLabel {
     status: u16,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReasonLabel {
+    reason: &'static str,
+}
+
 /// The gateway's counters.
 pub(crate) struct Metrics {
     registry: Registry,
     requests: Family<StatusLabel, Counter>,
     calls: Family<CallLabels, Counter>,
     durations: Family<ToolLabel, Histogram, fn() -> Histogram>,
+    failed_credentials: Family<ReasonLabel, Counter>,
     connections: Gauge,
     admin_connections: Gauge,
     listening: Gauge,
@@ -48,6 +54,7 @@ impl Metrics {
         let requests = Family::<StatusLabel, Counter>::default();
         let calls = Family::<CallLabels, Counter>::default();
         let durations = Family::<ToolLabel, _, _>::new_with_constructor(call_buckets as fn() -> _);
+        let failed_credentials = Family::<ReasonLabel, Counter>::default();
         let connections = Gauge::default();
         let admin_connections = Gauge::default();
         registry.register("http_requests", "HTTP requests by status", requests.clone());
@@ -61,6 +68,11 @@ impl Metrics {
             "Time from body read to result built, by tool",
             Unit::Seconds,
             durations.clone(),
+        );
+        registry.register(
+            "failed_credentials",
+            "Requests with a credential that is not good, by reason",
+            failed_credentials.clone(),
         );
         registry.register(
             "connections",
@@ -89,6 +101,7 @@ impl Metrics {
             requests,
             calls,
             durations,
+            failed_credentials,
             connections,
             admin_connections,
             listening,
@@ -113,6 +126,15 @@ impl Metrics {
             .get_or_create(&StatusLabel {
                 status: status.as_u16(),
             })
+            .inc();
+    }
+
+    /// Counts a credential that was there and not good. `reason` is `malformed`, `unknown`,
+    /// `wrong_secret`, `not_good` (revoked, expired, tenant disabled), or `throttled` instead of
+    /// these once its source failed too often.
+    pub(crate) fn failed_credential(&self, reason: &'static str) {
+        self.failed_credentials
+            .get_or_create(&ReasonLabel { reason })
             .inc();
     }
 

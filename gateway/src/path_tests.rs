@@ -33,7 +33,7 @@ use crate::{
     mcp::{Calls, Mcp},
     metrics::Metrics,
     secrets::RootSecret,
-    server::{self, Port, Stops, guard::Guard},
+    server::{self, Port, Stack, Stops, guard::Guard},
     session::Sessions,
     store::Stores,
     upstream::{Upstream, UpstreamConfig},
@@ -42,6 +42,7 @@ use crate::{
 mod answers;
 mod calls;
 mod shutdown;
+mod times;
 
 /// A worker with one tool for each thing a worker may do.
 struct Scripted {
@@ -251,19 +252,24 @@ async fn serve_worker(worker: Scripted) -> String {
     address
 }
 
-async fn serve_gateway(
+/// A stack that knows one key, which may read.
+async fn build_stack(
     catalog: Arc<Catalog>,
     upstream: Arc<Upstream>,
-    shutdown: CancellationToken,
-) -> (String, String, Arc<Metrics>) {
+) -> (Stack, String, Arc<Metrics>) {
     let secret = RootSecret::parse(&RootSecret::generate_line().unwrap()).unwrap();
     let secret = Arc::new(secret);
     let nowhere = sqlx::postgres::PgConnectOptions::new().socket("/nonexistent");
+    let metrics = Arc::new(Metrics::new());
     let stores = Stores::with_options(nowhere, 1);
-    let auth = Auth::new(&AuthConfig::default(), stores.clone(), secret.clone());
+    let auth = Auth::new(
+        &AuthConfig::default(),
+        stores.clone(),
+        secret.clone(),
+        metrics.clone(),
+    );
     let key = KeyText::generate().unwrap();
     auth.know_for_tests(&key, &[Scope::ToolsRead]).await;
-    let metrics = Arc::new(Metrics::new());
     let stack = server::stack(Stops {
         guard: Arc::new(Guard::new(&Default::default())),
         auth: Arc::new(auth),
@@ -278,6 +284,15 @@ async fn serve_gateway(
         )),
         metrics: metrics.clone(),
     });
+    (stack, key.text().expose_secret().to_owned(), metrics)
+}
+
+async fn serve_gateway(
+    catalog: Arc<Catalog>,
+    upstream: Arc<Upstream>,
+    shutdown: CancellationToken,
+) -> (String, String, Arc<Metrics>) {
+    let (stack, key, metrics) = build_stack(catalog, upstream).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let port = Port {
@@ -287,5 +302,5 @@ async fn serve_gateway(
         open: metrics.connections().clone(),
     };
     tokio::spawn(server::serve(port, shutdown));
-    (address, key.text().expose_secret().to_owned(), metrics)
+    (address, key, metrics)
 }

@@ -5,14 +5,15 @@
 //! place among those of its port (10,000 for clients) and nothing else. The admin port is served
 //! by the same code.
 
-use std::{convert::Infallible, io, sync::Arc, time::Duration};
+use std::{convert::Infallible, io, net::IpAddr, sync::Arc, time::Duration};
 
 use axum::{
     body::Body,
     extract::{Request, State},
     middleware::{Next, from_fn, from_fn_with_state},
-    response::Response,
+    response::{IntoResponse, Response},
 };
+use http::Method;
 use hyper::body::Incoming;
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
@@ -20,6 +21,7 @@ use hyper_util::{
 };
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore},
 };
@@ -27,7 +29,8 @@ use tokio_util::sync::CancellationToken;
 use tower::{ServiceBuilder, ServiceExt, service_fn, util::BoxCloneSyncService};
 
 use crate::{
-    auth::{self, Auth},
+    auth::{self, Auth, Peer},
+    error::GatewayError,
     mcp::Mcp,
     metrics::Metrics,
 };
@@ -35,6 +38,7 @@ use connection::{Activity, Watched};
 use guard::Guard;
 
 mod connection;
+mod cors;
 pub(crate) mod guard;
 
 /// Connections of clients.
@@ -77,14 +81,22 @@ pub(crate) fn stack(stops: Stops) -> Stack {
     } = stops;
     let stack = ServiceBuilder::new()
         .layer(from_fn_with_state(metrics, count))
-        .layer(from_fn_with_state(guard, guard::check_names))
+        .layer(from_fn_with_state(guard.clone(), guard::check_names))
+        .layer(from_fn(cors::admit_preflight))
+        .layer(cors::layer(guard))
         .layer(from_fn(guard::route))
         .layer(from_fn(guard::check_size))
         .layer(from_fn_with_state(auth, auth::authenticate))
         // Here session handles will be verified, and then limits be spent.
-        .service(service_fn(move |request| {
+        .service(service_fn(move |request: Request| {
             let mcp = mcp.clone();
-            async move { Ok(mcp.answer(request).await) }
+            async move {
+                // No session is kept yet that could be deleted.
+                if request.method() == Method::DELETE {
+                    return Ok(GatewayError::MethodNotAllowed.into_response());
+                }
+                Ok(mcp.answer(request).await)
+            }
         }));
     BoxCloneSyncService::new(stack)
 }
@@ -112,8 +124,9 @@ pub(crate) async fn serve(port: Port, shutdown: CancellationToken) {
                 return;
             };
             match accept(&listener).await {
-                Ok(socket) => {
+                Ok((socket, peer)) => {
                     let client = Client {
+                        peer: Peer(peer),
                         stack: stack.clone(),
                         place,
                         open: open.clone(),
@@ -142,7 +155,8 @@ pub(crate) async fn serve(port: Port, shutdown: CancellationToken) {
     }
 }
 
-fn builder() -> Builder<TokioExecutor> {
+/// HTTP/1 and HTTP/2 with their bounds. Times are kept by `connection`.
+pub(crate) fn builder() -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
     // The buffer bounds the headers: what does not fit is answered 431.
     builder
@@ -158,23 +172,29 @@ fn builder() -> Builder<TokioExecutor> {
     builder
 }
 
-async fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
-    let (socket, _address) = listener.accept().await?;
+async fn accept(listener: &TcpListener) -> io::Result<(TcpStream, IpAddr)> {
+    let (socket, address) = listener.accept().await?;
     socket.set_nodelay(true)?;
-    Ok(socket)
+    Ok((socket, address.ip()))
 }
 
 /// What one connection is served with.
-struct Client {
-    stack: Stack,
-    place: OwnedSemaphorePermit,
-    open: Gauge,
-    shutdown: CancellationToken,
+pub(crate) struct Client {
+    pub(crate) peer: Peer,
+    pub(crate) stack: Stack,
+    /// Given back when the connection ends.
+    pub(crate) place: OwnedSemaphorePermit,
+    pub(crate) open: Gauge,
+    pub(crate) shutdown: CancellationToken,
 }
 
 /// Serves one connection to its end.
-async fn converse(builder: Arc<Builder<TokioExecutor>>, socket: TcpStream, client: Client) {
+pub(crate) async fn converse<S>(builder: Arc<Builder<TokioExecutor>>, socket: S, client: Client)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let Client {
+        peer,
         stack,
         place,
         open,
@@ -186,7 +206,9 @@ async fn converse(builder: Arc<Builder<TokioExecutor>>, socket: TcpStream, clien
     let answering = activity.clone();
     let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
         let answering = answering.answering();
-        let answer = stack.clone().oneshot(request.map(Body::new));
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(peer);
+        let answer = stack.clone().oneshot(request);
         async move {
             let response = answer.await;
             drop(answering);

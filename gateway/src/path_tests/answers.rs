@@ -48,7 +48,7 @@ async fn the_checks_stand_in_their_order() {
         403
     );
     assert_eq!(status(keyless.replace("/mcp", "/")).await, 404);
-    assert_eq!(status(keyless.replace("POST", "PUT")).await, 405);
+    assert_eq!(status(keyless.replace("POST", "GET")).await, 405);
     assert_eq!(status(keyless.clone()).await, 413);
     assert_eq!(status(keyless.replace("2097152", "10")).await, 401);
     let small = harness.head(2, "") + "{}";

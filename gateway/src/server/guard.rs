@@ -12,7 +12,7 @@ use axum::{
     response::Response,
 };
 use http::{
-    HeaderMap, Method,
+    HeaderMap, HeaderValue, Method,
     header::{CONTENT_LENGTH, HOST, ORIGIN},
     uri::Authority,
 };
@@ -20,7 +20,7 @@ use http::{
 use crate::{error::GatewayError, mcp::LARGEST_BODY};
 
 /// The only path with a service on it.
-const ENDPOINT: &str = "/mcp";
+pub(super) const ENDPOINT: &str = "/mcp";
 /// HTTP/1 is held to this by hyper; HTTP/2 is not.
 const MOST_HEADERS: usize = 100;
 
@@ -98,13 +98,17 @@ impl Guard {
     }
 
     fn check_origin(&self, headers: &HeaderMap) -> Result<(), GatewayError> {
-        for origin in headers.get_all(ORIGIN) {
-            let origin = origin.to_str().unwrap_or_default().to_lowercase();
-            if !self.origins.contains(&origin) {
-                return Err(GatewayError::OriginRefused);
-            }
-        }
-        Ok(())
+        let listed = headers
+            .get_all(ORIGIN)
+            .iter()
+            .all(|origin| self.lists(origin));
+        listed.then_some(()).ok_or(GatewayError::OriginRefused)
+    }
+
+    /// Whether pages of this origin may call.
+    pub(super) fn lists(&self, origin: &HeaderValue) -> bool {
+        let origin = origin.to_str().unwrap_or_default().to_lowercase();
+        self.origins.contains(&origin)
     }
 }
 

@@ -1,0 +1,181 @@
+//! Failed credentials, counted by where they come from.
+//!
+//! Guessing a key is hopeless anyhow; what this spares is the work that a flood of bad keys costs
+//! and the log of it. A good key is never asked about here: who shares an address with an attacker
+//! notices nothing. What a reader would get wrong: the minute begins with a source's first failure
+//! and is not prolonged by later ones, so the sources stand in the order in which they end, and
+//! the table needs no sweep.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::address::Source;
+
+/// Failures of one source in a minute that are answered 401; those above it are answered 429.
+const MOST_FAILURES: u32 = 60;
+const MINUTE: Duration = Duration::from_secs(60);
+/// Sources remembered, at about 100 bytes each. At the bound the oldest go.
+const MOST_SOURCES: usize = 100_000;
+
+/// Why a credential that is there is not good. A label of the metric; the answer is the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// Not the form of a key, or a wrong checksum.
+    Malformed,
+    /// Nobody was issued this id.
+    Unknown,
+    /// The id is known, the secret is another's.
+    WrongSecret,
+    /// Revoked, expired, or of a disabled tenant.
+    NotGood,
+}
+
+impl Reason {
+    pub(crate) fn label(self) -> &'static str {
+        match self {
+            Reason::Malformed => "malformed",
+            Reason::Unknown => "unknown",
+            Reason::WrongSecret => "wrong_secret",
+            Reason::NotGood => "not_good",
+        }
+    }
+}
+
+/// The failures of the last minute.
+#[derive(Default)]
+pub(crate) struct Failures(Mutex<Table>);
+
+#[derive(Default)]
+struct Table {
+    counted: HashMap<Source, Count>,
+    /// The same sources, oldest first.
+    order: VecDeque<Source>,
+}
+
+struct Count {
+    since: Instant,
+    failures: u32,
+}
+
+/// A source failed too often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TooMany {
+    /// Whole seconds until its failures are forgotten, at least 1.
+    pub(crate) retry_after: u64,
+}
+
+impl Failures {
+    /// Counts a failure of `source`.
+    pub(crate) fn note(&self, source: Source) -> Result<(), TooMany> {
+        let now = Instant::now();
+        let mut table = self.0.lock();
+        table.forget(now);
+        table.count(source, now)
+    }
+}
+
+impl Table {
+    /// Drops the sources whose minute is over, and the oldest where a new one may need the place.
+    fn forget(&mut self, now: Instant) {
+        while let Some(oldest) = self.order.front() {
+            let over = |count: &Count| now >= count.since + MINUTE;
+            if self.order.len() < MOST_SOURCES && !self.counted.get(oldest).is_none_or(over) {
+                return;
+            }
+            self.counted.remove(oldest);
+            self.order.pop_front();
+        }
+    }
+
+    fn count(&mut self, source: Source, now: Instant) -> Result<(), TooMany> {
+        let count = self.counted.entry(source).or_insert_with(|| {
+            self.order.push_back(source);
+            Count {
+                since: now,
+                failures: 0,
+            }
+        });
+        if count.failures < MOST_FAILURES {
+            count.failures += 1;
+            return Ok(());
+        }
+        let left = (count.since + MINUTE).duration_since(now);
+        Err(TooMany {
+            retry_after: left.as_secs() + u64::from(left.subsec_nanos() > 0),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: Source = Source::V4(1);
+    const THERE: Source = Source::V6(1);
+
+    fn exhaust(failures: &Failures, source: Source) {
+        for _ in 0..MOST_FAILURES {
+            assert_eq!(failures.note(source), Ok(()));
+        }
+    }
+
+    fn remembered(failures: &Failures) -> usize {
+        let table = failures.0.lock();
+        assert_eq!(table.counted.len(), table.order.len());
+        table.order.len()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_sixty_first_failure_of_a_minute_is_one_too_many() {
+        let failures = Failures::default();
+        exhaust(&failures, HERE);
+        assert_eq!(failures.note(HERE), Err(TooMany { retry_after: 60 }));
+        tokio::time::advance(Duration::from_millis(58_500)).await;
+        assert_eq!(failures.note(HERE), Err(TooMany { retry_after: 2 }));
+        tokio::time::advance(Duration::from_millis(1_499)).await;
+        assert_eq!(failures.note(HERE), Err(TooMany { retry_after: 1 }));
+        tokio::time::advance(Duration::from_millis(1)).await;
+        exhaust(&failures, HERE);
+        assert!(failures.note(HERE).is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_source_says_nothing_of_another() {
+        let failures = Failures::default();
+        exhaust(&failures, HERE);
+        assert!(failures.note(HERE).is_err());
+        exhaust(&failures, THERE);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn sources_are_forgotten_after_their_minute() {
+        let failures = Failures::default();
+        for number in 0..1_000 {
+            failures.note(Source::V4(number)).unwrap();
+        }
+        tokio::time::advance(Duration::from_secs(30)).await;
+        failures.note(THERE).unwrap();
+        assert_eq!(remembered(&failures), 1_001);
+        tokio::time::advance(Duration::from_secs(30)).await;
+        failures.note(THERE).unwrap();
+        assert_eq!(remembered(&failures), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn at_the_bound_the_oldest_go() {
+        let failures = Failures::default();
+        exhaust(&failures, THERE);
+        exhaust(&failures, HERE);
+        for number in 2..MOST_SOURCES {
+            failures.note(Source::V6(number as u64)).unwrap();
+        }
+        assert!(failures.note(HERE).is_err());
+        assert!(remembered(&failures) <= MOST_SOURCES);
+        assert_eq!(failures.note(THERE), Ok(()), "forgotten");
+    }
+}

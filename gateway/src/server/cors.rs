@@ -1,0 +1,74 @@
+//! What a page in a browser may do: listed origins get preflights answered and may read answers.
+//!
+//! Stands right below the check of `Origin`, above everything that may refuse: a page can only
+//! read the 401 or the 413 that it got if that answer, too, names its origin. An origin that is
+//! not listed never comes this far. There is no credentials mode: a key travels in a header that
+//! the page sets, never in a cookie.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{extract::Request, middleware::Next, response::Response};
+use http::{
+    HeaderName, Method, StatusCode,
+    header::{
+        ACCEPT, ACCESS_CONTROL_REQUEST_METHOD, AUTHORIZATION, CONTENT_TYPE, ORIGIN, RETRY_AFTER,
+        WWW_AUTHENTICATE,
+    },
+};
+use tower_http::cors::{AllowOrigin, CorsLayer};
+
+use super::guard::{ENDPOINT, Guard};
+use crate::error::GatewayError;
+
+/// How long a browser may remember a preflight's answer.
+const MAX_AGE: Duration = Duration::from_secs(600);
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+
+/// Names the origin in every answer below it, and answers preflights, with 200.
+pub(crate) fn layer(guard: Arc<Guard>) -> CorsLayer {
+    let name = HeaderName::from_static;
+    CorsLayer::new()
+        .allow_origin(AllowOrigin::predicate(move |origin, _| guard.lists(origin)))
+        .allow_methods([Method::POST, Method::DELETE])
+        .allow_headers([
+            AUTHORIZATION,
+            CONTENT_TYPE,
+            ACCEPT,
+            SESSION,
+            name("mcp-protocol-version"),
+            name("mcp-method"),
+            name("mcp-name"),
+            name("archway-session"),
+            name("traceparent"),
+            name("last-event-id"),
+        ])
+        .expose_headers([
+            SESSION,
+            WWW_AUTHENTICATE,
+            RETRY_AFTER,
+            name("ratelimit"),
+            name("ratelimit-policy"),
+        ])
+        .max_age(MAX_AGE)
+}
+
+/// Lets an `OPTIONS` through to the layer only if it is a browser's preflight of the endpoint: the
+/// layer would answer any. A preflight's answer is 204, as it has no content.
+pub(crate) async fn admit_preflight(
+    request: Request,
+    next: Next,
+) -> Result<Response, GatewayError> {
+    if request.method() != Method::OPTIONS {
+        return Ok(next.run(request).await);
+    }
+    if request.uri().path() != ENDPOINT {
+        return Err(GatewayError::NotFound);
+    }
+    let headers = request.headers();
+    if !headers.contains_key(ORIGIN) || !headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD) {
+        return Err(GatewayError::MethodNotAllowed);
+    }
+    let mut answer = next.run(request).await;
+    *answer.status_mut() = StatusCode::NO_CONTENT;
+    Ok(answer)
+}
