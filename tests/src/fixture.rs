@@ -1,0 +1,146 @@
+//! A worker that serves the official conformance suite's tools: fixed answers of every kind that
+//! MCP knows, through the same contract, pass and stream of events as a real worker's.
+//!
+//! What each tool must say is written in the suite (`@modelcontextprotocol/conformance`). Its
+//! tools for elicitation and sampling are absent, since the gateway offers neither.
+
+use std::{net::SocketAddr, time::Duration};
+
+use archway_proto::{
+    context::CallContext,
+    method::Method,
+    pass::PassVerifier,
+    v1::{
+        CallEvent, CallRequest, Log, Progress,
+        call_event::Event,
+        worker_server::{self, WorkerServer},
+    },
+};
+use serde_json::Value;
+use tokio::{
+    sync::mpsc::{self, Sender},
+    task::JoinHandle,
+};
+use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
+use tonic::{Request, Response, Status, transport::Server};
+
+use tools::Answer;
+
+mod tools;
+
+/// Between two things that a tool says on its way, as the suite asks: a client must get them as
+/// they come, not all at the end.
+const STEP: Duration = Duration::from_millis(50);
+
+/// The running worker. It ends when this is dropped.
+pub(crate) struct Fixture {
+    address: SocketAddr,
+    serving: JoinHandle<Result<(), tonic::transport::Error>>,
+}
+
+impl Drop for Fixture {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+impl Fixture {
+    /// Serves on a port of its own whoever has a pass that `verifier` believes.
+    pub(crate) async fn start(verifier: PassVerifier) -> Fixture {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let serving = Server::builder()
+            .add_service(WorkerServer::new(Service { verifier }))
+            .serve_with_incoming(TcpListenerStream::new(listener));
+        Fixture {
+            address,
+            serving: tokio::spawn(serving),
+        }
+    }
+
+    /// Where it listens for gRPC.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+struct Service {
+    verifier: PassVerifier,
+}
+
+type Events = Sender<Result<CallEvent, Status>>;
+
+#[tonic::async_trait]
+impl worker_server::Worker for Service {
+    type CallStream = ReceiverStream<Result<CallEvent, Status>>;
+
+    async fn call(
+        &self,
+        request: Request<CallRequest>,
+    ) -> Result<Response<Self::CallStream>, Status> {
+        let context = CallContext::extract(request.metadata())
+            .map_err(|error| Status::invalid_argument(error.to_string()))?;
+        let refused = |error: archway_proto::pass::PassError| {
+            Status::unauthenticated(format!("the fixture refuses the pass: {error}"))
+        };
+        let ask = request.into_inner();
+        let answer = match Method::parse(&ask.method) {
+            Some(Method::ToolsList) => {
+                let token = &context.pass;
+                self.verifier.verify_catalog(token).map_err(refused)?;
+                let list = serde_json::to_value(tools::list()).unwrap();
+                Answer::Plain(list)
+            }
+            Some(Method::ToolsCall) => {
+                self.verifier.verify(&context.pass).map_err(refused)?;
+                tools::call(&ask.params)?
+            }
+            None => return Err(Status::unimplemented("no such method")),
+        };
+        let (events, stream) = mpsc::channel(1);
+        tokio::spawn(async move { say(answer, &events).await });
+        Ok(Response::new(ReceiverStream::new(stream)))
+    }
+}
+
+/// Sends an answer and what goes before it. `None` when nobody listens any longer.
+async fn say(answer: Answer, events: &Events) -> Option<()> {
+    let result = match answer {
+        Answer::Plain(result) => result,
+        Answer::AfterProgress(result) => {
+            for done in [0.0, 50.0, 100.0] {
+                send(events, progress(done)).await?;
+                tokio::time::sleep(STEP).await;
+            }
+            result
+        }
+        Answer::AfterLogs(lines, result) => {
+            for line in lines {
+                send(events, log(line)).await?;
+                tokio::time::sleep(STEP).await;
+            }
+            result
+        }
+    };
+    send(events, Event::Result(result.to_string().into())).await
+}
+
+async fn send(events: &Events, event: Event) -> Option<()> {
+    events.send(Ok(CallEvent { event: Some(event) })).await.ok()
+}
+
+fn progress(done: f64) -> Event {
+    Event::Progress(Progress {
+        progress: done,
+        total: Some(100.0),
+        message: None,
+    })
+}
+
+fn log(line: &str) -> Event {
+    Event::Log(Log {
+        level: "info".to_owned(),
+        logger: Some("fixture".to_owned()),
+        data: Value::from(line).to_string().into(),
+    })
+}

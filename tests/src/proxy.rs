@@ -1,0 +1,107 @@
+//! A proxy on loopback as an organisation might run one: each request goes to the next gateway,
+//! whatever connection it came on, with a key that its sender does not know.
+//!
+//! Bound before the gateways start, so that its own address can be among their origins. Bodies
+//! pass as they come, event streams too; a client that goes away takes its request with it.
+
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use axum::{
+    Router,
+    body::Body,
+    extract::{Request, State},
+    response::{IntoResponse, Response},
+};
+use http::{HeaderValue, StatusCode, header};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use tokio::{
+    net::{TcpListener, TcpStream},
+    task::JoinHandle,
+};
+
+/// A proxy that is bound and, once [`Proxy::serve`] was called, serves until it is dropped.
+#[derive(Debug)]
+pub struct Proxy {
+    address: SocketAddr,
+    listener: Option<TcpListener>,
+    serving: Option<JoinHandle<io::Result<()>>>,
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        if let Some(serving) = &self.serving {
+            serving.abort();
+        }
+    }
+}
+
+impl Proxy {
+    /// Takes a port.
+    pub async fn bind() -> Proxy {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Proxy {
+            address: listener.local_addr().unwrap(),
+            listener: Some(listener),
+            serving: None,
+        }
+    }
+
+    /// As the origin of a browser's page.
+    pub fn origin(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Where MCP is.
+    pub fn url(&self) -> String {
+        format!("http://{}/mcp", self.address)
+    }
+
+    /// Sends what comes to `gateways` in turn, under `key`. Panics when called twice.
+    pub fn serve(&mut self, gateways: Vec<SocketAddr>, key: &str) {
+        let listener = self.listener.take().expect("a proxy serves once");
+        let turns = Arc::new(Turns {
+            gateways,
+            next: AtomicUsize::new(0),
+            credential: HeaderValue::from_str(&format!("Bearer {key}")).unwrap(),
+        });
+        let router = Router::new().fallback(pass).with_state(turns);
+        self.serving = Some(tokio::spawn(
+            async move { axum::serve(listener, router).await },
+        ));
+    }
+}
+
+/// Whose turn it is.
+struct Turns {
+    gateways: Vec<SocketAddr>,
+    next: AtomicUsize,
+    credential: HeaderValue,
+}
+
+async fn pass(turns: State<Arc<Turns>>, mut request: Request) -> Response {
+    let turn = turns.next.fetch_add(1, Ordering::Relaxed) % turns.gateways.len();
+    let headers = request.headers_mut();
+    headers.remove(header::CONNECTION);
+    headers.insert(header::AUTHORIZATION, turns.credential.clone());
+    match forward(turns.gateways[turn], request).await {
+        Ok(response) => response,
+        Err(error) => (StatusCode::BAD_GATEWAY, error.to_string()).into_response(),
+    }
+}
+
+/// Over a connection of its own, which ends with the answer's body or with whoever waits for it.
+async fn forward(to: SocketAddr, request: Request) -> Result<Response, Box<dyn std::error::Error>> {
+    let socket = TcpStream::connect(to).await?;
+    socket.set_nodelay(true)?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(socket)).await?;
+    tokio::spawn(connection);
+    Ok(sender.send_request(request).await?.map(Body::new))
+}

@@ -1,0 +1,55 @@
+//! The worker of a stack: the real one, confined to its mounts, or the fixture.
+
+use std::{net::SocketAddr, num::NonZeroUsize, path::Path};
+
+use archway_proto::pass::PassVerifier;
+use archway_workers::{
+    repo::Mounts,
+    server::{ConfinedWorker, Listener, WorkerConfig},
+};
+
+use super::POOL;
+use crate::{Database, fixture::Fixture};
+
+/// A worker that ends when this is dropped.
+#[expect(dead_code, reason = "held for its end")]
+pub(super) enum Worker {
+    Real(ConfinedWorker),
+    Fixture(Fixture),
+}
+
+impl Worker {
+    /// The real one, on a confined thread of its own.
+    pub(super) async fn real(
+        database: &Database,
+        repositories: &Path,
+        verifier: PassVerifier,
+    ) -> (Worker, SocketAddr) {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let config = WorkerConfig {
+            pool: POOL.to_owned(),
+            search_threads: 0,
+            search_cache_bytes: 64 << 20,
+            blocking_calls: NonZeroUsize::new(16).unwrap(),
+            max_result_bytes: 64 << 10,
+            store: archway_workers::store::StoreConfig {
+                url: database.url("archway_worker").into(),
+                max_connections: 4,
+            },
+        };
+        let mounts = Mounts::beneath(repositories.to_owned());
+        let starting = tokio::task::spawn_blocking(move || {
+            ConfinedWorker::start(config, mounts, verifier, Listener::Tcp(listener))
+        });
+        let worker = starting.await.unwrap().expect("the worker starts");
+        (Worker::Real(worker), address)
+    }
+
+    /// The one that serves the conformance suite's tools.
+    pub(super) async fn fixture(verifier: PassVerifier) -> (Worker, SocketAddr) {
+        let fixture = Fixture::start(verifier).await;
+        let address = fixture.address();
+        (Worker::Fixture(fixture), address)
+    }
+}
