@@ -118,7 +118,7 @@ impl Mcp {
             return Ok(StatusCode::ACCEPTED.into_response());
         };
         let Arrived {
-            parts,
+            mut parts,
             body,
             accepts,
             received,
@@ -141,6 +141,8 @@ impl Mcp {
                 "lists have one page, and no cursor",
             ));
         }
+        // Judged above: the SDK keeps no sessions and would refuse any.
+        parts.headers.remove(HANDLE_HEADER);
         let mut response = self.methods.answer(era, parts, body).await?;
         if message.method == "initialize" {
             response = with_handle(response, &self.sessions.open(&who)).await;

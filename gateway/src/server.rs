@@ -11,9 +11,8 @@ use axum::{
     body::Body,
     extract::{Request, State},
     middleware::{Next, from_fn, from_fn_with_state},
-    response::{IntoResponse, Response},
+    response::Response,
 };
-use http::Method;
 use hyper::body::Incoming;
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
@@ -30,7 +29,6 @@ use tower::{ServiceBuilder, ServiceExt, service_fn, util::BoxCloneSyncService};
 
 use crate::{
     auth::{self, Auth, Peer},
-    error::GatewayError,
     mcp::Mcp,
     metrics::Metrics,
 };
@@ -87,16 +85,10 @@ pub(crate) fn stack(stops: Stops) -> Stack {
         .layer(from_fn(guard::route))
         .layer(from_fn(guard::check_size))
         .layer(from_fn_with_state(auth, auth::authenticate))
-        // Here session handles will be verified, and then limits be spent.
-        .service(service_fn(move |request: Request| {
+        // Here limits will be spent.
+        .service(service_fn(move |request| {
             let mcp = mcp.clone();
-            async move {
-                // No session is kept yet that could be deleted.
-                if request.method() == Method::DELETE {
-                    return Ok(GatewayError::MethodNotAllowed.into_response());
-                }
-                Ok(mcp.answer(request).await)
-            }
+            async move { Ok(mcp.answer(request).await) }
         }));
     BoxCloneSyncService::new(stack)
 }

@@ -14,7 +14,9 @@ mod mounts;
 mod outside;
 mod paths;
 mod progress;
+mod revocation;
 mod search_differential;
+mod sessions;
 mod tidy;
 
 use e2e::{Client, Harness, Repo, Stack, Tenant};

@@ -49,6 +49,39 @@ impl Database {
     }
 }
 
+impl Database {
+    /// Ends all connections and takes no new ones: as if Postgres were gone.
+    pub async fn close(&self) {
+        self.allow_connections(false).await;
+        self.cut().await;
+    }
+
+    /// Takes connections again.
+    pub async fn open(&self) {
+        self.allow_connections(true).await;
+    }
+
+    /// Ends all connections; new ones are taken.
+    pub async fn cut(&self) {
+        let mut admin = connect(&self.admin).await;
+        sqlx::query("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1")
+            .bind(&self.name)
+            .execute(&mut admin)
+            .await
+            .unwrap();
+    }
+
+    async fn allow_connections(&self, allow: bool) {
+        let mut admin = connect(&self.admin).await;
+        let name = &self.name;
+        run(
+            &mut admin,
+            format!("alter database {name} allow_connections {allow}"),
+        )
+        .await;
+    }
+}
+
 impl Drop for Database {
     /// Waits for a thread of its own: the test's runtime may be gone.
     fn drop(&mut self) {

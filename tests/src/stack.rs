@@ -210,6 +210,11 @@ impl Stack {
         &self.repositories
     }
 
+    /// Where probes ask the gateways.
+    pub fn admins(&self) -> Vec<SocketAddr> {
+        self.gateways.admins()
+    }
+
     /// Where probes ask the first gateway.
     pub fn admin(&self) -> SocketAddr {
         self.gateways.admins()[0]
