@@ -42,6 +42,7 @@ pub(crate) struct Metrics {
     calls: Family<CallLabels, Counter>,
     durations: Family<ToolLabel, Histogram, fn() -> Histogram>,
     failed_credentials: Family<ReasonLabel, Counter>,
+    dropped_logs: Family<ReasonLabel, Counter>,
     connections: Gauge,
     admin_connections: Gauge,
     listening: Gauge,
@@ -55,6 +56,7 @@ impl Metrics {
         let calls = Family::<CallLabels, Counter>::default();
         let durations = Family::<ToolLabel, _, _>::new_with_constructor(call_buckets as fn() -> _);
         let failed_credentials = Family::<ReasonLabel, Counter>::default();
+        let dropped_logs = Family::<ReasonLabel, Counter>::default();
         let connections = Gauge::default();
         let admin_connections = Gauge::default();
         registry.register("http_requests", "HTTP requests by status", requests.clone());
@@ -73,6 +75,11 @@ impl Metrics {
             "failed_credentials",
             "Requests with a credential that is not good, by reason",
             failed_credentials.clone(),
+        );
+        registry.register(
+            "log_events_dropped",
+            "Log events of tools that a client asked for and did not get, by reason",
+            dropped_logs.clone(),
         );
         registry.register(
             "connections",
@@ -102,6 +109,7 @@ impl Metrics {
             calls,
             durations,
             failed_credentials,
+            dropped_logs,
             connections,
             admin_connections,
             listening,
@@ -151,6 +159,13 @@ impl Metrics {
             .durations
             .get_or_create(&ToolLabel { tool: tool.clone() });
         duration.observe(took.as_secs_f64());
+    }
+
+    /// Counts a log event that was not passed on. `reason` is `malformed`, `oversized` or `excess`.
+    pub(crate) fn log_dropped(&self, reason: &'static str) {
+        self.dropped_logs
+            .get_or_create(&ReasonLabel { reason })
+            .inc();
     }
 
     /// How many client connections are open.

@@ -20,7 +20,7 @@ use archway_proto::{
     fault::Fault,
     method::Method,
     pass::{self, PassError, PassMinter, PassToken},
-    v1::{CallEvent, CallRequest, Progress, call_event::Event, worker_client::WorkerClient},
+    v1::{CallEvent, CallRequest, Log, Progress, call_event::Event, worker_client::WorkerClient},
 };
 use bytes::Bytes;
 use tokio::{sync::Notify, time::Instant};
@@ -233,10 +233,18 @@ fn connect(address: &str) -> Result<WorkerClient<Channel>, UpstreamError> {
 
 /// What a call brings.
 pub(crate) enum Step {
-    /// How far it is.
-    Progress(Progress),
+    /// What it says on its way.
+    Said(Said),
     /// Its end: the method's result, a JSON object.
     Result(Bytes),
+}
+
+/// What a call says before its result.
+pub(crate) enum Said {
+    /// How far it is.
+    Progress(Progress),
+    /// A message of its log; nothing of it was looked at yet.
+    Log(Log),
 }
 
 /// The events of one call. Dropped before its end, it cancels the call.
@@ -268,10 +276,12 @@ impl CallStream {
                         self.close().await;
                         return Ok(Step::Result(result));
                     }
-                    Some(Event::Progress(progress)) => return Ok(Step::Progress(progress)),
-                    // Clients of 2026-07-28 get no logs they did not ask for, older ones no
-                    // capability that promises any. `None`: an event this build does not know.
-                    Some(Event::Log(_)) | None => {}
+                    Some(Event::Progress(progress)) => {
+                        return Ok(Step::Said(Said::Progress(progress)));
+                    }
+                    Some(Event::Log(log)) => return Ok(Step::Said(Said::Log(log))),
+                    // An event this build does not know.
+                    None => {}
                 },
             }
         }

@@ -57,3 +57,33 @@ async fn a_client_that_gave_no_token_gets_one_plain_answer() {
         .collect();
     assert_eq!(projects, ["one", "two"]);
 }
+
+#[tokio::test]
+async fn a_project_that_was_not_searched_is_told_in_the_log_to_who_asks_for_it() {
+    let repo = || Repo::new().file("a.txt", "needle\n").commit();
+    let acme = Tenant::new("acme")
+        .project("here", repo())
+        .project("lost", repo());
+    let stack = Harness::new().tenant(acme).start().await;
+    std::fs::remove_dir_all(stack.folder("acme", "lost")).unwrap();
+    let client = stack.client("acme").modern();
+    let told = async |level: &str| {
+        let call = json!({
+            "name": "grep_codebase",
+            "arguments": { "pattern": "needle", "project": "*" },
+            "_meta": { "io.modelcontextprotocol/logLevel": level },
+        });
+        let answer = client.rpc("tools/call", call).await.text();
+        let lines = answer.lines().map(|line| line.trim_start_matches("data: "));
+        let messages = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let logs = messages.filter(|message| message["method"] == "notifications/message");
+        logs.map(|log| log["params"].clone()).collect::<Vec<_>>()
+    };
+    let warned = told("info").await;
+    let [warning] = &warned[..] else {
+        panic!("{warned:?}")
+    };
+    assert_eq!(warning["level"], "warning");
+    assert_eq!(warning["data"]["project"], "lost");
+    assert!(told("error").await.is_empty());
+}

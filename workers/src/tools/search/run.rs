@@ -5,9 +5,10 @@ use std::{
     sync::Arc,
 };
 
-use archway_proto::{failure::Failure, fault::Fault};
+use archway_proto::{failure::Failure, fault::Fault, log::LogLevel};
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::json;
 use tokio::time::Instant;
 
 use crate::{
@@ -145,6 +146,9 @@ impl Search {
             let snapshot = match one_of_many(cx, project, &query).await? {
                 Outcome::Found(snapshot) => snapshot,
                 Outcome::Absent => {
+                    let message = "not searched: this worker does not see the project";
+                    let data = json!({ "message": message, "project": project.slug });
+                    cx.log(LogLevel::Warning, data);
                     hits.skipped.push(project.slug.clone());
                     continue;
                 }
