@@ -44,7 +44,7 @@ use worker::{Scripted, Seen};
 struct Harness {
     address: String,
     key: String,
-    seen: mpsc::UnboundedReceiver<Seen>,
+    seen: mpsc::Receiver<Seen>,
     metrics: Arc<Metrics>,
     _shutdown: DropGuard,
 }
@@ -56,7 +56,7 @@ impl Harness {
 
     async fn with_deadline(call_deadline: u64) -> Self {
         let minter = PassMinter::generate().unwrap();
-        let (tell, seen) = mpsc::unbounded_channel();
+        let (tell, seen) = mpsc::channel(64);
         let verifier = PassVerifier::new(&[minter.public_key()], "shared");
         let scripted = Scripted {
             verifier,

@@ -35,16 +35,16 @@ pub(super) enum Seen {
 /// The worker's service.
 pub(super) struct Scripted {
     pub(super) verifier: PassVerifier,
-    pub(super) seen: mpsc::UnboundedSender<Seen>,
+    pub(super) seen: mpsc::Sender<Seen>,
 }
 
 /// Tells when the stream that holds it is dropped.
-struct Held(mpsc::UnboundedSender<Seen>);
+struct Held(mpsc::Sender<Seen>);
 
 impl Drop for Held {
     fn drop(&mut self) {
         // The test may have ended before its calls.
-        self.0.send(Seen::Gone(Instant::now())).ok();
+        self.0.try_send(Seen::Gone(Instant::now())).ok();
     }
 }
 
@@ -122,10 +122,10 @@ fn flood() -> Vec<Result<CallEvent, Status>> {
 /// Events that never end.
 fn endless(
     first: Vec<Result<CallEvent, Status>>,
-    seen: &mpsc::UnboundedSender<Seen>,
+    seen: &mpsc::Sender<Seen>,
 ) -> impl Stream<Item = Result<CallEvent, Status>> + use<> {
     let held = Held(seen.clone());
-    seen.send(Seen::Began).ok();
+    seen.try_send(Seen::Began).ok();
     stream::iter(first)
         .chain(stream::pending())
         .inspect(move |_| {

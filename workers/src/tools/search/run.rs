@@ -146,9 +146,7 @@ impl Search {
             let snapshot = match one_of_many(cx, project, &query).await? {
                 Outcome::Found(snapshot) => snapshot,
                 Outcome::Absent => {
-                    let message = "not searched: this worker does not see the project";
-                    let data = json!({ "message": message, "project": project.slug });
-                    cx.log(LogLevel::Warning, data);
+                    tell_absence(cx, &project.slug);
                     hits.skipped.push(project.slug.clone());
                     continue;
                 }
@@ -195,6 +193,14 @@ async fn one_of_many(
             _ => Err(failure),
         },
     }
+}
+
+fn tell_absence(cx: &ToolContext, slug: &str) {
+    let message = "not searched: this worker does not see the project";
+    cx.log(
+        LogLevel::Warning,
+        json!({ "message": message, "project": slug }),
+    );
 }
 
 async fn search(
