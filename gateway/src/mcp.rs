@@ -34,7 +34,7 @@ pub(crate) use call::Calls;
 mod envelope;
 mod json;
 mod era;
-pub(crate) mod logging;
+mod logging;
 mod call;
 mod hearing;
 mod reply;
@@ -123,7 +123,10 @@ impl Mcp {
             // end it closes its stream.
             return Ok(StatusCode::ACCEPTED.into_response());
         };
-        let log_level = logging::level_of_request(era, &message)?;
+        let log_level = match era {
+            Era::Modern => logging::level_of_request(&message)?,
+            Era::Legacy => self.sessions.log_level(&who, session),
+        };
         let Arrived {
             parts,
             accepts,
@@ -142,7 +145,9 @@ impl Mcp {
             return self.calls.answer(&who, ask, message).await;
         }
         if message.method == "logging/setLevel" && era == Era::Legacy {
-            return set_log_level(&message);
+            let level = logging::requested_level(&message.params)?;
+            self.sessions.set_log_level(&who, session, level).await?;
+            return Ok(reply::empty(&id));
         }
         let cursor = message.params.get("cursor");
         if message.method.ends_with("/list") && cursor.is_some_and(|cursor| !cursor.is_null()) {
@@ -187,12 +192,6 @@ async fn with_handle(response: Response, handle: &str) -> Response {
         parts.headers.extend(handle.map(|it| (HANDLE_HEADER, it)));
     }
     Response::from_parts(parts, Body::from(body))
-}
-
-/// `logging/setLevel` of the older revisions: the level is the session's, and no session is kept.
-fn set_log_level(message: &Envelope) -> Result<Response, GatewayError> {
-    logging::requested_level(&message.params)?;
-    Err(methods::not_offered(Era::Legacy, &message.method))
 }
 
 /// A request, and what was learnt of it before the message was read.

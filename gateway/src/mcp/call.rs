@@ -8,7 +8,9 @@
 
 use std::{convert::Infallible, sync::Arc};
 
-use archway_proto::{context::TraceContext, failure::Failure, fault::Fault, method::Method};
+use archway_proto::{
+    context::TraceContext, failure::Failure, fault::Fault, log::LogLevel, method::Method,
+};
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
 use futures::{StreamExt, stream};
@@ -22,9 +24,7 @@ use super::{
     envelope::{Envelope, RequestId},
     era::Era,
     hearing::Hearing,
-    json_response,
-    logging::LogLevel,
-    reply,
+    json_response, reply,
 };
 use crate::{
     auth::Principal,

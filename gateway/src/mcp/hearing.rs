@@ -6,10 +6,13 @@
 
 use std::sync::Arc;
 
-use archway_proto::v1::{Log, Progress};
+use archway_proto::{
+    log::LogLevel,
+    v1::{Log, Progress},
+};
 use serde_json::{Value, json};
 
-use super::{call::Ask, envelope::Envelope, logging::LogLevel};
+use super::{call::Ask, envelope::Envelope};
 use crate::{metrics::Metrics, upstream::Said};
 
 /// The largest log message passed on, in bytes: its data and its logger's name.

@@ -3,39 +3,32 @@
 //! In 2026-07-28 every request says so for itself, in `_meta`; without a word it hears nothing.
 //! In the older revisions the level belongs to the session, which `logging/setLevel` sets.
 
+use archway_proto::log::LogLevel;
 use serde_json::{Map, Value};
 
-pub(crate) use archway_proto::log::LogLevel;
-
-use super::{envelope::Envelope, era::Era};
+use super::envelope::Envelope;
 use crate::error::{GatewayError, quoted};
 
 /// Where a request of 2026-07-28 names the level.
-pub(crate) const META_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+pub(super) const META_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
-/// The level that a request names in its `_meta`. Older ones name none there, whatever it holds.
+/// The level that a request of 2026-07-28 names in its `_meta`, if it names any.
 ///
 /// # Errors
 /// [`GatewayError::InvalidParams`] for anything but the name of a level.
-pub(crate) fn level_of_request(
-    era: Era,
-    message: &Envelope,
-) -> Result<Option<LogLevel>, GatewayError> {
-    let asked = message.meta().and_then(|meta| meta.get(META_LEVEL));
-    match (era, asked) {
-        (Era::Modern, Some(level)) => {
-            let level = parse(level).map_err(|problem| format!("_meta[{META_LEVEL:?}] {problem}"));
-            level.map(Some).map_err(GatewayError::InvalidParams)
-        }
-        (Era::Modern, None) | (Era::Legacy, _) => Ok(None),
-    }
+pub(super) fn level_of_request(message: &Envelope) -> Result<Option<LogLevel>, GatewayError> {
+    let Some(asked) = message.meta().and_then(|meta| meta.get(META_LEVEL)) else {
+        return Ok(None);
+    };
+    let level = parse(asked).map_err(|problem| format!("_meta[{META_LEVEL:?}] {problem}"));
+    level.map(Some).map_err(GatewayError::InvalidParams)
 }
 
 /// The level that the params of `logging/setLevel` name.
 ///
 /// # Errors
 /// [`GatewayError::BadLevel`] for anything but the name of a level.
-pub(crate) fn requested_level(params: &Map<String, Value>) -> Result<LogLevel, GatewayError> {
+pub(super) fn requested_level(params: &Map<String, Value>) -> Result<LogLevel, GatewayError> {
     let level = params.get("level").unwrap_or(&Value::Null);
     parse(level).map_err(GatewayError::BadLevel)
 }

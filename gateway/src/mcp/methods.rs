@@ -135,7 +135,7 @@ impl Methods {
 }
 
 /// There is no such method in this era.
-pub(crate) fn not_offered(era: Era, method: &str) -> GatewayError {
+fn not_offered(era: Era, method: &str) -> GatewayError {
     GatewayError::UnknownMethod {
         method: method.to_owned(),
         modern: era == Era::Modern,

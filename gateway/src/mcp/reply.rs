@@ -13,7 +13,7 @@ use http_body_util::BodyExt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json, value::RawValue};
 
-use super::{envelope::RequestId, era::Era};
+use super::{envelope::RequestId, era::Era, json_response};
 use crate::cursor::CURSOR;
 
 /// What every answer to a call says first.
@@ -181,6 +181,12 @@ fn splice(object: &str, sealed: &str) -> Result<Box<RawValue>, serde_json::Error
         .trim_end();
     let comma = if members.ends_with('{') { "" } else { "," };
     RawValue::from_string(format!("{members}{comma}\"{CURSOR}\":\"{sealed}\"}}"))
+}
+
+/// The answer of the older revisions to a request that was done and has nothing to say.
+pub(crate) fn empty(id: &RequestId) -> Response {
+    let message = json!({ "jsonrpc": "2.0", "id": id, "result": {} });
+    json_response(message.to_string().into_bytes())
 }
 
 /// One message as a server-sent event. A worker's JSON may have line ends between its tokens, where

@@ -137,7 +137,6 @@ async fn what_is_not_offered_is_not_found() {
         "resources/read",
         "resources/subscribe",
         "completion/complete",
-        "logging/setLevel",
         "subscriptions/listen",
         "tasks/list",
         "nonsense",
