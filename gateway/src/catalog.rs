@@ -21,6 +21,7 @@ use arguments::{ArgumentRules, SchemaError};
 
 mod arguments;
 mod violation;
+mod nearest;
 
 const REFRESH: Duration = Duration::from_secs(30);
 const FIRST_RETRY: Duration = Duration::from_millis(100);
@@ -117,11 +118,20 @@ impl Snapshot {
             .get(name)
             .and_then(|index| self.tools.get(*index));
         let tool = tool.filter(|tool| who.covers_family(&tool.entry.family));
-        let tool = tool.ok_or_else(|| GatewayError::UnknownTool(name.to_owned()))?;
+        let tool = tool.ok_or_else(|| self.unknown(who, name))?;
         if !who.holds(tool.entry.scope) {
             return Err(GatewayError::ScopeMissing(tool.entry.scope));
         }
         Ok(tool.clone())
+    }
+
+    /// Suggests only what the caller may call: nobody learns a name by guessing near it.
+    fn unknown(&self, who: &Principal, name: &str) -> GatewayError {
+        let known = self.visible(who).map(|tool| tool.entry.name.as_str());
+        GatewayError::UnknownTool {
+            name: name.to_owned(),
+            nearest: nearest::to(name, known).map(str::to_owned),
+        }
     }
 
     /// The tools the caller may call, in the workers' order.
@@ -246,12 +256,34 @@ mod tests {
         assert_eq!(seen, ["hello"]);
         assert!(catalog.find(&who, "hello").is_ok());
         let refused = |name| catalog.find(&who, name).err().unwrap();
-        assert!(matches!(refused("grep"), GatewayError::UnknownTool(_)));
-        assert!(matches!(refused("nothing"), GatewayError::UnknownTool(_)));
+        for name in ["grep", "nothing"] {
+            assert!(matches!(refused(name), GatewayError::UnknownTool { .. }));
+        }
         assert!(matches!(
             refused("write"),
             GatewayError::ScopeMissing(Scope::MemoryWrite)
         ));
+    }
+
+    #[test]
+    fn an_unknown_tool_suggests_the_nearest_that_the_caller_may_call_and_no_other() {
+        let catalog = snapshot(&[
+            entry("read_file", "files", Scope::ToolsRead),
+            entry("read_memory", "memory", Scope::ToolsRead),
+            entry("write_memory", "files", Scope::MemoryWrite),
+        ])
+        .unwrap();
+        let who = Principal::for_tests(&[Scope::ToolsRead], Some(&["files"]));
+        let told = |name: &str| catalog.find(&who, name).err().unwrap().to_string();
+        assert!(told("readFile").ends_with("did you mean read_file?"));
+        // Nearer than `read_file`, and not for this caller: by its family, by its scope.
+        for name in ["read_memory", "read_memori", "writememory"] {
+            assert!(!told(name).contains("mean read_memory"), "{name}");
+            assert!(!told(name).contains("mean write_memory"), "{name}");
+        }
+        for name in ["", "zzzzzzzzzzzz", &"read_file".repeat(100)] {
+            assert!(told(name).contains("call tools/list"), "{name}");
+        }
     }
 
     #[test]

@@ -91,10 +91,22 @@ pub(crate) enum GatewayError {
     UnsupportedVersion(String),
     #[error("method not found: initialize ended with the revisions before 2026-07-28")]
     InitializeEnded,
+    #[error("method not found: there is no method {}", quoted(.method))]
+    UnknownMethod {
+        method: String,
+        /// Whether the revision asks for a 404.
+        modern: bool,
+    },
+    #[error("invalid params: level {0}")]
+    BadLevel(String),
 
     // The call.
-    #[error("unknown tool {}", quoted(.0))]
-    UnknownTool(String),
+    #[error("unknown tool {}: {}", quoted(.name), hint(.nearest.as_deref()))]
+    UnknownTool {
+        name: String,
+        /// The tool of the nearest name, of those that the caller may call.
+        nearest: Option<String>,
+    },
     #[error("invalid params: {0}")]
     BadParams(&'static str),
 }
@@ -127,7 +139,12 @@ impl GatewayError {
             GatewayError::HeaderMismatch(_) => (StatusCode::BAD_REQUEST, Some(-32020)),
             GatewayError::UnsupportedVersion(_) => (StatusCode::BAD_REQUEST, Some(-32022)),
             GatewayError::InitializeEnded => (StatusCode::NOT_FOUND, Some(-32601)),
-            GatewayError::UnknownTool(_) => (StatusCode::OK, Some(-32602)),
+            GatewayError::UnknownMethod { modern: true, .. } => {
+                (StatusCode::NOT_FOUND, Some(-32601))
+            }
+            GatewayError::UnknownMethod { modern: false, .. } => (StatusCode::OK, Some(-32601)),
+            GatewayError::BadLevel(_) => (StatusCode::OK, Some(-32602)),
+            GatewayError::UnknownTool { .. } => (StatusCode::OK, Some(-32602)),
             GatewayError::BadParams(_) => (StatusCode::OK, Some(-32602)),
         }
     }
@@ -208,6 +225,13 @@ impl GatewayError {
 impl IntoResponse for GatewayError {
     fn into_response(self) -> Response {
         self.respond::<()>(None)
+    }
+}
+
+fn hint(nearest: Option<&str>) -> String {
+    match nearest {
+        Some(name) => format!("did you mean {name}?"),
+        None => "call tools/list for the tools there are".to_owned(),
     }
 }
 

@@ -46,7 +46,6 @@ mod upstream;
 pub mod store;
 pub mod secrets;
 mod metrics;
-mod log_level;
 mod error;
 
 #[cfg(test)]

@@ -34,7 +34,9 @@ pub(crate) use call::Calls;
 mod envelope;
 mod json;
 mod era;
+mod logging;
 mod call;
+mod hearing;
 mod reply;
 mod methods;
 
@@ -87,21 +89,23 @@ impl Mcp {
         let who = parts.extensions.get::<Principal>().cloned();
         let who = who.ok_or(GatewayError::NoCredential)?;
         let body = read_body(body).await?;
-        let received = Instant::now();
-        let message = match envelope::parse(&body) {
-            Ok(message) => message,
-            Err(refused) => return Ok(refused.error.respond(refused.id.as_ref())),
-        };
-        let id = message.id.clone();
         let arrived = Arrived {
             parts,
-            body,
             accepts,
-            received,
+            received: Instant::now(),
         };
-        match self.dispatch(who, message, arrived).await {
-            Ok(response) => Ok(response),
-            Err(error) => Ok(error.respond(id.as_ref())),
+        let (id, answer) = match envelope::parse(&body) {
+            Ok(message) => (
+                message.id.clone(),
+                self.dispatch(who, message, arrived).await,
+            ),
+            Err(refused) => (refused.id, Err(refused.error)),
+        };
+        let response = answer.unwrap_or_else(|error| error.respond(id.as_ref()));
+        if accepts.json {
+            Ok(response)
+        } else {
+            Ok(reply::as_events(response).await)
         }
     }
 
@@ -114,12 +118,17 @@ impl Mcp {
         let era = era::judge(&arrived.parts.headers, &message)?;
         let session = self.session(&who, era, &message, &arrived.parts.headers)?;
         let Some(id) = message.id.clone() else {
-            // Nothing a client could notify matters to a server that keeps nothing.
+            // Nothing a client could notify matters to a server that keeps nothing. That goes for
+            // `notifications/cancelled` too: the call may run at any replica, and who wants to
+            // end it closes its stream.
             return Ok(StatusCode::ACCEPTED.into_response());
+        };
+        let log_level = match era {
+            Era::Modern => logging::level_of_request(&message)?,
+            Era::Legacy => self.sessions.log_level(&who, session),
         };
         let Arrived {
             mut parts,
-            body,
             accepts,
             received,
         } = arrived;
@@ -130,9 +139,15 @@ impl Mcp {
                 session,
                 accepts,
                 received,
+                log_level,
                 trace: call::trace_of(&parts.headers),
             };
             return self.calls.answer(&who, ask, message).await;
+        }
+        if message.method == "logging/setLevel" && era == Era::Legacy {
+            let level = logging::requested_level(&message.params)?;
+            self.sessions.set_log_level(&who, session, level).await?;
+            return Ok(reply::empty(&id));
         }
         let cursor = message.params.get("cursor");
         if message.method.ends_with("/list") && cursor.is_some_and(|cursor| !cursor.is_null()) {
@@ -143,15 +158,11 @@ impl Mcp {
         }
         // Judged above: the SDK keeps no sessions and would refuse any.
         parts.headers.remove(HANDLE_HEADER);
-        let mut response = self.methods.answer(era, parts, body).await?;
+        let response = self.methods.answer(era, parts, &id, &message).await?;
         if message.method == "initialize" {
-            response = with_handle(response, &self.sessions.open(&who)).await;
+            return Ok(with_handle(response, &self.sessions.open(&who)).await);
         }
-        if accepts.json {
-            Ok(response)
-        } else {
-            Ok(reply::as_events(response).await)
-        }
+        Ok(response)
     }
 
     /// The session that the message belongs to. One that opens a session has none yet.
@@ -185,10 +196,9 @@ async fn with_handle(response: Response, handle: &str) -> Response {
     Response::from_parts(parts, Body::from(body))
 }
 
-/// A request with its body, and what was learnt of it before the message was read.
+/// A request, and what was learnt of it before the message was read.
 struct Arrived {
     parts: Parts,
-    body: Bytes,
     accepts: Accepts,
     received: Instant,
 }

@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
-    registry::{Registry, Unit},
+    registry::{Metric, Registry, Unit},
 };
 
 /// The tool label of names that are not in the catalogue.
@@ -42,6 +42,7 @@ pub(crate) struct Metrics {
     calls: Family<CallLabels, Counter>,
     durations: Family<ToolLabel, Histogram, fn() -> Histogram>,
     failed_credentials: Family<ReasonLabel, Counter>,
+    dropped_logs: Family<ReasonLabel, Counter>,
     connections: Gauge,
     admin_connections: Gauge,
     listening: Gauge,
@@ -51,61 +52,45 @@ pub(crate) struct Metrics {
 impl Metrics {
     pub(crate) fn new() -> Self {
         let mut registry = Registry::with_prefix("archway_gateway");
-        let requests = Family::<StatusLabel, Counter>::default();
-        let calls = Family::<CallLabels, Counter>::default();
         let durations = Family::<ToolLabel, _, _>::new_with_constructor(call_buckets as fn() -> _);
-        let failed_credentials = Family::<ReasonLabel, Counter>::default();
-        let connections = Gauge::default();
-        let admin_connections = Gauge::default();
-        registry.register("http_requests", "HTTP requests by status", requests.clone());
-        registry.register(
-            "tool_calls",
-            "Tool calls by tool and outcome",
-            calls.clone(),
-        );
         registry.register_with_unit(
             "tool_call_duration",
             "Time from body read to result built, by tool",
             Unit::Seconds,
             durations.clone(),
         );
-        registry.register(
-            "failed_credentials",
-            "Requests with a credential that is not good, by reason",
-            failed_credentials.clone(),
-        );
-        registry.register(
-            "connections",
-            "Open client connections",
-            connections.clone(),
-        );
-        registry.register(
-            "admin_connections",
-            "Open connections of the admin port",
-            admin_connections.clone(),
-        );
-        let listening = Gauge::default();
-        let sessions_kept = Gauge::default();
-        registry.register(
-            "listening_for_changes",
-            "1 while Postgres tells of changes, else 0",
-            listening.clone(),
-        );
-        registry.register(
-            "sessions_kept",
-            "Sessions kept because they were ended or have a log level",
-            sessions_kept.clone(),
-        );
+        let own = &mut registry;
         Metrics {
-            registry,
-            requests,
-            calls,
+            requests: registered(own, "http_requests", "HTTP requests by status"),
+            calls: registered(own, "tool_calls", "Tool calls by tool and outcome"),
             durations,
-            failed_credentials,
-            connections,
-            admin_connections,
-            listening,
-            sessions_kept,
+            failed_credentials: registered(
+                own,
+                "failed_credentials",
+                "Requests with a credential that is not good, by reason",
+            ),
+            dropped_logs: registered(
+                own,
+                "log_events_dropped",
+                "Log events of tools that a client asked for and did not get, by reason",
+            ),
+            connections: registered(own, "connections", "Open client connections"),
+            admin_connections: registered(
+                own,
+                "admin_connections",
+                "Open connections of the admin port",
+            ),
+            listening: registered(
+                own,
+                "listening_for_changes",
+                "1 while Postgres tells of changes, else 0",
+            ),
+            sessions_kept: registered(
+                own,
+                "sessions_kept",
+                "Sessions kept because they were ended or have a log level",
+            ),
+            registry,
         }
     }
 
@@ -153,6 +138,13 @@ impl Metrics {
         duration.observe(took.as_secs_f64());
     }
 
+    /// Counts a log event that was not passed on. `reason` is `malformed`, `oversized` or `excess`.
+    pub(crate) fn log_dropped(&self, reason: &'static str) {
+        self.dropped_logs
+            .get_or_create(&ReasonLabel { reason })
+            .inc();
+    }
+
     /// How many client connections are open.
     pub(crate) fn connections(&self) -> &Gauge {
         &self.connections
@@ -169,6 +161,16 @@ impl Metrics {
         encode(&mut text, &self.registry)?;
         Ok(text)
     }
+}
+
+fn registered<M: Metric + Clone + Default>(
+    registry: &mut Registry,
+    name: &'static str,
+    help: &'static str,
+) -> M {
+    let metric = M::default();
+    registry.register(name, help, metric.clone());
+    metric
 }
 
 /// 1 ms to about 33 s: from a cached answer to the longest deadline.

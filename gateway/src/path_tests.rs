@@ -2,29 +2,20 @@
 //!
 //! No Postgres: the credential's record is put into the cache that a look-up would have filled.
 
-use std::{pin::Pin, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use archway_proto::{
     catalog::Scope,
-    context::CallContext,
     pass::{PassMinter, PassVerifier},
-    v1::{
-        CallEvent, CallRequest, Progress,
-        call_event::Event,
-        worker_server::{Worker, WorkerServer},
-    },
 };
-use futures::{Stream, StreamExt, stream};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
-    sync::Notify,
+    sync::mpsc,
 };
-use tokio_stream::wrappers::TcpListenerStream;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use tonic::{Request, Response, Status};
 
 use crate::{
     auth::{Auth, AuthConfig, key::KeyText},
@@ -41,105 +32,19 @@ use crate::{
 
 mod answers;
 mod calls;
+mod leaving;
 mod shutdown;
 mod times;
+mod words;
+mod worker;
 
-/// A worker with one tool for each thing a worker may do.
-struct Scripted {
-    verifier: PassVerifier,
-    cancelled: Arc<Notify>,
-}
-
-/// Tells when the stream that holds it is dropped.
-struct Gone(Arc<Notify>);
-
-impl Drop for Gone {
-    fn drop(&mut self) {
-        self.0.notify_one();
-    }
-}
-
-fn entry(name: &str, scope: Scope) -> Value {
-    json!({
-        "name": name, "title": name, "description": name, "readOnly": true, "idempotent": true,
-        "inputSchema": {
-            "type": "object",
-            "properties": {
-                "max_depth": { "type": "integer", "minimum": 1, "maximum": 9 },
-                "cursor": { "type": "string" },
-            },
-            "additionalProperties": false,
-        },
-        "outputSchema": { "type": "object" }, "family": "basics", "scope": scope,
-    })
-}
-
-fn catalog() -> Value {
-    let names = ["echo", "pages", "progress", "hang", "status", "garbage"];
-    let mut tools: Vec<Value> = names.map(|name| entry(name, Scope::ToolsRead)).into();
-    tools.push(entry("write", Scope::MemoryWrite));
-    json!({ "tools": tools })
-}
-
-fn result(value: &Value) -> Result<CallEvent, Status> {
-    Ok(CallEvent {
-        event: Some(Event::Result(value.to_string().into())),
-    })
-}
-
-fn progress(done: f64) -> Result<CallEvent, Status> {
-    let progress = Progress {
-        progress: done,
-        total: Some(2.0),
-        message: None,
-    };
-    Ok(CallEvent {
-        event: Some(Event::Progress(progress)),
-    })
-}
-
-#[tonic::async_trait]
-impl Worker for Scripted {
-    type CallStream = Pin<Box<dyn Stream<Item = Result<CallEvent, Status>> + Send>>;
-
-    async fn call(
-        &self,
-        request: Request<CallRequest>,
-    ) -> Result<Response<Self::CallStream>, Status> {
-        let context = CallContext::extract(request.metadata()).unwrap();
-        let CallRequest { method, params } = request.into_inner();
-        if method == "tools/list" {
-            self.verifier.verify_catalog(&context.pass).unwrap();
-            return Ok(Response::new(Box::pin(stream::iter([result(&catalog())]))));
-        }
-        let pass = self.verifier.verify(&context.pass).unwrap().pass().clone();
-        let params: Value = serde_json::from_slice(&params).unwrap();
-        let told = json!({
-            "arguments": params["arguments"], "tenant": pass.tenant,
-            "trace": context.trace.trace_id(), "seconds": context.timeout.unwrap().as_secs(),
-        });
-        let data = json!({ "structuredContent": told });
-        let paged = json!({ "structuredContent": told, "_meta": { "io.archway/cursor": "5" } });
-        let gone = Gone(self.cancelled.clone());
-        let events: Self::CallStream = match params["name"].as_str().unwrap() {
-            "pages" => Box::pin(stream::iter([result(&paged)])),
-            "progress" => Box::pin(stream::iter([progress(1.0), progress(2.0), result(&data)])),
-            "hang" => Box::pin(stream::pending().inspect(move |_: &Result<_, _>| {
-                let _held = &gone;
-            })),
-            "status" => return Err(Status::internal("/host/path")),
-            "garbage" => Box::pin(stream::iter([result(&json!([]))])),
-            _ => Box::pin(stream::iter([result(&data)])),
-        };
-        Ok(Response::new(events))
-    }
-}
+use worker::{Scripted, Seen};
 
 /// A gateway on loopback with one worker behind it.
 struct Harness {
     address: String,
     key: String,
-    cancelled: Arc<Notify>,
+    seen: mpsc::Receiver<Seen>,
     metrics: Arc<Metrics>,
     _shutdown: DropGuard,
 }
@@ -151,13 +56,13 @@ impl Harness {
 
     async fn with_deadline(call_deadline: u64) -> Self {
         let minter = PassMinter::generate().unwrap();
-        let cancelled = Arc::new(Notify::new());
+        let (tell, seen) = mpsc::channel(64);
         let verifier = PassVerifier::new(&[minter.public_key()], "shared");
-        let worker = serve_worker(Scripted {
+        let scripted = Scripted {
             verifier,
-            cancelled: cancelled.clone(),
-        })
-        .await;
+            seen: tell,
+        };
+        let worker = worker::serve(scripted).await;
         let shutdown = CancellationToken::new();
         let config = UpstreamConfig {
             workers: vec![worker],
@@ -174,7 +79,7 @@ impl Harness {
         Harness {
             address,
             key,
-            cancelled,
+            seen,
             metrics,
             _shutdown: shutdown.drop_guard(),
         }
@@ -230,26 +135,22 @@ impl Harness {
     }
 
     /// A request of 2026-07-28; status and JSON answer.
-    async fn ask_modern(&self, method: &str, mut params: Value) -> (u16, Value) {
-        let name = params["name"].as_str().map(str::to_owned);
-        params["_meta"] = json!({
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientCapabilities": {},
-        });
-        let mut extra = format!("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}\r\n");
-        extra.extend(name.map(|name| format!("Mcp-Name: {name}\r\n")));
-        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+    async fn ask_modern(&self, method: &str, params: Value) -> (u16, Value) {
+        let (extra, body) = modern(method, params);
         let (status, _, body) = self.post(&extra, &body).await;
         (status, serde_json::from_str(&body).unwrap())
     }
 }
 
-async fn serve_worker(worker: Scripted) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = format!("http://{}", listener.local_addr().unwrap());
-    let server = tonic::transport::Server::builder().add_service(WorkerServer::new(worker));
-    tokio::spawn(server.serve_with_incoming(TcpListenerStream::new(listener)));
-    address
+/// The headers and the body of a request of 2026-07-28.
+fn modern(method: &str, mut params: Value) -> (String, Value) {
+    let name = params["name"].as_str().map(str::to_owned);
+    params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
+    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
+    let mut extra = format!("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}\r\n");
+    extra.extend(name.map(|name| format!("Mcp-Name: {name}\r\n")));
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+    (extra, body)
 }
 
 /// A stack that knows one key, which may read.

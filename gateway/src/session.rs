@@ -16,11 +16,10 @@ use uuid::Uuid;
 use crate::{
     auth::Principal,
     error::GatewayError,
-    log_level::LogLevel,
     secrets::RootSecret,
     store::{SessionChange, StoreError, Stores},
 };
-use archway_proto::chain::Chain;
+use archway_proto::{chain::Chain, log::LogLevel};
 use changed::Changed;
 use handle::Handle;
 use labels::Labels;

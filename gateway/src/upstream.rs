@@ -20,21 +20,20 @@ use archway_proto::{
     fault::Fault,
     method::Method,
     pass::{self, PassError, PassMinter, PassToken},
-    v1::{CallEvent, CallRequest, Progress, call_event::Event, worker_client::WorkerClient},
+    v1::{CallRequest, worker_client::WorkerClient},
 };
 use bytes::Bytes;
 use tokio::{sync::Notify, time::Instant};
-use tonic::{
-    Streaming,
-    transport::{Channel, Endpoint},
-};
+use tonic::transport::{Channel, Endpoint};
 use uuid::Uuid;
 
 use crate::auth::Principal;
 use failures::{deadline, of_status};
 
 pub(crate) use failures::{internal, unavailable};
+pub(crate) use stream::{CallStream, Said, Step};
 
+mod stream;
 mod failures;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -191,11 +190,7 @@ impl Upstream {
         let mut client = self.client();
         let started = tokio::time::timeout_at(until, client.call(request)).await;
         match started {
-            Ok(Ok(response)) => Ok(CallStream {
-                events: response.into_inner(),
-                until,
-                trace,
-            }),
+            Ok(Ok(response)) => Ok(CallStream::new(response.into_inner(), until, trace)),
             Ok(Err(status)) => {
                 let failure = of_status(trace, &status);
                 if failure.code == Fault::Unavailable {
@@ -230,63 +225,3 @@ fn connect(address: &str) -> Result<WorkerClient<Channel>, UpstreamError> {
         .max_decoding_message_size(MAX_MESSAGE_BYTES)
         .max_encoding_message_size(MAX_MESSAGE_BYTES))
 }
-
-/// What a call brings.
-pub(crate) enum Step {
-    /// How far it is.
-    Progress(Progress),
-    /// Its end: the method's result, a JSON object.
-    Result(Bytes),
-}
-
-/// The events of one call. Dropped before its end, it cancels the call.
-pub(crate) struct CallStream {
-    events: Streaming<CallEvent>,
-    until: Instant,
-    trace: TraceContext,
-}
-
-impl CallStream {
-    /// Reads to the end of a stream that has given its result. Dropped before its trailers it would
-    /// be reset, and HTTP/2 ends a connection on which too many streams are.
-    async fn close(&mut self) {
-        // The answer is here: however the stream ends, it changes nothing.
-        tokio::time::timeout_at(self.until, self.events.message())
-            .await
-            .ok();
-    }
-
-    /// The next step; a failure once the deadline passed or the stream ended without a result.
-    pub(crate) async fn next(&mut self) -> Result<Step, Failure> {
-        loop {
-            match tokio::time::timeout_at(self.until, self.events.message()).await {
-                Err(_elapsed) => return Err(deadline()),
-                Ok(Err(status)) => return Err(of_status(self.trace, &status)),
-                Ok(Ok(None)) => return Err(internal(self.trace, &NoResult)),
-                Ok(Ok(Some(CallEvent { event }))) => match event {
-                    Some(Event::Result(result)) => {
-                        self.close().await;
-                        return Ok(Step::Result(result));
-                    }
-                    Some(Event::Progress(progress)) => return Ok(Step::Progress(progress)),
-                    // Clients of 2026-07-28 get no logs they did not ask for, older ones no
-                    // capability that promises any. `None`: an event this build does not know.
-                    Some(Event::Log(_)) | None => {}
-                },
-            }
-        }
-    }
-
-    /// The result, past whatever comes before it.
-    pub(crate) async fn result(mut self) -> Result<Bytes, Failure> {
-        loop {
-            if let Step::Result(result) = self.next().await? {
-                return Ok(result);
-            }
-        }
-    }
-}
-
-#[derive(Debug, thiserror::Error)]
-#[error("the worker ended the stream without a result")]
-struct NoResult;

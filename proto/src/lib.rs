@@ -8,6 +8,7 @@ pub mod chain;
 pub mod context;
 pub mod failure;
 pub mod fault;
+pub mod log;
 pub mod meta;
 pub mod method;
 pub mod pass;

@@ -3,6 +3,8 @@
 
 mod envelope;
 mod eras;
+mod hazards;
+mod notifications;
 
 use e2e::{
     Client, Repo, Stack,

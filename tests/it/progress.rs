@@ -1,6 +1,6 @@
 //! What a client hears while a call runs, for those that ask to.
 
-use e2e::{Harness, Repo, Tenant};
+use e2e::{Client, Harness, Repo, Tenant};
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -56,4 +56,71 @@ async fn a_client_that_gave_no_token_gets_one_plain_answer() {
         .map(|m| &m["project"])
         .collect();
     assert_eq!(projects, ["one", "two"]);
+}
+
+#[tokio::test]
+async fn a_project_that_was_not_searched_is_told_in_the_log_to_who_asks_for_it() {
+    let repo = || Repo::new().file("a.txt", "needle\n").commit();
+    let acme = Tenant::new("acme")
+        .project("here", repo())
+        .project("lost", repo());
+    let stack = Harness::new().tenant(acme).start().await;
+    std::fs::remove_dir_all(stack.folder("acme", "lost")).unwrap();
+    let client = stack.client("acme").modern();
+    let told = async |level: &str| {
+        let call = json!({
+            "name": "grep_codebase",
+            "arguments": { "pattern": "needle", "project": "*" },
+            "_meta": { "io.modelcontextprotocol/logLevel": level },
+        });
+        let answer = client.rpc("tools/call", call).await.text();
+        let lines = answer.lines().map(|line| line.trim_start_matches("data: "));
+        let messages = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let logs = messages.filter(|message| message["method"] == "notifications/message");
+        logs.map(|log| log["params"].clone()).collect::<Vec<_>>()
+    };
+    let warned = told("info").await;
+    let [warning] = &warned[..] else {
+        panic!("{warned:?}")
+    };
+    assert_eq!(warning["level"], "warning");
+    assert_eq!(warning["data"]["project"], "lost");
+    assert!(told("error").await.is_empty());
+}
+
+#[tokio::test]
+async fn an_older_session_hears_on_every_gateway_from_the_level_on_that_it_set_on_one() {
+    let acme = Tenant::new("acme");
+    let stack = Harness::new().tenant(acme).fixture().replicas(2);
+    let stack = stack.start().await;
+    let gateways = [0, 1].map(|number| stack.at(number, "acme", ""));
+    let session = async || {
+        let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": { "name": "e2e", "version": "1" } });
+        let response = gateways[0].rpc("initialize", hello).await;
+        response.header("mcp-session-id").unwrap().to_owned()
+    };
+    let (asking, silent) = (session().await, session().await);
+    let ask = async |at: &Client, session: &str, method: &str, params: Value| {
+        let request = at.request(method, params);
+        let request = request.header("Mcp-Session-Id", session);
+        request.send(at.address()).await
+    };
+    let logged = async |at: &Client, session: &str| {
+        let call = json!({ "name": "test_tool_with_logging" });
+        let answer = ask(at, session, "tools/call", call).await.text();
+        answer.matches("\"notifications/message\"").count()
+    };
+    for gateway in &gateways {
+        assert_eq!(logged(gateway, &asking).await, 0, "nobody asked yet");
+    }
+    for (level, lines) in [("info", 3), ("notice", 0), ("debug", 3)] {
+        let level = json!({ "level": level });
+        let response = ask(&gateways[0], &asking, "logging/setLevel", level).await;
+        assert_eq!(response.json()["result"], json!({}), "{}", response.text());
+        assert_eq!(logged(&gateways[0], &asking).await, lines);
+        let other = async || (logged(&gateways[1], &asking).await == lines).then_some(());
+        stack.eventually(other).await;
+        assert_eq!(logged(&gateways[1], &silent).await, 0, "another's level");
+    }
 }

@@ -212,7 +212,7 @@ async fn handles_are_for_older_calls_alone() {
     let acme = stack.client("acme");
     // Initialize opens another session, whatever it carries.
     let params = json!({
-        "protocolVersion": "2025-06-18", "capabilities": {},
+        "protocolVersion": "2025-11-25", "capabilities": {},
         "clientInfo": { "name": "e2e", "version": "1" },
     });
     let again = acme

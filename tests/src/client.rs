@@ -82,11 +82,13 @@ impl Client {
                 if let Some(name) = params["name"].as_str() {
                     request = request.header("Mcp-Name", name);
                 }
-                params["_meta"] = json!({
-                    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                    "io.modelcontextprotocol/clientInfo": { "name": "e2e", "version": "1" },
-                    "io.modelcontextprotocol/clientCapabilities": {},
-                });
+                for (key, value) in [
+                    ("protocolVersion", json!("2026-07-28")),
+                    ("clientInfo", json!({ "name": "e2e", "version": "1" })),
+                    ("clientCapabilities", json!({})),
+                ] {
+                    params["_meta"][format!("io.modelcontextprotocol/{key}")] = value;
+                }
             }
         }
         let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });

@@ -2,7 +2,14 @@
 
 use std::sync::Arc;
 
-use archway_proto::{failure::Failure, fault::Fault, pass::Pass, v1};
+use archway_proto::{
+    failure::Failure,
+    fault::Fault,
+    log::LogLevel,
+    pass::Pass,
+    v1::{self, call_event::Event},
+};
+use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::{
@@ -10,6 +17,7 @@ use crate::{
     projects::{Project, Projects},
     repo::{Cancel, Head, Repo, RepoError, Repos},
     store::{Access, Accesses},
+    text,
 };
 
 /// The doors a worker opens once, for all calls.
@@ -78,7 +86,7 @@ impl ToolContext {
                         Fault::ProjectNotFound,
                         format!(
                             "there is no project {:?} that you may read",
-                            crate::text::shown(slug)
+                            text::shown(slug)
                         ),
                         "call list_projects for the slugs you may use",
                     )
@@ -191,10 +199,24 @@ impl ToolContext {
             total: Some(total),
             message: Some(message.into()),
         };
-        let event = v1::CallEvent {
-            event: Some(v1::call_event::Event::Progress(progress)),
-        };
-        // A full queue means a slow reader: the next event says more than this one.
+        self.say(Event::Progress(progress));
+    }
+
+    /// Tells the caller something that is neither progress nor part of the answer, if it asked to
+    /// hear of this level. The gateway passes on up to 64 KiB of JSON; text that others wrote is
+    /// escaped here. Dropped when the caller reads slower than we write.
+    pub fn log(&self, level: LogLevel, mut data: Value) {
+        text::escape_json(&mut data);
+        self.say(Event::Log(v1::Log {
+            level: level.name().to_owned(),
+            logger: None,
+            data: data.to_string().into(),
+        }));
+    }
+
+    fn say(&self, event: Event) {
+        // A full queue means a slow reader, which must not hold up the call.
+        let event = v1::CallEvent { event: Some(event) };
         self.events.try_send(event).ok();
     }
 

@@ -235,7 +235,16 @@ impl Repo {
     /// # Errors
     /// As [`Repo::open`], with [`RepoError::DirectoryNotFound`].
     pub fn directory(&self, path: &RepoPath) -> Result<RepoPath, RepoError> {
-        either_spelling(path, |path| self.snapshot.directory(path, &self.rules))
+        let found = either_spelling(path, |path| self.snapshot.directory(path, &self.rules));
+        match found {
+            // A folder may have a name that is blocked for files. Where there is none, the name is
+            // denied as everywhere else, whether a file has it or nothing does.
+            Err(error) if error.is_absence() => {
+                self.rules.admit(path, path, Kind::File)?;
+                Err(error)
+            }
+            found => found,
+        }
     }
 
     /// Size and time of an entry, of what it leads to if it is a link; `None` if it is gone.

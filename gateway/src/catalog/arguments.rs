@@ -10,13 +10,16 @@ use archway_proto::failure::Failure;
 use jsonschema::{ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
-use super::violation::{MOST_VIOLATIONS, Violation, failure, has_type};
+use super::{
+    nearest,
+    violation::{MOST_VIOLATIONS, Violation, failure, has_type},
+};
 use crate::error::{MOST_REPEATED, quoted};
 
 /// Unknown names answered one by one; whoever sends more does not mean our tool.
 const MOST_NAMES: usize = 10;
-/// A longer name is like none of ours, and distances cost the product of two lengths.
-const LONGEST_NAME: usize = 64;
+/// From here on a double names no one integer, and neither does a JSON number (RFC 8259, 6).
+const EXACT: i64 = 1 << 53;
 
 /// Why a tool's input schema is of no use.
 #[derive(Debug, thiserror::Error)]
@@ -104,6 +107,9 @@ impl ArgumentRules {
                 arguments.insert(name.clone(), Value::Null);
             } else {
                 let value = if *integer { as_integer(value) } else { value };
+                if *integer && is_beyond(&value) {
+                    violations.push(Violation::beyond(&self.schema, name, EXACT - 1));
+                }
                 arguments.insert(name.clone(), value);
             }
         }
@@ -136,14 +142,8 @@ impl ArgumentRules {
 
 /// The violation of an unknown name, with the nearest known one where there is any near.
 fn like_none(name: &str, names: &[&str]) -> Violation {
-    let reach = (name.chars().count() / 2).max(3);
-    let distance = |known: &&str| strsim::osa_distance(&name.to_lowercase(), known);
-    let near = names.iter().filter(|_| name.len() <= LONGEST_NAME);
-    let near = near
-        .map(|known| (distance(known), known))
-        .filter(|(far, _)| *far <= reach);
-    let problem = match near.min() {
-        Some((_, nearest)) => format!("is not an argument: did you mean {nearest}?"),
+    let problem = match nearest::argument(name, names) {
+        Some(nearest) => format!("is not an argument: did you mean {nearest}?"),
         None if names.is_empty() => "is not an argument: the tool takes none".to_owned(),
         None => format!("is not an argument: there are {}", names.join(", ")),
     };
@@ -166,16 +166,25 @@ fn camel_case(name: &str) -> String {
     spelling
 }
 
-/// `2.0` is the integer 2 (JSON Schema 2020-12, 6.1.1); beyond 2^53 a double names no one integer.
+/// `2.0` is the integer 2 (JSON Schema 2020-12, 6.1.1).
 fn as_integer(value: Value) -> Value {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
     match value.as_f64() {
-        Some(number) if value.is_f64() && number.fract() == 0.0 && number.abs() < EXACT =>
+        Some(number) if value.is_f64() && number.fract() == 0.0 && !is_beyond(&value) =>
         {
             #[expect(clippy::cast_possible_truncation, reason = "whole and below 2^53")]
             Value::from(number as i64)
         }
         _ => value,
+    }
+}
+
+/// Whether a number is too large to name one integer, and so to be one.
+fn is_beyond(value: &Value) -> bool {
+    match value.as_i64() {
+        Some(number) => number.unsigned_abs() >= EXACT.unsigned_abs(),
+        None => value
+            .as_f64()
+            .is_some_and(|number| number.abs() >= EXACT as f64),
     }
 }
 
@@ -239,6 +248,34 @@ mod tests {
         assert_eq!(arguments["max_depth"], json!(2));
         assert!(check(json!({ "path": "a", "max_depth": 2.5 })).is_err());
         assert!(check(json!({ "path": "a", "max_depth": 1e300 })).is_err());
+    }
+
+    #[test]
+    fn a_number_too_large_for_an_integer_is_told_with_the_range_that_holds() {
+        let schema = json!({
+            "type": "object",
+            "properties": { "line": { "type": "integer", "minimum": 1 } },
+        });
+        let open = ArgumentRules::compile(schema.as_object().unwrap()).unwrap();
+        let told = |given: Value| {
+            let checked = open.check(given.as_object().unwrap().clone());
+            checked.unwrap_err().details["violations"][0]["allowed"].clone()
+        };
+        for line in [
+            json!(1e18),
+            json!(u64::MAX),
+            json!(-1e300),
+            json!(1_u64 << 53),
+        ] {
+            let range = "an integer, 1 to 9007199254740991";
+            assert_eq!(told(json!({ "line": line })), range, "{line}");
+        }
+        let last = json!({ "line": (1_u64 << 53) - 1 });
+        assert!(open.check(last.as_object().unwrap().clone()).is_ok());
+        let bound = check(json!({ "path": "a", "max_depth": 1e18 })).unwrap_err();
+        let listed = bound.details["violations"].as_array().unwrap();
+        assert_eq!(listed.len(), 1, "{listed:?}");
+        assert_eq!(listed[0]["allowed"], "an integer, 1 to 10");
     }
 
     #[test]

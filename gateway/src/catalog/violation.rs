@@ -50,6 +50,23 @@ impl Violation {
     }
 }
 
+impl Violation {
+    /// The integer argument `name` of `root`, the tool's schema, is further from zero than `most`.
+    pub(super) fn beyond(root: &Value, name: &str, most: i64) -> Violation {
+        let mut schema = root["properties"][name].clone();
+        for (keyword, bound) in [("minimum", json!(-most)), ("maximum", json!(most))] {
+            if schema[keyword].is_null() {
+                schema[keyword] = bound;
+            }
+        }
+        Violation {
+            path: name.to_owned(),
+            problem: "is too large for an integer".to_owned(),
+            allowed: allowed(root, &schema),
+        }
+    }
+}
+
 /// The failure that lists them all, for the model in words and for programs in data.
 pub(super) fn failure(violations: Vec<Violation>) -> Failure {
     let mut sentences: Vec<String> = Vec::new();

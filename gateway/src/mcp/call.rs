@@ -2,17 +2,18 @@
 //!
 //! A refusal (unknown tool, missing scope) is an error of the protocol; a failure (bad arguments,
 //! a worker away) is a result that the agent reads. The answer is one JSON message; only if the
-//! client asked for progress and the worker sends some, it is a stream of events. A client that
-//! goes away drops the future, with it the upstream's stream, and so cancels the call.
+//! worker says something on its way that the client wants to hear (`hearing`), it is a stream of
+//! events. A client that goes away drops the future, with it the upstream's stream, and so cancels
+//! the call.
 
 use std::{convert::Infallible, sync::Arc};
 
 use archway_proto::{
-    context::TraceContext, failure::Failure, fault::Fault, method::Method, v1::Progress,
+    context::TraceContext, failure::Failure, fault::Fault, log::LogLevel, method::Method,
 };
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
-use futures::stream;
+use futures::{StreamExt, stream};
 use http::{HeaderMap, HeaderValue, header};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -22,6 +23,7 @@ use super::{
     Accepts,
     envelope::{Envelope, RequestId},
     era::Era,
+    hearing::Hearing,
     json_response, reply,
 };
 use crate::{
@@ -50,6 +52,8 @@ pub(super) struct Ask {
     pub(super) accepts: Accepts,
     /// When the body was read.
     pub(super) received: Instant,
+    /// From which level on the client wants to hear the call's log, if at all.
+    pub(super) log_level: Option<LogLevel>,
     pub(super) trace: TraceContext,
 }
 
@@ -86,14 +90,14 @@ impl Calls {
         let tool = catalog
             .find(who, name)
             .inspect_err(|_refused| self.refused(&unknown(), &ask))?;
-        let token = progress_token(&message, ask.accepts);
+        let hearing = Hearing::of(&message, &ask, self.metrics.clone());
         let arguments =
             arguments(message).inspect_err(|_refused| self.refused(&tool.label, &ask))?;
         let mut settle = self.settle(tool.label.clone(), ask);
-        settle.token = token;
+        settle.hearing = hearing;
         match self.start(who, &tool, arguments, &mut settle).await {
             Ok(First::Result(result)) => Ok(settle.respond(Ok(result))),
-            Ok(First::Progress(progress, events)) => Ok(settle.stream(progress, events)),
+            Ok(First::Event(event, events)) => Ok(settle.stream(event, events)),
             Err(failure) => Ok(settle.respond(Err(failure))),
         }
     }
@@ -126,7 +130,7 @@ impl Calls {
             .upstream
             .call(who, Method::ToolsCall, params.into(), trace)
             .await?;
-        first(events, settle.token.is_some()).await
+        first(events, &mut settle.hearing).await
     }
 
     /// Counts a call that ends in an error of the protocol.
@@ -140,7 +144,7 @@ impl Calls {
             metrics: self.metrics.clone(),
             tool,
             ask,
-            token: None,
+            hearing: Hearing::nothing(self.metrics.clone()),
             context: None,
             counted: false,
         }
@@ -172,24 +176,21 @@ fn arguments(mut message: Envelope) -> Result<Map<String, Value>, GatewayError> 
     }
 }
 
-/// The token under which the client takes progress, if it takes any.
-fn progress_token(message: &Envelope, accepts: Accepts) -> Option<Value> {
-    let token = message.meta()?.get("progressToken")?;
-    accepts.events.then(|| token.clone())
-}
-
 enum First {
     Result(Bytes),
-    Progress(Progress, Box<CallStream>),
+    Event(Vec<u8>, Box<CallStream>),
 }
 
-/// What decides the form of the answer: the result, or progress that the client takes.
-async fn first(mut events: CallStream, progress: bool) -> Result<First, Failure> {
+/// What decides the form of the answer: the result, or a word before it that the client wants.
+async fn first(mut events: CallStream, hearing: &mut Hearing) -> Result<First, Failure> {
     loop {
         match events.next().await? {
             Step::Result(result) => return Ok(First::Result(result)),
-            Step::Progress(step) if progress => return Ok(First::Progress(step, Box::new(events))),
-            Step::Progress(_) => {}
+            Step::Said(said) => {
+                if let Some(event) = hearing.notification(&said) {
+                    return Ok(First::Event(event, Box::new(events)));
+                }
+            }
         }
     }
 }
@@ -200,8 +201,7 @@ struct Settle {
     metrics: Arc<Metrics>,
     tool: Arc<str>,
     ask: Ask,
-    /// Under which the client takes progress, if it takes any.
-    token: Option<Value>,
+    hearing: Hearing,
     /// What cursors of the call are bound to, where the tool has pages.
     context: Option<CursorContext>,
     counted: bool,
@@ -254,26 +254,28 @@ impl Settle {
         message
     }
 
-    /// Progress as it comes, the answer last.
-    fn stream(self, progress: Progress, events: Box<CallStream>) -> Response {
-        let state = Some((self, events, Some(progress)));
-        let body = stream::unfold(state, |state| async {
+    /// What the call says as it comes, the answer last.
+    fn stream(self, first: Vec<u8>, events: Box<CallStream>) -> Response {
+        let body = stream::unfold(Some((self, events, Some(first))), |state| async {
             let (mut settle, mut events, waiting) = state?;
-            let next = match waiting {
-                Some(progress) => Ok(Step::Progress(progress)),
-                None => events.next().await,
-            };
-            let (bytes, rest) = match next {
-                Ok(Step::Progress(progress)) => {
-                    let event = reply::event(&reply::progress(settle.token.as_ref(), &progress));
-                    (event, Some((settle, events, None)))
+            if let Some(event) = waiting {
+                return Some((reply::event(&event), Some((settle, events, None))));
+            }
+            let outcome = loop {
+                match events.next().await {
+                    Ok(Step::Result(result)) => break Ok(result),
+                    Err(failure) => break Err(failure),
+                    Ok(Step::Said(said)) => {
+                        if let Some(event) = settle.hearing.notification(&said) {
+                            let rest = Some((settle, events, None));
+                            return Some((reply::event(&event), rest));
+                        }
+                    }
                 }
-                Ok(Step::Result(result)) => (reply::event(&settle.message(Ok(result))), None),
-                Err(failure) => (reply::event(&settle.message(Err(failure))), None),
             };
-            Some((Ok::<_, Infallible>(bytes), rest))
+            Some((reply::event(&settle.message(outcome)), None))
         });
-        events_response(Body::from_stream(body))
+        events_response(Body::from_stream(body.map(Ok::<_, Infallible>)))
     }
 }
 

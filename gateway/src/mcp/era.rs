@@ -8,12 +8,12 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::HeaderMap;
 use serde_json::Value;
 
-use super::envelope::Envelope;
+use super::{envelope::Envelope, logging::META_LEVEL};
 use crate::error::{GatewayError, REVISIONS, quoted};
 
 const MODERN: &str = "2026-07-28";
-const VERSION_HEADER: &str = "mcp-protocol-version";
-const METHOD_HEADER: &str = "mcp-method";
+pub(super) const VERSION_HEADER: &str = "mcp-protocol-version";
+pub(super) const METHOD_HEADER: &str = "mcp-method";
 const NAME_HEADER: &str = "mcp-name";
 const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -22,7 +22,7 @@ const MODERN_META: [&str; 4] = [
     META_VERSION,
     META_CAPABILITIES,
     "io.modelcontextprotocol/clientInfo",
-    "io.modelcontextprotocol/logLevel",
+    META_LEVEL,
 ];
 
 /// How the answer is shaped.
@@ -34,16 +34,13 @@ pub(crate) enum Era {
     Modern,
 }
 
-/// The era of a request, or why its signs contradict each other.
+/// The era of a request or notification, or why its signs contradict each other.
 pub(crate) fn judge(headers: &HeaderMap, message: &Envelope) -> Result<Era, GatewayError> {
     let version = header(headers, VERSION_HEADER)?;
-    if message.id.is_none() {
-        return notification(headers, message, version);
-    }
     let signs = has_modern_signs(message);
     if message.method == "initialize" {
-        let modern = signs || version == Some(MODERN);
-        return if modern {
+        // Here the body negotiates: another version in the header decides nothing.
+        return if signs || version == Some(MODERN) {
             Err(GatewayError::InitializeEnded)
         } else {
             Ok(Era::Legacy)
@@ -66,42 +63,44 @@ pub(crate) fn without_sessions(headers: &HeaderMap) -> bool {
         .is_some_and(|version| version == MODERN)
 }
 
-/// A notification has no `_meta` to go by: the header alone decides.
-fn notification(
-    headers: &HeaderMap,
-    message: &Envelope,
-    version: Option<&str>,
-) -> Result<Era, GatewayError> {
-    if version != Some(MODERN) {
-        return Ok(Era::Legacy);
-    }
-    method_matches(headers, message)?;
-    Ok(Era::Modern)
-}
-
 fn modern(headers: &HeaderMap, message: &Envelope, version: &str) -> Result<Era, GatewayError> {
-    let meta = message.meta();
-    let declared = meta
-        .and_then(|meta| meta.get(META_VERSION))
-        .and_then(Value::as_str);
-    let capabilities = meta.and_then(|meta| meta.get(META_CAPABILITIES));
-    let (Some(declared), Some(Value::Object(_))) = (declared, capabilities) else {
-        return Err(GatewayError::InvalidParams(format!(
-            "_meta needs {META_VERSION}, a string, and {META_CAPABILITIES}, an object"
-        )));
+    let declared = if message.id.is_some() {
+        Some(declared_by_request(message)?)
+    } else {
+        // A notification need not have the `_meta` of a request; what it has must fit.
+        declared(message)
     };
-    if declared != version {
-        return Err(mismatch(
-            "the header MCP-Protocol-Version is not what _meta says",
-        ));
-    }
-    // A client that speaks of an older revision in the new form is answered in the older one.
-    if version != MODERN {
-        return Ok(Era::Legacy);
+    match declared {
+        Some(declared) if declared != version => {
+            let problem = "the header MCP-Protocol-Version is not what _meta says";
+            return Err(mismatch(problem));
+        }
+        // A client that speaks of an older revision in the new form is answered in the older one.
+        Some(_) if version != MODERN => return Ok(Era::Legacy),
+        None if version != MODERN => {
+            let problem = "the header MCP-Protocol-Version is older than what _meta holds";
+            return Err(mismatch(problem));
+        }
+        _ => {}
     }
     method_matches(headers, message)?;
     name_matches(headers, message)?;
     Ok(Era::Modern)
+}
+
+fn declared(message: &Envelope) -> Option<&str> {
+    message.meta()?.get(META_VERSION)?.as_str()
+}
+
+/// The version that a request declares, which with its capabilities it must.
+fn declared_by_request(message: &Envelope) -> Result<&str, GatewayError> {
+    let capabilities = message.meta().and_then(|meta| meta.get(META_CAPABILITIES));
+    match (declared(message), capabilities) {
+        (Some(declared), Some(Value::Object(_))) => Ok(declared),
+        _ => Err(GatewayError::InvalidParams(format!(
+            "_meta needs {META_VERSION}, a string, and {META_CAPABILITIES}, an object"
+        ))),
+    }
 }
 
 fn has_modern_signs(message: &Envelope) -> bool {

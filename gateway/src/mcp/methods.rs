@@ -1,37 +1,40 @@
 //! Every method but `tools/call`, through the official SDK, stateless and with JSON replies.
 //!
-//! What a reader would get wrong: rmcp answers `prompts/list` and such with empty lists whether
-//! the capability is offered or not, and takes a method whose params don't parse for an unknown
-//! one. Both are mended here. Its checks of `Host` and its sessions are off: `server` does the
-//! one, and the other has no place in a gateway of several replicas.
+//! What a reader would get wrong: the SDK does not see the client's request. It answers methods
+//! nobody offers with empty lists, refuses messages that are deeper than its parser goes, and
+//! judges headers by rules of its own. So only the methods of a closed list reach it, each as a
+//! message and headers written anew from what was read and judged before. Its checks of `Host` and
+//! its sessions are off: `server` does the one, and the other has no place in a gateway of several
+//! replicas.
 
 use std::{borrow::Cow, sync::Arc};
 
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
-use http::{HeaderValue, StatusCode, header, request::Parts};
+use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
 use http_body_util::Full;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CacheScope, CompleteRequestMethod, CompleteRequestParams, CompleteResult, ConstString,
-        CustomRequest, CustomResult, DiscoverResult, ErrorCode, Implementation,
-        ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
-        ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult,
-        ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
-        ToolAnnotations,
+        CacheScope, CustomRequest, CustomResult, DiscoverResult, ErrorCode, Implementation,
+        JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
+        Tool, ToolAnnotations,
     },
     service::RequestContext,
     transport::streamable_http_server::{
         StreamableHttpServerConfig, StreamableHttpService, session::never::NeverSessionManager,
     },
 };
+use serde_json::{Map, Value, json};
 
-use super::era::Era;
+use super::{
+    envelope::{Envelope, RequestId},
+    era::{Era, METHOD_HEADER, VERSION_HEADER},
+};
 use crate::{
     auth::Principal,
     catalog::{self, Catalog},
-    error::{GatewayError, quoted},
+    error::GatewayError,
 };
 
 const INSTRUCTIONS: &str = "Archway serves your organisation's repositories as tools. \
@@ -44,8 +47,42 @@ const TTL_MS: u64 = 30_000;
 /// An application's error code: no worker was ever seen. JSON-RPC's own range is left alone.
 const NOT_READY: i32 = 50300;
 
-/// Methods with params of which the SDK knows the type: not understood, they are not unknown.
-const TYPED_METHODS: [&str; 3] = ["initialize", "server/discover", "tools/list"];
+/// How deep a param is shown to the SDK, whose own parser ends at 127 levels. Nothing that it reads
+/// is half as deep; what lies deeper is of no use to a server that keeps nothing.
+const SHOWN_LEVELS: usize = 16;
+
+/// A method that is answered here.
+struct Offered {
+    name: &'static str,
+    /// The only era that has it, or both.
+    era: Option<Era>,
+    /// The params that the SDK is shown.
+    params: &'static [&'static str],
+}
+
+/// All of them: whatever else the SDK would answer is not found.
+const OFFERED: [Offered; 4] = [
+    Offered {
+        name: "initialize",
+        era: Some(Era::Legacy),
+        params: &["protocolVersion", "capabilities", "clientInfo"],
+    },
+    Offered {
+        name: "ping",
+        era: Some(Era::Legacy),
+        params: &[],
+    },
+    Offered {
+        name: "server/discover",
+        era: None,
+        params: &["_meta"],
+    },
+    Offered {
+        name: "tools/list",
+        era: None,
+        params: &["_meta"],
+    },
+];
 
 /// The methods but `tools/call`.
 pub(crate) struct Methods {
@@ -67,18 +104,26 @@ impl Methods {
         Methods { service }
     }
 
-    /// Answers a request whose message was read and judged. `Accept` was judged too: the SDK
-    /// wants both forms named.
+    /// Answers a request whose message and headers were read and judged.
     pub(crate) async fn answer(
         &self,
         era: Era,
-        mut parts: Parts,
-        body: Bytes,
+        parts: Parts,
+        id: &RequestId,
+        message: &Envelope,
     ) -> Result<Response, GatewayError> {
-        parts.extensions.insert(era);
-        let both = HeaderValue::from_static("application/json, text/event-stream");
-        parts.headers.insert(header::ACCEPT, both);
-        let request = http::Request::from_parts(parts, Full::new(body));
+        let method = &message.method;
+        let offered = OFFERED
+            .iter()
+            .find(|offered| offered.name == method && offered.era.is_none_or(|only| only == era));
+        let offered = offered.ok_or_else(|| not_offered(era, method))?;
+        let body = json!({
+            "jsonrpc": "2.0",
+            "id": id,
+            "method": method,
+            "params": params(offered, message),
+        });
+        let request = rewritten(era, method, parts, Bytes::from(body.to_string()));
         let response = self.service.handle(request).await.map(Body::new);
         if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
             // Its media type was judged before: this is the SDK's word for a message it can't read.
@@ -87,6 +132,67 @@ impl Methods {
         }
         Ok(response)
     }
+}
+
+/// There is no such method in this era.
+fn not_offered(era: Era, method: &str) -> GatewayError {
+    GatewayError::UnknownMethod {
+        method: method.to_owned(),
+        modern: era == Era::Modern,
+    }
+}
+
+/// What of the params the method reads.
+fn params(offered: &Offered, message: &Envelope) -> Map<String, Value> {
+    let given = offered.params.iter().filter_map(|name| {
+        let value = message.params.get(*name)?;
+        Some(((*name).to_owned(), shallow(value, SHOWN_LEVELS)))
+    });
+    given.collect()
+}
+
+/// `value` with null for whatever stands deeper than `levels`.
+fn shallow(value: &Value, levels: usize) -> Value {
+    let inside = |value: &Value| match levels {
+        0 => Value::Null,
+        _ => shallow(value, levels - 1),
+    };
+    match value {
+        Value::Array(items) => items.iter().map(inside).collect(),
+        Value::Object(members) => {
+            let members = members.iter();
+            Value::Object(
+                members
+                    .map(|(key, value)| (key.clone(), inside(value)))
+                    .collect(),
+            )
+        }
+        plain => plain.clone(),
+    }
+}
+
+/// The request as the SDK gets it: who asks, and of the headers those that it looks at.
+fn rewritten(era: Era, method: &str, mut parts: Parts, body: Bytes) -> http::Request<Full<Bytes>> {
+    let mut headers = HeaderMap::new();
+    headers.insert(header::HOST, HeaderValue::from_static("localhost"));
+    let both = HeaderValue::from_static("application/json, text/event-stream");
+    headers.insert(header::ACCEPT, both);
+    let json = HeaderValue::from_static("application/json");
+    headers.insert(header::CONTENT_TYPE, json);
+    let judged: &[&str] = match (era, method) {
+        // Its body negotiates, whatever the header says.
+        (_, "initialize") => &[],
+        (Era::Legacy, _) => &[VERSION_HEADER],
+        (Era::Modern, _) => &[VERSION_HEADER, METHOD_HEADER],
+    };
+    for name in judged {
+        if let Some(value) = parts.headers.remove(*name) {
+            headers.insert(*name, value);
+        }
+    }
+    parts.headers = headers;
+    parts.extensions.insert(era);
+    http::Request::from_parts(parts, Full::new(body))
 }
 
 #[derive(Clone)]
@@ -98,7 +204,9 @@ impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
         let mut about = Implementation::new("archway", env!("CARGO_PKG_VERSION"));
         about.title = Some("Archway".to_owned());
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+        let mut capabilities = ServerCapabilities::builder().enable_tools().build();
+        capabilities.logging = Some(JsonObject::new());
+        ServerConfig::new(capabilities)
             .with_server_info(about)
             .with_instructions(INSTRUCTIONS)
     }
@@ -135,58 +243,15 @@ impl ServerHandler for Handler {
         Ok(result)
     }
 
+    /// What the SDK makes of a method it knows whose params it can't read.
     async fn on_custom_request(
         &self,
-        request: CustomRequest,
+        _request: CustomRequest,
         _context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        if TYPED_METHODS.contains(&request.method.as_str()) {
-            return Err(ErrorData::invalid_params(
-                "the params do not fit the method",
-                None,
-            ));
-        }
-        let message = format!("there is no method {}", quoted(&request.method));
-        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
+        let message = "invalid params: they do not have the form of the method";
+        Err(ErrorData::invalid_params(message, None))
     }
-
-    // Not offered, so not found.
-
-    async fn list_prompts(
-        &self,
-        _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListPromptsResult, ErrorData> {
-        Err(not_offered::<ListPromptsRequestMethod>())
-    }
-
-    async fn list_resources(
-        &self,
-        _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListResourcesResult, ErrorData> {
-        Err(not_offered::<ListResourcesRequestMethod>())
-    }
-
-    async fn list_resource_templates(
-        &self,
-        _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Err(not_offered::<ListResourceTemplatesRequestMethod>())
-    }
-
-    async fn complete(
-        &self,
-        _request: CompleteRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<CompleteResult, ErrorData> {
-        Err(not_offered::<CompleteRequestMethod>())
-    }
-}
-
-fn not_offered<M: ConstString>() -> ErrorData {
-    ErrorData::method_not_found::<M>()
 }
 
 /// A tool as the SDK writes it. The same members as `ToolEntry::shown`.
@@ -214,6 +279,18 @@ mod tests {
 
     use super::*;
     use crate::catalog::Snapshot;
+
+    #[test]
+    fn what_is_deeper_than_the_sdk_looks_is_cut_off() {
+        let deep = (0..200).fold(json!(1), |inner, _| json!({ "a": [inner] }));
+        let mut rest = &shallow(&deep, 2);
+        for _ in 0..2 {
+            rest = rest.get("a").or_else(|| rest.get(0)).unwrap();
+        }
+        assert_eq!(rest, &json!({ "a": null }));
+        let flat = json!({ "a": [1, "b", null], "c": { "d": true } });
+        assert_eq!(shallow(&flat, 2), flat);
+    }
 
     #[test]
     fn a_tool_is_shown_as_the_contract_says() {

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use archway_proto::{failure::Failure, fault::Fault, meta, v1::Progress};
+use archway_proto::{failure::Failure, fault::Fault, meta};
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
@@ -13,7 +13,7 @@ use http_body_util::BodyExt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json, value::RawValue};
 
-use super::{envelope::RequestId, era::Era};
+use super::{envelope::RequestId, era::Era, json_response};
 use crate::cursor::CURSOR;
 
 /// What every answer to a call says first.
@@ -183,26 +183,24 @@ fn splice(object: &str, sealed: &str) -> Result<Box<RawValue>, serde_json::Error
     RawValue::from_string(format!("{members}{comma}\"{CURSOR}\":\"{sealed}\"}}"))
 }
 
-/// The notification that tells of a call's progress.
-pub(crate) fn progress(token: Option<&Value>, progress: &Progress) -> Vec<u8> {
-    let mut params = json!({ "progressToken": token, "progress": progress.progress });
-    if let Some(total) = progress.total {
-        params["total"] = json!(total);
-    }
-    if let Some(message) = &progress.message {
-        params["message"] = json!(message);
-    }
-    let method = "notifications/progress";
-    json!({ "jsonrpc": "2.0", "method": method, "params": params })
-        .to_string()
-        .into_bytes()
+/// The answer of the older revisions to a request that was done and has nothing to say.
+pub(crate) fn empty(id: &RequestId) -> Response {
+    let message = json!({ "jsonrpc": "2.0", "id": id, "result": {} });
+    json_response(message.to_string().into_bytes())
 }
 
-/// One message as a server-sent event. JSON has no line ends outside its strings' escapes.
+/// One message as a server-sent event. A worker's JSON may have line ends between its tokens, where
+/// a blank does as well: inside strings they are escaped. An event would end at one.
 pub(crate) fn event(message: &[u8]) -> Bytes {
-    [b"event: message\ndata: ", message, b"\n\n"]
-        .concat()
-        .into()
+    let mut event = Vec::with_capacity(message.len() + 24);
+    event.extend_from_slice(b"event: message\ndata: ");
+    let on_one_line = message.iter().map(|byte| match byte {
+        b'\n' | b'\r' => b' ',
+        byte => *byte,
+    });
+    event.extend(on_one_line);
+    event.extend_from_slice(b"\n\n");
+    event.into()
 }
 
 /// A JSON answer in the form of events, for a client that takes nothing else.

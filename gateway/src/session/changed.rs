@@ -7,11 +7,12 @@
 
 use std::collections::HashMap;
 
+use archway_proto::log::LogLevel;
 use parking_lot::RwLock;
 use uuid::Uuid;
 
 use super::handle::{self, Handle};
-use crate::{log_level::LogLevel, store::SessionChange};
+use crate::store::SessionChange;
 
 /// Rows kept for all principals: about 100 bytes each.
 const MOST_ROWS: usize = 200_000;

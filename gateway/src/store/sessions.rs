@@ -8,7 +8,7 @@ use sqlx::{Postgres, Transaction};
 use uuid::Uuid;
 
 use super::{StoreError, Stores, TenantStore};
-use crate::log_level::LogLevel;
+use archway_proto::log::LogLevel;
 
 /// Rows of one principal, of each kind.
 const MOST_OF_A_KIND: i64 = 1000;

@@ -148,6 +148,57 @@ async fn bounds_hold_at_both_ends() {
 }
 
 #[tokio::test]
+async fn no_number_is_told_in_the_words_of_a_parser() {
+    let (_stack, client) = site().await;
+    let listed = client.rpc("tools/list", json!({})).await.json();
+    let mut asked = 0;
+    for tool in listed["result"]["tools"].as_array().unwrap() {
+        let name = tool["name"].as_str().unwrap();
+        let properties = tool["inputSchema"]["properties"].as_object().unwrap();
+        let integers = properties.iter().filter(|(_, it)| it["type"] == "integer");
+        for (argument, _) in integers {
+            for number in [
+                json!(1e18),
+                json!(-1e18),
+                json!(u64::MAX),
+                json!(i64::MIN),
+                json!(1e300),
+            ] {
+                let mut arguments = json!({ argument: number });
+                for required in tool["inputSchema"]["required"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                {
+                    arguments[required.as_str().unwrap()] = json!("a");
+                }
+                let told = details(&client.call(name, arguments).await);
+                assert!(
+                    told.contains("an integer, "),
+                    "{name}.{argument} {number}: {told}"
+                );
+                asked += 1;
+            }
+        }
+    }
+    assert!(asked > 20, "{asked}");
+}
+
+#[tokio::test]
+async fn another_tools_word_for_an_argument_is_understood_but_not_taken() {
+    let (_stack, client) = site().await;
+    for (tool, given, meant) in [
+        ("search_files", "file_pattern", "glob"),
+        ("grep_codebase", "glob", "file_pattern"),
+        ("list_files", "path", "directory"),
+        ("read_file", "file_path", "path"),
+    ] {
+        let told = details(&client.call(tool, json!({ given: "src" })).await);
+        assert!(told.contains(&format!("did you mean {meant}?")), "{told}");
+    }
+}
+
+#[tokio::test]
 async fn arguments_are_checked_before_the_project_and_the_project_before_the_path() {
     let (_stack, client) = site().await;
     let all_wrong = json!({ "project": "nonesuch", "path": "../x", "max_bytes": 0 });

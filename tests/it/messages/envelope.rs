@@ -148,31 +148,70 @@ async fn a_call_of_no_tool_or_of_an_unknown_one_says_invalid_params() {
 }
 
 #[tokio::test]
-async fn methods_without_a_capability_are_not_found() {
+async fn an_unknown_tool_suggests_the_nearest_or_where_the_names_stand() {
     let (_stack, client) = gateway().await;
-    let modern = client.clone().modern();
-    for method in [
-        "prompts/list",
-        "resources/list",
-        "completion/complete",
-        "no/such",
-        "logging/setLevel",
+    for (name, hint) in [
+        ("grep_codebse", "did you mean grep_codebase?"),
+        ("ListFiles", "did you mean list_files?"),
+        ("nonesuch", "call tools/list"),
+        ("", "call tools/list"),
     ] {
-        let response = client.rpc(method, json!({})).await;
-        assert_eq!(
-            refusal(&response),
-            (200, -32601),
-            "{method}: {}",
-            response.text()
-        );
-        let response = modern.rpc(method, json!({})).await;
-        assert_eq!(
-            refusal(&response),
-            (404, -32601),
-            "{method}: {}",
-            response.text()
-        );
+        for client in [client.clone(), client.clone().modern()] {
+            let response = client.rpc("tools/call", json!({ "name": name })).await;
+            assert_eq!(refusal(&response), (200, -32602), "{}", response.text());
+            let told = response.json()["error"]["message"].to_string();
+            assert!(told.contains(hint), "{name}: {told}");
+        }
     }
+}
+
+#[tokio::test]
+async fn a_message_of_128_levels_is_read_by_every_method_and_one_of_129_by_none() {
+    let (_stack, client) = gateway().await;
+    // The message and its params are the first two levels.
+    let nested = |levels: usize| {
+        let deep = (0..levels - 2).fold(json!(1), |inner, _| json!({ "a": inner }));
+        json!({ "deep": deep })
+    };
+    let about = json!({ "name": "e2e", "version": "1" });
+    for (method, params, status) in [
+        (
+            "initialize",
+            json!({ "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": about }),
+            0,
+        ),
+        ("ping", json!({}), 0),
+        ("tools/list", json!({}), 0),
+        ("tools/call", json!({ "name": "hello" }), 0),
+        ("prompts/list", json!({}), -32601),
+        ("no/such", json!({}), -32601),
+    ] {
+        for (levels, expected) in [(128, (200, status)), (129, (400, -32700))] {
+            let mut params = params.clone();
+            params["deep"] = nested(levels)["deep"].clone();
+            let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+            let response = posting(&client, body.to_string())
+                .send(client.address())
+                .await;
+            let told = (
+                response.status,
+                response.json()["error"]["code"].as_i64().unwrap_or(0),
+            );
+            assert_eq!(told, expected, "{method} {levels}: {}", response.text());
+        }
+    }
+    for method in ["server/discover", "tools/list"] {
+        let response = client.clone().modern().rpc(method, nested(128)).await;
+        assert_eq!(response.status, 200, "{method}: {}", response.text());
+        assert!(response.json()["result"].is_object());
+    }
+    // What the method itself reads may be as deep.
+    let deep = nested(127)["deep"].clone();
+    let params = json!({ "protocolVersion": "2025-11-25", "clientInfo": about,
+        "capabilities": { "experimental": deep } });
+    let response = client.rpc("initialize", params).await;
+    assert_eq!(response.json()["result"]["protocolVersion"], "2025-11-25");
 }
 
 #[tokio::test]
@@ -181,4 +220,37 @@ async fn a_notification_is_taken_without_an_answer() {
     let body = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
     let response = posting(&client, body).send(client.address()).await;
     assert_eq!((response.status, response.text().as_str()), (202, ""));
+}
+
+#[tokio::test]
+async fn every_error_of_the_envelope_is_the_same_for_who_speaks_2026_07_28() {
+    let (_stack, client) = gateway().await;
+    for (body, code) in [
+        ("{", -32700),
+        ("[]", -32600),
+        (
+            r#"{"jsonrpc":"2.0","id":null,"method":"server/discover"}"#,
+            -32600,
+        ),
+        (r#"{"jsonrpc":"2.0","method":"server/discover"}"#, -32600),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"server/discover"}"#,
+            -32600,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"server/discover","params":[]}"#,
+            -32602,
+        ),
+    ] {
+        let request = posting(&client, body)
+            .header("MCP-Protocol-Version", "2026-07-28")
+            .header("Mcp-Method", "server/discover");
+        let response = request.send(client.address()).await;
+        assert_eq!(
+            refusal(&response),
+            (400, code),
+            "{body}: {}",
+            response.text()
+        );
+    }
 }

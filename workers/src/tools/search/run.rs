@@ -5,9 +5,10 @@ use std::{
     sync::Arc,
 };
 
-use archway_proto::{failure::Failure, fault::Fault};
+use archway_proto::{failure::Failure, fault::Fault, log::LogLevel};
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::json;
 use tokio::time::Instant;
 
 use crate::{
@@ -145,6 +146,7 @@ impl Search {
             let snapshot = match one_of_many(cx, project, &query).await? {
                 Outcome::Found(snapshot) => snapshot,
                 Outcome::Absent => {
+                    tell_absence(cx, &project.slug);
                     hits.skipped.push(project.slug.clone());
                     continue;
                 }
@@ -191,6 +193,14 @@ async fn one_of_many(
             _ => Err(failure),
         },
     }
+}
+
+fn tell_absence(cx: &ToolContext, slug: &str) {
+    let message = "not searched: this worker does not see the project";
+    cx.log(
+        LogLevel::Warning,
+        json!({ "message": message, "project": slug }),
+    );
 }
 
 async fn search(

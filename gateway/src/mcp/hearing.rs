@@ -1,0 +1,119 @@
+//! What a call says before its result, as far as the client wants to hear it.
+//!
+//! Progress for who gave a token, log messages from the asked level on; nothing for a client that
+//! takes no events. A worker's log is not trusted to be small: a message that is too large or no
+//! JSON, and the many of a tool that can't stop, are dropped and counted, never cut.
+
+use std::sync::Arc;
+
+use archway_proto::{
+    log::LogLevel,
+    v1::{Log, Progress},
+};
+use serde_json::{Value, json};
+
+use super::{call::Ask, envelope::Envelope};
+use crate::{metrics::Metrics, upstream::Said};
+
+/// The largest log message passed on, in bytes: its data and its logger's name.
+const LARGEST_LOG: usize = 64 * 1024;
+/// Log messages of one call.
+const MOST_LOGS: u32 = 1_000;
+
+/// What the client of one call wants to hear.
+pub(crate) struct Hearing {
+    /// Under which it takes progress.
+    token: Option<Value>,
+    /// From which level on it takes log messages.
+    level: Option<LogLevel>,
+    /// How many of them it still gets.
+    logs_left: u32,
+    metrics: Arc<Metrics>,
+}
+
+impl Hearing {
+    /// What this request asks for.
+    pub(crate) fn of(message: &Envelope, ask: &Ask, metrics: Arc<Metrics>) -> Self {
+        if !ask.accepts.events {
+            return Hearing::nothing(metrics);
+        }
+        let token = message.meta().and_then(|meta| meta.get("progressToken"));
+        Hearing {
+            token: token.cloned(),
+            level: ask.log_level,
+            ..Hearing::nothing(metrics)
+        }
+    }
+
+    /// The answer alone.
+    pub(crate) fn nothing(metrics: Arc<Metrics>) -> Self {
+        Hearing {
+            token: None,
+            level: None,
+            logs_left: MOST_LOGS,
+            metrics,
+        }
+    }
+
+    /// The JSON-RPC notification that tells the client, if it wants to hear this.
+    pub(crate) fn notification(&mut self, said: &Said) -> Option<Vec<u8>> {
+        match said {
+            Said::Progress(said) => Some(progress(self.token.as_ref()?, said)),
+            Said::Log(said) => self.log(said),
+        }
+    }
+
+    fn log(&mut self, said: &Log) -> Option<Vec<u8>> {
+        let wanted = self.level?;
+        let level = LogLevel::parse(&said.level);
+        if level.is_some_and(|level| level < wanted) {
+            return None;
+        }
+        let outcome = match level {
+            None => Err("malformed"),
+            Some(_) if self.logs_left == 0 => Err("excess"),
+            Some(level) => message(level, said),
+        };
+        match outcome {
+            Ok(message) => {
+                self.logs_left -= 1;
+                Some(message)
+            }
+            Err(reason) => {
+                self.metrics.log_dropped(reason);
+                None
+            }
+        }
+    }
+}
+
+fn progress(token: &Value, said: &Progress) -> Vec<u8> {
+    let mut params = json!({ "progressToken": token, "progress": said.progress });
+    if let Some(total) = said.total {
+        params["total"] = json!(total);
+    }
+    if let Some(message) = &said.message {
+        params["message"] = json!(message);
+    }
+    notification("notifications/progress", &params)
+}
+
+/// The log message, or why it is dropped.
+fn message(level: LogLevel, said: &Log) -> Result<Vec<u8>, &'static str> {
+    let logger = said.logger.as_deref();
+    if said.data.len() + logger.map_or(0, str::len) > LARGEST_LOG {
+        return Err("oversized");
+    }
+    let data: Value = serde_json::from_slice(&said.data).map_err(|_not_json| "malformed")?;
+    let mut params = json!({ "level": level.name(), "data": data });
+    if let Some(logger) = logger {
+        params["logger"] = json!(logger);
+    }
+    Ok(notification("notifications/message", &params))
+}
+
+fn notification(method: &str, params: &Value) -> Vec<u8> {
+    json!({ "jsonrpc": "2.0", "method": method, "params": params })
+        .to_string()
+        .into_bytes()
+}

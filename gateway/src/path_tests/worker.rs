@@ -1,0 +1,183 @@
+//! The worker that a test scripts: one tool for each thing a worker may do.
+
+use std::pin::Pin;
+
+use archway_proto::{
+    catalog::Scope,
+    context::CallContext,
+    log::LogLevel,
+    pass::PassVerifier,
+    v1::{
+        CallEvent, CallRequest, Log, Progress,
+        call_event::Event,
+        worker_server::{Worker, WorkerServer},
+    },
+};
+use futures::{Stream, StreamExt, stream};
+use serde_json::{Value, json};
+use tokio::{net::TcpListener, sync::mpsc, time::Instant};
+use tokio_stream::wrappers::TcpListenerStream;
+use tonic::{Request, Response, Status};
+
+/// The tools that every key may call, in their order.
+pub(super) const TOOLS: [&str; 10] = [
+    "echo", "pages", "progress", "logs", "flood", "pretty", "hang", "drip", "status", "garbage",
+];
+
+/// What the worker tells of a call that does not end by itself.
+#[derive(Debug)]
+pub(super) enum Seen {
+    Began,
+    /// Its stream was dropped, and when.
+    Gone(Instant),
+}
+
+/// The worker's service.
+pub(super) struct Scripted {
+    pub(super) verifier: PassVerifier,
+    pub(super) seen: mpsc::Sender<Seen>,
+}
+
+/// Tells when the stream that holds it is dropped.
+struct Held(mpsc::Sender<Seen>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // The test may have ended before its calls.
+        self.0.try_send(Seen::Gone(Instant::now())).ok();
+    }
+}
+
+fn entry(name: &str, scope: Scope) -> Value {
+    json!({
+        "name": name, "title": name, "description": name, "readOnly": true, "idempotent": true,
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "max_depth": { "type": "integer", "minimum": 1, "maximum": 9 },
+                "cursor": { "type": "string" },
+            },
+            "additionalProperties": false,
+        },
+        "outputSchema": { "type": "object" }, "family": "basics", "scope": scope,
+    })
+}
+
+fn catalog() -> Value {
+    let mut tools: Vec<Value> = TOOLS.map(|name| entry(name, Scope::ToolsRead)).into();
+    tools.push(entry("write", Scope::MemoryWrite));
+    json!({ "tools": tools })
+}
+
+fn result(value: &Value) -> Result<CallEvent, Status> {
+    Ok(CallEvent {
+        event: Some(Event::Result(value.to_string().into())),
+    })
+}
+
+fn progress(done: f64) -> Result<CallEvent, Status> {
+    let progress = Progress {
+        progress: done,
+        total: Some(2.0),
+        message: None,
+    };
+    Ok(CallEvent {
+        event: Some(Event::Progress(progress)),
+    })
+}
+
+fn log(level: &str, data: impl AsRef<[u8]>) -> Result<CallEvent, Status> {
+    let log = Log {
+        level: level.to_owned(),
+        logger: Some("scripted".to_owned()),
+        data: data.as_ref().to_owned().into(),
+    };
+    Ok(CallEvent {
+        event: Some(Event::Log(log)),
+    })
+}
+
+/// A message of every level, the gravest first.
+fn logs() -> Vec<Result<CallEvent, Status>> {
+    let levels = LogLevel::ALL.into_iter().rev();
+    levels
+        .map(|level| log(level.name(), "{ \"said\":\n[\"x\"] }"))
+        .collect()
+}
+
+/// What no client should be told, and more of the rest than one can want.
+fn flood() -> Vec<Result<CallEvent, Status>> {
+    let quoted = |length: usize| format!("\"{}\"", "x".repeat(length));
+    let mut events = vec![
+        log("error", quoted(64 * 1024)),
+        log("error", "{"),
+        log("error", b"\"\xff\""),
+        log("loud", "1"),
+        log("error", quoted(60 * 1024)),
+    ];
+    events.extend((0..1010).map(|number: i32| log("error", number.to_string())));
+    events
+}
+
+/// Events that never end.
+fn endless(
+    first: Vec<Result<CallEvent, Status>>,
+    seen: &mpsc::Sender<Seen>,
+) -> impl Stream<Item = Result<CallEvent, Status>> + use<> {
+    let held = Held(seen.clone());
+    seen.try_send(Seen::Began).ok();
+    stream::iter(first)
+        .chain(stream::pending())
+        .inspect(move |_| {
+            let _held = &held;
+        })
+}
+
+#[tonic::async_trait]
+impl Worker for Scripted {
+    type CallStream = Pin<Box<dyn Stream<Item = Result<CallEvent, Status>> + Send>>;
+
+    async fn call(
+        &self,
+        request: Request<CallRequest>,
+    ) -> Result<Response<Self::CallStream>, Status> {
+        let context = CallContext::extract(request.metadata()).unwrap();
+        let CallRequest { method, params } = request.into_inner();
+        if method == "tools/list" {
+            self.verifier.verify_catalog(&context.pass).unwrap();
+            return Ok(Response::new(Box::pin(stream::iter([result(&catalog())]))));
+        }
+        let pass = self.verifier.verify(&context.pass).unwrap().pass().clone();
+        let params: Value = serde_json::from_slice(&params).unwrap();
+        let told = json!({
+            "arguments": params["arguments"], "tenant": pass.tenant,
+            "trace": context.trace.trace_id(), "seconds": context.timeout.unwrap().as_secs(),
+        });
+        let data = json!({ "structuredContent": told });
+        let paged = json!({ "structuredContent": told, "_meta": { "io.archway/cursor": "5" } });
+        let events: Self::CallStream = match params["name"].as_str().unwrap() {
+            "pages" => Box::pin(stream::iter([result(&paged)])),
+            "progress" => Box::pin(stream::iter([progress(1.0), progress(2.0), result(&data)])),
+            "logs" => Box::pin(stream::iter(logs()).chain(stream::iter([result(&data)]))),
+            "flood" => Box::pin(stream::iter(flood()).chain(stream::iter([result(&data)]))),
+            "pretty" => Box::pin(stream::iter([Ok(CallEvent {
+                event: Some(Event::Result(format!("{data:#}").into())),
+            })])),
+            "hang" => Box::pin(endless(vec![], &self.seen)),
+            "drip" => Box::pin(endless(vec![progress(1.0)], &self.seen)),
+            "status" => return Err(Status::internal("/host/path")),
+            "garbage" => Box::pin(stream::iter([result(&json!([]))])),
+            _ => Box::pin(stream::iter([result(&data)])),
+        };
+        Ok(Response::new(events))
+    }
+}
+
+/// Serves the worker; its address.
+pub(super) async fn serve(worker: Scripted) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let server = tonic::transport::Server::builder().add_service(WorkerServer::new(worker));
+    tokio::spawn(server.serve_with_incoming(TcpListenerStream::new(listener)));
+    address
+}
