@@ -1,9 +1,10 @@
-"""An agent's client, by the official Python SDK: lists the tools, calls hello and grep_codebase.
+"""An agent's client, by the official Python SDK.
 
-    python_client.py URL (legacy|modern) PATTERN        the key is in ARCHWAY_TEST_KEY
+    python_client.py URL (legacy|modern)                the key is in ARCHWAY_TEST_KEY
 
 `legacy` makes the initialize handshake; `modern` speaks 2026-07-28, found by server/discover.
-Prints one JSON line with what it saw; exits non-zero, with a traceback, on any failure.
+Prints one JSON line with all it saw, waits for a line, calls once more over the same client and
+prints a second one. What it calls, and what is made of the lines: tests/it/clients.rs.
 """
 
 import json
@@ -19,7 +20,12 @@ from mcp.client.streamable_http import streamable_http_client
 MODES = {"legacy": "legacy", "modern": "auto"}
 
 
-def seen(result):
+async def told(call) -> dict:
+    """What a caller is told: a result, or what was raised in its place."""
+    try:
+        result = await call
+    except Exception as error:
+        return {"raised": type(error).__name__, "text": str(error)}
     return {
         "is_error": bool(result.is_error),
         "structured": result.structured_content,
@@ -28,24 +34,33 @@ def seen(result):
     }
 
 
-async def look_around(url: str, era: str, pattern: str) -> dict:
+async def look_around(url: str, era: str) -> None:
     headers = {"Authorization": f"Bearer {os.environ['ARCHWAY_TEST_KEY']}"}
+    steps = []
+
+    async def step(progress: float, total: float | None, message: str | None) -> None:
+        steps.append([progress, total])
+
     async with httpx2.AsyncClient(headers=headers, timeout=30) as http:
         transport = streamable_http_client(url, http_client=http)
         async with Client(transport, mode=MODES[era], read_timeout_seconds=30) as client:
+            call = client.call_tool
             tools = await client.list_tools()
-            hello = await client.call_tool("hello", {})
-            grep = await client.call_tool("grep_codebase", {"pattern": pattern})
-            refusal = await client.call_tool("grep_codebase", {"pattern": "("})
-            return {
-                "era": era,
+            everywhere = {"pattern": "ses.me", "project": "*"}
+            saw = {
                 "protocol_version": client.protocol_version,
                 "tools": [tool.name for tool in tools.tools],
-                "hello": seen(hello),
-                "grep": seen(grep),
-                "refusal": seen(refusal),
+                "hello": await told(call("hello", {})),
+                "grep": await told(call("grep_codebase", {"pattern": "ses.me"})),
+                "everywhere": await told(call("grep_codebase", everywhere, progress_callback=step)),
+                "failure": await told(call("grep_codebase", {"pattern": "("})),
+                "invalid": await told(call("grep_codebase", {"pattern": 7})),
+                "unknown": await told(call("no_such_tool", {})),
             }
+            print(json.dumps(saw | {"progress": steps}), flush=True)
+            await anyio.to_thread.run_sync(sys.stdin.readline)
+            print(json.dumps({"hello": await told(call("hello", {}))}), flush=True)
 
 
 if __name__ == "__main__":
-    print(json.dumps(anyio.run(look_around, *sys.argv[1:4])))
+    anyio.run(look_around, *sys.argv[1:3])

@@ -1,22 +1,31 @@
-// An agent's client, by the official TypeScript SDK: lists the tools, calls hello and grep_codebase.
+// An agent's client, by the official TypeScript SDK.
 //
-//     ts_client.mjs URL (legacy|modern) PATTERN         the key is in ARCHWAY_TEST_KEY
+//     ts_client.mjs URL (legacy|modern)                 the key is in ARCHWAY_TEST_KEY
 //
 // `legacy` makes the initialize handshake; `modern` speaks 2026-07-28, found by server/discover.
-// Prints one JSON line with what it saw; exits non-zero, with a stack, on any failure.
+// Prints one JSON line with all it saw, waits for a line, calls once more over the same client and
+// prints a second one. What it calls, and what is made of the lines: tests/it/clients.rs.
 // The SDK stands outside the clone, in the folder ARCHWAY_TEST_NODE_CLIENT.
 
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { createInterface } from "node:readline/promises";
 
 const require = createRequire(join(process.env.ARCHWAY_TEST_NODE_CLIENT, "index.js"));
 const { Client, StreamableHTTPClientTransport } = require("@modelcontextprotocol/client");
 
-const [url, era, pattern] = process.argv.slice(2);
+const [url, era] = process.argv.slice(2);
 // `auto` asks server/discover first and takes what the server offers.
 const modes = { legacy: "legacy", modern: "auto" };
 
-function seen(result) {
+// What a caller is told: a result, or what was thrown in its place.
+async function told(name, args, options) {
+  let result;
+  try {
+    result = await client.callTool({ name, arguments: args }, options);
+  } catch (error) {
+    return { raised: error.constructor.name, text: error.message };
+  }
   return {
     is_error: result.isError ?? false,
     structured: result.structuredContent ?? null,
@@ -32,17 +41,23 @@ const client = new Client(
 const headers = { Authorization: `Bearer ${process.env.ARCHWAY_TEST_KEY}` };
 await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }));
 const { tools } = await client.listTools();
-const hello = await client.callTool({ name: "hello", arguments: {} });
-const grep = await client.callTool({ name: "grep_codebase", arguments: { pattern } });
-const refusal = await client.callTool({ name: "grep_codebase", arguments: { pattern: "(" } });
+const progress = [];
+const onprogress = (step) => progress.push([step.progress, step.total ?? null]);
 console.log(
   JSON.stringify({
-    era,
     protocol_version: client.getNegotiatedProtocolVersion(),
     tools: tools.map((tool) => tool.name),
-    hello: seen(hello),
-    grep: seen(grep),
-    refusal: seen(refusal),
+    hello: await told("hello", {}),
+    grep: await told("grep_codebase", { pattern: "ses.me" }),
+    everywhere: await told("grep_codebase", { pattern: "ses.me", project: "*" }, { onprogress }),
+    failure: await told("grep_codebase", { pattern: "(" }),
+    invalid: await told("grep_codebase", { pattern: 7 }),
+    unknown: await told("no_such_tool", {}),
+    progress,
   }),
 );
+const lines = createInterface({ input: process.stdin });
+await lines[Symbol.asyncIterator]().next();
+lines.close();
+console.log(JSON.stringify({ hello: await told("hello", {}) }));
 await client.close();

@@ -1,15 +1,18 @@
-//! The official SDKs as an agent's host uses them, in both eras, against the real thing.
+//! Real clients as an agent's host uses them, in both eras, against the real thing: they list and
+//! call, read failures, hear progress, and go on when the gateway was replaced under them.
 //!
-//! `tests/run` installs them; where they are not, as under plain `cargo test`, these tests say so
-//! and pass, unless it is CI.
+//! The programs stand in `tests/clients/`, with a table of what each shows its caller. `tests/run`
+//! installs what they need.
 
-use std::{env, ffi::OsString, process::Stdio};
+use std::process::Stdio;
 
-use e2e::{Repo, git};
+use e2e::{Client, Harness, Key, Repo, Stack, Tenant, git};
 use serde_json::Value;
 use tokio::process::Command;
 
-use crate::serve;
+use crate::outside::{Talk, given};
+
+mod inspector;
 
 const TOOLS: [&str; 8] = [
     "get_repo_overview",
@@ -22,24 +25,57 @@ const TOOLS: [&str; 8] = [
     "search_files",
 ];
 
-#[tokio::test]
-async fn the_python_client_lists_and_calls_in_the_older_era() {
-    looks_around(python(), "legacy", "2025-11-25").await;
+/// Which way to speak MCP, in the words of the programs.
+#[derive(Clone, Copy)]
+enum Era {
+    Legacy,
+    Modern,
+}
+
+impl Era {
+    fn name(self) -> &'static str {
+        match self {
+            Era::Legacy => "legacy",
+            Era::Modern => "modern",
+        }
+    }
+
+    fn revision(self) -> &'static str {
+        match self {
+            Era::Legacy => "2025-11-25",
+            Era::Modern => "2026-07-28",
+        }
+    }
 }
 
 #[tokio::test]
-async fn the_python_client_lists_and_calls_in_the_modern_era() {
-    looks_around(python(), "modern", "2026-07-28").await;
+async fn the_python_client_works_in_the_older_era_and_outlives_a_gateway() {
+    works(python(), Era::Legacy).await;
 }
 
 #[tokio::test]
-async fn the_typescript_client_lists_and_calls_in_the_older_era() {
-    looks_around(typescript(), "legacy", "2025-11-25").await;
+async fn the_python_client_works_in_the_modern_era_and_outlives_a_gateway() {
+    works(python(), Era::Modern).await;
 }
 
 #[tokio::test]
-async fn the_typescript_client_lists_and_calls_in_the_modern_era() {
-    looks_around(typescript(), "modern", "2026-07-28").await;
+async fn the_typescript_client_works_in_the_older_era_and_outlives_a_gateway() {
+    works(typescript(), Era::Legacy).await;
+}
+
+#[tokio::test]
+async fn the_typescript_client_works_in_the_modern_era_and_outlives_a_gateway() {
+    works(typescript(), Era::Modern).await;
+}
+
+#[tokio::test]
+async fn fastmcp_works_in_the_older_era_and_outlives_a_gateway() {
+    works(fastmcp(), Era::Legacy).await;
+}
+
+#[tokio::test]
+async fn fastmcp_works_in_the_modern_era_and_outlives_a_gateway() {
+    works(fastmcp(), Era::Modern).await;
 }
 
 fn python() -> Option<Command> {
@@ -48,9 +84,15 @@ fn python() -> Option<Command> {
     Some(command)
 }
 
+fn fastmcp() -> Option<Command> {
+    let mut command = Command::new(given("ARCHWAY_TEST_FASTMCP")?);
+    command.arg(script("fastmcp_client.py"));
+    Some(command)
+}
+
 fn typescript() -> Option<Command> {
     given("ARCHWAY_TEST_NODE_CLIENT")?;
-    let mut command = Command::new("node");
+    let mut command = Command::new(given("ARCHWAY_TEST_NODE")?);
     command.arg(script("ts_client.mjs"));
     Some(command)
 }
@@ -59,40 +101,46 @@ fn script(name: &str) -> String {
     format!("{}/clients/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-fn given(variable: &str) -> Option<OsString> {
-    let value = env::var_os(variable);
-    if value.is_none() {
-        assert!(env::var_os("CI").is_none(), "{variable} is not set");
-        println!("not tried: {variable} is not set; use tests/run");
-    }
-    value
+/// `replicas` gateways, two projects, and a client whose calls mean the first of them.
+async fn serve(replicas: usize) -> (Stack, Client) {
+    let site = Repo::new()
+        .file("src/door.txt", "open\nsesame\n")
+        .file("b.txt", "nothing");
+    let acme = Tenant::new("acme")
+        .project("site", site.commit())
+        .project("zoo", Repo::new().file("a.txt", "sesame").commit())
+        .key(Key::new("agent").default_project("site"));
+    let stack = Harness::new().tenant(acme).replicas(replicas).start().await;
+    let client = stack.keyed("acme", "agent");
+    (stack, client)
 }
 
-async fn looks_around(command: Option<Command>, era: &str, version: &str) {
+async fn works(command: Option<Command>, era: Era) {
     let Some(mut command) = command else { return };
-    let repo = Repo::new()
-        .file("src/door.txt", "open\nsesame\n")
-        .file("b.txt", "nothing")
-        .commit();
-    let (stack, client) = serve(repo).await;
+    let (mut stack, client) = serve(1).await;
     let url = format!("http://{}/mcp", client.address());
     command
-        .args([&url, era, "ses.me"])
-        .env("ARCHWAY_TEST_KEY", client.key());
-    let output = command
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .output()
-        .await
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let saw: Value = serde_json::from_slice(&output.stdout).expect("one JSON line");
+        .args([&url, era.name()])
+        .env("ARCHWAY_TEST_KEY", client.key())
+        .stderr(Stdio::inherit());
+    let mut talk = Talk::start(command);
+    let saw: Value = talk.hear().await;
+    assert_eq!(saw["protocol_version"], era.revision());
+    lists_and_calls(&saw, &stack);
+    is_told_of_failures(&saw);
+    hears_progress(&saw);
 
-    assert_eq!(saw["protocol_version"], version);
+    stack.restart(0).await;
+    talk.say("go on").await;
+    let later = talk.hear().await;
+    assert_eq!(
+        later["hello"]["structured"]["message"], "Hello from Archway!",
+        "after a restart: {later}"
+    );
+    talk.end().await;
+}
+
+fn lists_and_calls(saw: &Value, stack: &Stack) {
     let tools: Vec<&str> = saw["tools"]
         .as_array()
         .unwrap()
@@ -112,14 +160,40 @@ async fn looks_around(command: Option<Command>, era: &str, version: &str) {
     assert_eq!(text_as_json(grep), grep["structured"]);
     let head = git(&stack.folder("acme", "site"), &["rev-parse", "HEAD"]);
     assert_eq!(grep["meta"]["io.archway/commit"]["id"], head);
-
-    assert_eq!(saw["refusal"]["is_error"], true);
-    assert_eq!(
-        text_as_json(&saw["refusal"])["error"]["code"],
-        "invalid_pattern"
-    );
 }
 
-fn text_as_json(seen: &Value) -> Value {
-    serde_json::from_str(seen["text"].as_str().unwrap()).expect("the text block is JSON")
+/// What failed, why, and what to do next reaches whoever called, in every form of failure.
+fn is_told_of_failures(saw: &Value) {
+    for (call, code) in [
+        ("failure", "invalid_pattern"),
+        ("invalid", "invalid_arguments"),
+    ] {
+        let told = &saw[call];
+        // fastmcp raises what the others return.
+        assert!(
+            told["is_error"] == true || told["raised"] == "ToolError",
+            "{told}"
+        );
+        let error = &text_as_json(told)["error"];
+        assert_eq!(error["code"], code);
+        assert!(error["message"].as_str().unwrap().contains("pattern"));
+        assert!(error["suggestion"].as_str().unwrap().contains("mend"));
+    }
+    let unknown = &saw["unknown"];
+    assert!(unknown["raised"].is_string(), "{unknown}");
+    assert_eq!(unknown["text"], "unknown tool \"no_such_tool\"");
+}
+
+fn hears_progress(saw: &Value) {
+    assert_eq!(saw["everywhere"]["structured"]["totalMatches"], 2);
+    let steps = saw["progress"].as_array().unwrap();
+    assert!(!steps.is_empty(), "no progress was told");
+    for (done, step) in steps.iter().enumerate() {
+        let (progress, total) = (step[0].as_f64(), step[1].as_f64());
+        assert_eq!((progress, total), (Some(done as f64), Some(2.0)));
+    }
+}
+
+fn text_as_json(told: &Value) -> Value {
+    serde_json::from_str(told["text"].as_str().unwrap()).expect("the text is JSON")
 }

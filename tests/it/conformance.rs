@@ -48,13 +48,14 @@ async fn conforms(revision: &str, selection: &[&str], at_least: usize) {
         .arg("--output-dir")
         .arg(&out);
     let outcome = outside::run(suite).await;
-    let failed: Vec<String> = checks(&out)
+    let mut failed: Vec<String> = checks(&out)
         .filter(|(_, check)| check["status"] == "FAILURE" || check["status"] == "WARNING")
         .map(|(scenario, check)| {
             let (id, why) = (&check["id"], &check["errorMessage"]);
             format!("{scenario}:{} {why}", id.as_str().unwrap_or_default())
         })
         .collect();
+    failed.sort();
     println!("{revision}, failing checks:\n{}", failed.join("\n"));
     let (stdout, stderr) = (outcome.stdout, outcome.stderr);
     assert!(outcome.success, "{stdout}{stderr}");

@@ -2,7 +2,12 @@
 
 use std::{env, ffi::OsString, process::Stdio, time::Duration};
 
-use tokio::{process::Command, time::timeout};
+use serde_json::Value;
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines},
+    process::{Child, ChildStdin, ChildStdout, Command},
+    time::timeout,
+};
 
 /// No program of the tests takes longer, on a machine with much else to do.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -43,5 +48,48 @@ pub(crate) async fn run(mut command: Command) -> Outcome {
         success: output.status.success(),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// A program that prints lines of JSON and waits for lines in between.
+pub(crate) struct Talk {
+    child: Child,
+    stdin: ChildStdin,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Talk {
+    /// Starts it; it is killed when this is dropped.
+    pub(crate) fn start(mut command: Command) -> Talk {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.kill_on_drop(true).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Talk {
+            stdin: child.stdin.take().unwrap(),
+            child,
+            lines,
+        }
+    }
+
+    /// The next line. Panics where there is none: the program said why on its stderr.
+    pub(crate) async fn hear(&mut self) -> Value {
+        let line = timeout(PATIENCE, self.lines.next_line()).await;
+        let line = line.expect("the program speaks in time").unwrap();
+        let line = line.expect("the program has more to say");
+        serde_json::from_str(&line).expect("a line of JSON")
+    }
+
+    /// Sends a line.
+    pub(crate) async fn say(&mut self, line: &str) {
+        let line = format!("{line}\n");
+        self.stdin.write_all(line.as_bytes()).await.unwrap();
+    }
+
+    /// Waits for its end, which must be a good one.
+    pub(crate) async fn end(mut self) {
+        drop(self.stdin);
+        let ended = timeout(PATIENCE, self.child.wait()).await;
+        let ended = ended.expect("the program ends in time").unwrap();
+        assert!(ended.success(), "{ended}");
     }
 }

@@ -1,10 +1,12 @@
 //! A proxy on loopback as an organisation might run one: each request goes to the next gateway,
-//! whatever connection it came on, with a key that its sender does not know.
+//! whatever connection it came on, with a key that its sender does not know. It notes which
+//! revision of MCP was spoken.
 //!
 //! Bound before the gateways start, so that its own address can be among their origins. Bodies
 //! pass as they come, event streams too; a client that goes away takes its request with it.
 
 use std::{
+    collections::BTreeSet,
     io,
     net::SocketAddr,
     sync::{
@@ -22,6 +24,7 @@ use axum::{
 use http::{HeaderValue, StatusCode, header};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
 use tokio::{
     net::{TcpListener, TcpStream},
     task::JoinHandle,
@@ -33,6 +36,7 @@ pub struct Proxy {
     address: SocketAddr,
     listener: Option<TcpListener>,
     serving: Option<JoinHandle<io::Result<()>>>,
+    revisions: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Drop for Proxy {
@@ -51,6 +55,7 @@ impl Proxy {
             address: listener.local_addr().unwrap(),
             listener: Some(listener),
             serving: None,
+            revisions: Arc::default(),
         }
     }
 
@@ -71,24 +76,35 @@ impl Proxy {
             gateways,
             next: AtomicUsize::new(0),
             credential: HeaderValue::from_str(&format!("Bearer {key}")).unwrap(),
+            revisions: self.revisions.clone(),
         });
         let router = Router::new().fallback(pass).with_state(turns);
         self.serving = Some(tokio::spawn(
             async move { axum::serve(listener, router).await },
         ));
     }
+
+    /// What `MCP-Protocol-Version` said in the requests so far that had one.
+    pub fn revisions(&self) -> BTreeSet<String> {
+        self.revisions.lock().clone()
+    }
 }
 
-/// Whose turn it is.
+/// Whose turn it is, and what all need.
 struct Turns {
     gateways: Vec<SocketAddr>,
     next: AtomicUsize,
     credential: HeaderValue,
+    revisions: Arc<Mutex<BTreeSet<String>>>,
 }
 
 async fn pass(turns: State<Arc<Turns>>, mut request: Request) -> Response {
     let turn = turns.next.fetch_add(1, Ordering::Relaxed) % turns.gateways.len();
     let headers = request.headers_mut();
+    if let Some(revision) = headers.get("mcp-protocol-version") {
+        let revision = String::from_utf8_lossy(revision.as_bytes()).into_owned();
+        turns.revisions.lock().insert(revision);
+    }
     headers.remove(header::CONNECTION);
     headers.insert(header::AUTHORIZATION, turns.credential.clone());
     match forward(turns.gateways[turn], request).await {
