@@ -3,8 +3,10 @@
 use clap::{Parser, Subcommand};
 
 use crate::dev::{self, DevArgs, DevError};
+use crate::healthcheck::{self, HealthcheckArgs, HealthcheckError};
 use crate::logging::{self, LogArgs};
 use crate::migrate::{self, MigrateArgs, MigrateError};
+use crate::pass_key::{self, PassKeyCommand, PassKeyCommandError};
 use crate::secret::{self, SecretCommand, SecretCommandError};
 
 /// A gateway that gives AI agents your repositories as MCP tools.
@@ -26,6 +28,11 @@ enum Command {
     /// Make the secret that a gateway keeps.
     #[command(subcommand)]
     Secret(SecretCommand),
+    /// Make the keys by which workers believe gateways.
+    #[command(subcommand)]
+    PassKey(PassKeyCommand),
+    /// Ask the admin port of a gateway or worker whether it is ready; ends with 1 if it is not.
+    Healthcheck(HealthcheckArgs),
 }
 
 /// Why a command failed.
@@ -40,6 +47,12 @@ pub enum CommandError {
     /// `archway secret`.
     #[error(transparent)]
     Secret(#[from] SecretCommandError),
+    /// `archway pass-key`.
+    #[error(transparent)]
+    PassKey(#[from] PassKeyCommandError),
+    /// `archway healthcheck`.
+    #[error(transparent)]
+    Healthcheck(#[from] HealthcheckError),
     /// No threads to run on.
     #[error("starting the asynchronous runtime")]
     Runtime(#[source] std::io::Error),
@@ -56,6 +69,8 @@ pub fn run(line: CommandLine) -> Result<(), CommandError> {
             Command::Dev(args) => Ok(dev::run(*args).await?),
             Command::Migrate(args) => Ok(migrate::run(args).await?),
             Command::Secret(command) => Ok(secret::run(&command)?),
+            Command::PassKey(command) => Ok(pass_key::run(&command)?),
+            Command::Healthcheck(args) => Ok(healthcheck::run(args).await?),
         }
     })
 }

@@ -8,7 +8,10 @@ pub mod command;
 pub mod dev;
 pub mod migrate;
 pub mod secret;
+pub mod pass_key;
+pub mod healthcheck;
 
+pub mod http_get;
 pub mod logging;
 
 pub mod postgres;
