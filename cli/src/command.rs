@@ -3,11 +3,13 @@
 use clap::{Parser, Subcommand};
 
 use crate::dev::{self, DevArgs, DevError};
+use crate::gateway::{self, GatewayArgs, GatewayCommandError};
 use crate::healthcheck::{self, HealthcheckArgs, HealthcheckError};
 use crate::logging::{self, LogArgs};
 use crate::migrate::{self, MigrateArgs, MigrateError};
 use crate::pass_key::{self, PassKeyCommand, PassKeyCommandError};
 use crate::secret::{self, SecretCommand, SecretCommandError};
+use crate::worker::{self, WorkerArgs, WorkerCommandError};
 
 /// A gateway that gives AI agents your repositories as MCP tools.
 #[derive(Debug, Parser)]
@@ -23,6 +25,10 @@ pub struct CommandLine {
 enum Command {
     /// Run everything on this machine, for the repository in a folder.
     Dev(Box<DevArgs>),
+    /// Run a gateway: agents speak MCP to it, it speaks gRPC to workers.
+    Gateway(Box<GatewayArgs>),
+    /// Run a worker, confined to the repositories it serves.
+    Worker(Box<WorkerArgs>),
     /// Bring a database to this version's schema, and set the passwords of the runtime roles.
     Migrate(MigrateArgs),
     /// Make the secret that a gateway keeps.
@@ -41,6 +47,12 @@ pub enum CommandError {
     /// `archway dev`.
     #[error(transparent)]
     Dev(#[from] DevError),
+    /// `archway gateway`.
+    #[error(transparent)]
+    Gateway(#[from] GatewayCommandError),
+    /// `archway worker`.
+    #[error(transparent)]
+    Worker(#[from] WorkerCommandError),
     /// `archway migrate`.
     #[error(transparent)]
     Migrate(#[from] MigrateError),
@@ -60,19 +72,38 @@ pub enum CommandError {
 
 /// Runs the command to its end.
 pub fn run(line: CommandLine) -> Result<(), CommandError> {
-    logging::start(&line.log);
+    logging::start(&line.log, line.command.default_log());
+    match line.command {
+        Command::Dev(args) => in_runtime(dev::run(*args)),
+        Command::Gateway(args) => in_runtime(gateway::run(*args)),
+        // Confines this thread before it builds its runtime.
+        Command::Worker(args) => Ok(worker::run(*args)?),
+        Command::Migrate(args) => in_runtime(migrate::run(args)),
+        Command::Secret(command) => Ok(secret::run(&command)?),
+        Command::PassKey(command) => Ok(pass_key::run(&command)?),
+        Command::Healthcheck(args) => in_runtime(healthcheck::run(args)),
+    }
+}
+
+fn in_runtime<E>(command: impl Future<Output = Result<(), E>>) -> Result<(), CommandError>
+where
+    CommandError: From<E>,
+{
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build();
-    runtime.map_err(CommandError::Runtime)?.block_on(async {
-        match line.command {
-            Command::Dev(args) => Ok(dev::run(*args).await?),
-            Command::Migrate(args) => Ok(migrate::run(args).await?),
-            Command::Secret(command) => Ok(secret::run(&command)?),
-            Command::PassKey(command) => Ok(pass_key::run(&command)?),
-            Command::Healthcheck(args) => Ok(healthcheck::run(args).await?),
+    let runtime = runtime.map_err(CommandError::Runtime)?;
+    Ok(runtime.block_on(command)?)
+}
+
+impl Command {
+    /// What is logged unless it was said: processes that run for long tell of their start and end.
+    fn default_log(&self) -> &'static str {
+        match self {
+            Command::Gateway(_) | Command::Worker(_) => "info,rmcp=error",
+            _ => "warn,rmcp=error",
         }
-    })
+    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ mod credentials;
 mod database;
 mod listen;
 mod projects;
-mod signals;
 mod stack;
 
 use std::path::PathBuf;
@@ -22,6 +21,7 @@ use secrecy::SecretString;
 
 use crate::data_dir::{DataDir, DataDirError};
 use crate::postgres::PostgresConfig;
+use crate::signals::Signals;
 use announce::Announcement;
 pub use credentials::CredentialsError;
 use database::Database;
@@ -30,7 +30,7 @@ pub use listen::ListenError;
 use listen::Listeners;
 pub use projects::ProjectsError;
 use projects::{Project, Projects};
-use signals::Signals;
+
 pub use stack::StackError;
 use stack::{Plan, Stack};
 

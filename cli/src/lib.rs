@@ -6,6 +6,8 @@
 // What the binary runs, then what its commands stand on.
 pub mod command;
 pub mod dev;
+pub mod gateway;
+pub mod worker;
 pub mod migrate;
 pub mod secret;
 pub mod pass_key;
@@ -20,3 +22,6 @@ pub mod data_dir;
 pub mod socket_dir;
 
 mod account;
+pub mod bind;
+pub mod drain;
+mod signals;

@@ -29,7 +29,10 @@ const KNOWN_EXAMPLES: [&[u8]; 3] = [
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
     /// The file can't be read.
-    #[error("reading the root secret from {}", path.display())]
+    #[error(
+        "reading the root secret from {}: `archway secret generate` makes a line for it",
+        path.display()
+    )]
     Read {
         /// Where it should be.
         path: PathBuf,

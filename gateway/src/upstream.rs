@@ -24,6 +24,7 @@ use archway_proto::{
 };
 use bytes::Bytes;
 use tokio::{sync::Notify, time::Instant};
+use tokio_util::sync::CancellationToken;
 use tonic::{
     Streaming,
     transport::{Channel, Endpoint},
@@ -31,11 +32,13 @@ use tonic::{
 use uuid::Uuid;
 
 use crate::auth::Principal;
-use failures::{deadline, of_status};
+use failures::of_status;
+use patience::Patience;
 
 pub(crate) use failures::{internal, unavailable};
 
 mod failures;
+mod patience;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
@@ -60,11 +63,7 @@ pub struct UpstreamConfig {
     )]
     pub workers: Vec<String>,
     /// The pool these workers belong to: passes are good for it alone.
-    #[arg(
-        long = "worker-pool",
-        env = "ARCHWAY_WORKER_POOL",
-        default_value = "shared"
-    )]
+    #[arg(long, env = "ARCHWAY_POOL", default_value = "shared")]
     pub pool: String,
     /// Seconds a call may take, 1 to 30.
     #[arg(
@@ -102,6 +101,7 @@ pub(crate) struct Upstream {
     minter: PassMinter,
     passes: moka::sync::Cache<u64, PassToken>,
     lost: Notify,
+    end: CancellationToken,
 }
 
 impl Upstream {
@@ -126,6 +126,7 @@ impl Upstream {
                 .time_to_live(pass::REUSE)
                 .build(),
             lost: Notify::new(),
+            end: CancellationToken::new(),
         })
     }
 
@@ -153,6 +154,11 @@ impl Upstream {
             .await?
             .result()
             .await
+    }
+
+    /// Answers the calls that still run, and all to come, with `unavailable`: the gateway ends.
+    pub(crate) fn end_calls(&self) {
+        self.end.cancel();
     }
 
     /// Waits until a call finds its worker gone.
@@ -187,23 +193,24 @@ impl Upstream {
         context
             .attach(&mut request)
             .map_err(|error| internal(trace, &error))?;
-        let until = Instant::now() + self.deadline + PATIENCE;
+        let patience = Patience {
+            until: Instant::now() + self.deadline + PATIENCE,
+            end: self.end.clone(),
+        };
         let mut client = self.client();
-        let started = tokio::time::timeout_at(until, client.call(request)).await;
-        match started {
-            Ok(Ok(response)) => Ok(CallStream {
+        match patience.wait(client.call(request)).await? {
+            Ok(response) => Ok(CallStream {
                 events: response.into_inner(),
-                until,
+                patience,
                 trace,
             }),
-            Ok(Err(status)) => {
+            Err(status) => {
                 let failure = of_status(trace, &status);
                 if failure.code == Fault::Unavailable {
                     self.lost.notify_waiters();
                 }
                 Err(failure)
             }
-            Err(_elapsed) => Err(deadline()),
         }
     }
 
@@ -242,7 +249,7 @@ pub(crate) enum Step {
 /// The events of one call. Dropped before its end, it cancels the call.
 pub(crate) struct CallStream {
     events: Streaming<CallEvent>,
-    until: Instant,
+    patience: Patience,
     trace: TraceContext,
 }
 
@@ -251,19 +258,16 @@ impl CallStream {
     /// be reset, and HTTP/2 ends a connection on which too many streams are.
     async fn close(&mut self) {
         // The answer is here: however the stream ends, it changes nothing.
-        tokio::time::timeout_at(self.until, self.events.message())
-            .await
-            .ok();
+        self.patience.wait(self.events.message()).await.ok();
     }
 
     /// The next step; a failure once the deadline passed or the stream ended without a result.
     pub(crate) async fn next(&mut self) -> Result<Step, Failure> {
         loop {
-            match tokio::time::timeout_at(self.until, self.events.message()).await {
-                Err(_elapsed) => return Err(deadline()),
-                Ok(Err(status)) => return Err(of_status(self.trace, &status)),
-                Ok(Ok(None)) => return Err(internal(self.trace, &NoResult)),
-                Ok(Ok(Some(CallEvent { event }))) => match event {
+            match self.patience.wait(self.events.message()).await? {
+                Err(status) => return Err(of_status(self.trace, &status)),
+                Ok(None) => return Err(internal(self.trace, &NoResult)),
+                Ok(Some(CallEvent { event })) => match event {
                     Some(Event::Result(result)) => {
                         self.close().await;
                         return Ok(Step::Result(result));
