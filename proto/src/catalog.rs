@@ -35,9 +35,7 @@ impl Scope {
 
     /// The scope of a name, or `None`.
     pub fn parse(name: &str) -> Option<Scope> {
-        Scope::ALL
-            .into_iter()
-            .find(|scope| scope.name() == name)
+        Scope::ALL.into_iter().find(|scope| scope.name() == name)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What gets in and what does not: keys in every wrong shape and place, scopes, revocation.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use archway_gateway::{
     secrets::RootSecret,

@@ -33,7 +33,12 @@ pub fn generate_key() -> Result<IssuedKey, TenantError> {
 
 /// The public part of a key's text; `None` if it is malformed.
 pub fn key_id(text: &SecretString) -> Option<String> {
-    Some(KeyText::parse(text.expose_secret())?.id().as_str().to_owned())
+    Some(
+        KeyText::parse(text.expose_secret())?
+            .id()
+            .as_str()
+            .to_owned(),
+    )
 }
 
 impl TenantsTx {

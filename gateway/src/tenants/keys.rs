@@ -204,7 +204,10 @@ impl KeyRequest {
     pub fn sorted(mut self) -> KeyRequest {
         self.scopes.sort_unstable();
         self.scopes.dedup();
-        for list in [&mut self.projects, &mut self.families].into_iter().flatten() {
+        for list in [&mut self.projects, &mut self.families]
+            .into_iter()
+            .flatten()
+        {
             list.sort_unstable();
             list.dedup();
         }

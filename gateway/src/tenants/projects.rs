@@ -112,11 +112,7 @@ impl TenantsTx {
     }
 
     /// A tenant's project that was not removed.
-    pub async fn find_project(
-        &mut self,
-        tenant: Uuid,
-        slug: &str,
-    ) -> Result<Project, TenantError> {
+    pub async fn find_project(&mut self, tenant: Uuid, slug: &str) -> Result<Project, TenantError> {
         let all = self.projects(tenant).await?;
         served(&all, slug).cloned()
     }
@@ -192,11 +188,7 @@ impl TenantsTx {
         Ok(())
     }
 
-    async fn find_any_project(
-        &mut self,
-        tenant: Uuid,
-        slug: &str,
-    ) -> Result<Project, TenantError> {
+    async fn find_any_project(&mut self, tenant: Uuid, slug: &str) -> Result<Project, TenantError> {
         let all = self.projects(tenant).await?;
         find(&all, slug).cloned()
     }
