@@ -17,6 +17,18 @@ use super::{AdminError, confirmed};
 use crate::dev::{self, remember_folder};
 use answer::{Done, List};
 
+/// The options of `set`, of which it needs one.
+const CHANGES: [&str; 8] = [
+    "name",
+    "allow",
+    "open",
+    "close",
+    "clear_name",
+    "clear_allow",
+    "clear_open",
+    "clear_close",
+];
+
 /// What `archway project` is told.
 #[derive(Debug, clap::Args)]
 pub struct ProjectArgs {
@@ -44,7 +56,7 @@ enum ProjectCommand {
         tenant: String,
     },
     /// Change a project's name or path rules; workers go by them within 5 s.
-    #[command(group(ArgGroup::new("change").multiple(true).required(true)))]
+    #[command(group(ArgGroup::new("change").args(CHANGES).multiple(true).required(true)))]
     Set {
         #[command(flatten)]
         which: Which,
@@ -87,16 +99,16 @@ struct Which {
 #[derive(Debug, clap::Args)]
 struct SettingsArgs {
     /// Its name for people [default: the slug].
-    #[arg(long, group = "change")]
+    #[arg(long)]
     name: Option<String>,
-    /// What read_repo_file may read [default: paths, docs, .claude/memory, templates, examples].
-    #[arg(long, value_name = "GLOB", group = "change")]
+    /// What `read_repo_file` may read [default: paths, docs, .claude/memory, templates, examples].
+    #[arg(long, value_name = "GLOB")]
     allow: Vec<String>,
     /// Opens names that are blocked everywhere, like `.env.example`.
-    #[arg(long, value_name = "GLOB", group = "change")]
+    #[arg(long, value_name = "GLOB")]
     open: Vec<String>,
     /// Closes further names; wins over --open.
-    #[arg(long, value_name = "GLOB", group = "change")]
+    #[arg(long, value_name = "GLOB")]
     close: Vec<String>,
 }
 
@@ -104,16 +116,16 @@ struct SettingsArgs {
 #[derive(Debug, clap::Args)]
 struct ClearArgs {
     /// Show the slug again.
-    #[arg(long, group = "change", conflicts_with = "name")]
+    #[arg(long, conflicts_with = "name")]
     clear_name: bool,
-    /// Let read_repo_file read the built-in list again.
-    #[arg(long, group = "change", conflicts_with = "allow")]
+    /// Let `read_repo_file` read the built-in list again.
+    #[arg(long, conflicts_with = "allow")]
     clear_allow: bool,
     /// Open nothing any more.
-    #[arg(long, group = "change", conflicts_with = "open")]
+    #[arg(long, conflicts_with = "open")]
     clear_open: bool,
     /// Close nothing any more.
-    #[arg(long, group = "change", conflicts_with = "close")]
+    #[arg(long, conflicts_with = "close")]
     clear_close: bool,
 }
 
