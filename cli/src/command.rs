@@ -37,7 +37,7 @@ enum Command {
     Worker(Box<WorkerArgs>),
     /// Bring a database to this version's schema, and set the passwords of the runtime roles.
     Migrate(MigrateArgs),
-    /// Make the database say what a file says: tenants, projects and keys.
+    // Its own documentation is longer than a line.
     Apply(Box<ApplyArgs>),
     /// Make, list, disable and erase tenants.
     Tenant(TenantArgs),

@@ -27,7 +27,7 @@ pub(crate) use wanted::{Wanted, WantedKey, WantedProject, WantedTenant};
 /// No file of this size was written by hand.
 const LARGEST: u64 = 4 << 20;
 
-/// What `archway apply` is told.
+/// Make the database say what a file says: tenants, projects and keys.
 ///
 /// The file is the truth about what it lists: a field that is left out has its default, except for
 /// `disabled`, which is left alone. Applied twice, it changes nothing the second time. A key's

@@ -33,11 +33,12 @@ pub(super) struct Place {
         env = "ARCHWAY_MIGRATE_DATABASE_URL",
         hide_env_values = true,
         global = true,
-        value_name = "URL"
+        value_name = "URL",
+        help_heading = "Installation"
     )]
     database_url: Option<SecretString>,
     /// The data folder of `archway dev` [default: the user's].
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Installation")]
     data: Option<PathBuf>,
     /// Answer with one JSON document.
     #[arg(long, global = true)]
@@ -49,7 +50,12 @@ pub(super) struct Place {
 pub(super) struct SecretFile {
     /// The root secret, which must be the gateways' [default: that of the `archway dev` that is
     /// asked].
-    #[arg(long, env = "ARCHWAY_SECRET_FILE", value_name = "FILE")]
+    #[arg(
+        long,
+        env = "ARCHWAY_SECRET_FILE",
+        value_name = "FILE",
+        help_heading = "Installation"
+    )]
     secret_file: Option<PathBuf>,
 }
 

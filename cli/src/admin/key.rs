@@ -54,7 +54,7 @@ struct IssueArgs {
     #[command(flatten)]
     of: OfTenant,
     /// For people, to tell it from others.
-    #[arg(long, default_value = "")]
+    #[arg(long, default_value = "", hide_default_value = true)]
     label: String,
     /// When it ends: 90d, 2027-01-31 (that day's first moment in UTC) or RFC 3339 [default: never].
     #[arg(long, value_name = "END", value_parser = value_parser!(End))]

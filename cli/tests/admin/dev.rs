@@ -1,6 +1,6 @@
 //! Administration of a running `archway dev`, which is found by its data folder.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 
@@ -42,24 +42,11 @@ impl Home {
             .args(["dev", "--json", "--port", "0", "--repo"])
             .arg(self.path(repo));
         command.arg("--data").arg(self.path("data"));
-        let mut child = command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         let mut output = BufReader::new(child.stdout.take().unwrap());
         output.read_line(&mut line).unwrap();
-        let ready = serde_json::from_str(&line).unwrap_or_else(|_| {
-            let mut why = String::new();
-            child
-                .stderr
-                .take()
-                .unwrap()
-                .read_to_string(&mut why)
-                .unwrap();
-            panic!("dev did not start: {why}")
-        });
+        let ready = serde_json::from_str(&line).unwrap();
         Dev { child, ready }
     }
 

@@ -10,62 +10,69 @@ fn with_acme() -> Place {
     place
 }
 
+/// A line of a table by its columns.
+fn columns(line: &str) -> Vec<&str> {
+    let columns = line.split("  ").map(str::trim);
+    columns.filter(|column| !column.is_empty()).collect()
+}
+
 #[test]
-fn a_project_is_added_changed_and_listed_with_its_rules() {
+fn a_project_is_added_with_its_rules() {
     let place = with_acme();
-    let added =
-        place.run("project add acme site --open .env.example --close private/ --close *.key");
-    assert_eq!(added.ok(), "project acme/site: added\n");
+    let added = "project add acme site --open .env.example --close private/ --close *.key";
+    assert_eq!(place.run(added).ok(), "project acme/site: added\n");
     place
         .run("project add acme docs --name Handbook --allow **")
         .ok();
 
     let list = place.json("project list acme");
-    let projects = list["projects"].as_array().unwrap();
-    assert_eq!(projects[0]["slug"], "docs");
+    let (docs, site) = (&list["projects"][0], &list["projects"][1]);
     assert_eq!(
-        (&projects[0]["name"], &projects[0]["allow"]),
-        (&json!("Handbook"), &json!(["**"]))
+        (&docs["slug"], &docs["name"]),
+        (&json!("docs"), &json!("Handbook"))
     );
-    assert_eq!(projects[1]["open"], json!([".env.example"]));
-    assert_eq!(projects[1]["close"], json!(["private/", "*.key"]));
-    assert_eq!(projects[1]["allow"], json!(null));
+    assert_eq!(docs["allow"], json!(["**"]));
+    assert_eq!(site["open"], json!([".env.example"]));
+    assert_eq!(site["close"], json!(["private/", "*.key"]));
+    assert_eq!(site["allow"], json!(null));
+}
 
+#[test]
+fn what_is_not_named_stays_and_what_is_cleared_has_its_default() {
+    let place = with_acme();
+    place
+        .run("project add acme site --open .env.example --close *.key")
+        .ok();
     let set = "project set acme site --name Site --close secret/ --clear-open";
     assert_eq!(place.run(set).ok(), "project acme/site: changed\n");
     assert_eq!(place.run(set).ok(), "project acme/site: unchanged\n");
     place
+        .run("project add acme docs --name Handbook --allow ** --close a")
+        .ok();
+    place
         .run("project set acme docs --clear-allow --clear-name")
         .ok();
+
     let list = place.run("project list acme").ok();
-    let lines: Vec<String> = list.lines().map(str::to_owned).collect();
-    let words = |line: &str| {
-        line.split("  ")
-            .map(str::trim)
-            .filter(|w| !w.is_empty())
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
-    };
+    let lines: Vec<Vec<&str>> = list.lines().map(columns).collect();
+    let header = [
+        "project", "name", "workers", "allow", "open", "close", "state",
+    ];
+    assert_eq!(lines[0], header);
     assert_eq!(
-        words(&lines[0]),
-        [
-            "project", "name", "workers", "allow", "open", "close", "state"
-        ]
-    );
-    assert_eq!(
-        words(&lines[1]),
+        lines[1],
         [
             "docs",
             "docs",
             "none sees it",
             "built-in",
             "-",
-            "-",
+            "a",
             "served"
         ]
     );
     assert_eq!(
-        words(&lines[2]),
+        lines[2],
         [
             "site",
             "Site",

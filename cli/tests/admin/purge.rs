@@ -2,7 +2,7 @@
 
 use crate::place::Place;
 
-/// A row of each table that knows tenants, for the tenant `$slug`.
+/// A row for each tenant or project, in the tables that no command writes.
 const ROWS: &str = "
     insert into sessions (tenant_id, principal, id, expires_at)
         select id, 'key:x', gen_random_uuid(), now() + interval '1 day' from tenants;
@@ -13,6 +13,18 @@ const ROWS: &str = "
     insert into worker_mounts (worker, pool, tenant_id, project_id)
         select 'w', 'shared', tenant_id, id from projects;
 ";
+
+/// Every table whose rows are a tenant's, of this version or a later one.
+fn tables(place: &Place) -> Vec<String> {
+    let tables = place.texts(
+        "select c.table_name::text from information_schema.columns c \
+         join information_schema.tables t using (table_schema, table_name) \
+         where c.column_name = 'tenant_id' and c.table_schema = 'public' \
+               and t.table_type = 'BASE TABLE' order by 1",
+    );
+    assert!(tables.len() >= 6, "{tables:?}");
+    tables
+}
 
 #[test]
 fn purging_a_tenant_leaves_no_row_of_it_and_every_row_of_others() {
@@ -25,13 +37,7 @@ fn purging_a_tenant_leaves_no_row_of_it_and_every_row_of_others() {
         place.run(&format!("key issue {tenant}")).ok();
     }
     place.sql(ROWS);
-    let tables = place.texts(
-        "select c.table_name::text from information_schema.columns c \
-         join information_schema.tables t using (table_schema, table_name) \
-         where c.column_name = 'tenant_id' and c.table_schema = 'public' \
-               and t.table_type = 'BASE TABLE' order by 1",
-    );
-    assert!(tables.len() >= 6, "{tables:?}");
+    let tables = tables(&place);
     let count = |table: &str, slug: &str| {
         place.count(&format!(
             "select count(*) from {table} join tenants t on t.id = tenant_id where t.slug = '{slug}'"
