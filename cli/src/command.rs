@@ -2,10 +2,20 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::admin::AdminError;
+use crate::admin::apply::{self, ApplyArgs};
+use crate::admin::key::{self, KeyArgs};
+use crate::admin::project::{self, ProjectArgs};
+use crate::admin::status::{self, StatusArgs};
+use crate::admin::tenant::{self, TenantArgs};
 use crate::dev::{self, DevArgs, DevError};
+use crate::gateway::{self, GatewayArgs, GatewayCommandError};
+use crate::healthcheck::{self, HealthcheckArgs, HealthcheckError};
 use crate::logging::{self, LogArgs};
 use crate::migrate::{self, MigrateArgs, MigrateError};
+use crate::pass_key::{self, PassKeyCommand, PassKeyCommandError};
 use crate::secret::{self, SecretCommand, SecretCommandError};
+use crate::worker::{self, WorkerArgs, WorkerCommandError};
 
 /// A gateway that gives AI agents your repositories as MCP tools.
 #[derive(Debug, Parser)]
@@ -21,11 +31,30 @@ pub struct CommandLine {
 enum Command {
     /// Run everything on this machine, for the repository in a folder.
     Dev(Box<DevArgs>),
+    /// Run a gateway: agents speak MCP to it, it speaks gRPC to workers.
+    Gateway(Box<GatewayArgs>),
+    /// Run a worker, confined to the repositories it serves.
+    Worker(Box<WorkerArgs>),
     /// Bring a database to this version's schema, and set the passwords of the runtime roles.
     Migrate(MigrateArgs),
+    // Its own documentation is longer than a line.
+    Apply(Box<ApplyArgs>),
+    /// Make, list, disable and erase tenants.
+    Tenant(TenantArgs),
+    /// Add, list, change, remove and erase a tenant's projects.
+    Project(Box<ProjectArgs>),
+    /// Issue, list, revoke and rotate API keys.
+    Key(KeyArgs),
+    /// Say what the database holds, and whether gateways are ready.
+    Status(StatusArgs),
     /// Make the secret that a gateway keeps.
     #[command(subcommand)]
     Secret(SecretCommand),
+    /// Make the keys by which workers believe gateways.
+    #[command(subcommand)]
+    PassKey(PassKeyCommand),
+    /// Ask the admin port of a gateway or worker whether it is ready; ends with 1 if it is not.
+    Healthcheck(HealthcheckArgs),
 }
 
 /// Why a command failed.
@@ -34,12 +63,27 @@ pub enum CommandError {
     /// `archway dev`.
     #[error(transparent)]
     Dev(#[from] DevError),
+    /// `archway gateway`.
+    #[error(transparent)]
+    Gateway(#[from] GatewayCommandError),
+    /// `archway worker`.
+    #[error(transparent)]
+    Worker(#[from] WorkerCommandError),
     /// `archway migrate`.
     #[error(transparent)]
     Migrate(#[from] MigrateError),
+    /// An administrative command.
+    #[error(transparent)]
+    Admin(#[from] AdminError),
     /// `archway secret`.
     #[error(transparent)]
     Secret(#[from] SecretCommandError),
+    /// `archway pass-key`.
+    #[error(transparent)]
+    PassKey(#[from] PassKeyCommandError),
+    /// `archway healthcheck`.
+    #[error(transparent)]
+    Healthcheck(#[from] HealthcheckError),
     /// No threads to run on.
     #[error("starting the asynchronous runtime")]
     Runtime(#[source] std::io::Error),
@@ -47,17 +91,43 @@ pub enum CommandError {
 
 /// Runs the command to its end.
 pub fn run(line: CommandLine) -> Result<(), CommandError> {
-    logging::start(&line.log);
+    logging::start(&line.log, line.command.default_log());
+    match line.command {
+        Command::Dev(args) => in_runtime(dev::run(*args)),
+        Command::Gateway(args) => in_runtime(gateway::run(*args)),
+        // Confines this thread before it builds its runtime.
+        Command::Worker(args) => Ok(worker::run(*args)?),
+        Command::Migrate(args) => in_runtime(migrate::run(args)),
+        Command::Apply(args) => in_runtime(apply::run(*args)),
+        Command::Tenant(args) => in_runtime(tenant::run(args)),
+        Command::Project(args) => in_runtime(project::run(*args)),
+        Command::Key(args) => in_runtime(key::run(args)),
+        Command::Status(args) => in_runtime(status::run(args)),
+        Command::Secret(command) => Ok(secret::run(&command)?),
+        Command::PassKey(command) => Ok(pass_key::run(&command)?),
+        Command::Healthcheck(args) => in_runtime(healthcheck::run(args)),
+    }
+}
+
+fn in_runtime<E>(command: impl Future<Output = Result<(), E>>) -> Result<(), CommandError>
+where
+    CommandError: From<E>,
+{
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build();
-    runtime.map_err(CommandError::Runtime)?.block_on(async {
-        match line.command {
-            Command::Dev(args) => Ok(dev::run(*args).await?),
-            Command::Migrate(args) => Ok(migrate::run(args).await?),
-            Command::Secret(command) => Ok(secret::run(&command)?),
+    let runtime = runtime.map_err(CommandError::Runtime)?;
+    Ok(runtime.block_on(command)?)
+}
+
+impl Command {
+    /// What is logged unless it was said: processes that run for long tell of their start and end.
+    fn default_log(&self) -> &'static str {
+        match self {
+            Command::Gateway(_) | Command::Worker(_) => "info,rmcp=error",
+            _ => "warn,rmcp=error",
         }
-    })
+    }
 }
 
 #[cfg(test)]

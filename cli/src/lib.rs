@@ -5,10 +5,16 @@
 
 // What the binary runs, then what its commands stand on.
 pub mod command;
+pub mod admin;
 pub mod dev;
+pub mod gateway;
+pub mod worker;
 pub mod migrate;
 pub mod secret;
+pub mod pass_key;
+pub mod healthcheck;
 
+pub mod http_get;
 pub mod logging;
 
 pub mod postgres;
@@ -17,3 +23,6 @@ pub mod data_dir;
 pub mod socket_dir;
 
 mod account;
+pub mod bind;
+pub mod drain;
+mod signals;

@@ -9,12 +9,12 @@ use tracing_subscriber::EnvFilter;
 #[command(next_help_heading = "Logging")]
 pub struct LogArgs {
     /// What is logged: error, warn, info, debug, trace, or a list such as
-    /// `warn,archway_gateway=debug`.
+    /// `warn,archway_gateway=debug` [default: `warn,rmcp=error`; of gateway and worker
+    /// `info,rmcp=error`].
     #[arg(
-        long, env = "ARCHWAY_LOG", value_name = "FILTER", default_value = "warn,rmcp=error",
-        value_parser = filter, global = true
+        long, env = "ARCHWAY_LOG", value_name = "FILTER", value_parser = filter, global = true
     )]
-    pub log: String,
+    pub log: Option<String>,
     /// How a line of the log looks.
     #[arg(
         long,
@@ -35,10 +35,11 @@ pub enum LogFormat {
     Json,
 }
 
-/// Starts logging. Does nothing if the process logs already.
-pub fn start(args: &LogArgs) {
+/// Starts logging, `default` unless something was asked for. Does nothing if the process logs
+/// already.
+pub fn start(args: &LogArgs, default: &str) {
     let builder = tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::new(&args.log))
+        .with_env_filter(EnvFilter::new(args.log.as_deref().unwrap_or(default)))
         .with_writer(io::stderr)
         .with_ansi(io::stderr().is_terminal());
     let started = match args.log_format {

@@ -9,7 +9,11 @@ use archway_gateway::secrets::{RootSecret, SecretError};
 pub enum SecretCommand {
     /// Print a new line for the file that `ARCHWAY_SECRET_FILE` names. To rotate the secret, put
     /// it before the others: older lines go on verifying what they made.
-    Generate,
+    Generate {
+        /// Print it as one line of JSON: `{"line"}`.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// Why there is no new secret.
@@ -26,8 +30,13 @@ pub enum SecretCommandError {
 /// Runs the command.
 pub fn run(command: &SecretCommand) -> Result<(), SecretCommandError> {
     match command {
-        SecretCommand::Generate => {
+        SecretCommand::Generate { json } => {
             let line = RootSecret::generate_line()?;
+            let line = if *json {
+                serde_json::json!({ "line": line }).to_string()
+            } else {
+                line
+            };
             writeln!(io::stdout().lock(), "{line}").map_err(SecretCommandError::Output)
         }
     }

@@ -14,6 +14,7 @@ use axum::{
 use http::{StatusCode, header};
 use parking_lot::Mutex;
 use tokio::{net::TcpListener, time::Instant};
+use tokio_util::sync::CancellationToken;
 use tower::util::BoxCloneSyncService;
 
 use archway_proto::chain::Chain;
@@ -34,6 +35,8 @@ pub(crate) struct Admin {
     pub(crate) grace: Duration,
     /// When Postgres last answered.
     pub(crate) answered: Mutex<Option<Instant>>,
+    /// Cancelled once the gateway is about to end.
+    pub(crate) draining: CancellationToken,
 }
 
 /// The admin port behind `listener`.
@@ -52,9 +55,11 @@ pub(crate) fn port(listener: TcpListener, admin: Arc<Admin>) -> Port {
     }
 }
 
-/// Ready: a worker was seen, and Postgres answers or did so within the grace.
+/// Ready: not about to end, a worker was seen, and Postgres answers or did so within the grace.
 async fn ready(State(admin): State<Arc<Admin>>) -> Response {
-    let refusal = if admin.catalog.snapshot().is_none() {
+    let refusal = if admin.draining.is_cancelled() {
+        "draining\n"
+    } else if admin.catalog.snapshot().is_none() {
         "no worker was seen yet\n"
     } else if !admin.credentials_can_be_checked().await {
         "postgres does not answer\n"

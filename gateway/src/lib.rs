@@ -65,10 +65,15 @@ pub struct GatewayConfig {
     pub upstream: UpstreamConfig,
 }
 
+/// How long calls in flight may go on once the gateway ends: within the 30 s that orchestrators
+/// give a process by default, with time to tell the rest.
+pub const DRAIN_LIMIT: Duration = Duration::from_secs(25);
+
 /// A gateway, ready to serve. Clones share everything.
 #[derive(Clone)]
 pub struct Gateway {
     parts: Arc<Parts>,
+    drain_limit: Duration,
 }
 
 struct Parts {
@@ -121,8 +126,10 @@ impl Gateway {
             metrics: metrics.clone(),
             grace: config.auth.key_grace,
             answered: Mutex::new(None),
+            draining: CancellationToken::new(),
         });
         Ok(Gateway {
+            drain_limit: DRAIN_LIMIT,
             parts: Arc::new(Parts {
                 stack,
                 admin,
@@ -134,8 +141,22 @@ impl Gateway {
         })
     }
 
-    /// Serves `/mcp` on `listener` and the probes on `admin` until `shutdown` is cancelled; then
-    /// ends the calls in flight (at most 35 s) and returns.
+    /// Gives calls in flight another time than [`DRAIN_LIMIT`] once the gateway ends.
+    #[must_use]
+    pub fn with_drain_limit(mut self, limit: Duration) -> Self {
+        self.drain_limit = limit;
+        self
+    }
+
+    /// Tells probes that the gateway is about to end, while it goes on serving: so that load
+    /// balancers turn away before the listener is closed.
+    pub fn announce_end(&self) {
+        self.parts.admin.draining.cancel();
+    }
+
+    /// Serves `/mcp` on `listener` and the probes on `admin` until `shutdown` is cancelled. Then
+    /// it lets the calls in flight finish, tells those that don't within the drain limit that
+    /// they were ended, and returns; the probes are answered until then.
     pub async fn serve(
         &self,
         listener: TcpListener,
@@ -157,13 +178,30 @@ impl Gateway {
             open: metrics.connections().clone(),
         };
         let admin = admin::port(admin, self.parts.admin.clone());
+        let drained = CancellationToken::new();
+        let serving = async {
+            server::serve(clients, shutdown.clone()).await;
+            drained.cancel();
+        };
         tokio::join!(
-            server::serve(clients, shutdown.clone()),
-            server::serve(admin, shutdown.clone()),
+            serving,
+            server::serve(admin, drained.clone()),
             catalog.keep(upstream, &shutdown),
-            changes.keep(&shutdown),
+            // What is revoked during the drain is revoked.
+            changes.keep(&drained),
+            self.drain(&shutdown, &drained),
         );
         Ok(())
+    }
+
+    /// Ends the calls that `shutdown` leaves running, once their time is up.
+    async fn drain(&self, shutdown: &CancellationToken, drained: &CancellationToken) {
+        shutdown.cancelled().await;
+        self.announce_end();
+        tokio::select! {
+            () = drained.cancelled() => {}
+            () = tokio::time::sleep(self.drain_limit) => self.parts.upstream.end_calls(),
+        }
     }
 
     /// Waits until the catalogue was fetched from a worker, at most `patience`; whether it was.

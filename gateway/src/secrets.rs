@@ -29,7 +29,10 @@ const KNOWN_EXAMPLES: [&[u8]; 3] = [
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
     /// The file can't be read.
-    #[error("reading the root secret from {}", path.display())]
+    #[error(
+        "reading the root secret from {}: `archway secret generate` makes a line for it",
+        path.display()
+    )]
     Read {
         /// Where it should be.
         path: PathBuf,
@@ -135,6 +138,11 @@ impl RootSecret {
         let known = self.lines().find(|known| known.id == line);
         let key = &known.unwrap_or(&self.newest).api_keys;
         hmac::verify(key, secret.as_bytes(), hash).is_ok() && known.is_some()
+    }
+
+    /// Whether the secret has the line of this id.
+    pub(crate) fn has_line(&self, line: &str) -> bool {
+        self.lines().any(|known| known.id == line)
     }
 
     /// Encrypts a cursor, bound to `context`: the nonce, then the sealed bytes.

@@ -45,8 +45,9 @@ const LARGEST_HEADERS: u32 = 32 * 1024;
 /// Concurrent requests of one HTTP/2 connection.
 const MOST_STREAMS: u32 = 128;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// Longer than the longest call: a drain ends calls, it does not cut them off.
-const DRAIN: Duration = Duration::from_secs(35);
+/// A little longer than calls have (see `DRAIN_LIMIT`): a drain ends calls, it does not cut
+/// them off.
+const DRAIN: Duration = Duration::from_secs(27);
 
 /// What the stack needs of each stop.
 pub(crate) struct Stops {
@@ -99,7 +100,7 @@ async fn count(State(metrics): State<Arc<Metrics>>, request: Request, next: Next
     response
 }
 
-/// Accepts connections until `shutdown`, then lets the calls in flight end, for at most 35 s.
+/// Accepts connections until `shutdown`, then lets the calls in flight end, for at most 27 s.
 pub(crate) async fn serve(port: Port, shutdown: CancellationToken) {
     let Port {
         listener,

@@ -49,6 +49,17 @@ pub enum StoreError {
         #[source]
         source: sqlx::Error,
     },
+    /// Row-level security does not bind the role.
+    #[error(
+        "the database role {role} {why}, so row-level security does not bind it: connect as \
+         archway_gateway, which `archway migrate` makes"
+    )]
+    Unbound {
+        /// Who we are to Postgres.
+        role: String,
+        /// What frees it.
+        why: &'static str,
+    },
 }
 
 impl StoreError {
@@ -111,6 +122,35 @@ impl Stores {
         answer
             .map(|_one| ())
             .map_err(StoreError::query("a sign of life"))
+    }
+
+    /// Refuses a role that row-level security does not bind: one that owns the tables, or may do
+    /// anything.
+    ///
+    /// # Errors
+    /// [`StoreError::Unbound`], or [`StoreError::Query`] while Postgres gives no answer.
+    pub async fn check_role(&self) -> Result<(), StoreError> {
+        let found = sqlx::query!(
+            r#"select current_user::text as "role!", rolsuper as "superuser!",
+                      rolbypassrls as "bypasses!",
+                      exists (select from pg_class
+                              where relnamespace = 'public'::regnamespace and relrowsecurity
+                                and pg_has_role(relowner, 'usage')) as "owns!"
+               from pg_roles where rolname = current_user"#,
+        )
+        .fetch_one(&self.pool)
+        .await
+        .map_err(StoreError::query("its own role"))?;
+        let why = match (found.superuser, found.bypasses, found.owns) {
+            (true, _, _) => "is a superuser",
+            (_, true, _) => "may bypass row-level security",
+            (_, _, true) => "owns the tables",
+            (false, false, false) => return Ok(()),
+        };
+        Err(StoreError::Unbound {
+            role: found.role,
+            why,
+        })
     }
 
     /// The record of an API key, or `None` for an id nobody has.

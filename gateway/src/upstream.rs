@@ -24,17 +24,20 @@ use archway_proto::{
 };
 use bytes::Bytes;
 use tokio::{sync::Notify, time::Instant};
+use tokio_util::sync::CancellationToken;
 use tonic::transport::{Channel, Endpoint};
 use uuid::Uuid;
 
 use crate::auth::Principal;
-use failures::{deadline, of_status};
+use failures::of_status;
+use patience::Patience;
 
 pub(crate) use failures::{internal, unavailable};
 pub(crate) use stream::{CallStream, Said, Step};
 
 mod stream;
 mod failures;
+mod patience;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
@@ -59,11 +62,7 @@ pub struct UpstreamConfig {
     )]
     pub workers: Vec<String>,
     /// The pool these workers belong to: passes are good for it alone.
-    #[arg(
-        long = "worker-pool",
-        env = "ARCHWAY_WORKER_POOL",
-        default_value = "shared"
-    )]
+    #[arg(long, env = "ARCHWAY_POOL", default_value = "shared")]
     pub pool: String,
     /// Seconds a call may take, 1 to 30.
     #[arg(
@@ -101,6 +100,7 @@ pub(crate) struct Upstream {
     minter: PassMinter,
     passes: moka::sync::Cache<u64, PassToken>,
     lost: Notify,
+    end: CancellationToken,
 }
 
 impl Upstream {
@@ -125,6 +125,7 @@ impl Upstream {
                 .time_to_live(pass::REUSE)
                 .build(),
             lost: Notify::new(),
+            end: CancellationToken::new(),
         })
     }
 
@@ -152,6 +153,11 @@ impl Upstream {
             .await?
             .result()
             .await
+    }
+
+    /// Answers the calls that still run, and all to come, with `unavailable`: the gateway ends.
+    pub(crate) fn end_calls(&self) {
+        self.end.cancel();
     }
 
     /// Waits until a call finds its worker gone.
@@ -186,19 +192,20 @@ impl Upstream {
         context
             .attach(&mut request)
             .map_err(|error| internal(trace, &error))?;
-        let until = Instant::now() + self.deadline + PATIENCE;
+        let patience = Patience {
+            until: Instant::now() + self.deadline + PATIENCE,
+            end: self.end.clone(),
+        };
         let mut client = self.client();
-        let started = tokio::time::timeout_at(until, client.call(request)).await;
-        match started {
-            Ok(Ok(response)) => Ok(CallStream::new(response.into_inner(), until, trace)),
-            Ok(Err(status)) => {
+        match patience.wait(client.call(request)).await? {
+            Ok(response) => Ok(CallStream::new(response.into_inner(), patience, trace)),
+            Err(status) => {
                 let failure = of_status(trace, &status);
                 if failure.code == Fault::Unavailable {
                     self.lost.notify_waiters();
                 }
                 Err(failure)
             }
-            Err(_elapsed) => Err(deadline()),
         }
     }
 

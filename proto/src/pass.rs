@@ -13,6 +13,8 @@ use uuid::Uuid;
 
 use crate::catalog::Scope;
 
+pub mod files;
+
 /// How long a pass is valid after it was minted.
 pub const LIFETIME: Duration = Duration::from_secs(30);
 /// How long a gateway goes on using a pass it minted.

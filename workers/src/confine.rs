@@ -39,11 +39,11 @@ pub enum Confinement {
 /// Why a thread could not be confined.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfineError {
-    /// A folder that has to stay readable can't be opened.
-    #[error("opening {} to let it stay readable", folder.display())]
-    Folder {
-        /// The folder.
-        folder: PathBuf,
+    /// A folder or file that has to stay readable can't be opened.
+    #[error("opening {} to let it stay readable", path.display())]
+    Open {
+        /// The folder or file.
+        path: PathBuf,
         /// Why it can't.
         #[source]
         source: landlock::PathFdError,
@@ -53,12 +53,12 @@ pub enum ConfineError {
     Refused(#[from] landlock::RulesetError),
 }
 
-/// Confines the calling thread to reading what is beneath `folders`, for good.
+/// Confines the calling thread to reading what is beneath `folders`, and these `files`, for good.
 ///
 /// # Errors
-/// If a folder is missing, or the kernel has Landlock but refuses. A kernel without it is no
+/// If a folder or file is missing, or the kernel has Landlock but refuses. A kernel without it is no
 /// error: the answer says which level holds.
-pub fn confine(folders: &[PathBuf]) -> Result<Confinement, ConfineError> {
+pub fn confine(folders: &[PathBuf], files: &[PathBuf]) -> Result<Confinement, ConfineError> {
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(VERSION))?
@@ -68,11 +68,9 @@ pub fn confine(folders: &[PathBuf]) -> Result<Confinement, ConfineError> {
         let rights = AccessFs::ReadFile | AccessFs::ReadDir;
         ruleset = ruleset.add_rule(PathBeneath::new(open(folder)?, rights))?;
     }
-    for file in NAME_RESOLUTION
-        .map(Path::new)
-        .into_iter()
-        .filter(|file| file.exists())
-    {
+    let resolution = NAME_RESOLUTION.iter().map(Path::new);
+    let resolution = resolution.filter(|file| file.exists());
+    for file in files.iter().map(PathBuf::as_path).chain(resolution) {
         ruleset = ruleset.add_rule(PathBeneath::new(open(file)?, AccessFs::ReadFile))?;
     }
     Ok(match ruleset.restrict_self()?.ruleset {
@@ -83,8 +81,8 @@ pub fn confine(folders: &[PathBuf]) -> Result<Confinement, ConfineError> {
 }
 
 fn open(path: &Path) -> Result<PathFd, ConfineError> {
-    PathFd::new(path).map_err(|source| ConfineError::Folder {
-        folder: path.to_owned(),
+    PathFd::new(path).map_err(|source| ConfineError::Open {
+        path: path.to_owned(),
         source,
     })
 }
@@ -100,7 +98,7 @@ mod tests {
         let folders = [folder.to_owned()];
         std::thread::scope(|scope| {
             scope
-                .spawn(|| work(confine(&folders).unwrap()))
+                .spawn(|| work(confine(&folders, &[]).unwrap()))
                 .join()
                 .unwrap()
         })
@@ -143,8 +141,23 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_is_named_stays_readable_and_its_neighbour_does_not() {
+        let temp = tempfile::tempdir().unwrap();
+        let (named, other) = (temp.path().join("ca.pem"), temp.path().join("ca.key"));
+        fs::write(&named, "certificate").unwrap();
+        fs::write(&other, "key").unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let level = confine(&[], std::slice::from_ref(&named)).unwrap();
+                assert_eq!(fs::read_to_string(&named).unwrap(), "certificate");
+                assert!(level == Confinement::Absent || fs::read(&other).is_err());
+            });
+        });
+    }
+
+    #[test]
     fn a_missing_folder_is_named() {
-        let refused = confine(&[PathBuf::from("/nowhere/at/all")]).unwrap_err();
+        let refused = confine(&[PathBuf::from("/nowhere/at/all")], &[]).unwrap_err();
         assert!(refused.to_string().contains("/nowhere/at/all"));
     }
 }

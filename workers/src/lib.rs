@@ -4,6 +4,10 @@
 //! A call comes in by [`server`], is believed by [`service`] (the pass), runs in [`tools`] and
 //! reaches files only through [`repo`] and rows only through [`store`].
 
+// Above the path: what probes and administrators are told.
+pub mod admin;
+mod report;
+
 // In the order a call meets them.
 pub mod server;
 mod service;
@@ -16,4 +20,5 @@ pub mod store;
 // Beside the path: what several stops use.
 mod blocking;
 pub mod confine;
+mod metrics;
 pub mod text;

@@ -1,30 +1,36 @@
-//! The first stop of a call: the worker's listener, and the thread a worker of `dev` lives on.
+//! The first stop of a call: the worker's listener.
 //!
-//! The socket is bound by the caller, before confinement, which forbids making files.
+//! The socket is bound by the caller, before confinement, which forbids making files. A worker
+//! that ends lets calls in flight finish, and tells those that don't that they were ended: the
+//! caller reads a result, never a broken connection.
 
-use std::{
-    num::NonZeroUsize,
-    sync::{Arc, mpsc},
-    thread::JoinHandle,
-    time::Duration,
-};
+use std::{num::NonZeroUsize, pin::pin, sync::Arc, time::Duration};
 
 use archway_proto::{MAX_MESSAGE_BYTES, pass::PassVerifier, v1::worker_server::WorkerServer};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    admin::Admin,
     blocking::Blocking,
-    confine::{Confinement, confine},
     context::Doors,
+    metrics::Metrics,
     projects::Projects,
     repo::{Mounts, Repos},
+    report::Reporter,
     service::WorkerService,
     store::{Accesses, StoreConfig, Stores},
     tools,
 };
 
+pub use confined::ConfinedWorker;
+
+mod confined;
+
+/// How long calls in flight may go on once the worker ends: within the 30 s that orchestrators
+/// give a process by default, with time to tell the rest.
+pub const DRAIN_LIMIT: Duration = Duration::from_secs(25);
 /// How long the end of a worker waits for blocking work that nobody waits for.
-const LEFT_BEHIND: Duration = Duration::from_secs(2);
+pub const LEFT_BEHIND: Duration = Duration::from_secs(2);
 
 /// What steers a worker.
 #[derive(Clone, Debug, clap::Args)]
@@ -89,101 +95,18 @@ pub enum WorkerError {
     Ended,
 }
 
-/// A worker on a thread of its own, confined to its mounts.
-pub struct ConfinedWorker {
-    stop: CancellationToken,
-    thread: Option<JoinHandle<Result<(), WorkerError>>>,
-    confinement: Confinement,
-    /// Cancelled when the thread is gone, however it went.
-    ended: CancellationToken,
-}
-
-impl ConfinedWorker {
-    /// Starts a worker on a thread that is confined before its runtime is built: threads inherit
-    /// from the one that creates them, so its blocking and search threads are confined too.
-    pub fn start(
-        config: WorkerConfig,
-        mounts: Mounts,
-        verifier: PassVerifier,
-        listener: Listener,
-    ) -> Result<Self, WorkerError> {
-        let stop = CancellationToken::new();
-        let (ready, started) = mpsc::sync_channel(1);
-        let stopped = stop.clone();
-        let ended = CancellationToken::new();
-        let ends = ended.clone().drop_guard();
-        let thread = std::thread::Builder::new()
-            .name("archway-worker".to_owned())
-            .spawn(move || -> Result<(), WorkerError> {
-                let _ends = ends;
-                let confinement = confine(&mounts.folders())?;
-                let runtime = tokio::runtime::Builder::new_current_thread()
-                    .enable_all()
-                    .build()
-                    .map_err(|source| WorkerError::Start {
-                        what: "runtime",
-                        source,
-                    })?;
-                let served = runtime.block_on(async {
-                    let worker = Worker::new(&config, mounts, verifier)?;
-                    // The starter waits for this; if it is gone, nobody is left to tell.
-                    ready.send(confinement).ok();
-                    worker.serve(listener, stopped).await
-                });
-                // A status of a large tree may still run; nobody waits for it any longer.
-                runtime.shutdown_timeout(LEFT_BEHIND);
-                served
-            })
-            .map_err(|source| WorkerError::Start {
-                what: "thread",
-                source,
-            })?;
-        match started.recv() {
-            Ok(confinement) => Ok(ConfinedWorker {
-                stop,
-                thread: Some(thread),
-                confinement,
-                ended,
-            }),
-            Err(_ended) => match thread.join() {
-                Ok(Err(error)) => Err(error),
-                Ok(Ok(())) | Err(_) => Err(WorkerError::Ended),
-            },
-        }
-    }
-
-    /// Returns when the worker is gone, whether it was stopped or died.
-    pub async fn ended(&self) {
-        self.ended.cancelled().await;
-    }
-
-    /// How firmly the worker is confined on this kernel.
-    pub fn confinement(&self) -> &Confinement {
-        &self.confinement
-    }
-
-    /// Ends the worker: calls in flight finish first. Blocks until it is gone.
-    pub fn stop(mut self) -> Result<(), WorkerError> {
-        self.stop.cancel();
-        match self.thread.take().map(JoinHandle::join) {
-            Some(Ok(outcome)) => outcome,
-            Some(Err(_panic)) => Err(WorkerError::Ended),
-            None => Ok(()),
-        }
-    }
-}
-
-impl Drop for ConfinedWorker {
-    fn drop(&mut self) {
-        self.stop.cancel();
-    }
-}
-
 /// A worker ready to serve, in whatever runtime runs it.
 pub struct Worker {
     service: WorkerService,
     stores: Stores,
     recorder: tokio::task::JoinHandle<()>,
+    reporter: Option<Reporter>,
+    admin: Admin,
+    pool: String,
+    mounts: Mounts,
+    drain_limit: Duration,
+    /// Cancelled when the calls that still run have to be answered.
+    end: CancellationToken,
 }
 
 impl Worker {
@@ -197,7 +120,7 @@ impl Worker {
         let (accesses, recorder) = Accesses::new(stores.clone());
         let doors = Doors {
             repos: Arc::new(Repos::new(
-                mounts,
+                mounts.clone(),
                 search_threads(config),
                 config.search_cache_bytes,
             )?),
@@ -206,54 +129,123 @@ impl Worker {
             blocking: Blocking::new(config.blocking_calls),
             max_result_bytes: config.max_result_bytes,
         };
-        let service = WorkerService::new(tools::registry()?, doors, verifier);
+        let metrics = Arc::new(Metrics::new());
+        let admin = Admin::new(metrics.clone(), &mounts);
+        let end = CancellationToken::new();
+        let registry = tools::registry()?;
         Ok(Worker {
-            service,
+            service: WorkerService::new(registry, doors, verifier, metrics, end.clone()),
             stores,
             recorder: tokio::spawn(recorder),
+            reporter: None,
+            admin,
+            pool: config.pool.clone(),
+            mounts,
+            drain_limit: DRAIN_LIMIT,
+            end,
         })
     }
 
-    /// Serves until `stop`, then lets calls in flight finish and writes what is queued.
+    /// Gives calls in flight another time than [`DRAIN_LIMIT`] once the worker ends.
+    #[must_use]
+    pub fn with_drain_limit(mut self, limit: Duration) -> Self {
+        self.drain_limit = limit;
+        self
+    }
+
+    /// Reports to Postgres which projects it sees, under this name, while it serves.
+    #[must_use]
+    pub fn reporting_as(mut self, name: String) -> Self {
+        self.reporter = Some(Reporter {
+            name,
+            pool: self.pool.clone(),
+            mounts: self.mounts.clone(),
+            stores: self.stores.clone(),
+        });
+        self
+    }
+
+    /// What the admin port tells of this worker.
+    pub fn admin(&self) -> Admin {
+        self.admin.clone()
+    }
+
+    /// The worker's rows.
+    pub fn stores(&self) -> Stores {
+        self.stores.clone()
+    }
+
+    /// Serves until `stop`. Then it lets calls in flight finish, tells those that don't within
+    /// the drain limit that they were ended, and writes what is queued.
     pub async fn serve(
         self,
         listener: Listener,
         stop: CancellationToken,
     ) -> Result<(), WorkerError> {
-        let worker = WorkerServer::new(self.service)
-            .max_decoding_message_size(MAX_MESSAGE_BYTES)
-            .max_encoding_message_size(MAX_MESSAGE_BYTES);
-        let router = tonic::transport::Server::builder()
-            .tcp_nodelay(true)
-            .add_service(worker);
-        let bound = |source| WorkerError::Start {
-            what: "socket",
-            source,
-        };
-        let served = match listener {
-            Listener::Tcp(listener) => {
-                listener.set_nonblocking(true).map_err(bound)?;
-                let listener = tokio::net::TcpListener::from_std(listener).map_err(bound)?;
-                let incoming =
-                    tonic::transport::server::TcpIncoming::from(listener).with_nodelay(Some(true));
-                router
-                    .serve_with_incoming_shutdown(incoming, stop.cancelled())
-                    .await
-            }
-            Listener::Unix(listener) => {
-                listener.set_nonblocking(true).map_err(bound)?;
-                let listener = tokio::net::UnixListener::from_std(listener).map_err(bound)?;
-                let incoming = tokio_stream::wrappers::UnixListenerStream::new(listener);
-                router
-                    .serve_with_incoming_shutdown(incoming, stop.cancelled())
-                    .await
+        let reporting = self
+            .reporter
+            .map(|reporter| tokio::spawn(reporter.run(stop.clone())));
+        let mut serving = pin!(serve(self.service, listener, &stop));
+        let served = tokio::select! {
+            served = &mut serving => served,
+            () = last_call(&stop, self.drain_limit) => {
+                self.end.cancel();
+                serving.await
             }
         };
+        if let Some(reporting) = reporting {
+            // It ends by the same token, unless serving ended by itself.
+            stop.cancel();
+            reporting.await.ok();
+        }
         // The service is gone, and with it the queue's last holder: the recorder writes and ends.
         self.recorder.await.ok();
         self.stores.close().await;
-        served.map_err(WorkerError::Serve)
+        served
     }
+}
+
+/// Returns when calls have run for `limit` after `stop`.
+async fn last_call(stop: &CancellationToken, limit: Duration) {
+    stop.cancelled().await;
+    tokio::time::sleep(limit).await;
+}
+
+async fn serve(
+    service: WorkerService,
+    listener: Listener,
+    stop: &CancellationToken,
+) -> Result<(), WorkerError> {
+    let worker = WorkerServer::new(service)
+        .max_decoding_message_size(MAX_MESSAGE_BYTES)
+        .max_encoding_message_size(MAX_MESSAGE_BYTES);
+    let router = tonic::transport::Server::builder()
+        .tcp_nodelay(true)
+        .add_service(worker);
+    let bound = |source| WorkerError::Start {
+        what: "socket",
+        source,
+    };
+    let served = match listener {
+        Listener::Tcp(listener) => {
+            listener.set_nonblocking(true).map_err(bound)?;
+            let listener = tokio::net::TcpListener::from_std(listener).map_err(bound)?;
+            let incoming =
+                tonic::transport::server::TcpIncoming::from(listener).with_nodelay(Some(true));
+            router
+                .serve_with_incoming_shutdown(incoming, stop.cancelled())
+                .await
+        }
+        Listener::Unix(listener) => {
+            listener.set_nonblocking(true).map_err(bound)?;
+            let listener = tokio::net::UnixListener::from_std(listener).map_err(bound)?;
+            let incoming = tokio_stream::wrappers::UnixListenerStream::new(listener);
+            router
+                .serve_with_incoming_shutdown(incoming, stop.cancelled())
+                .await
+        }
+    };
+    served.map_err(WorkerError::Serve)
 }
 
 fn search_threads(config: &WorkerConfig) -> NonZeroUsize {

@@ -13,6 +13,7 @@ use std::{
 use archway_proto::{
     context::CallContext,
     failure::Failure,
+    fault::Fault,
     method::Method,
     pass::{PassToken, PassVerifier, VerifiedPass},
     v1,
@@ -27,6 +28,7 @@ use tracing::Instrument;
 
 use crate::{
     context::{Doors, ToolContext},
+    metrics::Metrics,
     repo::Cancel,
     tools::Registry,
 };
@@ -37,6 +39,8 @@ const MAX_DEADLINE: Duration = Duration::from_secs(30);
 const RESERVE: Duration = Duration::from_millis(200);
 /// How many progress and log events wait for a slow reader.
 const EVENTS: usize = 16;
+/// What an agent is told to wait when its call was ended by the worker's end.
+const RETRY_AFTER_SECONDS: u64 = 2;
 /// How many verified passes are remembered.
 const PASSES: u64 = 10_000;
 
@@ -46,10 +50,19 @@ pub(crate) struct WorkerService {
     doors: Arc<Doors>,
     verifier: PassVerifier,
     passes: moka::sync::Cache<PassToken, Arc<VerifiedPass>>,
+    metrics: Arc<Metrics>,
+    /// Cancelled when the worker ends and the calls that still run have to be answered.
+    end: CancellationToken,
 }
 
 impl WorkerService {
-    pub(crate) fn new(registry: Registry, doors: Doors, verifier: PassVerifier) -> Self {
+    pub(crate) fn new(
+        registry: Registry,
+        doors: Doors,
+        verifier: PassVerifier,
+        metrics: Arc<Metrics>,
+        end: CancellationToken,
+    ) -> Self {
         WorkerService {
             registry: Arc::new(registry),
             doors: Arc::new(doors),
@@ -58,6 +71,8 @@ impl WorkerService {
                 .max_capacity(PASSES)
                 .time_to_live(archway_proto::pass::LIFETIME)
                 .build(),
+            metrics,
+            end,
         }
     }
 
@@ -101,8 +116,19 @@ impl WorkerService {
             trace.id = %context.trace.trace_id(),
             tenant.id = %verified.pass().tenant_id,
         );
+        let running = self.metrics.start(registry.label(&call.name));
+        let end = self.end.clone();
         let result = async move {
-            let outcome = registry.call(&cx, &call.name, call.arguments).await;
+            let outcome = tokio::select! {
+                biased;
+                outcome = registry.call(&cx, &call.name, call.arguments) => outcome,
+                () = end.cancelled() => Err(draining()),
+            };
+            running.settle(
+                outcome
+                    .as_ref()
+                    .map_or_else(|failure| failure.code.code(), |_| "ok"),
+            );
             outcome.unwrap_or_else(|failure| report(&failure))
         };
         Ok(CallStream {
@@ -112,6 +138,16 @@ impl WorkerService {
             _gone: Some(gone),
         })
     }
+}
+
+/// What a call is answered that still runs when the worker's time is up.
+fn draining() -> Failure {
+    Failure::new(
+        Fault::Unavailable,
+        "the call was ended: its worker is shutting down",
+        format!("wait {RETRY_AFTER_SECONDS} seconds and try again; another worker will answer"),
+    )
+    .detail("retry_after_seconds", RETRY_AFTER_SECONDS)
 }
 
 /// Logs what an operator should know of a failure, and gives the result that carries it.

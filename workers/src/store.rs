@@ -4,16 +4,17 @@
 //! row-level security. A query runs in a transaction of [`TenantStore::begin`] that names its
 //! tenant, so one that forgot its filter sees nothing of others.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::{
-    PgPool, Postgres, Transaction,
+    ConnectOptions, PgPool, Postgres, Transaction,
     postgres::{PgConnectOptions, PgPoolOptions},
 };
 use uuid::Uuid;
 
 mod accesses;
+mod mounts;
 mod projects;
 
 pub(crate) use accesses::{Access, Accesses};
@@ -24,13 +25,19 @@ pub(crate) use projects::ProjectRow;
 pub struct StoreConfig {
     /// URL of the database, as the role `archway_worker`.
     #[arg(
-        long = "worker-database-url",
+        long = "database-url",
+        value_name = "URL",
         env = "ARCHWAY_DATABASE_URL",
         hide_env_values = true
     )]
     pub url: SecretString,
     /// Most connections this worker opens.
-    #[arg(long = "worker-database-connections", default_value_t = 8)]
+    #[arg(
+        long = "database-connections",
+        value_name = "N",
+        env = "ARCHWAY_DATABASE_CONNECTIONS",
+        default_value_t = 8
+    )]
     pub max_connections: u32,
 }
 
@@ -49,6 +56,36 @@ pub enum StoreError {
         #[source]
         source: sqlx::Error,
     },
+    /// Row-level security does not bind the role.
+    #[error(
+        "the database role {role} {why}, so row-level security does not bind it: connect as \
+         archway_worker, which `archway migrate` makes"
+    )]
+    Unbound {
+        /// Who we are to Postgres.
+        role: String,
+        /// What frees it.
+        why: &'static str,
+    },
+}
+
+impl StoreConfig {
+    /// The files that connecting reads each time: certificates and keys that the URL names.
+    pub fn files(&self) -> Result<Vec<PathBuf>, StoreError> {
+        let url = self.options()?.to_url_lossy();
+        let files = url.query_pairs().filter_map(|(name, value)| {
+            let names_a_file = matches!(&*name, "sslrootcert" | "sslcert" | "sslkey");
+            // As sqlx writes them; what is not a file stands in the URL itself.
+            let file = value.strip_prefix("file: ").filter(|_| names_a_file)?;
+            Some(PathBuf::from(file))
+        });
+        Ok(files.collect())
+    }
+
+    fn options(&self) -> Result<PgConnectOptions, StoreError> {
+        let url = self.url.expose_secret();
+        url.parse().map_err(|_may_hold_a_password| StoreError::Url)
+    }
 }
 
 /// The rows of all tenants; only [`Stores::tenant`] reaches any.
@@ -66,11 +103,7 @@ pub(crate) struct TenantStore<'a> {
 impl Stores {
     /// A pool that connects when first asked. An outage at start is no reason not to start.
     pub fn connect(config: &StoreConfig) -> Result<Self, StoreError> {
-        let options: PgConnectOptions = config
-            .url
-            .expose_secret()
-            .parse()
-            .map_err(|_may_hold_a_password| StoreError::Url)?;
+        let options = config.options()?;
         let options = options.application_name("archway-worker").options([
             ("statement_timeout", "5s"),
             ("idle_in_transaction_session_timeout", "10s"),
@@ -87,6 +120,38 @@ impl Stores {
             pool: &self.pool,
             tenant,
         }
+    }
+
+    /// Refuses a role that row-level security does not bind: one that owns the tables, or may do
+    /// anything.
+    ///
+    /// # Errors
+    /// [`StoreError::Unbound`], or [`StoreError::Query`] while Postgres gives no answer.
+    pub async fn check_role(&self) -> Result<(), StoreError> {
+        let found = sqlx::query!(
+            r#"select current_user::text as "role!", rolsuper as "superuser!",
+                      rolbypassrls as "bypasses!",
+                      exists (select from pg_class
+                              where relnamespace = 'public'::regnamespace and relrowsecurity
+                                and pg_has_role(relowner, 'usage')) as "owns!"
+               from pg_roles where rolname = current_user"#,
+        )
+        .fetch_one(&self.pool)
+        .await
+        .map_err(|source| StoreError::Query {
+            what: "reading its own role",
+            source,
+        })?;
+        let why = match (found.superuser, found.bypasses, found.owns) {
+            (true, _, _) => "is a superuser",
+            (_, true, _) => "may bypass row-level security",
+            (_, _, true) => "owns the tables",
+            (false, false, false) => return Ok(()),
+        };
+        Err(StoreError::Unbound {
+            role: found.role,
+            why,
+        })
     }
 
     /// Gives the connections back.

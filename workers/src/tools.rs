@@ -15,6 +15,8 @@ use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
+use crate::metrics::UNKNOWN_TOOL;
+
 pub use crate::context::{Snapshot, ToolContext};
 
 // The families.
@@ -127,6 +129,12 @@ impl Registry {
     /// The catalogue.
     pub fn list(&self) -> &ToolList {
         &self.list
+    }
+
+    /// The tool's name, for labels; the same for all names that are no tool's.
+    pub(crate) fn label(&self, name: &str) -> &'static str {
+        let known = self.runners.get_key_value(name);
+        known.map_or(UNKNOWN_TOOL, |(name, _)| name)
     }
 
     /// Runs the tool `name`; its MCP result, or why there is none.

@@ -34,6 +34,16 @@ pub(super) fn deadline() -> Failure {
     )
 }
 
+/// The gateway ends before the worker has answered. Whether the call took effect is unknown.
+pub(super) fn draining() -> Failure {
+    Failure::new(
+        Fault::Unavailable,
+        "the call was ended: this gateway is shutting down",
+        format!("wait {RETRY_AFTER_SECONDS} seconds and try again; another gateway will answer"),
+    )
+    .detail("retry_after_seconds", RETRY_AFTER_SECONDS)
+}
+
 /// No worker answered.
 pub(crate) fn unavailable() -> Failure {
     Failure::new(

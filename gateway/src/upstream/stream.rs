@@ -9,10 +9,12 @@ use archway_proto::{
     v1::{CallEvent, Log, Progress, call_event::Event},
 };
 use bytes::Bytes;
-use tokio::time::Instant;
 use tonic::Streaming;
 
-use super::failures::{deadline, internal, of_status};
+use super::{
+    failures::{internal, of_status},
+    patience::Patience,
+};
 
 /// What a call brings.
 pub(crate) enum Step {
@@ -33,16 +35,20 @@ pub(crate) enum Said {
 /// The events of one call. Dropped before its end, it cancels the call.
 pub(crate) struct CallStream {
     events: Streaming<CallEvent>,
-    until: Instant,
+    patience: Patience,
     trace: TraceContext,
 }
 
 impl CallStream {
-    /// The events that answer a call, which are waited for until `until`.
-    pub(super) fn new(events: Streaming<CallEvent>, until: Instant, trace: TraceContext) -> Self {
+    /// The events that answer a call, which are waited for as `patience` says.
+    pub(super) fn new(
+        events: Streaming<CallEvent>,
+        patience: Patience,
+        trace: TraceContext,
+    ) -> Self {
         CallStream {
             events,
-            until,
+            patience,
             trace,
         }
     }
@@ -51,19 +57,16 @@ impl CallStream {
     /// be reset, and HTTP/2 ends a connection on which too many streams are.
     async fn close(&mut self) {
         // The answer is here: however the stream ends, it changes nothing.
-        tokio::time::timeout_at(self.until, self.events.message())
-            .await
-            .ok();
+        self.patience.wait(self.events.message()).await.ok();
     }
 
     /// The next step; a failure once the deadline passed or the stream ended without a result.
     pub(crate) async fn next(&mut self) -> Result<Step, Failure> {
         loop {
-            match tokio::time::timeout_at(self.until, self.events.message()).await {
-                Err(_elapsed) => return Err(deadline()),
-                Ok(Err(status)) => return Err(of_status(self.trace, &status)),
-                Ok(Ok(None)) => return Err(internal(self.trace, &NoResult)),
-                Ok(Ok(Some(CallEvent { event }))) => match event {
+            match self.patience.wait(self.events.message()).await? {
+                Err(status) => return Err(of_status(self.trace, &status)),
+                Ok(None) => return Err(internal(self.trace, &NoResult)),
+                Ok(Some(CallEvent { event })) => match event {
                     Some(Event::Result(result)) => {
                         self.close().await;
                         return Ok(Step::Result(result));

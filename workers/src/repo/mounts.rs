@@ -18,6 +18,9 @@ use super::path::RepoPath;
 
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
+/// How many entries of one folder are looked at for projects.
+const MOST_ENTRIES: usize = 100_000;
+
 /// Where repositories are.
 #[derive(Clone, Debug, Default)]
 pub struct Mounts {
@@ -74,6 +77,32 @@ impl Mounts {
         self.root.clone().into_iter().chain(linked).collect()
     }
 
+    /// What projects there may be, as `(tenant, project)`: at most `most`, in no order. Blocks.
+    ///
+    /// # Errors
+    /// If the root can't be read. A tenant's folder that can't has no projects.
+    pub fn names(&self, most: usize) -> std::io::Result<Vec<(String, String)>> {
+        let linked = self.links.iter();
+        let mut names: Vec<_> = linked
+            .map(|link| (link.tenant.clone(), link.project.clone()))
+            .collect();
+        if let Some(root) = &self.root {
+            for tenant in slugs(std::fs::read_dir(root)?) {
+                if names.len() >= most {
+                    break;
+                }
+                let Ok(folder) = std::fs::read_dir(root.join(&tenant)) else {
+                    continue;
+                };
+                let room = most - names.len();
+                let projects = slugs(folder).take(room);
+                names.extend(projects.map(|project| (tenant.clone(), project)));
+            }
+        }
+        names.truncate(most);
+        Ok(names)
+    }
+
     pub(super) fn locate(&self, tenant: &str, project: &str) -> Result<Located, RepoError> {
         let link = self
             .links
@@ -88,6 +117,26 @@ impl Mounts {
         }
         beneath(root, tenant, project)
     }
+}
+
+/// The folders, and links to some, that have a slug for a name.
+fn slugs(folder: std::fs::ReadDir) -> impl Iterator<Item = String> {
+    let folders = folder.take(MOST_ENTRIES).filter_map(|entry| {
+        let entry = entry.ok()?;
+        let kind = entry.file_type().ok()?;
+        let may_be = kind.is_dir() || kind.is_symlink();
+        entry.file_name().into_string().ok().filter(|_| may_be)
+    });
+    folders.filter(|name| is_slug(name))
+}
+
+/// `[a-z0-9][a-z0-9-]{0,62}`.
+fn is_slug(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let mut bytes = name.bytes();
+    name.len() <= 63
+        && bytes.next().is_some_and(plain)
+        && bytes.all(|byte| plain(byte) || byte == b'-')
 }
 
 /// One plain component: no separator, and nothing that points elsewhere.
@@ -245,5 +294,28 @@ mod tests {
             Err(RepoError::NotMounted)
         ));
         assert_eq!(mounts.folders(), [temp.path()]);
+    }
+
+    #[test]
+    fn only_folders_named_by_slugs_are_projects_and_no_more_than_asked_for() {
+        let temp = tempfile::tempdir().unwrap();
+        for folder in [
+            "acme/app",
+            "acme/Upper",
+            "acme/.git",
+            "zeta/one",
+            "lost+found",
+        ] {
+            std::fs::create_dir_all(temp.path().join(folder)).unwrap();
+        }
+        std::fs::write(temp.path().join("acme/file"), "").unwrap();
+        symlink("app", temp.path().join("acme/alias")).unwrap();
+        let mounts = Mounts::beneath(temp.path().to_owned());
+        let mut names = mounts.names(100).unwrap();
+        names.sort();
+        let expected = [("acme", "alias"), ("acme", "app"), ("zeta", "one")];
+        assert_eq!(names, expected.map(|(t, p)| (t.to_owned(), p.to_owned())));
+        assert_eq!(mounts.names(2).unwrap().len(), 2);
+        assert!(Mounts::beneath("/nowhere/at/all".into()).names(2).is_err());
     }
 }

@@ -9,14 +9,14 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 const INTERRUPTED: i32 = 130;
 
 /// The signals that ask for a stop, received from `listen` on.
-pub(super) struct Signals {
+pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hangup: Signal,
 }
 
 impl Signals {
-    pub(super) fn listen() -> io::Result<Self> {
+    pub(crate) fn listen() -> io::Result<Self> {
         Ok(Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
@@ -25,7 +25,7 @@ impl Signals {
     }
 
     /// Returns once a stop was asked for.
-    pub(super) async fn stop(&mut self) {
+    pub(crate) async fn stop(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
@@ -34,7 +34,7 @@ impl Signals {
     }
 
     /// From here on, one more signal ends the process.
-    pub(super) fn end_at_the_next_one(mut self) {
+    pub(crate) fn end_at_the_next_one(mut self) {
         tokio::spawn(async move {
             self.stop().await;
             std::process::exit(INTERRUPTED);

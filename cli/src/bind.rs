@@ -1,0 +1,66 @@
+//! The sockets of a role, bound before anything else: a port in use is told at once.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+
+/// Why a role has no socket.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// Another process listens there.
+    #[error("{address} is in use: end what listens there, or choose another with {option}")]
+    InUse {
+        /// Where we meant to listen.
+        address: SocketAddr,
+        /// The option that chooses it.
+        option: &'static str,
+    },
+    /// The operating system said no.
+    #[error("listening on {address}, as {option} says")]
+    Bind {
+        /// Where we meant to listen.
+        address: SocketAddr,
+        /// The option that chooses it.
+        option: &'static str,
+        /// Its answer.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Listens on `address`, which `option` names; also where it listens, if any free port was meant.
+pub(crate) fn bind(
+    address: SocketAddr,
+    option: &'static str,
+) -> Result<(TcpListener, SocketAddr), BindError> {
+    let bound = TcpListener::bind(address).and_then(|listener| {
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        Ok((listener, address))
+    });
+    bound.map_err(|source| match source.kind() {
+        io::ErrorKind::AddrInUse => BindError::InUse { address, option },
+        _ => BindError::Bind {
+            address,
+            option,
+            source,
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_cannot_be_had_is_refused_naming_it_and_its_option() {
+        let (_taken, address) = bind(([127, 0, 0, 1], 0).into(), "--listen").unwrap();
+        let in_use = bind(address, "--listen").unwrap_err();
+        assert!(matches!(in_use, BindError::InUse { .. }));
+        // An address of TEST-NET-1 (RFC 5737), which is not ours.
+        let foreign = bind(([192, 0, 2, 1], 0).into(), "--admin-listen").unwrap_err();
+        assert!(matches!(foreign, BindError::Bind { .. }));
+        for (error, option) in [(in_use, "--listen"), (foreign, "--admin-listen")] {
+            assert!(error.to_string().contains(option), "{error}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! `archway gateway`: the front door as a process of its own.
+//!
+//! Only its two files and its two ports have to be there at the start. Postgres and workers may
+//! come later, or come back: `/readyz` says what is missing. Every replica is given the same
+//! files.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use archway_gateway::secrets::{RootSecret, SecretError};
+use archway_gateway::store::{StoreConfig, StoreError, Stores};
+use archway_gateway::{Gateway, GatewayConfig, UpstreamError};
+use archway_proto::pass::files::{self, PassFileError};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::bind::{BindError, bind};
+use crate::drain::DrainArgs;
+use crate::signals::Signals;
+
+/// How long Postgres is left alone after it did not answer who we are to it.
+const ROLE_RETRY: Duration = Duration::from_secs(2);
+
+/// What `archway gateway` is told.
+#[derive(Debug, clap::Args)]
+pub struct GatewayArgs {
+    /// Where agents connect, on `/mcp`; port 0 for any that is free.
+    #[arg(
+        long,
+        env = "ARCHWAY_LISTEN",
+        value_name = "ADDRESS:PORT",
+        default_value = "0.0.0.0:8080"
+    )]
+    listen: SocketAddr,
+    /// Where probes and Prometheus ask for /healthz, /readyz and /metrics, without a credential.
+    #[arg(
+        long,
+        env = "ARCHWAY_ADMIN_LISTEN",
+        value_name = "ADDRESS:PORT",
+        default_value = "0.0.0.0:9090"
+    )]
+    admin_listen: SocketAddr,
+    /// File with the root secret, newest line first: `archway secret generate` makes a line. The
+    /// same for all gateways and for the commands that issue keys.
+    #[arg(long, env = "ARCHWAY_SECRET_FILE", value_name = "FILE")]
+    secret_file: PathBuf,
+    /// File with the private key that passes are signed with: `archway pass-key generate` makes
+    /// it, and the public one for workers.
+    #[arg(long, env = "ARCHWAY_PASS_KEY_FILE", value_name = "FILE")]
+    pass_key_file: PathBuf,
+    #[command(flatten)]
+    gateway: GatewayConfig,
+    #[command(flatten)]
+    store: StoreConfig,
+    #[command(flatten)]
+    drain: DrainArgs,
+}
+
+/// Why a gateway did not start, or ended.
+#[derive(Debug, thiserror::Error)]
+pub enum GatewayCommandError {
+    /// The root secret can't be used.
+    #[error("--secret-file (ARCHWAY_SECRET_FILE) can't be used")]
+    Secret(#[from] SecretError),
+    /// The pass key can't be used.
+    #[error("--pass-key-file (ARCHWAY_PASS_KEY_FILE) can't be used")]
+    PassKey(#[from] PassFileError),
+    /// The workers' addresses are malformed.
+    #[error("--worker (ARCHWAY_WORKERS) can't be used")]
+    Workers(#[from] UpstreamError),
+    /// The database URL is malformed, or its role the wrong one.
+    #[error("--database-url (ARCHWAY_DATABASE_URL) can't be used")]
+    Store(#[from] StoreError),
+    /// A port can't be had.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// Signals can't be received.
+    #[error("waiting for signals")]
+    Signals(#[source] io::Error),
+    /// The listeners failed.
+    #[error("serving MCP")]
+    Serve(#[source] io::Error),
+}
+
+/// Runs until a signal, and then to the end of the drain.
+pub async fn run(args: GatewayArgs) -> Result<(), GatewayCommandError> {
+    let signals = Signals::listen().map_err(GatewayCommandError::Signals)?;
+    let secret = RootSecret::load(&args.secret_file)?;
+    let minter = files::load_minter(&args.pass_key_file)?;
+    let stores = Stores::new(&args.store)?;
+    let gateway = Gateway::new(&args.gateway, stores.clone(), Arc::new(secret), minter)?
+        .with_drain_limit(args.drain.limit());
+    let (listener, address) = bind(args.listen, "--listen")?;
+    let (admin, admin_address) = bind(args.admin_listen, "--admin-listen")?;
+    let stop = CancellationToken::new();
+    let serving = async {
+        let listener = TcpListener::from_std(listener).map_err(GatewayCommandError::Serve)?;
+        let admin = TcpListener::from_std(admin).map_err(GatewayCommandError::Serve)?;
+        tracing::info!(%address, admin = %admin_address, "gateway listens");
+        tokio::select! {
+            served = gateway.serve(listener, admin, stop.clone()) => {
+                served.map_err(GatewayCommandError::Serve)
+            }
+            wrong = wrong_role(&stores) => Err(wrong.into()),
+        }
+    };
+    let announce = || gateway.announce_end();
+    let ended = args.drain.run(signals, serving, announce, stop.clone());
+    ended.await.unwrap_or(Ok(()))
+}
+
+/// Returns if Postgres says that row-level security does not bind us: once, when it first answers.
+async fn wrong_role(stores: &Stores) -> StoreError {
+    loop {
+        match stores.check_role().await {
+            Ok(()) => return std::future::pending().await,
+            Err(error @ StoreError::Unbound { .. }) => return error,
+            // `/readyz` tells of that.
+            Err(_away) => tokio::time::sleep(ROLE_RETRY).await,
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! `archway worker`: one worker as a process of its own.
+//!
+//! What a reader would get wrong: the main thread confines itself to the repositories *before*
+//! the runtime exists, since only threads that start later inherit that. So everything that is
+//! read from elsewhere (keys, the number of cores) is read first, and ports are bound first.
+
+use std::io;
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use archway_proto::pass::PassVerifier;
+use archway_proto::pass::files::{self, PassFileError};
+use archway_workers::confine::{ConfineError, Confinement, confine};
+use archway_workers::repo::Mounts;
+use archway_workers::server::{LEFT_BEHIND, Listener, Worker, WorkerConfig, WorkerError};
+use archway_workers::store::{StoreError, Stores};
+use tokio_util::sync::CancellationToken;
+
+use crate::bind::{BindError, bind};
+use crate::drain::DrainArgs;
+use crate::signals::Signals;
+
+/// How long Postgres is left alone after it did not answer who we are to it.
+const ROLE_RETRY: Duration = Duration::from_secs(2);
+/// The longest name of a host (RFC 1035, 2.3.4), and so of a worker.
+const LONGEST_NAME: usize = 253;
+
+/// What `archway worker` is told.
+#[derive(Debug, clap::Args)]
+pub struct WorkerArgs {
+    /// Where gateways connect, by gRPC; port 0 for any that is free.
+    #[arg(
+        long,
+        env = "ARCHWAY_WORKER_LISTEN",
+        value_name = "ADDRESS:PORT",
+        default_value = "0.0.0.0:7000"
+    )]
+    listen: SocketAddr,
+    /// Where probes and Prometheus ask for /healthz, /readyz and /metrics, without a credential.
+    #[arg(
+        long,
+        env = "ARCHWAY_WORKER_ADMIN_LISTEN",
+        value_name = "ADDRESS:PORT",
+        default_value = "0.0.0.0:9091"
+    )]
+    admin_listen: SocketAddr,
+    /// Folder of the repositories: a project is the folder `<tenant>/<project>` beneath it. The
+    /// worker reads nothing else of the file system.
+    #[arg(long, env = "ARCHWAY_REPOS", value_name = "DIR")]
+    repos: PathBuf,
+    /// File with the public keys of gateways, one or two: `archway pass-key generate` makes it,
+    /// and the private one for gateways.
+    #[arg(long, env = "ARCHWAY_PASS_PUBLIC_FILE", value_name = "FILE")]
+    pass_public_file: PathBuf,
+    /// What it is called where an administrator asks which workers see a project [default: the
+    /// host's name].
+    #[arg(long, env = "ARCHWAY_WORKER_NAME", value_name = "NAME", value_parser = name)]
+    name: Option<String>,
+    /// Refuse to run where the kernel can't confine the worker to the repositories (no Landlock).
+    #[arg(long, env = "ARCHWAY_REQUIRE_CONFINEMENT")]
+    require_confinement: bool,
+    #[command(flatten)]
+    worker: WorkerConfig,
+    #[command(flatten)]
+    drain: DrainArgs,
+}
+
+/// Why a worker did not start, or ended.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerCommandError {
+    /// The public keys can't be used.
+    #[error("--pass-public-file (ARCHWAY_PASS_PUBLIC_FILE) can't be used")]
+    PassKey(#[from] PassFileError),
+    /// The repositories' folder can't be read.
+    #[error("--repos (ARCHWAY_REPOS) {} can't be read: name the folder with the repositories", path.display())]
+    Repos {
+        /// The folder.
+        path: PathBuf,
+        /// The system's word.
+        #[source]
+        source: io::Error,
+    },
+    /// The database URL is malformed, or its role the wrong one.
+    #[error("--database-url (ARCHWAY_DATABASE_URL) can't be used")]
+    Store(#[from] StoreError),
+    /// A port can't be had.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// The kernel refused to confine it.
+    #[error(transparent)]
+    Confine(#[from] ConfineError),
+    /// The kernel can't, and `--require-confinement` was given.
+    #[error(
+        "this kernel has no Landlock, so the worker can't be confined: use one that has (Linux \
+         5.13 and later), or leave --require-confinement out"
+    )]
+    NotConfined,
+    /// No threads to run on.
+    #[error("starting the asynchronous runtime")]
+    Runtime(#[source] io::Error),
+    /// Signals can't be received.
+    #[error("waiting for signals")]
+    Signals(#[source] io::Error),
+    /// The worker failed.
+    #[error(transparent)]
+    Worker(#[from] WorkerError),
+    /// Its admin port failed.
+    #[error("serving the admin port")]
+    Admin(#[source] io::Error),
+}
+
+/// Runs until a signal, and then to the end of the drain. Confines the calling thread for good,
+/// so call it on the main one, and outside of any runtime.
+pub fn run(args: WorkerArgs) -> Result<(), WorkerCommandError> {
+    let start = Start::prepare(args)?;
+    start.confine()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(start.threads.get())
+        .enable_all()
+        .build()
+        .map_err(WorkerCommandError::Runtime)?;
+    let served = runtime.block_on(start.serve());
+    // A status of a large tree may still run; nobody waits for it any longer.
+    runtime.shutdown_timeout(LEFT_BEHIND);
+    served
+}
+
+/// What was read and bound while that was possible.
+struct Start {
+    args: WorkerArgs,
+    mounts: Mounts,
+    verifier: PassVerifier,
+    name: String,
+    threads: NonZeroUsize,
+    listener: std::net::TcpListener,
+    admin: std::net::TcpListener,
+}
+
+impl Start {
+    fn prepare(mut args: WorkerArgs) -> Result<Self, WorkerCommandError> {
+        let keys = files::load_public_keys(&args.pass_public_file)?;
+        let repos = std::path::absolute(&args.repos).and_then(|repos| {
+            std::fs::read_dir(&repos)?;
+            Ok(repos)
+        });
+        let repos = repos.map_err(|source| WorkerCommandError::Repos {
+            path: args.repos.clone(),
+            source,
+        })?;
+        // Read from files of the kernel that are out of reach later.
+        let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        if args.worker.search_threads == 0 {
+            args.worker.search_threads = cores.get();
+        }
+        let (listener, address) = bind(args.listen, "--listen")?;
+        let (admin, admin_address) = bind(args.admin_listen, "--admin-listen")?;
+        let name = args.name.clone().unwrap_or_else(host_name);
+        tracing::info!(%address, admin = %admin_address, name, "worker listens");
+        Ok(Start {
+            verifier: PassVerifier::new(&keys, args.worker.pool.clone()),
+            mounts: Mounts::beneath(repos),
+            name,
+            threads: cores,
+            listener,
+            admin,
+            args,
+        })
+    }
+
+    fn confine(&self) -> Result<(), WorkerCommandError> {
+        let files = self.args.worker.store.files()?;
+        match confine(&self.mounts.folders(), &files)? {
+            Confinement::Absent if self.args.require_confinement => {
+                return Err(WorkerCommandError::NotConfined);
+            }
+            Confinement::Absent => {
+                tracing::warn!("not confined: this kernel has no Landlock");
+            }
+            level => tracing::info!(?level, "confined to the repositories"),
+        }
+        Ok(())
+    }
+
+    async fn serve(self) -> Result<(), WorkerCommandError> {
+        let signals = Signals::listen().map_err(WorkerCommandError::Signals)?;
+        let worker = Worker::new(&self.args.worker, self.mounts, self.verifier)?
+            .with_drain_limit(self.args.drain.limit())
+            .reporting_as(self.name);
+        let (stores, admin) = (worker.stores(), worker.admin());
+        let probes = admin.clone().serve(self.admin);
+        let stop = CancellationToken::new();
+        let serving = async {
+            tokio::select! {
+                served = worker.serve(Listener::Tcp(self.listener), stop.clone()) => Ok(served?),
+                ended = probes => ended.map_err(WorkerCommandError::Admin),
+                wrong = wrong_role(&stores) => Err(wrong.into()),
+            }
+        };
+        let announce = || admin.announce_end();
+        let ended = self
+            .args
+            .drain
+            .run(signals, serving, announce, stop.clone());
+        ended.await.unwrap_or(Ok(()))
+    }
+}
+
+/// Returns if Postgres says that row-level security does not bind us: once, when it first answers.
+async fn wrong_role(stores: &Stores) -> StoreError {
+    loop {
+        match stores.check_role().await {
+            Ok(()) => return std::future::pending().await,
+            Err(error @ StoreError::Unbound { .. }) => return error,
+            // Tools that read repositories go on without it.
+            Err(_away) => tokio::time::sleep(ROLE_RETRY).await,
+        }
+    }
+}
+
+fn host_name() -> String {
+    let name = rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned();
+    let name = name.trim().to_owned();
+    if name.is_empty() {
+        "worker".to_owned()
+    } else {
+        name
+    }
+}
+
+fn name(text: &str) -> Result<String, String> {
+    let fits = (1..=LONGEST_NAME).contains(&text.chars().count());
+    let plain = !text.chars().any(char::is_control);
+    (fits && plain)
+        .then(|| text.to_owned())
+        .ok_or_else(|| format!("a name has 1 to {LONGEST_NAME} characters"))
+}

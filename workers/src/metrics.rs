@@ -1,0 +1,141 @@
+//! What a worker counts. Labels come from closed sets: a tool of the registry, an outcome.
+
+use std::sync::Arc;
+
+use prometheus_client::{
+    encoding::{EncodeLabelSet, text::encode},
+    metrics::{
+        counter::Counter,
+        family::Family,
+        gauge::Gauge,
+        histogram::{Histogram, exponential_buckets},
+    },
+    registry::{Registry, Unit},
+};
+use tokio::time::Instant;
+
+/// The tool label of names that are not in the registry.
+pub(crate) const UNKNOWN_TOOL: &str = "unknown";
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CallLabels {
+    tool: &'static str,
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ToolLabel {
+    tool: &'static str,
+}
+
+/// The worker's counters.
+pub(crate) struct Metrics {
+    registry: Registry,
+    calls: Family<CallLabels, Counter>,
+    durations: Family<ToolLabel, Histogram, fn() -> Histogram>,
+    in_flight: Gauge,
+}
+
+impl Metrics {
+    pub(crate) fn new() -> Self {
+        let mut registry = Registry::with_prefix("archway_worker");
+        let calls = Family::<CallLabels, Counter>::default();
+        let durations = Family::<ToolLabel, _, _>::new_with_constructor(buckets as fn() -> _);
+        let in_flight = Gauge::default();
+        let help = "Tool calls by tool and outcome";
+        registry.register("tool_calls", help, calls.clone());
+        registry.register_with_unit(
+            "tool_call_duration",
+            "Time from call received to result ready, by tool",
+            Unit::Seconds,
+            durations.clone(),
+        );
+        let help = "Tool calls that run now";
+        registry.register("tool_calls_in_flight", help, in_flight.clone());
+        Metrics {
+            registry,
+            calls,
+            durations,
+            in_flight,
+        }
+    }
+
+    /// Counts a call from here on until what is returned is settled or dropped.
+    pub(crate) fn start(self: &Arc<Self>, tool: &'static str) -> Running {
+        self.in_flight.inc();
+        Running {
+            metrics: Arc::clone(self),
+            tool,
+            started: Instant::now(),
+            outcome: "cancelled",
+        }
+    }
+
+    /// The text that Prometheus scrapes.
+    pub(crate) fn text(&self) -> Result<String, std::fmt::Error> {
+        let mut text = String::new();
+        encode(&mut text, &self.registry)?;
+        Ok(text)
+    }
+}
+
+/// A call that runs. Dropped unsettled, its caller went away.
+pub(crate) struct Running {
+    metrics: Arc<Metrics>,
+    tool: &'static str,
+    started: Instant,
+    outcome: &'static str,
+}
+
+impl Running {
+    /// Ends the call with `ok` or a fault's code.
+    pub(crate) fn settle(mut self, outcome: &'static str) {
+        self.outcome = outcome;
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let (tool, outcome) = (self.tool, self.outcome);
+        let metrics = &self.metrics;
+        metrics.in_flight.dec();
+        metrics
+            .calls
+            .get_or_create(&CallLabels { tool, outcome })
+            .inc();
+        let duration = metrics.durations.get_or_create(&ToolLabel { tool });
+        duration.observe(self.started.elapsed().as_secs_f64());
+    }
+}
+
+/// 1 ms to about 33 s: from a cached answer to the longest deadline.
+fn buckets() -> Histogram {
+    Histogram::new(exponential_buckets(0.001, 2.0, 16))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_counts_while_it_runs_and_then_under_its_outcome() {
+        let metrics = Arc::new(Metrics::new());
+        let (left, kept) = (metrics.start("hello"), metrics.start("hello"));
+        let text = metrics.text().unwrap();
+        assert!(
+            text.contains("archway_worker_tool_calls_in_flight 2"),
+            "{text}"
+        );
+        kept.settle("ok");
+        drop(left);
+        let text = metrics.text().unwrap();
+        for line in [
+            r#"archway_worker_tool_calls_total{tool="hello",outcome="ok"} 1"#,
+            r#"archway_worker_tool_calls_total{tool="hello",outcome="cancelled"} 1"#,
+            r#"archway_worker_tool_call_duration_seconds_count{tool="hello"} 2"#,
+            "archway_worker_tool_calls_in_flight 0",
+        ] {
+            assert!(text.contains(line), "{line} in {text}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The thread a worker of `dev` and of tests lives on, beside the gateway in one process.
+
+use std::{sync::mpsc, thread::JoinHandle};
+
+use archway_proto::pass::PassVerifier;
+use tokio_util::sync::CancellationToken;
+
+use super::{LEFT_BEHIND, Listener, Worker, WorkerConfig, WorkerError};
+use crate::{
+    confine::{Confinement, confine},
+    repo::Mounts,
+};
+
+/// A worker on a thread of its own, confined to its mounts.
+pub struct ConfinedWorker {
+    stop: CancellationToken,
+    thread: Option<JoinHandle<Result<(), WorkerError>>>,
+    confinement: Confinement,
+    /// Cancelled when the thread is gone, however it went.
+    ended: CancellationToken,
+}
+
+impl ConfinedWorker {
+    /// Starts a worker on a thread that is confined before its runtime is built: threads inherit
+    /// from the one that creates them, so its blocking and search threads are confined too.
+    pub fn start(
+        config: WorkerConfig,
+        mounts: Mounts,
+        verifier: PassVerifier,
+        listener: Listener,
+    ) -> Result<Self, WorkerError> {
+        let stop = CancellationToken::new();
+        let (ready, started) = mpsc::sync_channel(1);
+        let stopped = stop.clone();
+        let ended = CancellationToken::new();
+        let ends = ended.clone().drop_guard();
+        let thread = std::thread::Builder::new()
+            .name("archway-worker".to_owned())
+            .spawn(move || -> Result<(), WorkerError> {
+                let _ends = ends;
+                let confinement = confine(&mounts.folders(), &config.store.files()?)?;
+                let runtime = tokio::runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .build()
+                    .map_err(|source| WorkerError::Start {
+                        what: "runtime",
+                        source,
+                    })?;
+                let served = runtime.block_on(async {
+                    let worker = Worker::new(&config, mounts, verifier)?;
+                    // The starter waits for this; if it is gone, nobody is left to tell.
+                    ready.send(confinement).ok();
+                    worker.serve(listener, stopped).await
+                });
+                // A status of a large tree may still run; nobody waits for it any longer.
+                runtime.shutdown_timeout(LEFT_BEHIND);
+                served
+            })
+            .map_err(|source| WorkerError::Start {
+                what: "thread",
+                source,
+            })?;
+        match started.recv() {
+            Ok(confinement) => Ok(ConfinedWorker {
+                stop,
+                thread: Some(thread),
+                confinement,
+                ended,
+            }),
+            Err(_ended) => match thread.join() {
+                Ok(Err(error)) => Err(error),
+                Ok(Ok(())) | Err(_) => Err(WorkerError::Ended),
+            },
+        }
+    }
+
+    /// Returns when the worker is gone, whether it was stopped or died.
+    pub async fn ended(&self) {
+        self.ended.cancelled().await;
+    }
+
+    /// How firmly the worker is confined on this kernel.
+    pub fn confinement(&self) -> &Confinement {
+        &self.confinement
+    }
+
+    /// Ends the worker: calls in flight finish first. Blocks until it is gone.
+    pub fn stop(mut self) -> Result<(), WorkerError> {
+        self.stop.cancel();
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(outcome)) => outcome,
+            Some(Err(_panic)) => Err(WorkerError::Ended),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for ConfinedWorker {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}

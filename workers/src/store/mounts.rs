@@ -1,0 +1,30 @@
+//! What a worker reports about itself: which projects' folders it sees.
+
+use super::{StoreError, Stores};
+
+impl Stores {
+    /// Replaces what the worker `name` of `pool` reported before: the folders `tenant/project` it
+    /// sees now. Those that are no project are passed over.
+    pub(crate) async fn report_mounts(
+        &self,
+        name: &str,
+        pool: &str,
+        folders: &[(String, String)],
+    ) -> Result<(), StoreError> {
+        let (tenants, projects): (Vec<String>, Vec<String>) = folders.iter().cloned().unzip();
+        sqlx::query!(
+            "select report_mounts($1, $2, $3, $4)",
+            name,
+            pool,
+            &tenants,
+            &projects
+        )
+        .execute(&self.pool)
+        .await
+        .map(|_done| ())
+        .map_err(|source| StoreError::Query {
+            what: "reporting which projects are mounted",
+            source,
+        })
+    }
+}
