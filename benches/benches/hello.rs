@@ -2,6 +2,7 @@
 //!
 //! The chain is axum → tonic → echo in one process, over the same unix socket: no credential, no
 //! schema, no MCP. Both serve 64 connections; the figure is CPU per call of the server process.
+//! Archway's clients carry a key and, a session each, a handle.
 //! Target: at most 2.5 times the chain. Run: `cargo build --release && cargo bench -p
 //! archway-benches --bench hello`.
 
@@ -92,7 +93,11 @@ fn report(name: &str, rounds: &[Round]) {
 async fn load(url: &str, key: &str, usage: impl Fn() -> Usage) -> Round {
     let mut clients = Vec::new();
     for _ in 0..CONNECTIONS {
-        clients.push(Client::connect(url, key, HELLO).await);
+        let client = Client::connect(url, key, HELLO).await;
+        clients.push(match key {
+            "" => client,
+            key => client.header("Mcp-Session-Id", &Client::open_session(url, key).await),
+        });
     }
     let (before, started) = (usage().cpu_seconds, Instant::now());
     let mut calls: Vec<tokio::task::JoinHandle<Vec<f64>>> = Vec::new();

@@ -36,6 +36,29 @@ impl Client {
         }
     }
 
+    /// The handle of a session, opened by `initialize` over a connection of its own.
+    pub async fn open_session(url: &str, key: &str) -> String {
+        let initialize = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#;
+        let mut client = Client::connect(url, key, initialize).await;
+        client.post().await;
+        let answer = String::from_utf8_lossy(&client.buffer).to_ascii_lowercase();
+        let at = answer.find("mcp-session-id: ").expect("a session") + "mcp-session-id: ".len();
+        // A handle's letters have cases.
+        let rest = &client.buffer[at..];
+        let end = rest.iter().position(|byte| *byte == b'\r');
+        String::from_utf8_lossy(&rest[..end.expect("a header's end")]).into_owned()
+    }
+
+    /// Has every request carry this header, too.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: &str) -> Client {
+        let line = format!("\r\n{name}: {value}");
+        let end = self.request.windows(4).position(|four| four == b"\r\n\r\n");
+        let end = end.expect("a request has a head");
+        self.request.splice(end..end, line.into_bytes());
+        self
+    }
+
     /// Posts once; the body that came back.
     pub async fn post(&mut self) -> &[u8] {
         self.stream

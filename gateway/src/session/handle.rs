@@ -1,6 +1,6 @@
 //! The text of a session's handle: 16 bytes of id and 32 of HMAC, in base64url.
 //!
-//! The id is a UUIDv7 (RFC 9562), so it says itself when it was issued. Tenant and principal are
+//! The id is a UUID of version 7 (RFC 9562), so it says itself when it was issued. Tenant and principal are
 //! signed but not in it: a handle tells its holder nothing, and is good for its owner alone.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

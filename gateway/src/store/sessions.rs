@@ -28,6 +28,14 @@ pub(crate) struct SessionChange {
     pub(crate) written: i64,
 }
 
+/// A row's session: its owner, its id, and when its handle expires.
+struct Session<'a> {
+    principal: &'a str,
+    id: Uuid,
+    /// Milliseconds since 1970.
+    expires: u64,
+}
+
 impl Stores {
     /// What was written at `since` or later, of all tenants. In microseconds since 1970 by
     /// Postgres' clock.
@@ -89,7 +97,12 @@ impl TenantStore<'_> {
         .await
         .map_err(StoreError::query("the count of ended sessions"))?;
         let change = if ended < MOST_OF_A_KIND {
-            self.upsert(&mut tx, principal, id, expires, None).await?
+            let ended = Session {
+                principal,
+                id,
+                expires,
+            };
+            self.upsert(&mut tx, ended, None).await?
         } else {
             self.end_all(&mut tx, principal, issued).await?
         };
@@ -117,9 +130,12 @@ impl TenantStore<'_> {
         .execute(&mut *tx)
         .await
         .map_err(StoreError::query("room for a session"))?;
-        let change = self
-            .upsert(&mut tx, principal, id, expires, Some(level))
-            .await?;
+        let session = Session {
+            principal,
+            id,
+            expires,
+        };
+        let change = self.upsert(&mut tx, session, Some(level)).await?;
         commit(tx).await?;
         Ok(change)
     }
@@ -154,11 +170,14 @@ impl TenantStore<'_> {
     async fn upsert(
         &self,
         tx: &mut Transaction<'static, Postgres>,
-        principal: &str,
-        id: Uuid,
-        expires: u64,
+        session: Session<'_>,
         level: Option<LogLevel>,
     ) -> Result<SessionChange, StoreError> {
+        let Session {
+            principal,
+            id,
+            expires,
+        } = session;
         let row = sqlx::query!(
             r#"insert into sessions (tenant_id, principal, id, deleted, log_level, expires_at)
                values ($1, $2, $3, $4, $5, to_timestamp($6::bigint / 1e3::float8))
