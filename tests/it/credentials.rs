@@ -1,5 +1,7 @@
 //! What gets in and what does not: keys in every wrong shape and place, scopes, revocation.
 
+mod failures;
+
 use std::time::{Duration, SystemTime};
 
 use archway_gateway::{
