@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 /// A request: what its body is, and headers that stand beside, or instead of, the usual ones.
 #[derive(Clone, Debug)]
 pub(super) struct Case {
-    modern: bool,
-    method: String,
-    name: Option<String>,
+    pub(super) modern: bool,
+    pub(super) method: String,
+    pub(super) name: Option<String>,
     pub(super) body: Vec<u8>,
     /// A value with a control character takes the usual header away and puts none in its place.
     pub(super) headers: Vec<(&'static str, String)>,

@@ -1,5 +1,6 @@
 //! Pages in a browser: preflights, and answers that a page may read.
 
+use archway_proto::catalog::Scope;
 use e2e::{
     Client, Harness, Key, Repo, Stack, Tenant,
     http::{Request, Response},
@@ -13,7 +14,7 @@ const PAGE: &str = "http://localhost:6274";
 async fn gateway() -> (Stack, Client) {
     let acme = Tenant::new("acme")
         .project("site", Repo::new().file("a.txt", "a").commit())
-        .key(Key::new("deaf").scopes(&[]));
+        .key(Key::new("deaf").scopes(&[Scope::MemoryWrite]));
     let stack = Harness::new()
         .tenant(acme)
         .configure(|config| config.guard.allowed_origins = vec![PAGE.to_owned()])
