@@ -86,6 +86,8 @@ pub struct Usage {
     pub cpu_seconds: f64,
     /// Most memory that was resident at once, in MiB.
     pub peak_mib: f64,
+    /// Memory that is resident now, in MiB.
+    pub resident_mib: f64,
 }
 
 impl Usage {
@@ -105,18 +107,16 @@ impl Usage {
             .sum();
         let status =
             std::fs::read_to_string(format!("/proc/{pid}/status")).expect("the process runs");
-        let peak = status
-            .lines()
-            .find_map(|line| line.strip_prefix("VmHWM:"))
-            .expect("a peak");
-        let kib: f64 = peak
-            .trim()
-            .trim_end_matches(" kB")
-            .parse()
-            .expect("a number");
+        let mib = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            let kib = line.expect("a line of the kernel's").trim();
+            let kib: f64 = kib.trim_end_matches(" kB").parse().expect("a number");
+            kib / 1024.0
+        };
         Usage {
             cpu_seconds: ticks / 100.0,
-            peak_mib: kib / 1024.0,
+            peak_mib: mib("VmHWM:"),
+            resident_mib: mib("VmRSS:"),
         }
     }
 }

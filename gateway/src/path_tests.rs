@@ -4,35 +4,27 @@
 
 use std::{sync::Arc, time::Duration};
 
-use archway_proto::{
-    catalog::Scope,
-    pass::{PassMinter, PassVerifier},
-};
-use secrecy::ExposeSecret;
+use archway_proto::pass::{PassMinter, PassVerifier};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
     sync::mpsc,
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
-    auth::{Auth, AuthConfig, key::KeyText},
     catalog::Catalog,
-    cursor::Cursors,
-    mcp::{Calls, Mcp},
     metrics::Metrics,
-    secrets::RootSecret,
-    server::{self, Port, Stack, Stops, guard::Guard},
-    session::Sessions,
-    store::Stores,
+    server,
     upstream::{Upstream, UpstreamConfig},
 };
 
 mod answers;
 mod calls;
 mod leaving;
+mod places;
+mod serving;
 mod shutdown;
 mod times;
 mod words;
@@ -75,9 +67,11 @@ impl Harness {
         let until = shutdown.clone();
         tokio::spawn(async move { fetching.keep(&fetched, &until).await });
         catalog.fetched().await;
-        let (address, key, metrics) = serve_gateway(catalog, upstream, shutdown.clone()).await;
+        let (stack, key, metrics) = serving::build_stack(catalog, upstream).await;
+        let places = server::MOST_CLIENTS;
+        let address = serving::serve(stack, &metrics, places, shutdown.clone()).await;
         Harness {
-            address,
+            address: address.to_string(),
             key,
             seen,
             metrics,
@@ -151,57 +145,4 @@ fn modern(method: &str, mut params: Value) -> (String, Value) {
     extra.extend(name.map(|name| format!("Mcp-Name: {name}\r\n")));
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
     (extra, body)
-}
-
-/// A stack that knows one key, which may read.
-async fn build_stack(
-    catalog: Arc<Catalog>,
-    upstream: Arc<Upstream>,
-) -> (Stack, String, Arc<Metrics>) {
-    let secret = RootSecret::parse(&RootSecret::generate_line().unwrap()).unwrap();
-    let secret = Arc::new(secret);
-    let nowhere = sqlx::postgres::PgConnectOptions::new().socket("/nonexistent");
-    let metrics = Arc::new(Metrics::new());
-    let stores = Stores::with_options(nowhere, 1);
-    let auth = Auth::new(
-        &AuthConfig::default(),
-        stores.clone(),
-        secret.clone(),
-        metrics.clone(),
-    );
-    let key = KeyText::generate().unwrap();
-    auth.know_for_tests(&key, &[Scope::ToolsRead]).await;
-    let stack = server::stack(Stops {
-        guard: Arc::new(Guard::new(&Default::default())),
-        auth: Arc::new(auth),
-        mcp: Arc::new(Mcp::new(
-            Arc::new(Sessions::new(secret.clone(), stores)),
-            Calls {
-                catalog,
-                upstream,
-                cursors: Cursors::new(secret),
-                metrics: metrics.clone(),
-            },
-        )),
-        metrics: metrics.clone(),
-    });
-    (stack, key.text().expose_secret().to_owned(), metrics)
-}
-
-async fn serve_gateway(
-    catalog: Arc<Catalog>,
-    upstream: Arc<Upstream>,
-    shutdown: CancellationToken,
-) -> (String, String, Arc<Metrics>) {
-    let (stack, key, metrics) = build_stack(catalog, upstream).await;
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let port = Port {
-        listener,
-        stack,
-        places: server::MOST_CLIENTS,
-        open: metrics.connections().clone(),
-    };
-    tokio::spawn(server::serve(port, shutdown));
-    (address, key, metrics)
 }

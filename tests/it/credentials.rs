@@ -1,11 +1,14 @@
 //! What gets in and what does not: keys in every wrong shape and place, scopes, revocation.
 
+mod failures;
+
 use std::time::{Duration, SystemTime};
 
 use archway_gateway::{
     secrets::RootSecret,
     tenants::{KeyRequest, Tenants},
 };
+use archway_proto::catalog::Scope;
 use e2e::{
     Client, Harness, Key, Repo, Stack, Tenant,
     http::{Request, Response},
@@ -216,7 +219,7 @@ async fn a_key_counts_in_one_authorization_header_and_nowhere_else() {
 async fn a_key_without_the_scope_lists_nothing_and_is_told_what_it_lacks() {
     let acme = Tenant::new("acme")
         .project("site", Repo::new().file("a.txt", "a").commit())
-        .key(Key::new("deaf").scopes(&[]))
+        .key(Key::new("deaf").scopes(&[Scope::MemoryWrite]))
         .key(Key::new("greeter").families(["basics"]));
     let stack = Harness::new().tenant(acme).start().await;
     let deaf = stack.keyed("acme", "deaf");

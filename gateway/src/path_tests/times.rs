@@ -3,7 +3,6 @@
 
 use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
-use archway_proto::pass::PassMinter;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex},
     sync::Semaphore,
@@ -11,24 +10,15 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::build_stack;
+use super::serving::build_lonely_stack;
 use crate::{
     auth::Peer,
-    catalog::Catalog,
     server::{self, Client},
-    upstream::{Upstream, UpstreamConfig},
 };
 
 /// A connection to a gateway without workers, and a good key.
 async fn connect() -> (DuplexStream, String) {
-    let config = UpstreamConfig {
-        workers: vec!["http://127.0.0.1:1".into()],
-        pool: "shared".into(),
-        call_deadline: 10,
-    };
-    let upstream = Upstream::new(&config, PassMinter::generate().unwrap()).unwrap();
-    let catalog = Arc::new(Catalog::new());
-    let (stack, key, metrics) = build_stack(catalog, Arc::new(upstream)).await;
+    let (stack, key, metrics) = build_lonely_stack().await;
     let client = Client {
         peer: Peer(Ipv4Addr::LOCALHOST.into()),
         stack,

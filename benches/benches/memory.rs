@@ -1,0 +1,160 @@
+//! What strangers and sessions leave behind in a gateway: its resident memory, step by step.
+//!
+//! Each bad key is another one and comes from another address of this machine's loopback network,
+//! so that every table that remembers either is filled. `dev`'s worker lives in the same process
+//! and has nothing to do here; PostgreSQL is a process of its own. Run:
+//! `cargo build --release && cargo bench -p archway-benches --bench memory`, with
+//! `-- --keys N --sessions N` behind it for other numbers.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use archway_benches::{Client, Dev};
+use rand::{Rng, SeedableRng, rngs::StdRng};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpSocket,
+};
+
+const KEYS: usize = 20_000;
+const SESSIONS: usize = 100_000;
+/// No more than a gateway asks Postgres about at a time.
+const STRANGERS: usize = 4;
+const CLIENTS: usize = 8;
+const HELLO: &str =
+    r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hello","arguments":{}}}"#;
+const INITIALIZE: &str = concat!(
+    r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","#,
+    r#""capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#,
+);
+
+#[tokio::main]
+async fn main() {
+    let (keys, sessions) = (number("--keys", KEYS), number("--sessions", SESSIONS));
+    let folder = tempfile::tempdir().expect("a folder");
+    let repo = folder.path().join("repo");
+    archway_benches::generate(&repo, 10);
+    let dev = Dev::start(&repo, &folder.path().join("data"));
+
+    report(&dev, "started");
+    post_all(&dev, HELLO, 2_000).await;
+    let warm = report(&dev, "after 2000 calls");
+    let refused = knock_all(&dev, keys).await;
+    let knocked = report(&dev, &format!("after {keys} bad keys"));
+    println!("  {refused} of them were answered 401, the others 429 or 503");
+    post_all(&dev, INITIALIZE, sessions).await;
+    let opened = report(&dev, &format!("after {sessions} opened sessions"));
+    println!(
+        "bad keys: {:+.1} MiB, sessions: {:+.1} MiB",
+        knocked - warm,
+        opened - knocked
+    );
+    dev.stop();
+}
+
+/// The number behind an argument's name.
+fn number(name: &str, default: usize) -> usize {
+    let given = std::env::args()
+        .skip_while(|argument| argument != name)
+        .nth(1);
+    given.map_or(default, |text| text.parse().expect("a number"))
+}
+
+/// Prints what is resident; in MiB.
+fn report(dev: &Dev, step: &str) -> f64 {
+    let resident = dev.usage().resident_mib;
+    println!("{step:30} {resident:7.1} MiB");
+    resident
+}
+
+/// Posts `body` so many times, over a few connections.
+async fn post_all(dev: &Dev, body: &str, times: usize) {
+    let mut posting = Vec::new();
+    for _ in 0..CLIENTS {
+        let mut client = Client::connect(&dev.url, &dev.key, body).await;
+        posting.push(tokio::spawn(async move {
+            for _ in 0..times / CLIENTS {
+                client.post().await;
+            }
+        }));
+    }
+    for client in posting {
+        client.await.expect("a client");
+    }
+}
+
+/// Tries `count` keys that nobody was issued; how many were answered 401.
+async fn knock_all(dev: &Dev, count: usize) -> usize {
+    let address = dev.url.trim_start_matches("http://");
+    let to: SocketAddr = address
+        .split('/')
+        .next()
+        .expect("a host")
+        .parse()
+        .expect("an address");
+    let mut knocking = Vec::new();
+    for first in 0..STRANGERS {
+        knocking.push(tokio::spawn(async move {
+            let mut random = StdRng::seed_from_u64(first as u64);
+            let mut refused = 0;
+            for number in (first..count).step_by(STRANGERS) {
+                let status = knock(to, number, &unknown_key(&mut random)).await;
+                assert!([401, 429, 503].contains(&status), "{status}");
+                refused += usize::from(status == 401);
+            }
+            refused
+        }));
+    }
+    let mut refused = 0;
+    for stranger in knocking {
+        refused += stranger.await.expect("a stranger");
+    }
+    refused
+}
+
+/// One request with a bad key, from an address of its own; the status.
+async fn knock(to: SocketAddr, number: usize, key: &str) -> u16 {
+    let number = u32::try_from(number).expect("a small number");
+    let source = Ipv4Addr::from_bits(Ipv4Addr::new(127, 1, 0, 0).to_bits() + number);
+    let socket = TcpSocket::new_v4().expect("a socket");
+    socket
+        .bind(SocketAddr::new(source.into(), 0))
+        .expect("all of 127.0.0.0/8 is this machine");
+    let mut stream = socket.connect(to).await.expect("the gateway listens");
+    let request = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {to}\r\nAuthorization: Bearer {key}\r\n\
+         Connection: close\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).await.expect("TCP");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("an answer");
+    let status = answer.split(' ').nth(1).expect("a status line");
+    status.parse().expect("a status")
+}
+
+/// A key of the right form, checksum included, so that it is looked up.
+fn unknown_key(random: &mut StdRng) -> String {
+    let mut part = |length: usize| -> String {
+        let digits = (0..length).map(|_| DIGITS[random.random_range(0..62_usize)]);
+        digits.map(char::from).collect()
+    };
+    let body = format!("awy_{}_{}", part(12), part(32));
+    let mut rest = crc32(body.as_bytes());
+    let mut checksum = [b'0'; 6];
+    for digit in checksum.iter_mut().rev() {
+        *digit = DIGITS[(rest % 62) as usize];
+        rest /= 62;
+    }
+    format!(
+        "{body}_{}",
+        checksum.map(char::from).iter().collect::<String>()
+    )
+}
+
+const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/// As in IEEE 802.3.
+fn crc32(bytes: &[u8]) -> u32 {
+    let step = |crc: u32| (crc >> 1) ^ (0xEDB8_8320 * (crc & 1));
+    let byte = |crc, byte: &u8| (0..8).fold(crc ^ u32::from(*byte), |crc, _bit| step(crc));
+    !bytes.iter().fold(u32::MAX, byte)
+}

@@ -1,0 +1,182 @@
+//! Messages and clients that nobody would send in good faith.
+//!
+//! Whatever comes gets a well-formed answer: a result, or a JSON-RPC error with the status that
+//! the protocol gives it; never a panic, a 5xx or a dropped connection. All cases of a test go over
+//! one connection, and after each an honest request is answered on it.
+
+mod cases;
+mod mutations;
+mod slow;
+
+use std::{cell::RefCell, collections::BTreeSet};
+
+use e2e::{
+    Client,
+    http::{Request, Response},
+};
+use proptest::{
+    prelude::*,
+    test_runner::{Config, TestRunner},
+};
+use serde_json::{Value, json};
+use tokio::{
+    io::AsyncWriteExt,
+    net::TcpStream,
+    runtime::Runtime,
+    time::{Duration, timeout},
+};
+
+use crate::serve;
+use cases::Case;
+use mutations::{garbage, headers, members, mutated, nested};
+
+/// Cases of each property. All together take some seconds.
+const CASES: u32 = 250;
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Every code that may be answered, with the statuses it may have.
+const CODES: [(i64, &[u16]); 6] = [
+    (-32700, &[400]),
+    (-32600, &[400, 404]),
+    (-32601, &[200, 404]),
+    (-32602, &[200, 400]),
+    (-32020, &[400]),
+    (-32022, &[400]),
+];
+
+/// One client's connection, opened again only where the gateway said that it closes it.
+struct Line {
+    client: Client,
+    socket: Option<TcpStream>,
+    /// The statuses and codes that cases were answered with; 0 for answers without an error.
+    seen: BTreeSet<(u16, i64)>,
+}
+
+impl Line {
+    async fn send(&mut self, request: Request) -> Response {
+        let to = self.client.address();
+        let mut socket = match self.socket.take() {
+            Some(socket) => socket,
+            None => TcpStream::connect(to).await.unwrap(),
+        };
+        let bytes = request.header("Connection", "keep-alive").bytes(to);
+        let answer = timeout(PATIENCE, async {
+            socket
+                .write_all(&bytes)
+                .await
+                .expect("the connection holds");
+            Response::read(&mut socket).await
+        });
+        let answer = answer.await.expect("an answer in time");
+        if answer.header("connection") != Some("close") {
+            self.socket = Some(socket);
+        }
+        answer
+    }
+
+    /// Sends a case, judges its answer, and shows that the connection is still of use.
+    async fn try_case(&mut self, case: &Case) -> Result<(), TestCaseError> {
+        let answer = self.send(case.request(&self.client)).await;
+        self.seen.insert((answer.status, judge(&answer)?));
+        let ping = self.client.request("ping", json!({}));
+        let ping = self.send(ping).await;
+        prop_assert_eq!(ping.status, 200, "an honest ping: {}", ping.text());
+        Ok(())
+    }
+}
+
+/// Whether an answer is one that the protocol knows; its error's code, or 0.
+fn judge(answer: &Response) -> Result<i64, TestCaseError> {
+    let (status, text) = (answer.status, answer.text());
+    let media_type = answer.header("content-type").unwrap_or_default();
+    if media_type.starts_with("text/plain") {
+        let known = [404, 406, 413, 415].contains(&status);
+        prop_assert!(known, "{}: {}", status, text);
+        return Ok(0);
+    }
+    if text.is_empty() {
+        prop_assert_eq!(status, 202);
+        return Ok(0);
+    }
+    let message = answer.json();
+    prop_assert_eq!(&message["jsonrpc"], "2.0", "{}", text);
+    match (message.get("result"), message.get("error")) {
+        (Some(result), None) => {
+            prop_assert_eq!(status, 200, "{}", text);
+            let code = &result["_meta"]["io.archway/error"]["error"]["code"];
+            prop_assert_ne!(code, "internal_error", "{}", text);
+            Ok(0)
+        }
+        (None, Some(error)) => judge_error(status, error),
+        _ => Err(TestCaseError::fail(format!(
+            "neither result nor error, or both: {text}"
+        ))),
+    }
+}
+
+fn judge_error(status: u16, error: &Value) -> Result<i64, TestCaseError> {
+    let code = error["code"].as_i64().unwrap_or_default();
+    let known = CODES.iter().find(|(known, _)| *known == code);
+    let statuses = known.map_or(&[][..], |(_, statuses)| *statuses);
+    prop_assert!(statuses.contains(&status), "{}: {}", status, error);
+    let message = error["message"].as_str().unwrap_or_default();
+    let short = !message.is_empty() && message.len() < 1_000;
+    prop_assert!(short, "{}", error);
+    prop_assert!(!message.contains(char::is_control), "{}", error);
+    Ok(code)
+}
+
+#[test]
+fn every_garbage_gets_a_well_formed_answer_and_the_connection_stays_of_use() {
+    let runtime = Runtime::new().unwrap();
+    let (stack, client) =
+        runtime.block_on(serve(e2e::Repo::new().file("a.txt", "sesame\n").commit()));
+    let line = RefCell::new(Line {
+        client,
+        socket: None,
+        seen: BTreeSet::new(),
+    });
+    let properties = [
+        ("random bytes", garbage()),
+        ("mutated messages", mutated()),
+        ("any value for a member", members()),
+        ("nested and repeated bodies", nested()),
+        ("any headers", headers()),
+    ];
+    for (name, cases) in properties {
+        let mut runner = TestRunner::new(Config {
+            cases: CASES,
+            failure_persistence: None,
+            max_shrink_iters: 500,
+            ..Config::default()
+        });
+        let tried = runner.run(&cases, |case| {
+            // A case that panics leaves no connection behind.
+            runtime.block_on(line.borrow_mut().try_case(&case))
+        });
+        tried.unwrap_or_else(|failed| panic!("{name}: {failed}"));
+    }
+    assert_met(&line.borrow().seen);
+    let metrics = Request::new("GET", "/metrics");
+    let metrics = runtime.block_on(metrics.send(stack.admin())).text();
+    for bad in [r#"status="5"#, r#"outcome="internal_error""#] {
+        assert!(!metrics.contains(bad), "{metrics}");
+    }
+}
+
+/// The cases got where they were meant to.
+fn assert_met(seen: &BTreeSet<(u16, i64)>) {
+    for met in [
+        (200, 0),
+        (202, 0),
+        (200, -32602),
+        (400, -32700),
+        (400, -32600),
+        (400, -32602),
+        (400, -32020),
+        (404, -32601),
+        (406, 0),
+        (415, 0),
+    ] {
+        assert!(seen.contains(&met), "{met:?} is not in {seen:?}");
+    }
+}
