@@ -181,7 +181,8 @@ fn is_told_of_failures(saw: &Value) {
     }
     let unknown = &saw["unknown"];
     assert!(unknown["raised"].is_string(), "{unknown}");
-    assert_eq!(unknown["text"], "unknown tool \"no_such_tool\"");
+    let text = unknown["text"].as_str().unwrap();
+    assert!(text.starts_with("unknown tool \"no_such_tool\""), "{text}");
 }
 
 fn hears_progress(saw: &Value) {

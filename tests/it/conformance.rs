@@ -10,21 +10,35 @@ use serde_json::Value;
 
 use crate::outside;
 
+/// Subscriptions, resources and tasks are not offered, so nothing about them can be looked at.
+const SKIPPED_2026_07_28: [&str; 7] = [
+    "caching:sep-2549-resources-read-caching-hints",
+    "server-stateless:sep-2575-server-honors-notification-filter",
+    "server-stateless:sep-2575-server-sends-prompts-list-changed-on-subscription",
+    "server-stateless:sep-2575-server-sends-subscription-ack",
+    "server-stateless:sep-2575-server-sends-tools-list-changed-on-subscription",
+    "server-stateless:sep-2575-server-tags-subscription-id",
+    "tasks-status-notifications:tasks-status-notifications",
+];
+
 #[tokio::test]
 async fn what_2026_07_28_requires_holds_over_three_gateways() {
-    conforms("2026-07-28", &["--requirements", "2026-07-28"], 100).await;
+    let selection = ["--requirements", "2026-07-28"];
+    let passed = conforms("2026-07-28", &selection, &SKIPPED_2026_07_28).await;
+    assert!(passed.is_none_or(|passed| passed >= 100), "{passed:?}");
 }
 
 #[tokio::test]
 async fn all_scenarios_of_2025_11_25_hold_over_three_gateways() {
     let selection = ["--suite", "all", "--spec-version", "2025-11-25"];
-    conforms("2025-11-25", &selection, 40).await;
+    let passed = conforms("2025-11-25", &selection, &[]).await;
+    assert!(passed.is_none_or(|passed| passed >= 40), "{passed:?}");
 }
 
-async fn conforms(revision: &str, selection: &[&str], at_least: usize) {
-    let Some(mut suite) = outside::node("ARCHWAY_TEST_CONFORMANCE") else {
-        return;
-    };
+/// Runs the suite, which judges failures by the expected ones. What it skips it doesn't judge:
+/// that must be exactly `skipped`. How many checks passed; `None` where there is no suite.
+async fn conforms(revision: &str, selection: &[&str], skipped: &[&str]) -> Option<usize> {
+    let mut suite = outside::node("ARCHWAY_TEST_CONFORMANCE")?;
     let mut proxy = Proxy::bind().await;
     // The suite asks as a page from the server's own origin would.
     let origin = proxy.origin();
@@ -48,36 +62,36 @@ async fn conforms(revision: &str, selection: &[&str], at_least: usize) {
         .arg("--output-dir")
         .arg(&out);
     let outcome = outside::run(suite).await;
-    let mut failed: Vec<String> = checks(&out)
-        .filter(|(_, check)| check["status"] == "FAILURE" || check["status"] == "WARNING")
-        .map(|(scenario, check)| {
-            let (id, why) = (&check["id"], &check["errorMessage"]);
-            format!("{scenario}:{} {why}", id.as_str().unwrap_or_default())
-        })
-        .collect();
-    failed.sort();
-    println!("{revision}, failing checks:\n{}", failed.join("\n"));
+    for (check, why) in checks(&out, &["FAILURE", "WARNING"]) {
+        println!("{revision} fails {check} {why}");
+    }
     let (stdout, stderr) = (outcome.stdout, outcome.stderr);
     assert!(outcome.success, "{stdout}{stderr}");
-    let passed = checks(&out).filter(|(_, check)| check["status"] == "SUCCESS");
-    let passed = passed.count();
-    assert!(passed >= at_least, "only {passed} checks passed");
+    let passed_over = checks(&out, &["SKIPPED"]);
+    let passed_over: Vec<&str> = passed_over.iter().map(|(check, _)| &**check).collect();
+    assert_eq!(passed_over, skipped);
+    Some(checks(&out, &["SUCCESS"]).len())
 }
 
-/// Every check that the suite made, with the name of its scenario.
-fn checks(out: &Path) -> impl Iterator<Item = (String, Value)> {
-    let folders = fs::read_dir(out)
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
-    folders.flat_map(|folder| {
-        let name = folder.file_name().unwrap().to_str().unwrap();
-        // server-<scenario>-<year>-…
-        let scenario = name.strip_prefix("server-").unwrap();
-        let scenario = scenario.rsplitn(7, '-').last().unwrap().to_owned();
+/// The checks that ended in one of `states`, in order: `scenario:check`, and why.
+fn checks(out: &Path, states: &[&str]) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for folder in fs::read_dir(out).unwrap() {
+        let folder = folder.unwrap().path();
         let checks = fs::read(folder.join("checks.json")).unwrap();
         let checks: Vec<Value> = serde_json::from_slice(&checks).unwrap();
-        checks
-            .into_iter()
-            .map(move |check| (scenario.clone(), check))
-    })
+        // server-<scenario>-<year>-<month>-<day>T<hour>-<minute>-<second>-<milliseconds>Z
+        let name = folder.file_name().unwrap().to_str().unwrap();
+        let name = name.strip_prefix("server-").unwrap();
+        let scenario = name.rsplitn(7, '-').last().unwrap();
+        for check in checks {
+            if states.contains(&check["status"].as_str().unwrap()) {
+                let id = check["id"].as_str().unwrap();
+                let why = check["errorMessage"].as_str().unwrap_or_default();
+                found.push((format!("{scenario}:{id}"), why.to_owned()));
+            }
+        }
+    }
+    found.sort();
+    found
 }

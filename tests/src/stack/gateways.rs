@@ -1,7 +1,11 @@
 //! The gateways of a stack: replicas that share database, root secret and pass key, and nothing
-//! else. One can be stopped and started again at its old address, as in a rolling update.
+//! else. One can be stopped and started again at its old address, as in a rolling update: its
+//! sockets stay bound in between, or another test might be given their ports.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{
+    net::{SocketAddr, TcpListener},
+    sync::Arc,
+};
 
 use archway_gateway::{
     Gateway, GatewayConfig,
@@ -9,7 +13,7 @@ use archway_gateway::{
     store::{StoreConfig, Stores},
 };
 use archway_proto::pass::PassMinter;
-use tokio::{net::TcpListener, task::JoinHandle, time::timeout};
+use tokio::{task::JoinHandle, time::timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::PATIENCE;
@@ -30,8 +34,8 @@ pub(super) struct Gateways {
 
 /// One gateway. It ends when this is dropped.
 struct Running {
-    service: SocketAddr,
-    admin: SocketAddr,
+    service: TcpListener,
+    admin: TcpListener,
     stop: DropGuard,
     serving: JoinHandle<()>,
 }
@@ -41,8 +45,8 @@ impl Gateways {
     pub(super) async fn start(shared: Shared, count: usize) -> Gateways {
         let mut running = Vec::with_capacity(count);
         for _ in 0..count {
-            let service = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let admin = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let service = TcpListener::bind("127.0.0.1:0").unwrap();
+            let admin = TcpListener::bind("127.0.0.1:0").unwrap();
             running.push(shared.serve(service, admin).await);
         }
         Gateways { shared, running }
@@ -50,33 +54,32 @@ impl Gateways {
 
     /// Where each serves MCP.
     pub(super) fn services(&self) -> Vec<SocketAddr> {
-        self.running.iter().map(|gateway| gateway.service).collect()
+        let sockets = self.running.iter().map(|gateway| &gateway.service);
+        sockets.map(|it| it.local_addr().unwrap()).collect()
     }
 
     /// Where each answers probes.
     pub(super) fn admins(&self) -> Vec<SocketAddr> {
-        self.running.iter().map(|gateway| gateway.admin).collect()
+        let sockets = self.running.iter().map(|gateway| &gateway.admin);
+        sockets.map(|it| it.local_addr().unwrap()).collect()
     }
 
     /// Ends a gateway, calls in flight first, and starts a new one at the same addresses, which
     /// knows nothing of what the old one kept in memory.
     pub(super) async fn restart(&mut self, index: usize) {
         let old = self.running.remove(index);
-        let (service, admin) = (old.service, old.admin);
         drop(old.stop);
         timeout(PATIENCE, old.serving)
             .await
             .expect("the old gateway ends in time")
             .unwrap();
-        let service = TcpListener::bind(service).await.unwrap();
-        let admin = TcpListener::bind(admin).await.unwrap();
-        let new = self.shared.serve(service, admin).await;
+        let new = self.shared.serve(old.service, old.admin).await;
         self.running.insert(index, new);
     }
 }
 
 impl Shared {
-    /// A gateway on these ports that has seen a worker's tools.
+    /// A gateway on these sockets that has seen a worker's tools.
     async fn serve(&self, service: TcpListener, admin: TcpListener) -> Running {
         let stores = Stores::new(&StoreConfig {
             database_url: self.database_url.clone().into(),
@@ -85,13 +88,14 @@ impl Shared {
         let (secret, minter) = (self.secret.clone(), self.minter.clone());
         let gateway = Gateway::new(&self.config, stores.unwrap(), secret, minter).unwrap();
         let stop = CancellationToken::new();
+        let (clients, probes) = (shared(&service), shared(&admin));
         let running = Running {
-            service: service.local_addr().unwrap(),
-            admin: admin.local_addr().unwrap(),
+            service,
+            admin,
             stop: stop.clone().drop_guard(),
             serving: tokio::spawn({
                 let gateway = gateway.clone();
-                async move { gateway.serve(service, admin, stop).await.unwrap() }
+                async move { gateway.serve(clients, probes, stop).await.unwrap() }
             }),
         };
         assert!(
@@ -100,4 +104,10 @@ impl Shared {
         );
         running
     }
+}
+
+/// Another handle on a socket, which stays bound when this one is closed.
+fn shared(socket: &TcpListener) -> tokio::net::TcpListener {
+    socket.set_nonblocking(true).unwrap();
+    tokio::net::TcpListener::from_std(socket.try_clone().unwrap()).unwrap()
 }
