@@ -1,29 +1,21 @@
-//! What the tests of the roles stand on: a migrated database with a tenant, key files, and the
-//! two roles as processes, whose addresses are read from their logs.
+//! What the tests of the roles stand on: a migrated database with a tenant, files and a key.
 
-use std::cell::RefCell;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, SystemTime};
 
 use archway::data_dir::DataDir;
 use archway::postgres::{EmbeddedPostgres, PostgresConfig};
 use archway_gateway::secrets::RootSecret;
 use archway_gateway::tenants::{KeyRequest, Tenants};
-use rustix::process::{Pid, Signal, kill_process};
 use secrecy::ExposeSecret;
-use serde_json::Value;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, ConnectOptions, PgPool};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-/// Nothing takes longer; what is not true by then will not be.
-const PATIENCE: Duration = Duration::from_secs(30);
-const LOOK: Duration = Duration::from_millis(20);
+use crate::http::{Answer, get, post};
+use crate::role::{Role, archway, wait_until};
 
 /// A database, files and a key, for processes to be started on.
 pub(crate) struct Stage {
@@ -203,154 +195,6 @@ impl Drop for Held<'_> {
     fn drop(&mut self) {
         let held = self.held.take().unwrap();
         self.stage.runtime.block_on(held.rollback()).unwrap();
-    }
-}
-
-/// A process that runs.
-pub(crate) struct Role {
-    child: Child,
-    pub(crate) address: String,
-    pub(crate) admin: String,
-    log: RefCell<BufReader<std::process::ChildStderr>>,
-}
-
-impl Role {
-    /// Starts it; returns once it says where it listens.
-    pub(crate) fn start(mut command: Command) -> Role {
-        let mut child = command
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut log = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        log.read_line(&mut line).unwrap();
-        let said: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
-        let text = |name: &str| said["fields"][name].as_str().unwrap().to_owned();
-        Role {
-            child,
-            address: text("address"),
-            admin: text("admin"),
-            log: RefCell::new(log),
-        }
-    }
-
-    /// The next line of its log, parsed.
-    pub(crate) fn next_line(&self) -> Value {
-        let mut line = String::new();
-        self.log.borrow_mut().read_line(&mut line).unwrap();
-        serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"))
-    }
-
-    pub(crate) fn signal(&self, signal: Signal) {
-        let pid = Pid::from_raw(self.child.id().try_into().unwrap()).unwrap();
-        kill_process(pid, signal).unwrap();
-    }
-
-    /// Waits until `/readyz` answers so.
-    pub(crate) fn becomes(&self, status: u16, reason: &str) {
-        wait_until(&format!("{status} {reason}"), || {
-            let answer = get(&self.admin, "/readyz");
-            answer.is_ok_and(|answer| answer.status == status && answer.body.trim() == reason)
-        });
-    }
-
-    /// Waits for its end: exit code and the rest of its log.
-    pub(crate) fn end(mut self) -> (Option<i32>, String) {
-        let mut rest = String::new();
-        self.log.borrow_mut().read_to_string(&mut rest).unwrap();
-        (self.child.wait().unwrap().code(), rest)
-    }
-}
-
-impl Drop for Role {
-    fn drop(&mut self) {
-        // Ended already, mostly.
-        self.child.kill().ok();
-        self.child.wait().ok();
-    }
-}
-
-/// An HTTP answer.
-#[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    /// In lower case.
-    pub(crate) head: String,
-    pub(crate) body: String,
-}
-
-pub(crate) fn archway(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_archway"));
-    for (name, _) in std::env::vars_os() {
-        // Nothing of whoever runs the tests.
-        if name.to_string_lossy().starts_with("ARCHWAY_") {
-            command.env_remove(name);
-        }
-    }
-    command.args(arguments);
-    command
-}
-
-/// Runs a command that is meant to fail soon: what it said.
-pub(crate) fn refusal(mut command: Command) -> String {
-    let Output { status, stderr, .. } = command.output().unwrap();
-    let said = String::from_utf8(stderr).unwrap();
-    assert_eq!(status.code(), Some(1), "{said}");
-    said
-}
-
-pub(crate) fn get(address: &str, path: &str) -> std::io::Result<Answer> {
-    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-    exchange(address, &request)
-}
-
-/// Without `Connection: close`: it is the gateway that ends the connection, or the body's length.
-fn post(address: &str, key: &str, tool: &str, arguments: &str) -> std::io::Result<Answer> {
-    let body = format!(
-        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#
-    );
-    let request = format!(
-        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\
-         Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
-         Content-Length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    exchange(address, &request)
-}
-
-fn exchange(address: &str, request: &str) -> std::io::Result<Answer> {
-    let mut socket = TcpStream::connect(address)?;
-    socket.set_read_timeout(Some(PATIENCE))?;
-    socket.write_all(request.as_bytes())?;
-    let mut reader = BufReader::new(socket);
-    let mut head = String::new();
-    while !head.ends_with("\r\n\r\n") {
-        if reader.read_line(&mut head)? == 0 {
-            return Err(std::io::ErrorKind::UnexpectedEof.into());
-        }
-    }
-    let head = head.to_lowercase();
-    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    let length = head.split("content-length: ").nth(1);
-    let mut body = String::new();
-    match length.and_then(|rest| rest.lines().next()) {
-        Some(length) => {
-            let length = length.parse().unwrap();
-            reader.take(length).read_to_string(&mut body)?;
-        }
-        None => {
-            reader.read_to_string(&mut body)?;
-        }
-    }
-    Ok(Answer { status, head, body })
-}
-
-pub(crate) fn wait_until(what: &str, holds: impl Fn() -> bool) {
-    let deadline = SystemTime::now() + PATIENCE;
-    while !holds() {
-        assert!(SystemTime::now() < deadline, "in vain: {what}");
-        std::thread::sleep(LOOK);
     }
 }
 
