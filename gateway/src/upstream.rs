@@ -32,12 +32,14 @@ use crate::auth::Principal;
 use failures::of_status;
 use patience::Patience;
 
+pub use config::{UpstreamConfig, UpstreamError};
 pub(crate) use failures::{internal, unavailable};
 pub(crate) use stream::{CallStream, Said, Step};
 
-mod stream;
+mod config;
 mod failures;
 mod patience;
+mod stream;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
@@ -49,47 +51,6 @@ const STREAM_WINDOW: u32 = 1024 * 1024;
 const CONNECTION_WINDOW: u32 = 8 * 1024 * 1024;
 /// Passes kept; each is good for seconds.
 const MOST_PASSES: u64 = 20_000;
-
-/// Where the workers are.
-#[derive(Clone, Debug, clap::Args)]
-pub struct UpstreamConfig {
-    /// Workers' addresses, comma-separated: `http://host:port` or `unix:/path`.
-    #[arg(
-        long = "worker",
-        env = "ARCHWAY_WORKERS",
-        value_delimiter = ',',
-        required = true
-    )]
-    pub workers: Vec<String>,
-    /// The pool these workers belong to: passes are good for it alone.
-    #[arg(long, env = "ARCHWAY_POOL", default_value = "shared")]
-    pub pool: String,
-    /// Seconds a call may take, 1 to 30.
-    #[arg(
-        long,
-        env = "ARCHWAY_CALL_DEADLINE",
-        default_value = "10",
-        value_parser = clap::value_parser!(u64).range(1..=30)
-    )]
-    pub call_deadline: u64,
-}
-
-/// Why the workers' addresses are of no use.
-#[derive(Debug, thiserror::Error)]
-pub enum UpstreamError {
-    /// The list is empty.
-    #[error("no worker address is configured")]
-    NoWorker,
-    /// An address does not parse.
-    #[error("{address:?} is no worker address (http://host:port or unix:/path)")]
-    Address {
-        /// As configured.
-        address: String,
-        /// What tonic said.
-        #[source]
-        source: tonic::transport::Error,
-    },
-}
 
 /// The workers of one pool.
 pub(crate) struct Upstream {

@@ -1,0 +1,225 @@
+//! What the tests of the roles stand on: a migrated database with a tenant, files and a key.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::mpsc::{Receiver, channel};
+
+use archway::data_dir::DataDir;
+use archway::postgres::{EmbeddedPostgres, PostgresConfig};
+use archway_gateway::secrets::RootSecret;
+use archway_gateway::tenants::{KeyRequest, Tenants};
+use secrecy::ExposeSecret;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{AssertSqlSafe, ConnectOptions, PgPool};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+use crate::http::{Answer, get, post};
+use crate::role::{Role, archway, wait_until};
+
+/// A database, files and a key, for processes to be started on.
+pub(crate) struct Stage {
+    runtime: Runtime,
+    owner: PgPool,
+    name: String,
+    /// Of a Postgres of our own, where none was given.
+    _postgres: Option<EmbeddedPostgres>,
+    key: String,
+    folder: TempDir,
+}
+
+impl Stage {
+    /// Tenant `acme` with the project `site`, where `greeting.txt` says sesame and `passwd` is a
+    /// link to a file of the host.
+    pub(crate) fn set() -> Stage {
+        let folder = tempfile::Builder::new()
+            .prefix("archway-roles-")
+            .tempdir_in("/tmp")
+            .unwrap();
+        let site = folder.path().join("repos/acme/site");
+        std::fs::create_dir_all(&site).unwrap();
+        std::fs::write(site.join("greeting.txt"), "sesame\n").unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", site.join("passwd")).unwrap();
+        let line = RootSecret::generate_line().unwrap();
+        std::fs::write(folder.path().join("secret"), format!("{line}\n")).unwrap();
+        let (private, public) = (folder.path().join("pass"), folder.path().join("pass.pub"));
+        let mut make = archway(&["pass-key", "generate", "--private"]);
+        make.arg(private).arg("--public").arg(public);
+        assert!(make.output().unwrap().status.success());
+
+        let runtime = Runtime::new().unwrap();
+        let (postgres, admin) = runtime.block_on(cluster(folder.path()));
+        let name = format!("roles_{}", uuid::Uuid::new_v4().simple());
+        let statement = format!("create database {name}");
+        runtime.block_on(run(&admin, statement));
+        let place = admin.database(&name);
+        migrate(&place);
+        let pool = PgPoolOptions::new().max_connections(3);
+        let owner = runtime.block_on(pool.connect_with(place)).unwrap();
+        let tenants = Tenants::new(owner.clone());
+        let key = runtime.block_on(async {
+            let acme = tenants.create_tenant("acme").await.unwrap();
+            tenants.add_project(acme, "site", None).await.unwrap();
+            let secret = RootSecret::parse(&line).unwrap();
+            let key = tenants.issue_key(acme, &secret, KeyRequest::default());
+            key.await.unwrap().api_key.expose_secret().to_owned()
+        });
+        Stage {
+            runtime,
+            owner,
+            name,
+            _postgres: postgres,
+            key,
+            folder,
+        }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn place(&self) -> PgConnectOptions {
+        PgConnectOptions::clone(&self.owner.connect_options())
+    }
+
+    pub(crate) fn url(&self, role: &str) -> String {
+        self.place().username(role).to_url_lossy().into()
+    }
+
+    /// `archway gateway` for `worker`, on ports that are free; later arguments win.
+    pub(crate) fn gateway(&self, worker: &str) -> Command {
+        let mut command = archway(&["gateway", "--log-format", "json"]);
+        command
+            .args(["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"])
+            .args(["--worker", &format!("http://{worker}")])
+            .env("ARCHWAY_SECRET_FILE", self.path("secret"))
+            .env("ARCHWAY_PASS_KEY_FILE", self.path("pass"))
+            .env("ARCHWAY_DATABASE_URL", self.url("archway_gateway"));
+        command
+    }
+
+    /// `archway worker` at `address`, all of it through the environment.
+    pub(crate) fn worker(&self, address: &str) -> Command {
+        let mut command = archway(&["worker"]);
+        command
+            .env("ARCHWAY_LOG_FORMAT", "json")
+            .env("ARCHWAY_WORKER_LISTEN", address)
+            .env("ARCHWAY_WORKER_ADMIN_LISTEN", "127.0.0.1:0")
+            .env("ARCHWAY_WORKER_NAME", "one")
+            .env("ARCHWAY_REPOS", self.path("repos"))
+            .env("ARCHWAY_PASS_PUBLIC_FILE", self.path("pass.pub"))
+            .env("ARCHWAY_DATABASE_URL", self.url("archway_worker"));
+        command
+    }
+
+    /// A worker and a gateway that has seen it.
+    pub(crate) fn both(&self) -> (Role, Role) {
+        let worker = Role::start(self.worker("127.0.0.1:0"));
+        let gateway = Role::start(self.gateway(&worker.address));
+        gateway.becomes(200, "ready");
+        (worker, gateway)
+    }
+
+    /// What one number of a query comes to.
+    pub(crate) fn count(&self, query: &'static str) -> i64 {
+        let asked = sqlx::query_scalar(query).fetch_one(&self.owner);
+        self.runtime.block_on(asked).unwrap()
+    }
+
+    /// While this lives, workers wait for their list of projects: every call is a slow one.
+    pub(crate) fn hold_projects(&self) -> Held<'_> {
+        let held = self.runtime.block_on(async {
+            let mut tx = self.owner.begin().await.unwrap();
+            sqlx::query("lock table projects in access exclusive mode")
+                .execute(&mut *tx)
+                .await
+                .unwrap();
+            tx
+        });
+        Held {
+            stage: self,
+            held: Some(held),
+        }
+    }
+
+    /// A call of `hello`'s size that needs the list of projects.
+    pub(crate) fn call(
+        &self,
+        gateway: &Role,
+        tool: &str,
+        arguments: &str,
+    ) -> std::io::Result<Answer> {
+        post(&gateway.address, &self.key, tool, arguments)
+    }
+
+    /// The same, on a thread; returns once the worker has it.
+    pub(crate) fn call_in_flight(
+        &self,
+        gateway: &Role,
+        worker: &Role,
+    ) -> Receiver<std::io::Result<Answer>> {
+        let (send, answer) = channel();
+        let (address, key) = (gateway.address.clone(), self.key.clone());
+        std::thread::spawn(move || {
+            let call = post(&address, &key, "read_file", r#"{"path":"greeting.txt"}"#);
+            send.send(call).ok();
+        });
+        wait_until("the worker has the call", || {
+            let metrics = get(&worker.admin, "/metrics").unwrap();
+            metrics
+                .body
+                .contains("archway_worker_tool_calls_in_flight 1\n")
+        });
+        answer
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        let place = self.place().database("postgres");
+        let statement = format!("drop database {} with (force)", self.name);
+        self.runtime.block_on(async {
+            self.owner.close().await;
+            run(&place, statement).await;
+        });
+    }
+}
+
+/// A lock on the projects.
+pub(crate) struct Held<'a> {
+    stage: &'a Stage,
+    held: Option<sqlx::Transaction<'static, sqlx::Postgres>>,
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        let held = self.held.take().unwrap();
+        self.stage.runtime.block_on(held.rollback()).unwrap();
+    }
+}
+
+/// The cluster of `tests/run`, else one of our own.
+async fn cluster(folder: &Path) -> (Option<EmbeddedPostgres>, PgConnectOptions) {
+    if let Some(url) = std::env::var_os("ARCHWAY_TEST_DATABASE_URL") {
+        return (None, url.to_str().unwrap().parse().unwrap());
+    }
+    let data = DataDir::open(&folder.join("data")).unwrap();
+    let postgres = EmbeddedPostgres::start(&data, &PostgresConfig::default()).await;
+    let postgres = postgres.unwrap();
+    let owner = postgres.owner();
+    (Some(postgres), owner)
+}
+
+async fn run(place: &PgConnectOptions, statement: String) {
+    let mut connection = place.connect().await.unwrap();
+    let done = sqlx::query(AssertSqlSafe(statement)).execute(&mut connection);
+    done.await.unwrap();
+}
+
+fn migrate(place: &PgConnectOptions) {
+    let mut command = archway(&["migrate"]);
+    let url = place.to_url_lossy().to_string();
+    let done = command.env("ARCHWAY_MIGRATE_DATABASE_URL", url).output();
+    let done = done.unwrap();
+    assert!(done.status.success(), "{done:?}");
+}
