@@ -34,13 +34,14 @@ mod lookup;
 pub struct AuthConfig {
     /// Seconds for which a known key is good after Postgres last confirmed it, while Postgres
     /// can't be asked.
-    #[arg(long = "key-grace", env = "ARCHWAY_KEY_GRACE", default_value = "60", value_parser = seconds)]
+    #[arg(long = "key-grace", env = "ARCHWAY_KEY_GRACE", value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     pub key_grace: Duration,
     /// Proxies in front of the gateway, as networks (CIDR) or addresses, comma-separated: only
     /// their X-Forwarded-For is believed when failed credentials are counted by address.
     #[arg(
         long = "trusted-proxy",
         env = "ARCHWAY_TRUSTED_PROXIES",
+        value_name = "NETWORK",
         value_delimiter = ',',
         value_parser = address::network
     )]

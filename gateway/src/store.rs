@@ -27,10 +27,20 @@ const STATEMENT_TIMEOUT: &str = "2s";
 #[derive(Clone, Debug, clap::Args)]
 pub struct StoreConfig {
     /// Postgres, as the role `archway_gateway`: `postgres://archway_gateway:…@host/archway`.
-    #[arg(long, env = "ARCHWAY_DATABASE_URL", hide_env_values = true)]
+    #[arg(
+        long,
+        env = "ARCHWAY_DATABASE_URL",
+        hide_env_values = true,
+        value_name = "URL"
+    )]
     pub database_url: SecretString,
     /// Connections at most. Only key look-ups use them: a few carry thousands of calls a second.
-    #[arg(long, env = "ARCHWAY_DATABASE_CONNECTIONS", default_value = "8")]
+    #[arg(
+        long,
+        env = "ARCHWAY_DATABASE_CONNECTIONS",
+        value_name = "N",
+        default_value = "8"
+    )]
     pub database_connections: u32,
 }
 

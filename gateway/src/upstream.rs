@@ -58,17 +58,24 @@ pub struct UpstreamConfig {
     #[arg(
         long = "worker",
         env = "ARCHWAY_WORKERS",
+        value_name = "URL",
         value_delimiter = ',',
         required = true
     )]
     pub workers: Vec<String>,
     /// The pool these workers belong to: passes are good for it alone.
-    #[arg(long, env = "ARCHWAY_POOL", default_value = "shared")]
+    #[arg(
+        long,
+        env = "ARCHWAY_POOL",
+        value_name = "NAME",
+        default_value = "shared"
+    )]
     pub pool: String,
     /// Seconds a call may take, 1 to 30.
     #[arg(
         long,
         env = "ARCHWAY_CALL_DEADLINE",
+        value_name = "SECONDS",
         default_value = "10",
         value_parser = clap::value_parser!(u64).range(1..=30)
     )]

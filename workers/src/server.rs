@@ -36,19 +36,34 @@ pub const LEFT_BEHIND: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug, clap::Args)]
 pub struct WorkerConfig {
     /// The pool this worker serves.
-    #[arg(long, env = "ARCHWAY_POOL", default_value = "shared")]
+    #[arg(
+        long,
+        env = "ARCHWAY_POOL",
+        value_name = "NAME",
+        default_value = "shared"
+    )]
     pub pool: String,
     /// Threads that search; 0 for one per core.
-    #[arg(long, env = "ARCHWAY_SEARCH_THREADS", default_value_t = 0)]
+    #[arg(
+        long,
+        env = "ARCHWAY_SEARCH_THREADS",
+        value_name = "N",
+        default_value_t = 0
+    )]
     pub search_threads: usize,
     /// File contents kept between searches, in bytes, by all projects together.
-    #[arg(long, env = "ARCHWAY_SEARCH_CACHE_BYTES", default_value_t = 64 << 20)]
+    #[arg(long, env = "ARCHWAY_SEARCH_CACHE_BYTES", value_name = "BYTES", default_value_t = 64 << 20)]
     pub search_cache_bytes: usize,
     /// Calls that may block on files at once; the rest wait in order.
-    #[arg(long, env = "ARCHWAY_BLOCKING_CALLS", default_value = "64")]
+    #[arg(
+        long,
+        env = "ARCHWAY_BLOCKING_CALLS",
+        value_name = "N",
+        default_value = "64"
+    )]
     pub blocking_calls: NonZeroUsize,
     /// What one result may hold, in bytes, of text and of data each.
-    #[arg(long, env = "ARCHWAY_MAX_RESULT_BYTES", default_value_t = 64 * 1024)]
+    #[arg(long, env = "ARCHWAY_MAX_RESULT_BYTES", value_name = "BYTES", default_value_t = 64 * 1024)]
     pub max_result_bytes: usize,
     /// Where its rows are.
     #[command(flatten)]

@@ -23,7 +23,7 @@ pub(crate) use projects::ProjectRow;
 /// Where a worker's rows are.
 #[derive(Clone, Debug, clap::Args)]
 pub struct StoreConfig {
-    /// URL of the database, as the role `archway_worker`.
+    /// Postgres, as the role `archway_worker`: `postgres://archway_worker:…@host/archway`.
     #[arg(
         long = "database-url",
         value_name = "URL",
@@ -31,7 +31,7 @@ pub struct StoreConfig {
         hide_env_values = true
     )]
     pub url: SecretString,
-    /// Most connections this worker opens.
+    /// Connections at most.
     #[arg(
         long = "database-connections",
         value_name = "N",

@@ -32,6 +32,7 @@ pub struct GuardConfig {
     #[arg(
         long = "allowed-host",
         env = "ARCHWAY_ALLOWED_HOSTS",
+        value_name = "HOST",
         value_delimiter = ','
     )]
     pub allowed_hosts: Vec<String>,
@@ -40,6 +41,7 @@ pub struct GuardConfig {
     #[arg(
         long = "allowed-origin",
         env = "ARCHWAY_ALLOWED_ORIGINS",
+        value_name = "ORIGIN",
         value_delimiter = ','
     )]
     pub allowed_origins: Vec<String>,

@@ -1,0 +1,314 @@
+//! `archway gateway` and `archway worker` as they are run: processes of their own that are
+//! started, asked, stopped and started again.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
+
+use std::time::{Duration, SystemTime};
+
+use rustix::process::Signal;
+use stage::{Role, Stage, archway, get, refusal, wait_until};
+
+#[path = "roles/stage.rs"]
+mod stage;
+
+const READ: &str = r#"{"path":"greeting.txt"}"#;
+
+#[test]
+fn a_call_goes_through_both_and_each_tells_how_it_is() {
+    let stage = Stage::set();
+    let (worker, gateway) = stage.both();
+    let read = stage.call(&gateway, "read_file", READ).unwrap();
+    assert!(
+        read.status == 200 && read.body.contains("sesame"),
+        "{read:?}"
+    );
+    // A link out of the repository leads nowhere.
+    let link = stage
+        .call(&gateway, "read_file", r#"{"path":"passwd"}"#)
+        .unwrap();
+    assert!(link.body.contains(r#""isError":true"#), "{link:?}");
+    assert!(!link.body.contains("root:"), "{link:?}");
+
+    let confined = worker.next_line();
+    let level = confined["fields"]["level"].as_str().unwrap_or_default();
+    let said = confined["fields"]["message"].as_str().unwrap_or_default();
+    assert!(
+        ["Full", "Partial"].contains(&level) || said.starts_with("not confined"),
+        "{confined}"
+    );
+
+    for role in [&worker, &gateway] {
+        role.becomes(200, "ready");
+        assert_eq!(get(&role.admin, "/healthz").unwrap().status, 200);
+        let url = format!("http://{}", role.admin);
+        let check = archway(&["healthcheck", "--admin-url", &url])
+            .output()
+            .unwrap();
+        assert!(
+            check.status.success() && check.stdout == b"ready\n",
+            "{check:?}"
+        );
+    }
+    let counted = get(&worker.admin, "/metrics").unwrap().body;
+    let calls = r#"archway_worker_tool_calls_total{tool="read_file",outcome="ok"} 1"#;
+    assert!(counted.contains(calls), "{counted}");
+
+    let mounts = "select count(*) from worker_mounts m join projects p on p.id = m.project_id \
+                  where worker = 'one' and pool = 'shared' and p.slug = 'site'";
+    wait_until("the worker reported its mount", || stage.count(mounts) == 1);
+    worker.signal(Signal::INT);
+    assert_eq!(worker.end().0, Some(0));
+    assert_eq!(stage.count("select count(*) from worker_mounts"), 0);
+}
+
+#[test]
+fn asked_to_stop_a_gateway_finishes_what_it_has_and_takes_no_more() {
+    let stage = Stage::set();
+    let (worker, gateway) = stage.both();
+    let held = stage.hold_projects();
+    let answer = stage.call_in_flight(&gateway, &worker);
+    gateway.signal(Signal::TERM);
+    gateway.becomes(503, "draining");
+    wait_until("new connections are refused", || {
+        get(&gateway.address, "/mcp").is_err()
+    });
+    let check = archway(&[
+        "healthcheck",
+        "--admin-url",
+        &format!("http://{}", gateway.admin),
+    ]);
+    assert!(refusal(check).contains("not ready: draining"));
+    drop(held);
+    let answer = answer.recv().unwrap().unwrap();
+    assert!(answer.body.contains("sesame"), "{answer:?}");
+    assert!(answer.head.contains("connection: close"), "{answer:?}");
+    let (code, log) = gateway.end();
+    assert_eq!(code, Some(0), "{log}");
+    worker.becomes(200, "ready");
+}
+
+#[test]
+fn calls_that_do_not_finish_in_time_are_told_so_and_not_cut_off() {
+    let stage = Stage::set();
+    let worker = Role::start(stage.worker("127.0.0.1:0"));
+    let mut impatient = stage.gateway(&worker.address);
+    impatient.args(["--drain-timeout", "1"]);
+    let gateway = Role::start(impatient);
+    gateway.becomes(200, "ready");
+    let _held = stage.hold_projects();
+    let answer = stage.call_in_flight(&gateway, &worker);
+    gateway.signal(Signal::TERM);
+    let answer = answer.recv().unwrap().unwrap();
+    assert!(
+        answer.status == 200 && answer.head.contains("connection: close"),
+        "{answer:?}"
+    );
+    for told in [
+        "unavailable",
+        "this gateway is shutting down",
+        "retry_after_seconds",
+    ] {
+        assert!(answer.body.contains(told), "{answer:?}");
+    }
+    assert_eq!(gateway.end().0, Some(0));
+}
+
+#[test]
+fn a_worker_that_stops_tells_its_calls_and_may_come_back_under_its_gateway() {
+    let stage = Stage::set();
+    let mut impatient = stage.worker("127.0.0.1:0");
+    impatient.env("ARCHWAY_DRAIN_TIMEOUT", "1");
+    let worker = Role::start(impatient);
+    let address = worker.address.clone();
+    let gateway = Role::start(stage.gateway(&address));
+    gateway.becomes(200, "ready");
+    let held = stage.hold_projects();
+    let answer = stage.call_in_flight(&gateway, &worker);
+    worker.signal(Signal::TERM);
+    worker.becomes(503, "draining");
+    let answer = answer.recv().unwrap().unwrap();
+    for told in [
+        "unavailable",
+        "its worker is shutting down",
+        "retry_after_seconds",
+    ] {
+        assert!(answer.body.contains(told), "{answer:?}");
+    }
+    let (code, log) = worker.end();
+    assert_eq!(code, Some(0), "{log}");
+    drop(held);
+
+    let nobody = stage.call(&gateway, "read_file", READ).unwrap();
+    assert!(
+        nobody.status == 200 && nobody.body.contains("unavailable"),
+        "{nobody:?}"
+    );
+    gateway.becomes(200, "ready");
+    let _worker = Role::start(stage.worker(&address));
+    wait_until("calls are answered again", || {
+        let read = stage.call(&gateway, "read_file", READ).unwrap();
+        read.body.contains("sesame")
+    });
+}
+
+#[test]
+fn asked_to_stop_a_worker_finishes_what_it_has() {
+    let stage = Stage::set();
+    let (worker, gateway) = stage.both();
+    let held = stage.hold_projects();
+    let answer = stage.call_in_flight(&gateway, &worker);
+    worker.signal(Signal::TERM);
+    worker.becomes(503, "draining");
+    drop(held);
+    let answer = answer.recv().unwrap().unwrap();
+    assert!(answer.body.contains("sesame"), "{answer:?}");
+    let (code, log) = worker.end();
+    assert_eq!(code, Some(0), "{log}");
+}
+
+#[test]
+fn before_the_end_load_balancers_are_told_and_a_second_signal_does_not_wait() {
+    let stage = Stage::set();
+    let worker = Role::start(stage.worker("127.0.0.1:0"));
+    let mut polite = stage.gateway(&worker.address);
+    polite.args(["--drain-delay", "60"]);
+    let gateway = Role::start(polite);
+    gateway.becomes(200, "ready");
+    gateway.signal(Signal::TERM);
+    gateway.becomes(503, "draining");
+    let read = stage.call(&gateway, "read_file", READ).unwrap();
+    assert!(read.body.contains("sesame"), "{read:?}");
+    let asked = SystemTime::now();
+    gateway.signal(Signal::TERM);
+    assert_eq!(gateway.end().0, Some(130));
+    assert!(asked.elapsed().unwrap() < Duration::from_secs(10));
+}
+
+#[test]
+fn readiness_is_true_without_a_worker_without_postgres_and_with_them_again() {
+    let stage = Stage::set();
+    // The way to Postgres is a link that comes and goes.
+    let sockets = stage.place().get_socket().unwrap().clone();
+    let link = stage.path("sockets");
+    let url = stage.place().username("archway_gateway").socket(&link);
+    let url = sqlx::ConnectOptions::to_url_lossy(&url).to_string();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = port.local_addr().unwrap().to_string();
+    drop(port);
+    let mut command = stage.gateway(&address);
+    command
+        .env("ARCHWAY_DATABASE_URL", url)
+        .args(["--key-grace", "0"]);
+    let gateway = Role::start(command);
+    gateway.becomes(503, "no worker was seen yet");
+    let worker = Role::start(stage.worker(&address));
+    gateway.becomes(503, "postgres does not answer");
+    // Workers need no Postgres to be ready.
+    worker.becomes(200, "ready");
+    let away = stage.call(&gateway, "hello", "{}").unwrap();
+    assert!(
+        away.status == 503 && away.head.contains("retry-after"),
+        "{away:?}"
+    );
+    std::os::unix::fs::symlink(&sockets, &link).unwrap();
+    gateway.becomes(200, "ready");
+    wait_until("calls are answered", || {
+        stage
+            .call(&gateway, "read_file", READ)
+            .unwrap()
+            .body
+            .contains("sesame")
+    });
+
+    std::fs::remove_file(&link).unwrap();
+    stage.count(
+        "select count(pg_terminate_backend(pid)) from pg_stat_activity \
+         where datname = current_database() and usename = 'archway_gateway'",
+    );
+    gateway.becomes(503, "postgres does not answer");
+    std::os::unix::fs::symlink(&sockets, &link).unwrap();
+    gateway.becomes(200, "ready");
+
+    std::fs::rename(stage.path("repos"), stage.path("elsewhere")).unwrap();
+    worker.becomes(503, "the repositories can't be read");
+    std::fs::rename(stage.path("elsewhere"), stage.path("repos")).unwrap();
+    worker.becomes(200, "ready");
+}
+
+#[test]
+fn a_start_that_can_not_be_is_refused_with_what_to_do() {
+    let stage = Stage::set();
+    let nobody = "127.0.0.1:1";
+    let gateway = |variable: &str, value: &std::ffi::OsStr| {
+        let mut command = stage.gateway(nobody);
+        command.env(variable, value);
+        refusal(command)
+    };
+    let worker = |variable: &str, value: &std::ffi::OsStr| {
+        let mut command = stage.worker("127.0.0.1:0");
+        command.env(variable, value);
+        refusal(command)
+    };
+    let weak = stage.path("weak");
+    std::fs::write(&weak, "a:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n").unwrap();
+    let missing = stage.path("missing");
+    let (private, public) = (stage.path("pass"), stage.path("pass.pub"));
+    for (refusal, told) in [
+        (
+            gateway("ARCHWAY_SECRET_FILE", weak.as_ref()),
+            "archway secret generate",
+        ),
+        (
+            gateway("ARCHWAY_SECRET_FILE", missing.as_ref()),
+            "archway secret generate",
+        ),
+        (
+            gateway("ARCHWAY_PASS_KEY_FILE", public.as_ref()),
+            "archway pass-key generate",
+        ),
+        (
+            worker("ARCHWAY_PASS_PUBLIC_FILE", private.as_ref()),
+            "archway pass-key generate",
+        ),
+        (
+            worker("ARCHWAY_PASS_PUBLIC_FILE", missing.as_ref()),
+            "ARCHWAY_PASS_PUBLIC_FILE",
+        ),
+        (worker("ARCHWAY_REPOS", missing.as_ref()), "ARCHWAY_REPOS"),
+        (
+            gateway("ARCHWAY_DATABASE_URL", "nonsense".as_ref()),
+            "ARCHWAY_DATABASE_URL",
+        ),
+        (
+            worker("ARCHWAY_DATABASE_URL", "nonsense".as_ref()),
+            "ARCHWAY_DATABASE_URL",
+        ),
+    ] {
+        assert!(refusal.contains(told), "{told} in {refusal}");
+        assert!(
+            !refusal.contains("AAAAAAAA") && !refusal.contains("nonsense"),
+            "{refusal}"
+        );
+    }
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken
+        .local_addr()
+        .map(|address| (taken, address.to_string()));
+    let (_taken, address) = taken.unwrap();
+    let in_use = worker("ARCHWAY_WORKER_LISTEN", address.as_ref());
+    assert!(
+        in_use.contains(&address) && in_use.contains("--listen"),
+        "{in_use}"
+    );
+    // Found out once Postgres answers: the owner would see every tenant's rows.
+    let owner = stage.url(stage.place().get_username());
+    for refusal in [
+        gateway("ARCHWAY_DATABASE_URL", owner.as_ref()),
+        worker("ARCHWAY_DATABASE_URL", owner.as_ref()),
+    ] {
+        assert!(
+            refusal.contains("row-level security does not bind it"),
+            "{refusal}"
+        );
+    }
+}
