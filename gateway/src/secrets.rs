@@ -140,6 +140,11 @@ impl RootSecret {
         hmac::verify(key, secret.as_bytes(), hash).is_ok() && known.is_some()
     }
 
+    /// Whether the secret has the line of this id.
+    pub(crate) fn has_line(&self, line: &str) -> bool {
+        self.lines().any(|known| known.id == line)
+    }
+
     /// Encrypts a cursor, bound to `context`: the nonce, then the sealed bytes.
     pub(crate) fn seal_cursor(&self, context: &[u8], plain: &[u8]) -> Result<Vec<u8>, SecretError> {
         let mut sealed = plain.to_vec();

@@ -2,73 +2,53 @@
 //!
 //! Not on the path of a call: `archway dev`, the administration commands and the tests use it. It
 //! runs under the owning role, which row-level security does not bind; a gateway has no such pool.
-//! The `ensure_…` functions may be repeated: they find what is there.
+//!
+//! Everything happens in a [`TenantsTx`]: what belongs together is done together or not at all.
+//! What a reader would get wrong: those that change wait for one another on a lock of the whole
+//! database, so what one of them looked up is still so when it writes; those that only read wait
+//! for nobody and see one moment.
 
-use sqlx::PgPool;
+use std::time::{Duration, SystemTime};
+
+use sqlx::{PgPool, Postgres, Transaction};
 use uuid::Uuid;
 
-pub use keys::{IssuedKey, KeyRequest};
+use crate::secrets::RootSecret;
+use error::query;
 
+pub use census::{Census, WorkerSeen};
+pub use error::TenantError;
+pub use issue::{IssuedKey, generate_key, key_id};
+pub use keys::{Key, KeyRequest, KeyState};
+pub use projects::{Project, ProjectSettings};
+pub use tenant::Tenant;
+
+// What there is, then what is said of all of it.
+mod tenant;
+mod projects;
 mod keys;
+mod issue;
+mod census;
+mod error;
+mod names;
 
-/// Why an administrative change was refused.
-#[derive(Debug, thiserror::Error)]
-pub enum TenantError {
-    /// Not a slug.
-    #[error("{0:?} is not a slug: lower-case letters, digits and hyphens, at most 63")]
-    Slug(String),
-    /// The slug is in use.
-    #[error("there already is a {kind} {slug}")]
-    Exists {
-        /// `tenant` or `project`.
-        kind: &'static str,
-        /// The slug that was asked for.
-        slug: String,
-    },
-    /// Nothing has this name.
-    #[error("there is no {kind} {name}")]
-    Missing {
-        /// `tenant`, `project` or `key`.
-        kind: &'static str,
-        /// The slug or id that was asked for.
-        name: String,
-    },
-    /// A key's default project must be one that the key may read.
-    #[error("the default project {0} is not among the projects of the key")]
-    DefaultOutside(String),
-    /// No random bytes could be had.
-    #[error("the cryptographic library failed")]
-    Crypto,
-    /// Postgres failed.
-    #[error("asking Postgres to {what}")]
-    Query {
-        /// What was to be done.
-        what: &'static str,
-        /// What sqlx said.
-        #[source]
-        source: sqlx::Error,
-    },
-}
-
-fn query(what: &'static str) -> impl FnOnce(sqlx::Error) -> TenantError {
-    move |source| TenantError::Query { what, source }
-}
-
-/// A project as administration lists it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Project {
-    /// Its id.
-    pub id: Uuid,
-    /// Its slug: the folder's name below the tenant's.
-    pub slug: String,
-    /// Its display name; `None` shows the slug.
-    pub name: Option<String>,
-}
+/// Any number, as long as every build takes the same.
+const CHANGING: i64 = 0x6172_6368_7761_7901;
+/// How long a change waits for another.
+const LOCK_TIMEOUT: &str = "10s";
+/// How long one statement may take: erasing a large tenant is the longest.
+const STATEMENT_TIMEOUT: &str = "5min";
 
 /// Administration over the owner's pool.
 #[derive(Clone, Debug)]
 pub struct Tenants {
     owner: PgPool,
+}
+
+/// One transaction of the owner's. Dropped without [`TenantsTx::commit`], it changed nothing.
+#[derive(Debug)]
+pub struct TenantsTx {
+    tx: Transaction<'static, Postgres>,
 }
 
 impl Tenants {
@@ -77,108 +57,115 @@ impl Tenants {
         Tenants { owner }
     }
 
-    /// Makes a tenant.
-    pub async fn create_tenant(&self, slug: &str) -> Result<Uuid, TenantError> {
-        check_slug(slug)?;
-        sqlx::query_scalar!(
-            "insert into tenants (slug, name) values ($1, $1) on conflict (slug) do nothing \
-             returning id",
-            slug
+    /// Begins a change. Waits at most 10 s for another that is under way.
+    ///
+    /// # Errors
+    /// [`TenantError::Busy`] after that time.
+    pub async fn begin(&self) -> Result<TenantsTx, TenantError> {
+        let failed = query("begin a change");
+        let mut tx = self.owner.begin().await.map_err(failed)?;
+        sqlx::query!(
+            "select set_config('lock_timeout', $1, true) as lock_timeout, \
+                    set_config('statement_timeout', $2, true) as statement_timeout",
+            LOCK_TIMEOUT,
+            STATEMENT_TIMEOUT
         )
-        .fetch_optional(&self.owner)
+        .fetch_one(&mut *tx)
         .await
-        .map_err(query("create a tenant"))?
-        .ok_or_else(|| TenantError::Exists {
-            kind: "tenant",
-            slug: slug.to_owned(),
-        })
-    }
-
-    /// The tenant of this slug, made where there is none.
-    pub async fn ensure_tenant(&self, slug: &str) -> Result<Uuid, TenantError> {
-        match self.create_tenant(slug).await {
-            Err(TenantError::Exists { .. }) => self.find_tenant(slug).await,
-            made => made,
-        }
-    }
-
-    /// The tenant of this slug.
-    pub async fn find_tenant(&self, slug: &str) -> Result<Uuid, TenantError> {
-        sqlx::query_scalar!("select id from tenants where slug = $1", slug)
-            .fetch_optional(&self.owner)
+        .map_err(query("begin a change"))?;
+        sqlx::query!("select pg_advisory_xact_lock($1)", CHANGING)
+            .execute(&mut *tx)
             .await
-            .map_err(query("find a tenant"))?
-            .ok_or_else(|| TenantError::Missing {
-                kind: "tenant",
-                name: slug.to_owned(),
-            })
+            .map_err(query("begin a change"))?;
+        Ok(TenantsTx { tx })
     }
 
-    /// Adds a project to a tenant.
+    /// Begins to read: everything as it was at one moment, whatever others change meanwhile.
+    pub async fn read(&self) -> Result<TenantsTx, TenantError> {
+        let mut tx = self.owner.begin().await.map_err(query("begin to read"))?;
+        sqlx::query!("set transaction isolation level repeatable read, read only")
+            .execute(&mut *tx)
+            .await
+            .map_err(query("begin to read"))?;
+        Ok(TenantsTx { tx })
+    }
+
+    /// Does one piece of work as a change of its own.
+    pub async fn change<T>(
+        &self,
+        work: impl AsyncFnOnce(&mut TenantsTx) -> Result<T, TenantError>,
+    ) -> Result<T, TenantError> {
+        let mut tx = self.begin().await?;
+        let done = work(&mut tx).await?;
+        tx.commit().await?;
+        Ok(done)
+    }
+
+    /// [`TenantsTx::create_tenant`] as a change of its own.
+    pub async fn create_tenant(&self, slug: &str) -> Result<Uuid, TenantError> {
+        self.change(async |tx| tx.create_tenant(slug, None).await)
+            .await
+    }
+
+    /// [`TenantsTx::add_project`] as a change of its own, with the built-in path rules.
     pub async fn add_project(
         &self,
         tenant: Uuid,
         slug: &str,
         name: Option<&str>,
     ) -> Result<Uuid, TenantError> {
-        check_slug(slug)?;
-        sqlx::query_scalar!(
-            "insert into projects (tenant_id, slug, name) values ($1, $2, $3) \
-             on conflict (tenant_id, slug) do nothing returning id",
-            tenant,
-            slug,
-            name
-        )
-        .fetch_optional(&self.owner)
-        .await
-        .map_err(query("add a project"))?
-        .ok_or_else(|| TenantError::Exists {
-            kind: "project",
-            slug: slug.to_owned(),
-        })
+        let settings = ProjectSettings {
+            name: name.map(str::to_owned),
+            ..ProjectSettings::default()
+        };
+        self.change(async |tx| tx.add_project(tenant, slug, &settings).await)
+            .await
     }
 
-    /// The project of this slug, added where there is none; its display name becomes `name`.
-    pub async fn ensure_project(
+    /// [`TenantsTx::issue_key`] as a change of its own.
+    pub async fn issue_key(
         &self,
         tenant: Uuid,
-        slug: &str,
-        name: Option<&str>,
-    ) -> Result<Uuid, TenantError> {
-        check_slug(slug)?;
-        sqlx::query_scalar!(
-            "insert into projects (tenant_id, slug, name) values ($1, $2, $3) \
-             on conflict (tenant_id, slug) do update set name = excluded.name returning id",
-            tenant,
-            slug,
-            name
-        )
-        .fetch_one(&self.owner)
-        .await
-        .map_err(query("ensure a project"))
+        secret: &RootSecret,
+        request: KeyRequest,
+    ) -> Result<IssuedKey, TenantError> {
+        self.change(async |tx| tx.issue_key(tenant, secret, &request).await)
+            .await
     }
 
-    /// A tenant's projects, by slug.
-    pub async fn list_projects(&self, tenant: Uuid) -> Result<Vec<Project>, TenantError> {
-        sqlx::query_as!(
-            Project,
-            "select id, slug, name from projects where tenant_id = $1 \
-             order by slug collate \"C\"",
-            tenant
-        )
-        .fetch_all(&self.owner)
-        .await
-        .map_err(query("list projects"))
+    /// [`TenantsTx::revoke_key`] as a change of its own.
+    pub async fn revoke_key(&self, id: &str) -> Result<(), TenantError> {
+        self.change(async |tx| tx.revoke_key(id).await.map(|_changed| ()))
+            .await
     }
 }
 
-fn check_slug(slug: &str) -> Result<(), TenantError> {
-    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let fits = (1..=63).contains(&slug.len())
-        && slug.bytes().next().is_some_and(plain)
-        && slug.bytes().all(|byte| plain(byte) || byte == b'-');
-    fits.then_some(())
-        .ok_or_else(|| TenantError::Slug(slug.to_owned()))
+impl TenantsTx {
+    /// Makes everything that was done last.
+    pub async fn commit(self) -> Result<(), TenantError> {
+        self.tx.commit().await.map_err(query("commit a change"))
+    }
+}
+
+/// A moment as queries return it: microseconds since 1970, what Postgres keeps.
+fn moment(micros: i64) -> SystemTime {
+    let distance = Duration::from_micros(micros.unsigned_abs());
+    if micros < 0 {
+        SystemTime::UNIX_EPOCH - distance
+    } else {
+        SystemTime::UNIX_EPOCH + distance
+    }
+}
+
+/// A moment as queries take it; one that no clock reaches becomes the last that Postgres can keep
+/// without thinking.
+fn micros(moment: SystemTime) -> i64 {
+    /// The year 9999.
+    const LAST: i64 = 253_402_300_799_000_000;
+    match moment.duration_since(SystemTime::UNIX_EPOCH) {
+        Ok(since) => i64::try_from(since.as_micros()).map_or(LAST, |micros| micros.min(LAST)),
+        Err(_before_1970) => 0,
+    }
 }
 
 #[cfg(test)]
@@ -186,12 +173,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slugs_are_what_the_schema_takes() {
-        for good in ["a", "0", "site-2", &"a".repeat(63)] {
-            assert!(check_slug(good).is_ok(), "{good}");
+    fn moments_survive_the_way_to_postgres_and_back() {
+        for wanted in [0, 1, 1_800_000_000_123_456] {
+            assert_eq!(micros(moment(wanted)), wanted);
         }
-        for bad in ["", "-a", "A", "a_b", "ä", "a/b", "..", &"a".repeat(64)] {
-            assert!(check_slug(bad).is_err(), "{bad}");
-        }
+        assert!(moment(-1) < SystemTime::UNIX_EPOCH);
     }
 }

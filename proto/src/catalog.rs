@@ -21,6 +21,9 @@ pub enum Scope {
 }
 
 impl Scope {
+    /// Every scope there is.
+    pub const ALL: [Scope; 3] = [Scope::ToolsRead, Scope::MemoryWrite, Scope::Admin];
+
     /// The name in credentials and challenges.
     pub fn name(self) -> &'static str {
         match self {
@@ -32,9 +35,7 @@ impl Scope {
 
     /// The scope of a name, or `None`.
     pub fn parse(name: &str) -> Option<Scope> {
-        [Scope::ToolsRead, Scope::MemoryWrite, Scope::Admin]
-            .into_iter()
-            .find(|scope| scope.name() == name)
+        Scope::ALL.into_iter().find(|scope| scope.name() == name)
     }
 }
 

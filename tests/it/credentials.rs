@@ -1,6 +1,6 @@
 //! What gets in and what does not: keys in every wrong shape and place, scopes, revocation.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use archway_gateway::{
     secrets::RootSecret,
@@ -171,7 +171,7 @@ async fn a_key_is_good_for_the_lifetime_it_was_issued_with() {
     let secret = RootSecret::parse(&RootSecret::generate_line().unwrap()).unwrap();
     for (seconds, good) in [(0, false), (3600, true)] {
         let request = KeyRequest {
-            lifetime: Some(Duration::from_secs(seconds)),
+            expires_at: Some(SystemTime::now() + Duration::from_secs(seconds)),
             ..KeyRequest::default()
         };
         let acme = stack.tenant_id("acme");

@@ -1,19 +1,23 @@
-//! Administration of API keys.
+//! Administration of API keys that exist: listed, changed, revoked.
 //!
-//! A key's secret exists in the answer to [`Tenants::issue_key`] and nowhere else: what is stored
-//! is an HMAC of it, and which line of the root secret keyed it.
+//! Nothing here knows a secret: what is stored is an HMAC of it, and which line of the root secret
+//! keyed that. Making keys stands in `issue.rs`.
 
-use std::time::Duration;
+use std::time::SystemTime;
 
 use archway_proto::catalog::Scope;
-use secrecy::SecretString;
 use uuid::Uuid;
 
-use super::{TenantError, Tenants, query};
-use crate::{auth::key::KeyText, secrets::RootSecret};
+use super::{
+    TenantError, TenantsTx,
+    error::{missing, query},
+    micros, moment,
+    names::check_text,
+    projects::served,
+};
 
-/// What a new key shall be.
-#[derive(Clone, Debug)]
+/// What a key may do, and for how long.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRequest {
     /// For people.
     pub label: String,
@@ -25,12 +29,14 @@ pub struct KeyRequest {
     pub families: Option<Vec<String>>,
     /// The project a call without `project` means; must be among `projects`.
     pub default_project: Option<String>,
-    /// How long it is good; `None` until revoked.
-    pub lifetime: Option<Duration>,
+    /// How many agents share it: 1 to 10,000.
+    pub agents: u32,
+    /// Until when it is good; `None` until revoked.
+    pub expires_at: Option<SystemTime>,
 }
 
 impl Default for KeyRequest {
-    /// A key that reads and writes memory, for all projects, until revoked.
+    /// A key that reads and writes memory, for all projects and one agent, until revoked.
     fn default() -> Self {
         KeyRequest {
             label: String::new(),
@@ -38,129 +44,205 @@ impl Default for KeyRequest {
             projects: None,
             families: None,
             default_project: None,
-            lifetime: None,
+            agents: 1,
+            expires_at: None,
         }
     }
 }
 
-/// A key at the one moment its secret is known.
-#[derive(Debug)]
-pub struct IssuedKey {
-    /// The public part.
-    pub id: String,
-    /// The whole key: what a client sends.
-    pub api_key: SecretString,
+/// Whether a key is good, by Postgres' clock. Those of a disabled tenant are refused besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyState {
+    /// It is.
+    Live,
+    /// Its time is over.
+    Expired,
+    /// It was revoked.
+    Revoked,
 }
 
-impl Tenants {
-    /// Issues a key. Its secret is in the answer and nowhere else: only an HMAC is stored.
-    pub async fn issue_key(
-        &self,
+/// A key as administration lists it.
+#[derive(Clone, Debug)]
+pub struct Key {
+    /// The public part.
+    pub id: String,
+    /// Whose it is.
+    pub tenant: Uuid,
+    /// The same for a key and what it was rotated to.
+    pub lineage: Uuid,
+    /// What it may do.
+    pub terms: KeyRequest,
+    /// When it was issued.
+    pub created_at: SystemTime,
+    /// Whether it is good now.
+    pub state: KeyState,
+}
+
+/// A row of `api_keys` without what proves the secret.
+struct KeyRow {
+    id: String,
+    tenant_id: Uuid,
+    lineage: Uuid,
+    label: String,
+    scopes: Vec<String>,
+    projects: Option<Vec<String>>,
+    families: Option<Vec<String>>,
+    default_project: Option<String>,
+    agents: i32,
+    created_at: i64,
+    expires_at: Option<i64>,
+    revoked: bool,
+    expired: bool,
+}
+
+impl TenantsTx {
+    /// A tenant's keys, the oldest first.
+    pub async fn keys(&mut self, tenant: Uuid) -> Result<Vec<Key>, TenantError> {
+        let rows = sqlx::query_as!(
+            KeyRow,
+            r#"select id, tenant_id, lineage, label, scopes, projects, families, default_project,
+                      agents, (extract(epoch from created_at) * 1000000)::bigint as "created_at!",
+                      (extract(epoch from expires_at) * 1000000)::bigint as expires_at,
+                      revoked_at is not null as "revoked!",
+                      coalesce(expires_at <= now(), false) as "expired!"
+               from api_keys k where tenant_id = $1 order by k.created_at, id collate "C""#,
+            tenant
+        )
+        .fetch_all(&mut *self.tx)
+        .await
+        .map_err(query("list keys"))?;
+        Ok(rows.into_iter().map(Key::from).collect())
+    }
+
+    /// The key of this id, whosever it is.
+    pub async fn find_key(&mut self, id: &str) -> Result<Key, TenantError> {
+        let tenant = sqlx::query_scalar!("select tenant_id from api_keys where id = $1", id)
+            .fetch_optional(&mut *self.tx)
+            .await
+            .map_err(query("find a key"))?
+            .ok_or_else(|| missing("key", id))?;
+        let keys = self.keys(tenant).await?;
+        keys.into_iter()
+            .find(|key| key.id == id)
+            .ok_or_else(|| missing("key", id))
+    }
+
+    /// Makes these the terms of a key; gateways go by them within a second.
+    pub async fn set_key(&mut self, id: &str, terms: &KeyRequest) -> Result<(), TenantError> {
+        let key = self.find_key(id).await?;
+        let terms = self.checked(key.tenant, terms).await?;
+        sqlx::query!(
+            "update api_keys set label = $2, scopes = $3, projects = $4, families = $5, \
+                 default_project = $6, agents = $7, \
+                 expires_at = timestamptz 'epoch' + $8::bigint * interval '1 microsecond' \
+             where id = $1",
+            id,
+            terms.label,
+            &scope_names(&terms.scopes),
+            terms.projects.as_deref(),
+            terms.families.as_deref(),
+            terms.default_project,
+            i32::try_from(terms.agents).unwrap_or(i32::MAX),
+            terms.expires_at.map(micros)
+        )
+        .execute(&mut *self.tx)
+        .await
+        .map_err(query("change a key"))?;
+        Ok(())
+    }
+
+    /// Revokes the key of this id, for ever; whether it was not yet. Gateways refuse it within a
+    /// second.
+    pub async fn revoke_key(&mut self, id: &str) -> Result<bool, TenantError> {
+        self.find_key(id).await?;
+        let changed = sqlx::query!(
+            "update api_keys set revoked_at = now() where id = $1 and revoked_at is null",
+            id
+        )
+        .execute(&mut *self.tx)
+        .await
+        .map_err(query("revoke a key"))?;
+        Ok(changed.rows_affected() > 0)
+    }
+
+    /// The terms in the order they are kept in, if a key of this tenant can have them.
+    pub(super) async fn checked(
+        &mut self,
         tenant: Uuid,
-        secret: &RootSecret,
-        request: KeyRequest,
-    ) -> Result<IssuedKey, TenantError> {
-        let within = |slugs: &Vec<String>, slug| slugs.contains(slug);
-        if let (Some(projects), Some(default)) = (&request.projects, &request.default_project)
-            && !within(projects, default)
+        terms: &KeyRequest,
+    ) -> Result<KeyRequest, TenantError> {
+        let terms = terms.clone().sorted();
+        check_text("label", &terms.label)?;
+        if terms.scopes.is_empty() {
+            return Err(TenantError::Nothing("scope"));
+        }
+        for (what, list) in [("project", &terms.projects), ("family", &terms.families)] {
+            if list.as_ref().is_some_and(Vec::is_empty) {
+                return Err(TenantError::Nothing(what));
+            }
+        }
+        if !(1..=10_000).contains(&terms.agents) {
+            return Err(TenantError::Agents(terms.agents));
+        }
+        if let (Some(projects), Some(default)) = (&terms.projects, &terms.default_project)
+            && !projects.contains(default)
         {
             return Err(TenantError::DefaultOutside(default.clone()));
         }
-        let key = KeyText::generate().map_err(|_unspecified| TenantError::Crypto)?;
-        let (line, hash) = secret.hash_key(key.secret());
-        let scopes: Vec<String> = request
-            .scopes
-            .iter()
-            .map(|scope| scope.name().to_owned())
-            .collect();
-        sqlx::query!(
-            "insert into api_keys (id, tenant_id, label, secret_hash, secret_line, scopes, \
-                 projects, families, default_project, expires_at) \
-             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, now() + make_interval(secs => $10))",
-            key.id().as_str(),
-            tenant,
-            request.label,
-            hash,
-            line,
-            &scopes,
-            request.projects.as_deref(),
-            request.families.as_deref(),
-            request.default_project,
-            request.lifetime.map(|lifetime| lifetime.as_secs_f64()),
-        )
-        .execute(&self.owner)
-        .await
-        .map_err(query("issue a key"))?;
-        Ok(IssuedKey {
-            id: key.id().as_str().to_owned(),
-            api_key: key.text(),
-        })
-    }
-
-    /// Makes `project` what a call without `project` means, for the key of this id.
-    pub async fn set_default_project(
-        &self,
-        key_id: &str,
-        project: Option<&str>,
-    ) -> Result<(), TenantError> {
-        let allowed = sqlx::query_scalar!("select projects from api_keys where id = $1", key_id)
-            .fetch_optional(&self.owner)
-            .await
-            .map_err(query("find a key"))?
-            .ok_or_else(|| TenantError::Missing {
-                kind: "key",
-                name: key_id.to_owned(),
-            })?;
-        if let (Some(allowed), Some(project)) = (allowed, project)
-            && !allowed.iter().any(|slug| slug == project)
-        {
-            return Err(TenantError::DefaultOutside(project.to_owned()));
+        let named = terms.projects.iter().flatten();
+        let known = self.projects(tenant).await?;
+        for slug in named.chain(&terms.default_project) {
+            served(&known, slug)?;
         }
-        sqlx::query!(
-            "update api_keys set default_project = $2 where id = $1",
-            key_id,
-            project
-        )
-        .execute(&self.owner)
-        .await
-        .map_err(query("set a default project"))?;
-        Ok(())
+        Ok(terms)
     }
+}
 
-    /// Revokes the key of this id; gateways refuse it once they read its record again.
-    pub async fn revoke_key(&self, key_id: &str) -> Result<(), TenantError> {
-        sqlx::query!(
-            "update api_keys set revoked_at = now() where id = $1",
-            key_id
-        )
-        .execute(&self.owner)
-        .await
-        .map_err(query("revoke a key"))?;
-        Ok(())
+impl KeyRequest {
+    /// The same terms, each list in order and without repetitions, so that equal ones are alike.
+    #[must_use]
+    pub fn sorted(mut self) -> KeyRequest {
+        self.scopes.sort_unstable();
+        self.scopes.dedup();
+        for list in [&mut self.projects, &mut self.families]
+            .into_iter()
+            .flatten()
+        {
+            list.sort_unstable();
+            list.dedup();
+        }
+        self
     }
+}
 
-    /// The id of a key that is good now: known, not revoked or expired, its secret right under
-    /// `secret`; `None` for any other text.
-    pub async fn key_is_good(
-        &self,
-        secret: &RootSecret,
-        api_key: &str,
-    ) -> Result<Option<String>, TenantError> {
-        let Some(key) = KeyText::parse(api_key) else {
-            return Ok(None);
+impl From<KeyRow> for Key {
+    fn from(row: KeyRow) -> Key {
+        let state = match (row.revoked, row.expired) {
+            (true, _) => KeyState::Revoked,
+            (false, true) => KeyState::Expired,
+            (false, false) => KeyState::Live,
         };
-        let row = sqlx::query!(
-            r#"select secret_hash as "secret_hash!", secret_line as "secret_line!",
-                      (live and (expires_at is null or expires_at > now())) as "good!"
-               from find_api_key($1)"#,
-            key.id().as_str()
-        )
-        .fetch_optional(&self.owner)
-        .await
-        .map_err(query("check a key"))?;
-        let good = row.is_some_and(|row| {
-            row.good && secret.key_matches(&row.secret_line, key.secret(), &row.secret_hash)
-        });
-        Ok(good.then(|| key.id().as_str().to_owned()))
+        let scopes = row.scopes.iter();
+        let terms = KeyRequest {
+            label: row.label,
+            scopes: scopes.filter_map(|name| Scope::parse(name)).collect(),
+            projects: row.projects,
+            families: row.families,
+            default_project: row.default_project,
+            agents: row.agents.unsigned_abs(),
+            expires_at: row.expires_at.map(moment),
+        };
+        Key {
+            id: row.id,
+            tenant: row.tenant_id,
+            lineage: row.lineage,
+            terms: terms.sorted(),
+            created_at: moment(row.created_at),
+            state,
+        }
     }
+}
+
+pub(super) fn scope_names(scopes: &[Scope]) -> Vec<String> {
+    scopes.iter().map(|scope| scope.name().to_owned()).collect()
 }

@@ -7,7 +7,7 @@ use super::{assert_none, root, sources, words};
 /// Words of SQL after which a table's name stands.
 const BEFORE_A_TABLE: [&str; 6] = ["from", "join", "into", "update", "table", "lock"];
 /// Tables that another crate may read.
-const SHARED: [(&str, &str); 1] = [("projects", "workers")];
+const SHARED: [(&str, &str); 2] = [("projects", "workers"), ("worker_mounts", "gateway")];
 
 #[test]
 fn a_table_is_named_only_by_the_crate_that_owns_it() {

@@ -1,0 +1,81 @@
+//! What the database says of the whole installation: counts, and the workers that reported.
+
+use super::{TenantError, TenantsTx, error::query};
+
+/// How many there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Census {
+    /// Tenants, disabled ones included.
+    pub tenants: u64,
+    /// Of these, disabled.
+    pub disabled_tenants: u64,
+    /// Projects that are served.
+    pub projects: u64,
+    /// Projects that were removed and not erased.
+    pub removed_projects: u64,
+    /// Keys neither revoked nor expired.
+    pub live_keys: u64,
+    /// Keys whose time is over.
+    pub expired_keys: u64,
+    /// Keys that were revoked.
+    pub revoked_keys: u64,
+}
+
+/// A worker that reported its folders within the last 90 s.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkerSeen {
+    /// Its name.
+    pub name: String,
+    /// Its pool.
+    pub pool: String,
+    /// How many projects it sees.
+    pub projects: u64,
+}
+
+impl TenantsTx {
+    /// Counts everything.
+    pub async fn census(&mut self) -> Result<Census, TenantError> {
+        let row = sqlx::query!(
+            r#"select t.all as "tenants!", t.disabled as "disabled_tenants!",
+                      p.all - p.removed as "projects!", p.removed as "removed_projects!",
+                      k.all - k.expired - k.revoked as "live_keys!",
+                      k.expired as "expired_keys!", k.revoked as "revoked_keys!"
+               from (select count(*) as all, count(disabled_at) as disabled from tenants) t,
+                    (select count(*) as all, count(removed_at) as removed from projects) p,
+                    (select count(*) as all, count(revoked_at) as revoked,
+                            count(*) filter (where revoked_at is null and expires_at <= now())
+                                as expired
+                     from api_keys) k"#
+        )
+        .fetch_one(&mut *self.tx)
+        .await
+        .map_err(query("count"))?;
+        Ok(Census {
+            tenants: row.tenants.unsigned_abs(),
+            disabled_tenants: row.disabled_tenants.unsigned_abs(),
+            projects: row.projects.unsigned_abs(),
+            removed_projects: row.removed_projects.unsigned_abs(),
+            live_keys: row.live_keys.unsigned_abs(),
+            expired_keys: row.expired_keys.unsigned_abs(),
+            revoked_keys: row.revoked_keys.unsigned_abs(),
+        })
+    }
+
+    /// The workers that reported lately and see a project, by name.
+    pub async fn workers_seen(&mut self) -> Result<Vec<WorkerSeen>, TenantError> {
+        let rows = sqlx::query!(
+            r#"select worker, pool, count(*) as "projects!" from worker_mounts
+               where seen_at > now() - interval '90 seconds'
+               group by worker, pool order by worker collate "C", pool collate "C""#
+        )
+        .fetch_all(&mut *self.tx)
+        .await
+        .map_err(query("list workers"))?;
+        let workers = rows.into_iter().map(|row| WorkerSeen {
+            name: row.worker,
+            pool: row.pool,
+            projects: row.projects.unsigned_abs(),
+        });
+        Ok(workers.collect())
+    }
+}

@@ -1,0 +1,65 @@
+//! Which slugs and names are taken: the same rules for all commands, and as the schema has them.
+
+use super::TenantError;
+
+/// Words that addresses of architecture resources need.
+const RESERVED: [&str; 3] = ["adr", "pattern", "guideline"];
+/// Characters of a name or label at most.
+const LONGEST_NAME: usize = 200;
+
+pub(super) fn check_slug(slug: &str) -> Result<(), TenantError> {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let fits = (1..=63).contains(&slug.len())
+        && slug.bytes().next().is_some_and(plain)
+        && slug.bytes().all(|byte| plain(byte) || byte == b'-');
+    fits.then_some(())
+        .ok_or_else(|| TenantError::Slug(slug.to_owned()))
+}
+
+pub(super) fn check_project_slug(slug: &str) -> Result<(), TenantError> {
+    check_slug(slug)?;
+    if RESERVED.contains(&slug) {
+        return Err(TenantError::Reserved(slug.to_owned()));
+    }
+    Ok(())
+}
+
+/// Names and labels are shown in terminals, one a line.
+pub(super) fn check_text(what: &'static str, text: &str) -> Result<(), TenantError> {
+    let fits = text.chars().count() <= LONGEST_NAME && !text.chars().any(char::is_control);
+    fits.then_some(()).ok_or_else(|| TenantError::Text {
+        what,
+        text: text.chars().take(LONGEST_NAME).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slugs_are_what_the_schema_takes() {
+        for good in ["a", "0", "site-2", &"a".repeat(63)] {
+            assert!(check_slug(good).is_ok(), "{good}");
+        }
+        for bad in ["", "-a", "A", "a_b", "ä", "a/b", "..", &"a".repeat(64)] {
+            assert!(check_slug(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_projects_slug_is_none_of_the_reserved_words() {
+        assert!(check_project_slug("adr-2").is_ok());
+        for word in RESERVED {
+            let refused = check_project_slug(word);
+            assert!(matches!(refused, Err(TenantError::Reserved(_))), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_one_line_of_bounded_length() {
+        assert!(check_text("name", "Größe & co.").is_ok());
+        assert!(check_text("name", "a\u{1b}[31m").is_err());
+        assert!(check_text("name", &"ä".repeat(201)).is_err());
+    }
+}

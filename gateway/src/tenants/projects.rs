@@ -1,0 +1,217 @@
+//! Administration of projects: added, listed, changed, removed, brought back, erased.
+//!
+//! A removed project answers to nobody and keeps its rows and its slug: what was written about
+//! one repository must not turn up in another. Only erasing the rows frees the slug.
+
+use std::time::SystemTime;
+
+use uuid::Uuid;
+
+use super::{
+    TenantError, TenantsTx,
+    error::{missing, query},
+    moment,
+    names::{check_project_slug, check_text},
+};
+
+/// What an operator decides about a project. The default: shows its slug, built-in path rules.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProjectSettings {
+    /// Its display name; `None` shows the slug.
+    pub name: Option<String>,
+    /// Globs of what `read_repo_file` may read; `None` for the built-in list.
+    pub allow: Option<Vec<String>>,
+    /// Globs that open names which the path rules block.
+    pub open: Vec<String>,
+    /// Globs that close further names.
+    pub close: Vec<String>,
+}
+
+/// A project as administration lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Project {
+    /// Its id.
+    pub id: Uuid,
+    /// Its slug: the folder's name below the tenant's.
+    pub slug: String,
+    /// What was decided about it.
+    pub settings: ProjectSettings,
+    /// When it was added.
+    pub created_at: SystemTime,
+    /// Since when it answers to nobody; `None` while it is served.
+    pub removed_at: Option<SystemTime>,
+    /// The workers that reported its folder within the last 90 s, by name.
+    pub workers: Vec<String>,
+}
+
+impl TenantsTx {
+    /// Adds a project to a tenant. The globs must have been checked.
+    pub async fn add_project(
+        &mut self,
+        tenant: Uuid,
+        slug: &str,
+        settings: &ProjectSettings,
+    ) -> Result<Uuid, TenantError> {
+        check_project_slug(slug)?;
+        check_name(settings)?;
+        let added = sqlx::query_scalar!(
+            "insert into projects (tenant_id, slug, name, allow_globs, open_globs, close_globs) \
+             values ($1, $2, $3, $4, $5, $6) on conflict (tenant_id, slug) do nothing returning id",
+            tenant,
+            slug,
+            settings.name,
+            settings.allow.as_deref(),
+            &settings.open,
+            &settings.close
+        )
+        .fetch_optional(&mut *self.tx)
+        .await
+        .map_err(query("add a project"))?;
+        match added {
+            Some(id) => Ok(id),
+            None => Err(self.find_project(tenant, slug).await.map_or_else(
+                |removed| removed,
+                |_project| TenantError::Exists {
+                    kind: "project",
+                    slug: slug.to_owned(),
+                },
+            )),
+        }
+    }
+
+    /// A tenant's projects by slug, removed ones included.
+    pub async fn projects(&mut self, tenant: Uuid) -> Result<Vec<Project>, TenantError> {
+        let rows = sqlx::query!(
+            r#"select id, slug, name, allow_globs, open_globs, close_globs,
+                      (extract(epoch from created_at) * 1000000)::bigint as "created_at!",
+                      (extract(epoch from removed_at) * 1000000)::bigint as removed_at,
+                      array(select worker from worker_mounts m
+                            where m.project_id = p.id
+                                  and seen_at > now() - interval '90 seconds'
+                            order by worker collate "C") as "workers!"
+               from projects p where tenant_id = $1 order by slug collate "C""#,
+            tenant
+        )
+        .fetch_all(&mut *self.tx)
+        .await
+        .map_err(query("list projects"))?;
+        let projects = rows.into_iter().map(|row| Project {
+            id: row.id,
+            slug: row.slug,
+            settings: ProjectSettings {
+                name: row.name,
+                allow: row.allow_globs,
+                open: row.open_globs,
+                close: row.close_globs,
+            },
+            created_at: moment(row.created_at),
+            removed_at: row.removed_at.map(moment),
+            workers: row.workers,
+        });
+        Ok(projects.collect())
+    }
+
+    /// A tenant's project that was not removed.
+    pub async fn find_project(&mut self, tenant: Uuid, slug: &str) -> Result<Project, TenantError> {
+        let all = self.projects(tenant).await?;
+        served(&all, slug).cloned()
+    }
+
+    /// Makes these the settings of a project. The globs must have been checked; workers go by
+    /// them within 5 s.
+    pub async fn set_project(
+        &mut self,
+        project: Uuid,
+        settings: &ProjectSettings,
+    ) -> Result<(), TenantError> {
+        check_name(settings)?;
+        sqlx::query!(
+            "update projects set name = $2, allow_globs = $3, open_globs = $4, close_globs = $5 \
+             where id = $1",
+            project,
+            settings.name,
+            settings.allow.as_deref(),
+            &settings.open,
+            &settings.close
+        )
+        .execute(&mut *self.tx)
+        .await
+        .map_err(query("change a project"))?;
+        Ok(())
+    }
+
+    /// Removes a project: it answers to nobody within 5 s, its rows stay.
+    pub async fn remove_project(&mut self, tenant: Uuid, slug: &str) -> Result<(), TenantError> {
+        let project = self.find_project(tenant, slug).await?;
+        sqlx::query!(
+            "update projects set removed_at = now() where id = $1",
+            project.id
+        )
+        .execute(&mut *self.tx)
+        .await
+        .map_err(query("remove a project"))?;
+        Ok(())
+    }
+
+    /// Brings a removed project back, with everything that was kept of it; whether that changed
+    /// anything.
+    pub async fn restore_project(&mut self, tenant: Uuid, slug: &str) -> Result<bool, TenantError> {
+        let project = self.find_any_project(tenant, slug).await?;
+        let changed = sqlx::query!(
+            "update projects set removed_at = null where id = $1 and removed_at is not null",
+            project.id
+        )
+        .execute(&mut *self.tx)
+        .await
+        .map_err(query("restore a project"))?;
+        Ok(changed.rows_affected() > 0)
+    }
+
+    /// Erases a removed project: every row about it, in every table. Its slug is free then.
+    ///
+    /// # Errors
+    /// [`TenantError::InUse`] unless it was removed.
+    pub async fn purge_project(&mut self, tenant: Uuid, slug: &str) -> Result<(), TenantError> {
+        let project = self.find_any_project(tenant, slug).await?;
+        if project.removed_at.is_none() {
+            return Err(TenantError::InUse {
+                kind: "project",
+                slug: slug.to_owned(),
+                first: "remove",
+            });
+        }
+        // What is about it goes with it, by its foreign keys.
+        sqlx::query!("delete from projects where id = $1", project.id)
+            .execute(&mut *self.tx)
+            .await
+            .map_err(query("erase a project"))?;
+        Ok(())
+    }
+
+    async fn find_any_project(&mut self, tenant: Uuid, slug: &str) -> Result<Project, TenantError> {
+        let all = self.projects(tenant).await?;
+        find(&all, slug).cloned()
+    }
+}
+
+/// The project of this slug, if it was not removed.
+pub(super) fn served<'a>(all: &'a [Project], slug: &str) -> Result<&'a Project, TenantError> {
+    let project = find(all, slug)?;
+    if project.removed_at.is_some() {
+        return Err(TenantError::Removed(slug.to_owned()));
+    }
+    Ok(project)
+}
+
+fn find<'a>(all: &'a [Project], slug: &str) -> Result<&'a Project, TenantError> {
+    all.iter()
+        .find(|project| project.slug == slug)
+        .ok_or_else(|| missing("project", slug))
+}
+
+fn check_name(settings: &ProjectSettings) -> Result<(), TenantError> {
+    settings
+        .name
+        .as_deref()
+        .map_or(Ok(()), |name| check_text("name", name))
+}
