@@ -2,6 +2,12 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::admin::AdminError;
+use crate::admin::apply::{self, ApplyArgs};
+use crate::admin::key::{self, KeyArgs};
+use crate::admin::project::{self, ProjectArgs};
+use crate::admin::status::{self, StatusArgs};
+use crate::admin::tenant::{self, TenantArgs};
 use crate::dev::{self, DevArgs, DevError};
 use crate::gateway::{self, GatewayArgs, GatewayCommandError};
 use crate::healthcheck::{self, HealthcheckArgs, HealthcheckError};
@@ -31,6 +37,16 @@ enum Command {
     Worker(Box<WorkerArgs>),
     /// Bring a database to this version's schema, and set the passwords of the runtime roles.
     Migrate(MigrateArgs),
+    // Its own documentation is longer than a line.
+    Apply(Box<ApplyArgs>),
+    /// Make, list, disable and erase tenants.
+    Tenant(TenantArgs),
+    /// Add, list, change, remove and erase a tenant's projects.
+    Project(Box<ProjectArgs>),
+    /// Issue, list, revoke and rotate API keys.
+    Key(KeyArgs),
+    /// Say what the database holds, and whether gateways are ready.
+    Status(StatusArgs),
     /// Make the secret that a gateway keeps.
     #[command(subcommand)]
     Secret(SecretCommand),
@@ -56,6 +72,9 @@ pub enum CommandError {
     /// `archway migrate`.
     #[error(transparent)]
     Migrate(#[from] MigrateError),
+    /// An administrative command.
+    #[error(transparent)]
+    Admin(#[from] AdminError),
     /// `archway secret`.
     #[error(transparent)]
     Secret(#[from] SecretCommandError),
@@ -79,6 +98,11 @@ pub fn run(line: CommandLine) -> Result<(), CommandError> {
         // Confines this thread before it builds its runtime.
         Command::Worker(args) => Ok(worker::run(*args)?),
         Command::Migrate(args) => in_runtime(migrate::run(args)),
+        Command::Apply(args) => in_runtime(apply::run(*args)),
+        Command::Tenant(args) => in_runtime(tenant::run(args)),
+        Command::Project(args) => in_runtime(project::run(*args)),
+        Command::Key(args) => in_runtime(key::run(args)),
+        Command::Status(args) => in_runtime(status::run(args)),
         Command::Secret(command) => Ok(secret::run(&command)?),
         Command::PassKey(command) => Ok(pass_key::run(&command)?),
         Command::Healthcheck(args) => in_runtime(healthcheck::run(args)),

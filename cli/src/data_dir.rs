@@ -92,23 +92,39 @@ impl DataDir {
         short_hash(self.path.as_os_str().as_bytes())
     }
 
+    /// The fingerprint of a folder that another process may have claimed; `None` if there is no
+    /// such folder.
+    pub(crate) fn fingerprint_of(path: &Path) -> Option<String> {
+        Some(short_hash(resolve(path).ok()?.as_os_str().as_bytes()))
+    }
+
     /// Reads a file of the folder; `None` if there is none.
     pub fn read(&self, name: &str) -> Result<Option<String>, DataDirError> {
-        let path = self.path.join(name);
-        match fs::read_to_string(&path) {
-            Ok(text) => Ok(Some(text)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(failed("reading", &path)(error)),
-        }
+        read(&self.path, name)
     }
 
     /// Writes a file that only its owner may read (mode 0600), whole or not at all.
     pub fn write(&self, name: &str, text: &str) -> Result<(), DataDirError> {
-        let path = self.path.join(name);
-        let draft = self.path.join(format!("{name}.new"));
-        write_synced(&draft, text).map_err(failed("writing", &draft))?;
-        fs::rename(&draft, &path).map_err(failed("writing", &path))
+        write(&self.path, name, text)
     }
+}
+
+/// [`DataDir::read`] of a folder that another process may have claimed.
+pub(crate) fn read(folder: &Path, name: &str) -> Result<Option<String>, DataDirError> {
+    let path = folder.join(name);
+    match fs::read_to_string(&path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed("reading", &path)(error)),
+    }
+}
+
+/// [`DataDir::write`] to a folder that another process may have claimed.
+pub(crate) fn write(folder: &Path, name: &str, text: &str) -> Result<(), DataDirError> {
+    let path = folder.join(name);
+    let draft = folder.join(format!("{name}.new"));
+    write_synced(&draft, text).map_err(failed("writing", &draft))?;
+    fs::rename(&draft, &path).map_err(failed("writing", &path))
 }
 
 /// Eight hexadecimal digits of the SHA-256 of `bytes`: for telling names apart, not for secrets.

@@ -10,32 +10,32 @@ mod credentials;
 mod database;
 mod listen;
 mod projects;
+mod seed;
 mod stack;
 
 use std::path::PathBuf;
 
 use archway_gateway::GuardConfig;
-use archway_gateway::secrets::RootSecret;
-use archway_gateway::tenants::{TenantError, Tenants};
 use secrecy::SecretString;
 
 use crate::data_dir::{DataDir, DataDirError};
 use crate::postgres::PostgresConfig;
 use crate::signals::Signals;
 use announce::Announcement;
-pub use credentials::CredentialsError;
+pub(crate) use credentials::ROOT_SECRET;
 use database::Database;
 pub use database::DatabaseError;
 pub use listen::ListenError;
 use listen::Listeners;
 pub use projects::ProjectsError;
+pub(crate) use projects::remember_folder;
 use projects::{Project, Projects};
-
+pub use seed::SeedError;
 pub use stack::StackError;
 use stack::{Plan, Stack};
 
 /// The tenant of everything that `dev` serves.
-const TENANT: &str = "dev";
+pub(crate) const TENANT: &str = "dev";
 /// Where the MCP Inspector's page comes from.
 const INSPECTOR: [&str; 2] = ["http://localhost:6274", "http://127.0.0.1:6274"];
 
@@ -86,12 +86,9 @@ pub enum DevError {
     /// It has no database.
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    /// Its tenant and projects can't be set up.
+    /// Its tenant, projects and key can't be set up.
     #[error(transparent)]
-    Tenants(#[from] TenantError),
-    /// It has no key.
-    #[error(transparent)]
-    Credentials(#[from] CredentialsError),
+    Seed(#[from] SeedError),
     /// Gateway or worker failed.
     #[error(transparent)]
     Stack(#[from] StackError),
@@ -144,24 +141,24 @@ impl Dev {
         let (project, served) = Projects::with_repo(&data, &args.repo)?;
         let listeners = Listeners::bind(args.port, args.admin_port, args.open_bind)?;
         let database = Database::open(args.database_url.as_ref(), &data, &args.postgres).await?;
-        let (secret, api_key) = seed(&data, &database, &project, &served).await?;
+        let seeded = seed::seed(&data, &database, &project, served).await?;
         let listening = listeners.addresses.clone();
         let stack = Stack::start(Plan {
             data: &data,
             database: &database,
-            secret,
+            secret: seeded.secret,
             guard: guard(&args.guard, &listening),
             listeners,
-            served: &served,
+            served: &seeded.served,
         });
         let stack = stack.await?;
         Ok(Dev {
             stack,
             database,
             listening,
-            api_key,
+            api_key: seeded.api_key,
             project,
-            served,
+            served: seeded.served,
             data,
         })
     }
@@ -194,33 +191,6 @@ impl Dev {
         stack?;
         Ok(database?)
     }
-}
-
-/// Puts into the database what calls need to be answered: schema, tenant, projects and key.
-async fn seed(
-    data: &DataDir,
-    database: &Database,
-    project: &Project,
-    served: &[Project],
-) -> Result<(RootSecret, SecretString), DevError> {
-    let owner = database.owner_pool().await?;
-    let tenants = Tenants::new(owner.clone());
-    let tenant = tenants.ensure_tenant(TENANT).await?;
-    for folder in served {
-        tenants
-            .ensure_project(tenant, &folder.slug, folder.display_name())
-            .await?;
-    }
-    let secret = credentials::root_secret(data)?;
-    let place = credentials::Place {
-        data,
-        database,
-        tenants: &tenants,
-        tenant,
-    };
-    let api_key = place.api_key(&secret, &project.slug).await?;
-    owner.close().await;
-    Ok((secret, api_key))
 }
 
 /// Names and origins that `dev` answers to, whatever else was named.

@@ -81,7 +81,7 @@ fn print(line: &str) -> Result<(), HealthcheckError> {
 }
 
 /// The address of `/readyz` at an admin port.
-fn admin_url(text: &str) -> Result<Uri, String> {
+pub(crate) fn admin_url(text: &str) -> Result<Uri, String> {
     let url: Uri = text.parse().map_err(|_bad| NOT_A_URL.to_owned())?;
     let (Some("http"), Some(authority)) = (url.scheme_str(), url.authority()) else {
         return Err(NOT_A_URL.to_owned());

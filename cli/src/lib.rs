@@ -5,6 +5,7 @@
 
 // What the binary runs, then what its commands stand on.
 pub mod command;
+pub mod admin;
 pub mod dev;
 pub mod gateway;
 pub mod worker;

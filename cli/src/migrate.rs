@@ -13,6 +13,9 @@ use sqlx::migrate::MigrateError as Migration;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, PgConnection, PgPool};
 
+/// What Postgres calls a table that isn't there: nobody ever migrated.
+const NO_SUCH_TABLE: &str = "42P01";
+
 /// What `archway migrate` is told.
 #[derive(Debug, clap::Args)]
 pub struct MigrateArgs {
@@ -75,6 +78,68 @@ pub enum MigrateError {
     },
 }
 
+/// Why a database can't be worked on as it is.
+#[derive(Debug, thiserror::Error)]
+pub enum SchemaError {
+    /// It has fewer migrations than this build.
+    #[error(
+        "the database is at schema {found}, this archway needs {wanted}: run `archway migrate`"
+    )]
+    Older {
+        /// The number of its newest migration; 0: it has none.
+        found: i64,
+        /// The number of ours.
+        wanted: i64,
+    },
+    /// It has migrations that this build does not know, or that say something else here.
+    #[error(
+        "the database is at schema {found}, made by another build of archway (this one's is \
+         {wanted}): use that one"
+    )]
+    OtherBuild {
+        /// The number of its newest migration.
+        found: i64,
+        /// The number of ours.
+        wanted: i64,
+    },
+    /// It can't be asked.
+    #[error("reading the database's schema version")]
+    Query(#[source] sqlx::Error),
+}
+
+static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("../migrations");
+
+/// The number of the database's newest migration, if its schema is this build's.
+pub async fn check(owner: &PgPool) -> Result<i64, SchemaError> {
+    let applied: Vec<(i64, Vec<u8>)> = sqlx::query_as(
+        "select version, checksum from _sqlx_migrations where success order by version",
+    )
+    .fetch_all(owner)
+    .await
+    .or_else(|error| match &error {
+        sqlx::Error::Database(refusal) if refusal.code().as_deref() == Some(NO_SUCH_TABLE) => {
+            Ok(Vec::new())
+        }
+        _ => Err(SchemaError::Query(error)),
+    })?;
+    let ours: Vec<_> = MIGRATIONS.iter().collect();
+    let found = applied.last().map_or(0, |(version, _)| *version);
+    let wanted = ours.last().map_or(0, |migration| migration.version);
+    let agree = ours
+        .iter()
+        .zip(&applied)
+        .all(|(ours, (version, checksum))| {
+            ours.version == *version && *ours.checksum == **checksum
+        });
+    if !agree || applied.len() > ours.len() {
+        return Err(SchemaError::OtherBuild { found, wanted });
+    }
+    if applied.len() < ours.len() {
+        return Err(SchemaError::Older { found, wanted });
+    }
+    Ok(found)
+}
+
 /// Runs the command.
 pub async fn run(args: MigrateArgs) -> Result<(), MigrateError> {
     // Read before anything is changed.
@@ -107,15 +172,12 @@ pub async fn run(args: MigrateArgs) -> Result<(), MigrateError> {
 /// Brings the database that `owner` is connected to, to this version's schema. Changes nothing
 /// where that was done before.
 pub async fn migrate(owner: &PgPool) -> Result<(), MigrateError> {
-    sqlx::migrate!("../migrations")
-        .run(owner)
-        .await
-        .map_err(|error| match error {
-            Migration::VersionMismatch(_) | Migration::VersionMissing(_) => {
-                MigrateError::OtherBuild(error)
-            }
-            error => MigrateError::Migrate(error),
-        })
+    MIGRATIONS.run(owner).await.map_err(|error| match error {
+        Migration::VersionMismatch(_) | Migration::VersionMissing(_) => {
+            MigrateError::OtherBuild(error)
+        }
+        error => MigrateError::Migrate(error),
+    })
 }
 
 async fn connect(url: &SecretString) -> Result<PgPool, MigrateError> {

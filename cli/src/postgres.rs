@@ -11,7 +11,7 @@ mod cluster;
 mod leftover;
 mod supervisor;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgSslMode};
@@ -33,6 +33,8 @@ use cluster::Cluster;
 
 /// The cluster's superuser, who owns the database of the same name.
 const OWNER: &str = "archway";
+/// What its socket folder is for.
+const SOCKETS: &str = "pg";
 /// How long a start may take; recovery after a crash is most of it.
 const START: Duration = Duration::from_secs(60);
 /// How long a server may take to stop before it is told to leave everything as it is.
@@ -101,7 +103,7 @@ impl EmbeddedPostgres {
         let binaries = Binaries::find(config.bin.as_deref(), cluster.major()?)?;
         let stale_pid = leftover::stop(cluster.folder()).await?;
         let cluster = cluster.ensure(&binaries).await?;
-        let sockets = SocketDir::claim(data, "pg", account)?;
+        let sockets = SocketDir::claim(data, SOCKETS, account)?;
         let mut command = cluster.server_command(&binaries, sockets.path());
         if let Some(pid) = stale_pid {
             command.env("PG_GRANDPARENT_PID", pid.to_string());
@@ -115,10 +117,19 @@ impl EmbeddedPostgres {
         Ok(postgres)
     }
 
+    /// How the owner connects to the server that another process runs for this data folder; `None`
+    /// if none does.
+    pub fn of_another_process(data: &Path) -> Option<PgConnectOptions> {
+        let fingerprint = DataDir::fingerprint_of(data)?;
+        let socket = format!(".s.PGSQL.{}", cluster::PORT);
+        let sockets = SocketDir::find(&fingerprint, SOCKETS, Account::for_servers(), &socket)?;
+        Some(options(&sockets, OWNER))
+    }
+
     /// How the owner of the database `archway`, a superuser, connects. No password is needed;
     /// [`PgConnectOptions::username`] turns it into any other role's.
     pub fn owner(&self) -> PgConnectOptions {
-        self.options(OWNER)
+        options(self.sockets.path(), OWNER)
     }
 
     /// [`EmbeddedPostgres::owner`] as a URL.
@@ -138,18 +149,8 @@ impl EmbeddedPostgres {
         Ok(())
     }
 
-    fn options(&self, database: &str) -> PgConnectOptions {
-        // Every setting that `PGHOST`, `PGPORT`, … of the user's shell could bend is stated.
-        PgConnectOptions::new_without_pgpass()
-            .socket(self.sockets.path())
-            .port(cluster::PORT)
-            .username(OWNER)
-            .database(database)
-            .ssl_mode(PgSslMode::Disable)
-    }
-
     async fn first_connection(&mut self) -> Result<PgConnection, PostgresError> {
-        let options = self.options("postgres");
+        let options = options(self.sockets.path(), "postgres");
         let deadline = Instant::now() + START;
         loop {
             let refusal = match PgConnection::connect_with(&options).await {
@@ -165,6 +166,16 @@ impl EmbeddedPostgres {
             }
         }
     }
+}
+
+fn options(sockets: &Path, database: &str) -> PgConnectOptions {
+    // Every setting that `PGHOST`, `PGPORT`, … of the user's shell could bend is stated.
+    PgConnectOptions::new_without_pgpass()
+        .socket(sockets)
+        .port(cluster::PORT)
+        .username(OWNER)
+        .database(database)
+        .ssl_mode(PgSslMode::Disable)
 }
 
 async fn ensure_database(mut connection: PgConnection) -> Result<(), sqlx::Error> {

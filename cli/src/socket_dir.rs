@@ -56,15 +56,32 @@ impl SocketDir {
         purpose: &str,
         account: Account,
     ) -> Result<Self, SocketDirError> {
-        let name = format!("archway-{}-{purpose}", data.fingerprint());
-        // Root's own runtime folder lets no other account through.
-        let runtime_dir = match account {
-            Account::Own => std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from),
-            Account::Nobody => None,
-        };
-        let path = place(runtime_dir, &name);
+        let name = name(&data.fingerprint(), purpose);
+        let path = place(runtime_dir(account), &name);
         make_private(&path, account)?;
         Ok(SocketDir { path })
+    }
+
+    /// Where another process of `account` put `socket` for `purpose`, if it did. Whoever started
+    /// that process may have had another runtime folder, or none.
+    pub(crate) fn find(
+        fingerprint: &str,
+        purpose: &str,
+        account: Account,
+        socket: &str,
+    ) -> Option<PathBuf> {
+        let name = name(fingerprint, purpose);
+        let places = [place(runtime_dir(account), &name), place(None, &name)];
+        let own = rustix::process::geteuid().as_raw();
+        places.into_iter().find(|path| {
+            let folder = path
+                .symlink_metadata()
+                .ok()
+                .filter(|folder| folder.is_dir());
+            // In /tmp anybody may have made a folder of this name.
+            folder.is_some_and(|folder| [own, account.uid()].contains(&folder.uid()))
+                && path.join(socket).exists()
+        })
     }
 
     /// The folder.
@@ -83,6 +100,18 @@ impl Drop for SocketDir {
     fn drop(&mut self) {
         // A folder that still holds a socket is in use, or found again by the next start.
         std::fs::remove_dir(&self.path).ok();
+    }
+}
+
+fn name(fingerprint: &str, purpose: &str) -> String {
+    format!("archway-{fingerprint}-{purpose}")
+}
+
+/// Root's own runtime folder lets no other account through.
+fn runtime_dir(account: Account) -> Option<PathBuf> {
+    match account {
+        Account::Own => std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from),
+        Account::Nobody => None,
     }
 }
 

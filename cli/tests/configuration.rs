@@ -79,18 +79,20 @@ fn page() -> String {
     page
 }
 
-/// The commands that do something, with their whole names, in the order of the help.
+/// The commands that do something, with their whole names, in the order of the help; before those
+/// of a group, the group, if it has options that all of them take.
 fn commands() -> Vec<(String, Command)> {
     fn collect(path: &str, command: &Command, found: &mut Vec<(String, Command)>) {
         let inner: Vec<&Command> = command
             .get_subcommands()
             .filter(|inner| !inner.is_hide_set())
             .collect();
+        let is_group = !inner.is_empty() && path != "archway";
+        if inner.is_empty() || (is_group && command.get_arguments().any(shown)) {
+            found.push((path.to_owned(), command.clone()));
+        }
         for inner in &inner {
             collect(&format!("{path} {}", inner.get_name()), inner, found);
-        }
-        if inner.is_empty() {
-            found.push((path.to_owned(), command.clone()));
         }
     }
     let mut found = Vec::new();

@@ -2,20 +2,19 @@
 //! the root secret and the API key.
 //!
 //! The key is kept as text, which a real installation never does, so that client settings which
-//! were pasted once stay good. It is made anew only if the database doesn't know it (any more).
+//! were pasted once stay good.
 
 use archway_gateway::secrets::{RootSecret, SecretError};
-use archway_gateway::tenants::{KeyRequest, TenantError, Tenants};
 use secrecy::{ExposeSecret, SecretString};
-use uuid::Uuid;
 
 use super::database::Database;
 use crate::data_dir::{DataDir, DataDirError, short_hash};
 
-const ROOT_SECRET: &str = "root-secret";
+/// The file with the root secret.
+pub(crate) const ROOT_SECRET: &str = "root-secret";
 const API_KEY: &str = "api-key";
 
-/// Why there is no key.
+/// Why a secret can't be kept.
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {
     /// A file can't be read or written.
@@ -24,9 +23,6 @@ pub enum CredentialsError {
     /// The root secret is not right.
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// The database has no key for us.
-    #[error(transparent)]
-    Tenants(#[from] TenantError),
 }
 
 /// The root secret of this data folder, made at the first start.
@@ -39,56 +35,31 @@ pub(super) fn root_secret(data: &DataDir) -> Result<RootSecret, CredentialsError
     Ok(RootSecret::parse(&line)?)
 }
 
-/// Where a key is kept, and where it is good.
-pub(super) struct Place<'a> {
-    pub(super) data: &'a DataDir,
-    pub(super) database: &'a Database,
-    pub(super) tenants: &'a Tenants,
-    pub(super) tenant: Uuid,
+/// Where the key of one database is kept.
+pub(super) struct KeyFile<'a> {
+    data: &'a DataDir,
+    name: String,
 }
 
-impl Place<'_> {
-    /// The key of this place, whose calls mean `project` unless they name another.
-    pub(super) async fn api_key(
-        &self,
-        secret: &RootSecret,
-        project: &str,
-    ) -> Result<SecretString, CredentialsError> {
-        let file = file_name(self.database);
-        let kept = self
-            .data
-            .read(&file)?
-            .map(|text| SecretString::from(text.trim_end()));
-        if let Some(key) = kept
-            && let Some(id) = self
-                .tenants
-                .key_is_good(secret, key.expose_secret())
-                .await?
-        {
-            self.tenants.set_default_project(&id, Some(project)).await?;
-            return Ok(key);
-        }
-        let request = KeyRequest {
-            label: "archway dev".to_owned(),
-            default_project: Some(project.to_owned()),
-            ..KeyRequest::default()
+impl<'a> KeyFile<'a> {
+    /// A key is good in one database: trying another for a day must not cost the first one's.
+    pub(super) fn of(database: &Database, data: &'a DataDir) -> Self {
+        let name = match database.label() {
+            None => API_KEY.to_owned(),
+            Some(label) => format!("{API_KEY}-{}", short_hash(label.as_bytes())),
         };
-        let key = self
-            .tenants
-            .issue_key(self.tenant, secret, request)
-            .await?
-            .api_key;
-        self.data
-            .write(&file, &format!("{}\n", key.expose_secret()))?;
-        Ok(key)
+        KeyFile { data, name }
     }
-}
 
-/// A key is good in one database: trying another for a day must not cost the first one's.
-fn file_name(database: &Database) -> String {
-    let Some(label) = database.label() else {
-        return API_KEY.to_owned();
-    };
-    let hash = short_hash(label.as_bytes());
-    format!("{API_KEY}-{hash}")
+    /// The key that was kept, which may be good no longer.
+    pub(super) fn read(&self) -> Result<Option<SecretString>, CredentialsError> {
+        let text = self.data.read(&self.name)?;
+        Ok(text.map(|text| text.trim_end().into()))
+    }
+
+    /// Keeps a key in place of what was kept.
+    pub(super) fn write(&self, key: &SecretString) -> Result<(), CredentialsError> {
+        let text = format!("{}\n", key.expose_secret());
+        Ok(self.data.write(&self.name, &text)?)
+    }
 }

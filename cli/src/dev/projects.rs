@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::data_dir::{DataDir, DataDirError};
+use crate::data_dir::{self, DataDir, DataDirError};
 
 const FILE: &str = "projects.json";
 const MAX_SLUG: usize = 63;
@@ -47,6 +47,14 @@ pub enum ProjectsError {
          choose another with --data, or another repository with --repo", .0.display()
     )]
     HoldsData(PathBuf),
+    /// One folder would be two projects, or one project two folders.
+    #[error("project {slug} is the folder {} already", path.display())]
+    Known {
+        /// The project.
+        slug: String,
+        /// Its folder.
+        path: PathBuf,
+    },
     /// The file of the remembered folders can't be read or written.
     #[error(transparent)]
     DataDir(#[from] DataDirError),
@@ -82,25 +90,25 @@ impl Projects {
         if data.path().starts_with(&repo) {
             return Err(ProjectsError::HoldsData(data.path().to_owned()));
         }
-        let mut all = Projects::load(data)?;
+        let mut all = Projects::load(data.path())?;
         let project = all.remember(repo);
-        all.save(data)?;
+        all.save(data.path())?;
         let served =
             |project: &Project| project.path.is_dir() && !data.path().starts_with(&project.path);
         Ok((project, all.projects.into_iter().filter(served).collect()))
     }
 
-    fn load(data: &DataDir) -> Result<Self, ProjectsError> {
-        let Some(text) = data.read(FILE)? else {
+    fn load(data: &Path) -> Result<Self, ProjectsError> {
+        let Some(text) = data_dir::read(data, FILE)? else {
             return Ok(Projects::default());
         };
         serde_json::from_str(&text).map_err(damaged(data))
     }
 
-    fn save(&self, data: &DataDir) -> Result<(), ProjectsError> {
+    fn save(&self, data: &Path) -> Result<(), ProjectsError> {
         let mut text = serde_json::to_string_pretty(self).map_err(damaged(data))?;
         text.push('\n');
-        Ok(data.write(FILE, &text)?)
+        Ok(data_dir::write(data, FILE, &text)?)
     }
 
     fn remember(&mut self, path: PathBuf) -> Project {
@@ -133,6 +141,29 @@ impl Projects {
             .into_iter()
             .find(|slug| !taken(slug))
             .unwrap_or(wish)
+    }
+}
+
+/// Makes a folder the project of this slug, from the next start of the `dev` on that keeps its data
+/// in `data`.
+pub(crate) fn remember_folder(data: &Path, slug: &str, repo: &Path) -> Result<(), ProjectsError> {
+    let (data, path) = (find(data)?, find(repo)?);
+    if data.starts_with(&path) {
+        return Err(ProjectsError::HoldsData(data));
+    }
+    let mut all = Projects::load(&data)?;
+    let known = |project: &&Project| project.path == path || project.slug == slug;
+    match all.projects.iter().find(known) {
+        Some(known) if known.path == path && known.slug == slug => Ok(()),
+        Some(Project { slug, path }) => Err(ProjectsError::Known {
+            slug: slug.clone(),
+            path: path.clone(),
+        }),
+        None => {
+            let slug = slug.to_owned();
+            all.projects.push(Project { slug, path });
+            all.save(&data)
+        }
     }
 }
 
@@ -174,8 +205,8 @@ fn slugify(name: &str) -> String {
     }
 }
 
-fn damaged(data: &DataDir) -> impl FnOnce(serde_json::Error) -> ProjectsError {
-    let path = data.path().join(FILE);
+fn damaged(data: &Path) -> impl FnOnce(serde_json::Error) -> ProjectsError {
+    let path = data.join(FILE);
     move |source| ProjectsError::List { path, source }
 }
 
@@ -249,6 +280,24 @@ mod tests {
         let file = home.path().join("file");
         fs::write(&file, "").unwrap();
         assert!(Projects::with_repo(&data, &file).is_err());
+    }
+
+    #[test]
+    fn a_folder_that_was_named_for_a_slug_is_served_under_it() {
+        let home = tempfile::tempdir().unwrap();
+        let data = DataDir::open(&home.path().join("data")).unwrap();
+        let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        for _ in 0..2 {
+            remember_folder(data.path(), "docs", a.path()).unwrap();
+        }
+        for (slug, folder) in [("other", a.path()), ("docs", b.path())] {
+            let refusal = remember_folder(data.path(), slug, folder).unwrap_err();
+            assert!(refusal.to_string().contains("project docs"), "{refusal}");
+        }
+        let refusal = remember_folder(data.path(), "all", home.path()).unwrap_err();
+        assert!(matches!(refusal, ProjectsError::HoldsData(_)), "{refusal}");
+        let (_, served) = Projects::with_repo(&data, b.path()).unwrap();
+        assert_eq!((served.len(), served[0].slug.as_str()), (2, "docs"));
     }
 
     #[test]

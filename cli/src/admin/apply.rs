@@ -1,0 +1,173 @@
+//! `archway apply`: makes the database say what a file says, and tells what that changed.
+//!
+//! The file is read ([`document`]), becomes what is wanted ([`wanted`]), and that is carried out in
+//! one transaction ([`carry_out`]): all of it or nothing. `archway dev` states what it wants without
+//! a file, and goes the same way from there.
+
+// In the order a file meets them.
+mod document;
+mod wanted;
+mod carry_out;
+mod report;
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use archway_gateway::secrets::RootSecret;
+use archway_gateway::tenants::TenantError;
+
+use super::AdminError;
+use super::connect::{Place, SecretFile};
+use super::print::print;
+pub(crate) use carry_out::carry_out;
+use document::Document;
+pub(crate) use wanted::{Wanted, WantedKey, WantedProject, WantedTenant};
+
+/// No file of this size was written by hand.
+const LARGEST: u64 = 4 << 20;
+
+/// Make the database say what a file says: tenants, projects and keys.
+///
+/// The file is the truth about what it lists: a field that is left out has its default, except for
+/// `disabled`, which is left alone. Applied twice, it changes nothing the second time. A key's
+/// secret is not in the file: `from_env` names the variable that holds a key made by `archway key
+/// generate`. A new key in that variable is the successor of the one with the same label, which
+/// stays good until it is revoked.
+#[derive(Debug, clap::Args)]
+pub struct ApplyArgs {
+    /// The file (YAML or JSON); `-` for standard input.
+    #[arg(short, long, value_name = "FILE", required_unless_present = "schema")]
+    file: Option<PathBuf>,
+    /// Say what would be changed, and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Also put out of use what the file doesn't list. Of each tenant that it names: its other
+    /// projects are removed if it has a list `projects`, its other keys revoked if it has a list
+    /// `keys`. With `--prune=tenants`, tenants it doesn't name are disabled as well. Nothing is
+    /// ever erased.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHAT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "contents"
+    )]
+    prune: Option<Prune>,
+    /// Print the file's JSON Schema, for editors, and do nothing else.
+    #[arg(long, conflicts_with_all = ["file", "dry_run", "prune"])]
+    schema: bool,
+    #[command(flatten)]
+    secret: SecretFile,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// What is put out of use because the file doesn't list it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Prune {
+    /// Projects and keys of the tenants that the file names.
+    Contents,
+    /// That, and tenants which it doesn't name.
+    Tenants,
+}
+
+/// Why a file was not applied. Nothing was changed then.
+#[derive(Debug, thiserror::Error)]
+pub enum ApplyError {
+    /// It can't be read.
+    #[error("reading {}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The operating system's answer.
+        #[source]
+        source: io::Error,
+    },
+    /// It is larger than anybody means.
+    #[error("{} is larger than {} MiB", .0.display(), LARGEST >> 20)]
+    TooLarge(PathBuf),
+    /// It doesn't say what such a file says; the source tells line and column.
+    #[error("{} is not right", path.display())]
+    Document {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        #[source]
+        source: Box<serde_saphyr::Error>,
+    },
+    /// Two entries are one.
+    #[error("{0} is listed twice")]
+    Twice(String),
+    /// One entry makes no sense.
+    #[error("{place}: {problem}")]
+    Entry {
+        /// Which: `tenant acme, key ci`.
+        place: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The variable that a key should be in is not set.
+    #[error(
+        "{place}: the environment variable {variable} is not set; `archway key generate` makes a key for it"
+    )]
+    NoVariable {
+        /// Which key.
+        place: String,
+        /// The variable's name.
+        variable: String,
+    },
+    /// One entry was refused.
+    #[error("{place}")]
+    Refused {
+        /// Which.
+        place: String,
+        /// Why.
+        #[source]
+        source: TenantError,
+    },
+    /// The database failed.
+    #[error(transparent)]
+    Tenants(#[from] TenantError),
+}
+
+/// Runs the command.
+pub async fn run(args: ApplyArgs) -> Result<(), AdminError> {
+    let Some(file) = args.file.as_deref().filter(|_| !args.schema) else {
+        return print(&document::Schema::new(), args.place.json);
+    };
+    let wanted = Wanted::from_document(read(file)?)?;
+    let secret: Option<RootSecret> = match wanted.has_keys() {
+        true => Some(args.place.secret(&args.secret)?),
+        false => None,
+    };
+    let (dry_run, prune) = (args.dry_run, args.prune);
+    let applied = args.place.change_unless(dry_run, async |tx, _| {
+        Ok(carry_out(tx, &wanted, secret.as_ref(), prune).await?)
+    });
+    let mut report = applied.await?;
+    report.dry_run = dry_run;
+    print(&report, args.place.json)
+}
+
+fn read(path: &Path) -> Result<Document, ApplyError> {
+    let failed = |source| ApplyError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    let mut text = String::new();
+    let source: Box<dyn Read> = if path == Path::new("-") {
+        Box::new(io::stdin())
+    } else {
+        Box::new(File::open(path).map_err(failed)?)
+    };
+    let length = source.take(LARGEST + 1).read_to_string(&mut text);
+    if length.map_err(failed)? as u64 > LARGEST {
+        return Err(ApplyError::TooLarge(path.to_owned()));
+    }
+    Document::parse(&text).map_err(|source| ApplyError::Document {
+        path: path.to_owned(),
+        source,
+    })
+}

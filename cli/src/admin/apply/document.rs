@@ -1,0 +1,177 @@
+//! The file of `archway apply`: its shape, its JSON Schema, and how it is read.
+//!
+//! Field docs are what an editor shows. An unknown word is refused with its line and column: one
+//! that was passed over would be a limit that nobody keeps.
+
+use archway_proto::catalog::Scope;
+use schemars::{JsonSchema, SchemaGenerator, json_schema, schema_for};
+use serde::{Deserialize, Serialize};
+
+use crate::admin::print::Answer;
+
+/// Tenants, their projects and their keys, as they shall be.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "Archway tenants")]
+pub(super) struct Document {
+    /// In any order.
+    pub(super) tenants: Vec<TenantEntry>,
+}
+
+/// A tenant.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TenantEntry {
+    /// Its name in addresses, folders and settings.
+    #[schemars(regex(pattern = r"^[a-z0-9][a-z0-9-]{0,62}$"))]
+    pub(super) slug: String,
+    /// Its name for people; the slug if left out.
+    pub(super) name: Option<String>,
+    /// Whether all its credentials are refused; left as it is if left out.
+    pub(super) disabled: Option<bool>,
+    /// Its projects. If left out, they are left alone, also by --prune.
+    pub(super) projects: Option<Vec<ProjectEntry>>,
+    /// Its keys. If left out, they are left alone, also by --prune.
+    pub(super) keys: Option<Vec<KeyEntry>>,
+}
+
+/// A project: the folder `<repos>/<tenant>/<slug>` that the workers mount.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ProjectEntry {
+    /// Its name in arguments, and of its folder.
+    #[schemars(regex(pattern = r"^[a-z0-9][a-z0-9-]{0,62}$"))]
+    pub(super) slug: String,
+    /// Its name for people; the slug if left out.
+    pub(super) name: Option<String>,
+    /// Globs of what `read_repo_file` may read; the built-in list if left out.
+    pub(super) allow: Option<Vec<String>>,
+    /// Globs that open names which are blocked everywhere.
+    #[serde(default)]
+    pub(super) open: Vec<String>,
+    /// Globs that close further names; they win over `open`.
+    #[serde(default)]
+    pub(super) close: Vec<String>,
+}
+
+/// An API key. Its secret stands in the environment, never here.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct KeyEntry {
+    /// Tells it from the tenant's other keys.
+    #[schemars(length(min = 1, max = 200))]
+    pub(super) label: String,
+    /// The environment variable that holds the key, made by `archway key generate`.
+    #[schemars(length(min = 1))]
+    pub(super) from_env: String,
+    /// What it may do; reading and writing memory if left out. `admin` grants nothing on the MCP
+    /// endpoint.
+    #[serde(default = "reading_and_writing")]
+    #[schemars(schema_with = "scopes_schema")]
+    pub(super) scopes: Vec<Scope>,
+    /// The projects it sees; all of the tenant's if left out.
+    pub(super) projects: Option<Vec<String>>,
+    /// The families of tools it sees; all if left out.
+    pub(super) families: Option<Vec<String>>,
+    /// The project that calls mean unless they name another.
+    pub(super) default_project: Option<String>,
+    /// How many agents share it.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub(super) agents: u32,
+    /// When it ends: a day (its first moment in UTC) or a moment (RFC 3339); never if left out.
+    pub(super) expires: Option<String>,
+}
+
+impl Document {
+    /// Reads a file's text.
+    pub(super) fn parse(text: &str) -> Result<Document, Box<serde_saphyr::Error>> {
+        // Without a snippet of the text: somebody will have put a secret there by mistake.
+        let options = serde_saphyr::options! { with_snippet: false };
+        serde_saphyr::from_str_with_options(text, options).map_err(Box::new)
+    }
+}
+
+/// The schema of [`Document`], as an answer.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub(super) struct Schema(schemars::Schema);
+
+impl Schema {
+    pub(super) fn new() -> Self {
+        Schema(schema_for!(Document))
+    }
+}
+
+impl Answer for Schema {
+    fn text(&self) -> String {
+        format!("{:#}", self.0.as_value())
+    }
+}
+
+fn reading_and_writing() -> Vec<Scope> {
+    vec![Scope::ToolsRead, Scope::MemoryWrite]
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn scopes_schema(_: &mut SchemaGenerator) -> schemars::Schema {
+    json_schema!({
+        "type": "array",
+        "minItems": 1,
+        "items": { "enum": Scope::ALL.map(Scope::name) },
+        "default": reading_and_writing(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_has_its_default() {
+        let text = "tenants:\n  - slug: acme\n    keys:\n      - {label: ci, from_env: CI}\n";
+        let document = Document::parse(text).unwrap();
+        let tenant = &document.tenants[0];
+        assert!(tenant.projects.is_none() && tenant.disabled.is_none());
+        let key = &tenant.keys.as_ref().unwrap()[0];
+        assert_eq!(
+            (key.agents, key.scopes.as_slice()),
+            (1, &*reading_and_writing())
+        );
+    }
+
+    #[test]
+    fn an_unknown_word_is_refused_with_its_place_and_without_what_it_says() {
+        let text = "tenants:\n  - slug: acme\n    limits: awy_secret\n";
+        let refusal = Document::parse(text).unwrap_err().to_string();
+        assert!(
+            refusal.contains("limits") && refusal.contains("line 3"),
+            "{refusal}"
+        );
+        assert!(
+            refusal.contains("column 5") && !refusal.contains("awy_"),
+            "{refusal}"
+        );
+    }
+
+    #[test]
+    fn a_word_that_is_given_twice_is_refused() {
+        assert!(Document::parse("tenants: []\ntenants: []\n").is_err());
+        assert!(Document::parse("tenants: []\n---\ntenants: []\n").is_err());
+    }
+
+    #[test]
+    fn the_schema_knows_every_word_and_no_others() {
+        let schema = Schema::new().0.to_value();
+        assert_eq!(schema["additionalProperties"], false);
+        let key = &schema["$defs"]["KeyEntry"];
+        assert_eq!(key["required"], serde_json::json!(["label", "from_env"]));
+        assert_eq!(
+            key["properties"]["scopes"]["items"]["enum"][0],
+            "tools:read"
+        );
+    }
+}

@@ -1,0 +1,254 @@
+//! What shall be: a document whose every entry was checked as far as that goes without a database,
+//! with its keys taken from the environment.
+
+use std::collections::BTreeSet;
+
+use archway_gateway::tenants::{KeyRequest, key_id};
+use secrecy::SecretString;
+
+use super::ApplyError;
+use super::document::{Document, KeyEntry, ProjectEntry, TenantEntry};
+use crate::admin::input::{End, check_families, check_globs};
+
+/// Tenants as they shall be.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    pub(crate) tenants: Vec<WantedTenant>,
+}
+
+/// A tenant as it shall be.
+#[derive(Debug)]
+pub(crate) struct WantedTenant {
+    pub(crate) slug: String,
+    /// `None`: its slug.
+    pub(crate) name: Option<String>,
+    /// `None`: as it is.
+    pub(crate) disabled: Option<bool>,
+    /// `None`: as they are.
+    pub(crate) projects: Option<Vec<WantedProject>>,
+    /// `None`: as they are.
+    pub(crate) keys: Option<Vec<WantedKey>>,
+}
+
+/// A project as it shall be.
+#[derive(Debug)]
+pub(crate) struct WantedProject {
+    pub(crate) slug: String,
+    /// `None`: its slug.
+    pub(crate) name: Option<String>,
+    /// `None`: as they are, the built-in ones at first.
+    pub(crate) globs: Option<Globs>,
+}
+
+/// The path rules of a project.
+#[derive(Debug)]
+pub(crate) struct Globs {
+    pub(super) allow: Option<Vec<String>>,
+    pub(super) open: Vec<String>,
+    pub(super) close: Vec<String>,
+}
+
+/// A key as it shall be. `Debug` doesn't show its secret.
+#[derive(Debug)]
+pub(crate) struct WantedKey {
+    /// Well-formed.
+    pub(crate) text: SecretString,
+    pub(crate) terms: KeyRequest,
+}
+
+impl Wanted {
+    /// What a document asks for, with this process's environment.
+    pub(super) fn from_document(document: Document) -> Result<Wanted, ApplyError> {
+        Wanted::with_variables(document, |name| {
+            std::env::var_os(name)?
+                .into_string()
+                .ok()
+                .map(SecretString::from)
+        })
+    }
+
+    fn with_variables(
+        document: Document,
+        variable: impl Fn(&str) -> Option<SecretString>,
+    ) -> Result<Wanted, ApplyError> {
+        let mut seen = Seen::default();
+        let tenants = document.tenants.into_iter();
+        let tenants = tenants.map(|entry| tenant(entry, &variable, &mut seen));
+        Ok(Wanted {
+            tenants: tenants.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Whether the root secret is needed.
+    pub(super) fn has_keys(&self) -> bool {
+        let mut keys = self.tenants.iter().flat_map(|tenant| &tenant.keys);
+        keys.any(|keys| !keys.is_empty())
+    }
+}
+
+/// Everything that was listed, as messages name it.
+#[derive(Default)]
+struct Seen(BTreeSet<String>);
+
+impl Seen {
+    fn once(&mut self, what: String) -> Result<(), ApplyError> {
+        if self.0.contains(&what) {
+            return Err(ApplyError::Twice(what));
+        }
+        self.0.insert(what);
+        Ok(())
+    }
+}
+
+fn tenant(
+    entry: TenantEntry,
+    variable: &impl Fn(&str) -> Option<SecretString>,
+    seen: &mut Seen,
+) -> Result<WantedTenant, ApplyError> {
+    let slug = entry.slug;
+    seen.once(format!("tenant {slug}"))?;
+    let projects = entry.projects.map(|projects| {
+        let projects = projects.into_iter();
+        projects.map(|entry| project(&slug, entry, seen)).collect()
+    });
+    let projects = projects.transpose()?;
+    let keys = entry.keys.map(|keys| {
+        let keys = keys.into_iter();
+        keys.map(|entry| key(&slug, entry, variable, seen))
+            .collect()
+    });
+    let keys = keys.transpose()?;
+    Ok(WantedTenant {
+        slug,
+        name: entry.name,
+        disabled: entry.disabled,
+        projects,
+        keys,
+    })
+}
+
+fn project(
+    tenant: &str,
+    entry: ProjectEntry,
+    seen: &mut Seen,
+) -> Result<WantedProject, ApplyError> {
+    let place = format!("project {tenant}/{}", entry.slug);
+    check_globs(true, &entry.open).map_err(wrong(&place))?;
+    let others = entry.allow.iter().flatten().chain(&entry.close);
+    check_globs(false, others).map_err(wrong(&place))?;
+    seen.once(place)?;
+    Ok(WantedProject {
+        slug: entry.slug,
+        name: entry.name,
+        globs: Some(Globs {
+            allow: entry.allow,
+            open: entry.open,
+            close: entry.close,
+        }),
+    })
+}
+
+fn key(
+    tenant: &str,
+    entry: KeyEntry,
+    variable: &impl Fn(&str) -> Option<SecretString>,
+    seen: &mut Seen,
+) -> Result<WantedKey, ApplyError> {
+    let place = format!("key {tenant}/{}", entry.label);
+    if entry.label.is_empty() {
+        return Err(wrong(&place)("a key in a file needs a label"));
+    }
+    check_families(entry.families.as_deref()).map_err(wrong(&place))?;
+    let expires = entry.expires.as_deref().map(End::at).transpose();
+    let expires = expires.map_err(wrong(&place))?;
+    let text = variable(&entry.from_env).ok_or_else(|| ApplyError::NoVariable {
+        place: place.clone(),
+        variable: entry.from_env.clone(),
+    })?;
+    let id = key_id(&text).ok_or_else(|| {
+        let variable = &entry.from_env;
+        wrong(&place)(format!(
+            "the environment variable {variable} holds no key; `archway key generate` makes one"
+        ))
+    })?;
+    seen.once(place)?;
+    seen.once(format!("the key with the id {id}"))?;
+    let terms = KeyRequest {
+        label: entry.label,
+        scopes: entry.scopes,
+        projects: entry.projects,
+        families: entry.families,
+        default_project: entry.default_project,
+        agents: entry.agents,
+        expires_at: expires.map(|end| end.0),
+    };
+    Ok(WantedKey {
+        text,
+        terms: terms.sorted(),
+    })
+}
+
+/// For `map_err`: what is wrong with one entry.
+fn wrong<E: ToString>(place: &str) -> impl FnOnce(E) -> ApplyError {
+    let place = place.to_owned();
+    move |problem| ApplyError::Entry {
+        place,
+        problem: problem.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "tenants: [{slug: acme, keys: [{label: ci, from_env: CI}]}]";
+
+    fn wanted(text: &str, value: Option<SecretString>) -> Result<Wanted, ApplyError> {
+        Wanted::with_variables(Document::parse(text).unwrap(), |_| value.clone())
+    }
+
+    #[test]
+    fn a_key_comes_from_its_variable_and_is_not_shown() {
+        let refusal = wanted(KEY, None).unwrap_err().to_string();
+        assert!(
+            refusal.contains("key acme/ci") && refusal.contains("CI"),
+            "{refusal}"
+        );
+        let refusal = wanted(KEY, Some("awy_hush".into()))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            refusal.contains("holds no key") && !refusal.contains("hush"),
+            "{refusal}"
+        );
+
+        let key = archway_gateway::tenants::generate_key().unwrap().api_key;
+        let wanted = wanted(KEY, Some(key)).unwrap();
+        assert!(wanted.has_keys());
+        assert!(!format!("{wanted:?}").contains("awy_"));
+    }
+
+    #[test]
+    fn what_is_listed_twice_or_makes_no_sense_is_named() {
+        let key = archway_gateway::tenants::generate_key().unwrap().api_key;
+        let refusal = |text: &str| wanted(text, Some(key.clone())).unwrap_err().to_string();
+        let twice = refusal("tenants: [{slug: acme}, {slug: acme}]");
+        assert_eq!(twice, "tenant acme is listed twice");
+        let twice = refusal("tenants: [{slug: a, projects: [{slug: b}, {slug: b}]}]");
+        assert_eq!(twice, "project a/b is listed twice");
+        let shared =
+            "tenants: [{slug: a, keys: [{label: x, from_env: A}, {label: y, from_env: A}]}]";
+        assert!(
+            refusal(shared).contains("listed twice"),
+            "{}",
+            refusal(shared)
+        );
+        let glob = refusal("tenants: [{slug: a, projects: [{slug: b, close: ['[']}]}]");
+        assert!(
+            glob.contains("project a/b") && glob.contains("\"[\""),
+            "{glob}"
+        );
+        let end = "tenants: [{slug: a, keys: [{label: x, from_env: A, expires: 90d}]}]";
+        assert!(refusal(end).contains("expected a day"), "{}", refusal(end));
+    }
+}

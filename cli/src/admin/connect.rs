@@ -1,0 +1,196 @@
+//! Where administration finds the database and the root secret.
+//!
+//! As a URL, where there is an installation; else a running `archway dev` of this machine is asked
+//! over its server's socket. What a reader would get wrong: the root secret must be the one that
+//! the gateways have, else the keys made here are good nowhere; so a database that was given by
+//! URL is never paired with the default data folder's secret.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use archway_gateway::secrets::{RootSecret, SecretError};
+use archway_gateway::tenants::{Tenants, TenantsTx};
+use secrecy::{ExposeSecret, SecretString};
+use sqlx::PgPool;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+
+use super::AdminError;
+use crate::data_dir::{DataDir, DataDirError};
+use crate::dev::ROOT_SECRET;
+use crate::migrate::{self, SchemaError};
+use crate::postgres::EmbeddedPostgres;
+
+/// How long a server may take to let us in.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Which installation a command is about, and how it answers.
+#[derive(Debug, clap::Args)]
+pub(super) struct Place {
+    /// The database, as the role that owns its tables [default: that of the `archway dev` that runs
+    /// on this machine].
+    #[arg(
+        long,
+        env = "ARCHWAY_MIGRATE_DATABASE_URL",
+        hide_env_values = true,
+        global = true,
+        value_name = "URL",
+        help_heading = "Installation"
+    )]
+    database_url: Option<SecretString>,
+    /// The data folder of `archway dev` [default: the user's].
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Installation")]
+    data: Option<PathBuf>,
+    /// Answer with one JSON document.
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+}
+
+/// Where the root secret is, for commands that make keys.
+#[derive(Debug, clap::Args)]
+pub(super) struct SecretFile {
+    /// The root secret, which must be the gateways' [default: that of the `archway dev` that is
+    /// asked].
+    #[arg(
+        long,
+        env = "ARCHWAY_SECRET_FILE",
+        value_name = "FILE",
+        help_heading = "Installation"
+    )]
+    secret_file: Option<PathBuf>,
+}
+
+/// Why there is no database to work on.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// Neither of the two ways leads anywhere.
+    #[error(
+        "there is no database: name one with --database-url (or ARCHWAY_MIGRATE_DATABASE_URL), or \
+         start `archway dev` (none runs for the data folder {}; another is named with --data)",
+        .0.display()
+    )]
+    Nowhere(PathBuf),
+    /// The URL is none.
+    #[error("--database-url can't be read as postgres://user:password@host/database")]
+    Url(#[source] sqlx::Error),
+    /// Nobody answers there, or not to us.
+    #[error("connecting to the database as its owner")]
+    Connect(#[source] sqlx::Error),
+    /// The data folder can't be found.
+    #[error(transparent)]
+    DataDir(#[from] DataDirError),
+    /// The schema is not this version's.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+    /// Keys can't be made without it.
+    #[error(
+        "the root secret is missing: name the gateways' with --secret-file (or ARCHWAY_SECRET_FILE)"
+    )]
+    NoSecret,
+    /// The root secret is not right.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+}
+
+/// A database of this version's schema, that answers.
+pub(super) struct Connected {
+    tenants: Tenants,
+    /// The number of its newest migration.
+    pub(super) schema: i64,
+    /// The data folder of the `archway dev` whose database it is.
+    pub(super) dev: Option<PathBuf>,
+    pool: PgPool,
+}
+
+impl Place {
+    /// Does `work` as one change: all of it is done if it succeeds, else nothing.
+    pub(super) async fn change<T>(
+        &self,
+        work: impl AsyncFnOnce(&mut TenantsTx, &Connected) -> Result<T, AdminError>,
+    ) -> Result<T, AdminError> {
+        self.change_unless(false, work).await
+    }
+
+    /// The same, undone at its end if this is a dry run.
+    pub(super) async fn change_unless<T>(
+        &self,
+        dry_run: bool,
+        work: impl AsyncFnOnce(&mut TenantsTx, &Connected) -> Result<T, AdminError>,
+    ) -> Result<T, AdminError> {
+        let connected = self.connect().await?;
+        let done = async {
+            let mut tx = connected.tenants.begin().await?;
+            let done = work(&mut tx, &connected).await?;
+            if !dry_run {
+                tx.commit().await?;
+            }
+            Ok(done)
+        };
+        let done = done.await;
+        connected.close().await;
+        done
+    }
+
+    /// Does `work` that only reads, and waits for no change that is under way.
+    pub(super) async fn read<T>(
+        &self,
+        work: impl AsyncFnOnce(&mut TenantsTx, &Connected) -> Result<T, AdminError>,
+    ) -> Result<T, AdminError> {
+        let connected = self.connect().await?;
+        let read = async { work(&mut connected.tenants.read().await?, &connected).await };
+        let read = read.await;
+        connected.close().await;
+        read
+    }
+
+    /// Connects, and checks the schema.
+    async fn connect(&self) -> Result<Connected, ConnectError> {
+        let (options, dev) = self.find()?;
+        let pool = PgPoolOptions::new()
+            .max_connections(1)
+            .acquire_timeout(PATIENCE)
+            .connect_with(options.application_name("archway-admin"))
+            .await
+            .map_err(ConnectError::Connect)?;
+        let schema = migrate::check(&pool).await?;
+        Ok(Connected {
+            tenants: Tenants::new(pool.clone()),
+            schema,
+            dev,
+            pool,
+        })
+    }
+
+    /// The root secret of the installation.
+    pub(super) fn secret(&self, file: &SecretFile) -> Result<RootSecret, ConnectError> {
+        if let Some(file) = &file.secret_file {
+            return Ok(RootSecret::load(file)?);
+        }
+        if self.database_url.is_some() && self.data.is_none() {
+            return Err(ConnectError::NoSecret);
+        }
+        Ok(RootSecret::load(&self.data_folder()?.join(ROOT_SECRET))?)
+    }
+
+    fn find(&self) -> Result<(PgConnectOptions, Option<PathBuf>), ConnectError> {
+        if let Some(url) = &self.database_url {
+            let options = url.expose_secret().parse().map_err(ConnectError::Url)?;
+            return Ok((options, None));
+        }
+        let data = self.data_folder()?;
+        match EmbeddedPostgres::of_another_process(&data) {
+            Some(options) => Ok((options, Some(data))),
+            None => Err(ConnectError::Nowhere(data)),
+        }
+    }
+
+    fn data_folder(&self) -> Result<PathBuf, DataDirError> {
+        self.data.clone().map_or_else(DataDir::default_path, Ok)
+    }
+}
+
+impl Connected {
+    /// Says goodbye to the server.
+    async fn close(self) {
+        self.pool.close().await;
+    }
+}

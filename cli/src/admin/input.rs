@@ -1,0 +1,189 @@
+//! What operators write and more than one command reads: durations, ends of keys, globs, families.
+
+use std::str::FromStr;
+use std::time::{Duration, SystemTime};
+
+use archway_workers::repo::{GlobError, Rules};
+use archway_workers::tools;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Unit};
+
+use super::AdminError;
+
+/// A length of time: `90d`, `2w`, `24h`, `30m`, `45s`, or `0`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Length(pub(super) Duration);
+
+/// When a key ends: a length of time from now, a day (its first moment in UTC), or a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct End(pub(super) SystemTime);
+
+/// Why a text is neither.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum TimeError {
+    #[error("expected a length of time like 90d, 2w, 24h, 30m or 45s")]
+    Length,
+    #[error(
+        "expected a length of time (90d), a day (2027-01-31) or a moment (2027-01-31T12:00:00Z)"
+    )]
+    End,
+    #[error("expected a day (2027-01-31) or a moment (2027-01-31T12:00:00Z)")]
+    Moment,
+    #[error("that moment is over")]
+    Over,
+}
+
+impl FromStr for Length {
+    type Err = TimeError;
+
+    fn from_str(text: &str) -> Result<Self, TimeError> {
+        if text == "0" {
+            return Ok(Length(Duration::ZERO));
+        }
+        let unit = text.chars().last().ok_or(TimeError::Length)?;
+        let seconds: u64 = match unit {
+            's' => 1,
+            'm' => 60,
+            'h' => 60 * 60,
+            'd' => 24 * 60 * 60,
+            'w' => 7 * 24 * 60 * 60,
+            _ => return Err(TimeError::Length),
+        };
+        let number = text.trim_end_matches(unit);
+        let is_number =
+            number.len() + 1 == text.len() && number.bytes().all(|b| b.is_ascii_digit());
+        let number: Option<u64> = number.parse().ok().filter(|_| is_number);
+        let length = number.and_then(|number| number.checked_mul(seconds));
+        // A century is as good as for ever, and every clock reaches it.
+        let length = length.filter(|length| *length <= 100 * 366 * 24 * 60 * 60);
+        Ok(Length(Duration::from_secs(
+            length.ok_or(TimeError::Length)?,
+        )))
+    }
+}
+
+impl FromStr for End {
+    type Err = TimeError;
+
+    fn from_str(text: &str) -> Result<Self, TimeError> {
+        let now = SystemTime::now();
+        let end = match text.parse::<Length>() {
+            Ok(Length(length)) => now + length,
+            Err(_no_length) => End::at(text).map_err(|_no_moment| TimeError::End)?.0,
+        };
+        if end <= now {
+            return Err(TimeError::Over);
+        }
+        Ok(End(end))
+    }
+}
+
+impl End {
+    /// A day or a moment, also one that is over. To the second, so that a file that is applied
+    /// again says the same.
+    pub(super) fn at(text: &str) -> Result<End, TimeError> {
+        let day = text.parse::<Date>().ok().filter(|_| text.len() == 10);
+        let moment = match day {
+            Some(day) => day.to_zoned(TimeZone::UTC).map(|day| day.timestamp()),
+            None => text.parse::<Timestamp>(),
+        };
+        let moment = moment.and_then(|moment| moment.round(Unit::Second));
+        Ok(End(moment.map_err(|_no_moment| TimeError::Moment)?.into()))
+    }
+}
+
+/// Checks globs by the rules that workers read them with.
+pub(super) fn check_globs<'a>(
+    open: bool,
+    globs: impl IntoIterator<Item = &'a String>,
+) -> Result<(), AdminError> {
+    let mut globs = globs.into_iter();
+    globs.try_for_each(|glob| check_glob(open, glob).map_err(|error| bad_glob(glob, &error)))
+}
+
+fn check_glob(open: bool, glob: &String) -> Result<(), GlobError> {
+    let one = std::slice::from_ref(glob);
+    let rules = if open {
+        Rules::new(one, &[], None)
+    } else {
+        Rules::new(&[], one, Some(one))
+    };
+    rules.map(|_rules| ())
+}
+
+fn bad_glob(glob: &str, error: &GlobError) -> AdminError {
+    let place = error.position.map_or_else(String::new, |position| {
+        format!(", at character {}", position + 1)
+    });
+    AdminError::Refused(format!("{glob:?} is no glob: {error}{place}"))
+}
+
+/// Checks that families are such that tools of this version have.
+pub(super) fn check_families(families: Option<&[String]>) -> Result<(), AdminError> {
+    let registry = tools::registry().map_err(|error| AdminError::Refused(error.to_string()))?;
+    let mut known: Vec<&str> = registry
+        .list()
+        .tools
+        .iter()
+        .map(|tool| tool.family.as_str())
+        .collect();
+    known.dedup();
+    let mut families = families.into_iter().flatten();
+    match families.find(|family| !known.contains(&family.as_str())) {
+        None => Ok(()),
+        Some(family) => Err(AdminError::Refused(format!(
+            "there is no family of tools called {family:?}; there are {}",
+            known.join(", ")
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_have_a_unit_and_a_bound() {
+        let seconds = |text: &str| text.parse::<Length>().map(|length| length.0.as_secs());
+        assert_eq!(seconds("0"), Ok(0));
+        assert_eq!(seconds("45s"), Ok(45));
+        assert_eq!(seconds("2w"), Ok(14 * 86_400));
+        for bad in [
+            "",
+            "d",
+            "9",
+            "-1d",
+            "1dd",
+            "1.5h",
+            "١d",
+            "99999999999999999999d",
+            "40000d",
+        ] {
+            assert_eq!(seconds(bad), Err(TimeError::Length), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_end_is_a_length_a_day_or_a_moment_and_not_over() {
+        let day = End::at("2027-01-31").unwrap();
+        assert_eq!(End::at("2027-01-31T01:00:00.4+01:00"), Ok(day));
+        let soon: End = "1h".parse().unwrap();
+        let left = soon.0.duration_since(SystemTime::now()).unwrap();
+        assert!((3_590..=3_600).contains(&left.as_secs()), "{left:?}");
+        assert_eq!("2001-01-01".parse::<End>(), Err(TimeError::Over));
+        assert_eq!("0".parse::<End>(), Err(TimeError::Over));
+        assert_eq!("tomorrow".parse::<End>(), Err(TimeError::End));
+        assert_eq!(End::at("90d"), Err(TimeError::Moment));
+    }
+
+    #[test]
+    fn what_is_no_glob_or_family_is_named() {
+        check_globs(true, &["docs/**".to_owned(), "*.env".to_owned()]).unwrap();
+        let refusal = check_globs(false, &["a[b".to_owned()]).unwrap_err();
+        assert!(refusal.to_string().contains("\"a[b\""), "{refusal}");
+        check_families(Some(&["files".to_owned()])).unwrap();
+        let refusal = check_families(Some(&["fils".to_owned()])).unwrap_err();
+        assert!(refusal.to_string().contains("basics, files"), "{refusal}");
+    }
+}

@@ -1,0 +1,193 @@
+//! `archway key`: issues API keys, lists them, revokes and rotates them.
+//!
+//! A key's secret is in the answer that makes it, once, and nowhere else.
+
+mod answer;
+
+use archway_gateway::tenants::{KeyRequest, TenantError, TenantsTx, generate_key};
+use archway_proto::catalog::Scope;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Subcommand, value_parser};
+
+use super::AdminError;
+use super::connect::{Place, SecretFile};
+use super::input::{End, Length, check_families};
+use super::print::print;
+use answer::{Issued, List, Revoked, Rotated};
+
+/// What `archway key` is told.
+#[derive(Debug, clap::Args)]
+pub struct KeyArgs {
+    #[command(subcommand)]
+    command: KeyCommand,
+    #[command(flatten)]
+    place: Place,
+}
+
+#[derive(Debug, Subcommand)]
+enum KeyCommand {
+    /// Print a new random key and store it nowhere: for the variable that `from_env` names in the
+    /// file of `archway apply`.
+    Generate,
+    /// Issue a key, and print its secret this once.
+    Issue(Box<IssueArgs>),
+    /// List a tenant's keys, never a secret.
+    List {
+        #[command(flatten)]
+        of: OfTenant,
+    },
+    /// Revoke a key, for ever: it is refused within a second.
+    Revoke {
+        /// The key's id: what stands between the first two underscores.
+        id: String,
+        /// Refuse unless the key is this tenant's.
+        #[arg(long)]
+        tenant: Option<String>,
+    },
+    /// Issue the successor of a key: the same rights, limits and sessions. Its secret is printed
+    /// this once.
+    Rotate(Box<RotateArgs>),
+}
+
+#[derive(Debug, clap::Args)]
+struct IssueArgs {
+    #[command(flatten)]
+    of: OfTenant,
+    /// For people, to tell it from others.
+    #[arg(long, default_value = "", hide_default_value = true)]
+    label: String,
+    /// When it ends: 90d, 2027-01-31 (that day's first moment in UTC) or RFC 3339 [default: never].
+    #[arg(long, value_name = "END", value_parser = value_parser!(End))]
+    expires: Option<End>,
+    /// What it may do. `admin` grants nothing on the MCP endpoint, and implies no other.
+    #[arg(
+        long,
+        value_name = "SCOPES",
+        value_delimiter = ',',
+        default_values = ["tools:read", "memory:write"],
+        value_parser = scope_parser()
+    )]
+    scopes: Vec<Scope>,
+    /// The projects it sees [default: all of the tenant's, also later ones].
+    #[arg(long, value_name = "SLUGS", value_delimiter = ',')]
+    projects: Option<Vec<String>>,
+    /// The families of tools it sees [default: all, also later ones].
+    #[arg(long, value_name = "FAMILIES", value_delimiter = ',')]
+    families: Option<Vec<String>>,
+    /// The project that calls mean unless they name another.
+    #[arg(long, value_name = "SLUG")]
+    default_project: Option<String>,
+    /// How many agents share it.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = value_parser!(u32).range(1..=10_000))]
+    agents: u32,
+    #[command(flatten)]
+    secret: SecretFile,
+}
+
+#[derive(Debug, clap::Args)]
+struct RotateArgs {
+    /// The older key's id.
+    id: String,
+    /// For how long the older key is good yet: 24h, 7d, … or 0.
+    #[arg(long, value_name = "LENGTH", default_value = "24h", value_parser = value_parser!(Length))]
+    overlap: Length,
+    /// When the new key ends [default: it lives as long as the older one was given].
+    #[arg(long, value_name = "END", value_parser = value_parser!(End))]
+    expires: Option<End>,
+    #[command(flatten)]
+    secret: SecretFile,
+}
+
+/// A tenant, by position or by name.
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+struct OfTenant {
+    /// The tenant's slug.
+    #[arg(value_name = "TENANT")]
+    tenant: Option<String>,
+    /// The same, by name.
+    #[arg(long = "tenant", value_name = "TENANT")]
+    named: Option<String>,
+}
+
+/// Runs the command.
+pub async fn run(args: KeyArgs) -> Result<(), AdminError> {
+    let (place, json) = (&args.place, args.place.json);
+    match &args.command {
+        KeyCommand::Generate => print(&Issued::unstored(&generate_key()?), json),
+        KeyCommand::Issue(issue) => {
+            check_families(issue.families.as_deref())?;
+            let secret = place.secret(&issue.secret)?;
+            let key = place.change(async |tx, _| {
+                let tenant = tx.find_tenant(issue.of.slug()).await?;
+                Ok(tx.issue_key(tenant, &secret, &issue.terms()).await?)
+            });
+            print(&Issued::stored(&key.await?), json)
+        }
+        KeyCommand::List { of } => {
+            let keys = place.read(async |tx, _| {
+                let tenant = tx.find_tenant(of.slug()).await?;
+                Ok(tx.keys(tenant).await?)
+            });
+            print(&List::new(of.slug(), keys.await?), json)
+        }
+        KeyCommand::Revoke { id, tenant } => {
+            let revoked = place.change(async |tx, _| Ok(revoke(tx, id, tenant.as_deref()).await?));
+            print(&Revoked::new(id, revoked.await?), json)
+        }
+        KeyCommand::Rotate(rotate) => {
+            let secret = place.secret(&rotate.secret)?;
+            let rotated = place.change(async |tx, _| {
+                let end = rotate.expires.map(|end| end.0);
+                let overlap = rotate.overlap.0;
+                let key = tx.rotate_key(&rotate.id, &secret, overlap, end).await?;
+                Ok((key, tx.find_key(&rotate.id).await?))
+            });
+            let (key, older) = rotated.await?;
+            print(&Rotated::new(&key, &older), json)
+        }
+    }
+}
+
+/// Another tenant's key is told like one that nobody has.
+async fn revoke(tx: &mut TenantsTx, id: &str, tenant: Option<&str>) -> Result<bool, TenantError> {
+    if let Some(slug) = tenant {
+        let tenant = tx.find_tenant(slug).await?;
+        if tx.find_key(id).await?.tenant != tenant {
+            return Err(TenantError::Missing {
+                kind: "key",
+                name: format!("{id} of tenant {slug}"),
+            });
+        }
+    }
+    tx.revoke_key(id).await
+}
+
+fn scope_parser() -> impl TypedValueParser<Value = Scope> {
+    PossibleValuesParser::new(Scope::ALL.map(Scope::name)).try_map(|name| {
+        let unknown = || format!("there is no scope {name}");
+        Scope::parse(&name).ok_or_else(unknown)
+    })
+}
+
+impl OfTenant {
+    fn slug(&self) -> &str {
+        let slug = self.tenant.as_deref().or(self.named.as_deref());
+        // The group is required: clap lets nobody come here without either.
+        slug.unwrap_or_default()
+    }
+}
+
+impl IssueArgs {
+    fn terms(&self) -> KeyRequest {
+        KeyRequest {
+            label: self.label.clone(),
+            scopes: self.scopes.clone(),
+            projects: self.projects.clone(),
+            families: self.families.clone(),
+            default_project: self.default_project.clone(),
+            agents: self.agents,
+            expires_at: self.expires.map(|end| end.0),
+        }
+    }
+}

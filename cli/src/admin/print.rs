@@ -1,0 +1,106 @@
+//! How answers are printed: one JSON document for programs, a few lines or a table for people.
+
+use std::io::{self, Write};
+use std::time::SystemTime;
+
+use jiff::{Timestamp, Unit};
+use serde::Serialize;
+
+use super::AdminError;
+
+/// What a command answers. Its JSON is an interface: members are added, not renamed.
+pub(super) trait Answer: Serialize {
+    /// The same for people, without a line end at its end.
+    fn text(&self) -> String;
+}
+
+/// Writes the answer to standard output.
+pub(super) fn print(answer: &impl Answer, as_json: bool) -> Result<(), AdminError> {
+    let text = if as_json {
+        serde_json::to_string(answer).map_err(|error| AdminError::Output(error.into()))?
+    } else {
+        answer.text()
+    };
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.write_all(b"\n"))
+        .and_then(|()| out.flush())
+        .map_err(AdminError::Output)
+}
+
+/// A moment in UTC, to the second: `2026-11-22T05:00:00Z`.
+pub(super) fn moment(moment: SystemTime) -> String {
+    let shown = Timestamp::try_from(moment).and_then(|moment| moment.round(Unit::Second));
+    shown.map_or_else(
+        |_out_of_range| "never".to_owned(),
+        |moment| moment.to_string(),
+    )
+}
+
+/// Columns as wide as their widest cell, two spaces between them, a line each. `none` stands in
+/// for a table without rows.
+pub(super) fn table<const N: usize>(
+    header: [&str; N],
+    rows: Vec<[String; N]>,
+    none: &str,
+) -> String {
+    if rows.is_empty() {
+        return none.to_owned();
+    }
+    let header = header.map(str::to_owned);
+    let rows: Vec<[String; N]> = std::iter::once(header)
+        .chain(rows.into_iter().map(|row| row.map(|cell| harmless(&cell))))
+        .collect();
+    let mut widths = [0; N];
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
+    let lines: Vec<String> = rows.iter().map(|row| line(row, &widths)).collect();
+    lines.join("\n")
+}
+
+/// `a, b`, or a word for a list that says nothing.
+pub(super) fn listed(items: Option<&[String]>, otherwise: &str) -> String {
+    match items {
+        Some(items) if !items.is_empty() => items.join(", "),
+        _ => otherwise.to_owned(),
+    }
+}
+
+fn line(row: &[String], widths: &[usize]) -> String {
+    let cells = row.iter().zip(widths);
+    let padded: Vec<String> = cells
+        .map(|(cell, width)| format!("{cell:width$}"))
+        .collect();
+    padded.join("  ").trim_end().to_owned()
+}
+
+/// A worker chooses its own name: nothing in a cell may move the cursor.
+fn harmless(cell: &str) -> String {
+    cell.replace(char::is_control, "\u{fffd}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up_and_nothing_trails() {
+        let row = |a: &str, b: &str| [a.to_owned(), b.to_owned()];
+        let shown = table(
+            ["slug", "name"],
+            vec![row("größe", "x"), row("b\u{7}", "")],
+            "none",
+        );
+        assert_eq!(shown, "slug   name\ngröße  x\nb\u{fffd}");
+        assert_eq!(table(["slug"], Vec::new(), "no tenants"), "no tenants");
+    }
+
+    #[test]
+    fn a_moment_is_shown_in_utc_to_the_second() {
+        let at = SystemTime::UNIX_EPOCH + std::time::Duration::from_millis(1_800_000_000_400);
+        assert_eq!(moment(at), "2027-01-15T08:00:00Z");
+    }
+}

@@ -1,0 +1,200 @@
+//! `archway status`: what the database says of the installation, and whether its gateways are ready.
+
+use std::time::Duration;
+
+use archway_gateway::tenants::Census;
+use http::Uri;
+use serde::Serialize;
+use tokio::task::JoinSet;
+
+use super::AdminError;
+use super::connect::Place;
+use super::print::{Answer, print, table};
+use crate::healthcheck::admin_url;
+use crate::http_get;
+
+/// How long a gateway may take to say that it is ready.
+const LIMIT: Duration = Duration::from_secs(2);
+
+/// What `archway status` is told.
+#[derive(Debug, clap::Args)]
+pub struct StatusArgs {
+    /// The admin port of a gateway, as http://host:port; may be repeated, or several named with
+    /// commas. Ends with 1 unless all of them are ready.
+    #[arg(
+        long = "admin-url",
+        env = "ARCHWAY_ADMIN_URLS",
+        value_name = "URL",
+        value_delimiter = ',',
+        value_parser = admin_url
+    )]
+    admin_urls: Vec<Uri>,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Runs the command.
+pub async fn run(args: StatusArgs) -> Result<(), AdminError> {
+    let from_database = args.place.read(async |tx, to| {
+        let workers = tx.workers_seen().await?.into_iter();
+        let workers = workers.map(|worker| WorkerRow {
+            name: worker.name,
+            pool: worker.pool,
+            projects: worker.projects,
+        });
+        Ok((to.schema, tx.census().await?, workers.collect::<Vec<_>>()))
+    });
+    let (schema, census, workers) = from_database.await?;
+    let gateways = ask_all(&args.admin_urls).await;
+    let waiting: Vec<&str> = gateways
+        .iter()
+        .filter(|gateway| !gateway.ready)
+        .map(|gateway| gateway.url.as_str())
+        .collect();
+    let refusal = (!waiting.is_empty()).then(|| AdminError::NotReady(waiting.join(", ")));
+    let status = Status {
+        ready: refusal.is_none(),
+        schema,
+        counts: census.into(),
+        gateways,
+        workers,
+    };
+    print(&status, args.place.json)?;
+    refusal.map_or(Ok(()), Err)
+}
+
+/// Asks them side by side; answers in the order in which they were named.
+async fn ask_all(urls: &[Uri]) -> Vec<GatewayRow> {
+    let mut asking = JoinSet::new();
+    for (place, url) in urls.iter().cloned().enumerate() {
+        asking.spawn(async move { (place, ask(&url).await) });
+    }
+    let mut answers = asking.join_all().await;
+    answers.sort_by_key(|(place, _)| *place);
+    answers.into_iter().map(|(_, answer)| answer).collect()
+}
+
+async fn ask(url: &Uri) -> GatewayRow {
+    let (ready, reason) = match http_get::get(url, LIMIT).await {
+        Ok((status, body)) => (status.is_success(), body.trim().to_owned()),
+        Err(error) => (false, error.to_string()),
+    };
+    GatewayRow {
+        url: url.to_string(),
+        ready,
+        reason,
+    }
+}
+
+#[derive(Serialize)]
+struct Status {
+    /// Whether all gateways that were asked are.
+    ready: bool,
+    schema: i64,
+    #[serde(flatten)]
+    counts: Counts,
+    gateways: Vec<GatewayRow>,
+    /// Those that reported a project's folder within the last 90 s.
+    workers: Vec<WorkerRow>,
+}
+
+#[derive(Serialize)]
+struct Counts {
+    tenants: Tenants,
+    projects: Projects,
+    keys: Keys,
+}
+
+#[derive(Serialize)]
+struct Tenants {
+    in_use: u64,
+    disabled: u64,
+}
+
+#[derive(Serialize)]
+struct Projects {
+    served: u64,
+    removed: u64,
+}
+
+#[derive(Serialize)]
+struct Keys {
+    live: u64,
+    expired: u64,
+    revoked: u64,
+}
+
+#[derive(Serialize)]
+struct GatewayRow {
+    url: String,
+    ready: bool,
+    /// Its own words, or why it was not reached.
+    reason: String,
+}
+
+#[derive(Serialize)]
+struct WorkerRow {
+    name: String,
+    pool: String,
+    /// How many projects it sees.
+    projects: u64,
+}
+
+impl From<Census> for Counts {
+    fn from(census: Census) -> Self {
+        Counts {
+            tenants: Tenants {
+                in_use: census.tenants.saturating_sub(census.disabled_tenants),
+                disabled: census.disabled_tenants,
+            },
+            projects: Projects {
+                served: census.projects,
+                removed: census.removed_projects,
+            },
+            keys: Keys {
+                live: census.live_keys,
+                expired: census.expired_keys,
+                revoked: census.revoked_keys,
+            },
+        }
+    }
+}
+
+impl Answer for Status {
+    fn text(&self) -> String {
+        let Counts {
+            tenants,
+            projects,
+            keys,
+        } = &self.counts;
+        let mut text = format!(
+            "schema    {}\ntenants   {} in use, {} disabled\nprojects  {} served, {} removed\n\
+             keys      {} live, {} expired, {} revoked",
+            self.schema,
+            tenants.in_use,
+            tenants.disabled,
+            projects.served,
+            projects.removed,
+            keys.live,
+            keys.expired,
+            keys.revoked
+        );
+        if !self.workers.is_empty() {
+            let row =
+                |row: &WorkerRow| [row.name.clone(), row.pool.clone(), row.projects.to_string()];
+            let rows = self.workers.iter().map(row).collect();
+            text.push_str("\n\n");
+            text.push_str(&table(["worker", "pool", "projects"], rows, ""));
+        }
+        if !self.gateways.is_empty() {
+            let row = |row: &GatewayRow| {
+                let verdict = if row.ready { "ready" } else { "not ready" };
+                [row.url.clone(), verdict.to_owned(), row.reason.clone()]
+            };
+            let rows = self.gateways.iter().map(row).collect();
+            text.push_str("\n\n");
+            text.push_str(&table(["gateway", "state", "says"], rows, ""));
+        }
+        text
+    }
+}

@@ -1,0 +1,179 @@
+//! `archway tenant`: makes tenants, lists them, puts them out of use, erases them.
+
+use archway_gateway::tenants::{Tenant, TenantsTx};
+use clap::Subcommand;
+use serde::Serialize;
+
+use super::connect::{Connected, Place};
+use super::print::{Answer, moment, print, table};
+use super::{AdminError, confirmed};
+
+/// What `archway tenant` is told.
+#[derive(Debug, clap::Args)]
+pub struct TenantArgs {
+    #[command(subcommand)]
+    command: TenantCommand,
+    #[command(flatten)]
+    place: Place,
+}
+
+#[derive(Debug, Subcommand)]
+enum TenantCommand {
+    /// Make a tenant: a customer or team, whose projects and keys no other tenant meets.
+    Create {
+        /// Its name in addresses, folders and settings: `[a-z0-9][a-z0-9-]{0,62}`.
+        slug: String,
+        /// Its name for people [default: the slug].
+        #[arg(long)]
+        name: Option<String>,
+    },
+    /// List all tenants.
+    List,
+    /// Put a tenant out of use: its credentials are refused within a second, its data stays.
+    Disable {
+        /// The tenant's slug.
+        slug: String,
+    },
+    /// Put a disabled tenant into use again.
+    Enable {
+        /// The tenant's slug.
+        slug: String,
+    },
+    /// Erase a disabled tenant and everything that is its own. There is no way back.
+    Purge {
+        /// The tenant's slug.
+        slug: String,
+        /// The slug again, to say that this is meant.
+        #[arg(long, value_name = "SLUG")]
+        confirm: Option<String>,
+    },
+}
+
+/// Runs the command.
+pub async fn run(args: TenantArgs) -> Result<(), AdminError> {
+    let (place, json) = (&args.place, args.place.json);
+    let (slug, done) = match &args.command {
+        TenantCommand::List => {
+            let tenants = place.read(async |tx, _| Ok(tx.tenants().await?)).await?;
+            let tenants = tenants.into_iter().map(Row::from).collect();
+            return print(&List { tenants }, json);
+        }
+        TenantCommand::Create { slug, name } => {
+            place
+                .change(async |tx, _| Ok(tx.create_tenant(slug, name.as_deref()).await?))
+                .await?;
+            (slug, "created")
+        }
+        TenantCommand::Disable { slug } => {
+            let changed = set_disabled(place, slug, true).await?;
+            (
+                slug,
+                if changed {
+                    "disabled"
+                } else {
+                    "disabled before"
+                },
+            )
+        }
+        TenantCommand::Enable { slug } => {
+            let changed = set_disabled(place, slug, false).await?;
+            (slug, if changed { "enabled" } else { "enabled before" })
+        }
+        TenantCommand::Purge { slug, confirm } => {
+            purge(place, slug, confirm.as_deref()).await?;
+            (slug, "erased")
+        }
+    };
+    print(&Done { tenant: slug, done }, json)
+}
+
+async fn set_disabled(place: &Place, slug: &str, disabled: bool) -> Result<bool, AdminError> {
+    let set = async |tx: &mut TenantsTx, _: &Connected| {
+        let tenant = tx.find_tenant(slug).await?;
+        Ok(tx.set_disabled(tenant, disabled).await?)
+    };
+    place.change(set).await
+}
+
+async fn purge(place: &Place, slug: &str, confirm: Option<&str>) -> Result<(), AdminError> {
+    let purge = async |tx: &mut TenantsTx, _: &Connected| {
+        let tenant = tx.find_tenant(slug).await?;
+        let (projects, keys) = (tx.projects(tenant).await?, tx.keys(tenant).await?);
+        let (projects, keys) = (projects.len(), keys.len());
+        let stakes = format!("tenant {slug}, its projects ({projects}) and keys ({keys})");
+        confirmed(confirm, slug, &stakes)?;
+        Ok(tx.purge_tenant(slug).await?)
+    };
+    place.change(purge).await
+}
+
+/// What was done to a tenant.
+#[derive(Serialize)]
+struct Done<'a> {
+    tenant: &'a str,
+    done: &'static str,
+}
+
+impl Answer for Done<'_> {
+    fn text(&self) -> String {
+        format!("tenant {}: {}", self.tenant, self.done)
+    }
+}
+
+#[derive(Serialize)]
+struct List {
+    tenants: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    slug: String,
+    name: String,
+    projects: u64,
+    live_keys: u64,
+    created_at: String,
+    disabled_at: Option<String>,
+}
+
+impl From<Tenant> for Row {
+    fn from(tenant: Tenant) -> Self {
+        Row {
+            slug: tenant.slug,
+            name: tenant.name,
+            projects: tenant.projects,
+            live_keys: tenant.live_keys,
+            created_at: moment(tenant.created_at),
+            disabled_at: tenant.disabled_at.map(moment),
+        }
+    }
+}
+
+impl Answer for List {
+    fn text(&self) -> String {
+        let header = [
+            "tenant",
+            "name",
+            "projects",
+            "live keys",
+            "created",
+            "state",
+        ];
+        let row = |row: &Row| {
+            [
+                row.slug.clone(),
+                row.name.clone(),
+                row.projects.to_string(),
+                row.live_keys.to_string(),
+                row.created_at.clone(),
+                row.disabled_at
+                    .as_ref()
+                    .map_or_else(|| "in use".to_owned(), |at| format!("disabled {at}")),
+            ]
+        };
+        table(
+            header,
+            self.tenants.iter().map(row).collect(),
+            "there are no tenants",
+        )
+    }
+}

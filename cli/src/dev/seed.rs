@@ -1,0 +1,145 @@
+//! Puts into the database what calls need to be answered: tenant, projects and key, by the code
+//! that applies an operator's file.
+//!
+//! What was changed by command since stays: path rules, the key's scopes and end, projects that
+//! were removed. Only the folder that `--repo` names comes back, because its user asks for it.
+
+use archway_gateway::secrets::RootSecret;
+use archway_gateway::tenants::{
+    KeyRequest, Project as StoredProject, TenantError, Tenants, TenantsTx, generate_key, key_id,
+};
+use secrecy::{ExposeSecret, SecretString};
+
+use super::TENANT;
+use super::credentials::{self, CredentialsError, KeyFile};
+use super::database::{Database, DatabaseError};
+use super::projects::Project;
+use crate::admin::apply::{ApplyError, Wanted, WantedKey, WantedProject, WantedTenant, carry_out};
+use crate::data_dir::DataDir;
+
+/// Why the database has not what calls need.
+#[derive(Debug, thiserror::Error)]
+pub enum SeedError {
+    /// It doesn't answer, or its schema is not right.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// The secrets can't be kept.
+    #[error(transparent)]
+    Credentials(#[from] CredentialsError),
+    /// It can't be looked at.
+    #[error(transparent)]
+    Tenants(#[from] TenantError),
+    /// Tenant, projects or key were refused.
+    #[error(transparent)]
+    Apply(#[from] ApplyError),
+}
+
+/// What was put there, as the rest of `dev` needs it.
+pub(super) struct Seeded {
+    pub(super) secret: RootSecret,
+    pub(super) api_key: SecretString,
+    /// The folders whose projects were not removed.
+    pub(super) served: Vec<Project>,
+}
+
+/// Brings the schema up to date and makes tenant, projects and key what they shall be. Calls with
+/// the key mean `project` unless they name another.
+pub(super) async fn seed(
+    data: &DataDir,
+    database: &Database,
+    project: &Project,
+    served: Vec<Project>,
+) -> Result<Seeded, SeedError> {
+    let owner = database.owner_pool().await?;
+    let tenants = Tenants::new(owner.clone());
+    let secret = credentials::root_secret(data)?;
+    let file = KeyFile::of(database, data);
+    let kept = good_key(&tenants, &secret, file.read()?).await?;
+    let (api_key, is_new) = match kept {
+        Some(kept) => (kept, false),
+        None => (generate_key()?.api_key, true),
+    };
+    let mut tx = tenants.begin().await?;
+    let removed = removed(&mut tx).await?;
+    let still = |folder: &Project| folder == project || !removed.contains(&folder.slug);
+    let served: Vec<Project> = served.into_iter().filter(still).collect();
+    let terms = terms(&mut tx, &api_key, project).await?;
+    let wanted = wanted(&served, &api_key, terms);
+    carry_out(&mut tx, &wanted, Some(&secret), None).await?;
+    tx.commit().await?;
+    owner.close().await;
+    if is_new {
+        file.write(&api_key)?;
+    }
+    Ok(Seeded {
+        secret,
+        api_key,
+        served,
+    })
+}
+
+/// The kept key, if this database takes it.
+async fn good_key(
+    tenants: &Tenants,
+    secret: &RootSecret,
+    kept: Option<SecretString>,
+) -> Result<Option<SecretString>, TenantError> {
+    let Some(kept) = kept else { return Ok(None) };
+    let good = tenants.key_is_good(secret, kept.expose_secret()).await?;
+    Ok(good.map(|_id| kept))
+}
+
+/// The slugs of the projects that were removed by command.
+async fn removed(tx: &mut TenantsTx) -> Result<Vec<String>, TenantError> {
+    let tenant = match tx.find_tenant(TENANT).await {
+        Err(TenantError::Missing { .. }) => return Ok(Vec::new()),
+        found => found?,
+    };
+    let removed = |project: StoredProject| project.removed_at.map(|_at| project.slug);
+    Ok(tx
+        .projects(tenant)
+        .await?
+        .into_iter()
+        .filter_map(removed)
+        .collect())
+}
+
+/// The key's own terms where it has any, with `project` for calls that name none.
+async fn terms(
+    tx: &mut TenantsTx,
+    key: &SecretString,
+    project: &Project,
+) -> Result<KeyRequest, TenantError> {
+    let id = key_id(key).ok_or(TenantError::NoKey)?;
+    let terms = match tx.find_key(&id).await {
+        Err(TenantError::Missing { .. }) => KeyRequest {
+            label: "archway dev".to_owned(),
+            ..KeyRequest::default()
+        },
+        found => found?.terms,
+    };
+    Ok(KeyRequest {
+        default_project: Some(project.slug.clone()),
+        ..terms
+    })
+}
+
+fn wanted(served: &[Project], api_key: &SecretString, terms: KeyRequest) -> Wanted {
+    let project = |folder: &Project| WantedProject {
+        slug: folder.slug.clone(),
+        name: folder.display_name().map(str::to_owned),
+        globs: None,
+    };
+    Wanted {
+        tenants: vec![WantedTenant {
+            slug: TENANT.to_owned(),
+            name: None,
+            disabled: None,
+            projects: Some(served.iter().map(project).collect()),
+            keys: Some(vec![WantedKey {
+                text: api_key.clone(),
+                terms,
+            }]),
+        }],
+    }
+}

@@ -1,0 +1,279 @@
+//! `archway apply`.
+
+use std::process::{Child, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::place::{Done, Place, bare};
+
+pub(crate) const FILE: &str = "
+tenants:
+  - slug: acme
+    name: Acme
+    projects:
+      - slug: site
+        name: Site
+        allow: [docs/**]
+        close: [private/]
+      - slug: docs
+    keys:
+      - label: ci
+        from_env: ACME_CI
+        scopes: [tools:read]
+        projects: [site]
+        families: [files]
+        default_project: site
+        agents: 4
+        expires: 2099-01-31
+  - slug: zeta
+";
+
+pub(crate) fn generated() -> String {
+    let made = Done::of(bare().args(["key", "generate"])).ok();
+    made.trim().to_owned()
+}
+
+/// Applies a text with a key in the variable `ACME_CI`.
+pub(crate) fn apply(place: &Place, text: &str, key: &str, options: &[&str]) -> Done {
+    let file = place.file("tenants.yaml", text);
+    let mut command = place.archway();
+    command.env("ACME_CI", key).args(["apply", "-f", &file]);
+    Done::of(command.args(options))
+}
+
+/// Everything that can be applied, as one text.
+pub(crate) fn everything(place: &Place) -> Vec<String> {
+    place.texts(
+        "select row_to_json(t)::text from tenants t \
+         union all select row_to_json(p)::text from projects p \
+         union all select row_to_json(k)::text from api_keys k order by 1",
+    )
+}
+
+#[test]
+fn a_file_is_made_true_and_a_second_run_changes_nothing() {
+    let (place, key) = (Place::new(), generated());
+    let id = key.split('_').nth(1).unwrap();
+    let first = apply(&place, FILE, &key, &[]).ok();
+    assert_eq!(
+        first,
+        format!(
+            "created tenant acme\ncreated project acme/site\ncreated project acme/docs\n\
+             created key acme/ci {id}\ncreated tenant zeta\nunchanged 0\n"
+        )
+    );
+    assert!(place.takes(&key));
+    let listed = &place.json("key list acme")["keys"][0];
+    assert_eq!(
+        (&listed["agents"], &listed["families"]),
+        (&json!(4), &json!(["files"]))
+    );
+    assert_eq!(listed["expires_at"], "2099-01-31T00:00:00Z");
+    let project = &place.json("project list acme")["projects"][1];
+    assert_eq!(
+        (&project["allow"], &project["close"]),
+        (&json!(["docs/**"]), &json!(["private/"]))
+    );
+
+    let before = everything(&place);
+    assert_eq!(apply(&place, FILE, &key, &[]).ok(), "unchanged 5\n");
+    assert_eq!(everything(&place), before);
+}
+
+#[test]
+fn what_differs_is_changed_and_named() {
+    let (place, key) = (Place::new(), generated());
+    apply(&place, FILE, &key, &[]).ok();
+    place.run("project remove acme docs").ok();
+    let changed = FILE
+        .replace("name: Acme", "disabled: true")
+        .replace("        close: [private/]\n", "")
+        .replace("agents: 4", "agents: 5")
+        .replace("scopes: [tools:read]", "scopes: [memory:write, tools:read]");
+    let report = apply(&place, &changed, &key, &["--json"]).json();
+    let change = |action: &str, kind: &str, name: &str, fields: &[&str]| {
+        let mut change = json!({ "action": action, "kind": kind, "name": name });
+        if !fields.is_empty() {
+            change["fields"] = json!(fields);
+        }
+        change
+    };
+    let id = key.split('_').nth(1).unwrap();
+    let changes = [
+        change("changed", "tenant", "acme", &["name", "disabled"]),
+        change("changed", "project", "acme/site", &["close"]),
+        change("restored", "project", "acme/docs", &[]),
+        change(
+            "changed",
+            "key",
+            &format!("acme/ci {id}"),
+            &["scopes", "agents"],
+        ),
+    ];
+    let wanted = json!({ "dry_run": false, "changes": changes, "unchanged": 1 });
+    assert_eq!(report, wanted);
+    assert_eq!(apply(&place, &changed, &key, &[]).ok(), "unchanged 5\n");
+    // What the file doesn't say about `disabled` stays.
+    assert!(!place.takes(&key));
+    let silent = changed.replace("    disabled: true\n", "");
+    apply(&place, &silent, &key, &[]).ok();
+    assert!(!place.takes(&key));
+}
+
+#[test]
+fn a_dry_run_says_the_same_and_changes_nothing() {
+    let (place, key) = (Place::new(), generated());
+    let dry = apply(&place, FILE, &key, &["--dry-run"]).ok();
+    assert_eq!(everything(&place), Vec::<String>::new());
+    let wet = apply(&place, FILE, &key, &[]).ok();
+    assert_eq!(dry, format!("{wet}dry run: nothing was changed\n"));
+    let before = everything(&place);
+    let less = "tenants: [{slug: acme, projects: [], keys: []}]";
+    let dry = apply(
+        &place,
+        less,
+        &key,
+        &["--dry-run", "--prune=tenants", "--json"],
+    )
+    .json();
+    assert_eq!(dry["dry_run"], true);
+    assert_eq!(dry["changes"].as_array().unwrap().len(), 5, "{dry}");
+    assert_eq!(everything(&place), before);
+}
+
+#[test]
+fn pruning_puts_out_of_use_what_the_lists_of_the_file_leave_out() {
+    let (place, key) = (Place::new(), generated());
+    apply(&place, FILE, &key, &[]).ok();
+    place.run("tenant create other").ok();
+    place.run("project add other site").ok();
+    let issued = place.json("key issue acme --label by-hand");
+    let by_hand = issued["api_key"].as_str().unwrap();
+
+    let less = "tenants: [{slug: acme, name: Acme, projects: [{slug: docs}]}]";
+    assert_eq!(apply(&place, less, &key, &[]).ok(), "unchanged 2\n");
+    // No list of keys: keys are left alone.
+    let pruned = apply(&place, less, &key, &["--prune"]).ok();
+    assert_eq!(pruned, "removed project acme/site\nunchanged 2\n");
+    assert!(place.takes(&key) && place.takes(by_hand));
+
+    let none = "tenants: [{slug: acme, name: Acme, keys: []}]";
+    let pruned = apply(&place, none, &key, &["--prune"]).ok();
+    assert_eq!(
+        pruned
+            .lines()
+            .filter(|line| line.starts_with("revoked key acme/"))
+            .count(),
+        2
+    );
+    assert!(!place.takes(&key) && !place.takes(by_hand));
+    let active = "select slug from tenants where disabled_at is null order by 1";
+    assert_eq!(place.texts(active), ["acme", "other", "zeta"]);
+
+    let pruned = apply(&place, none, &key, &["--prune=tenants"]).ok();
+    assert_eq!(
+        pruned,
+        "disabled tenant other\ndisabled tenant zeta\nunchanged 1\n"
+    );
+    assert_eq!(place.texts(active), ["acme"]);
+    // Nothing was erased.
+    assert_eq!(place.count("select count(*) from projects"), 3);
+    assert_eq!(place.count("select count(*) from api_keys"), 2);
+}
+
+#[test]
+fn one_entry_that_is_refused_undoes_the_others() {
+    let (place, key) = (Place::new(), generated());
+    let text = format!("{FILE}  - slug: Not-A-Slug\n");
+    let refusal = apply(&place, &text, &key, &[]).refusal();
+    assert!(
+        refusal.contains("tenant Not-A-Slug") && refusal.contains("is not a slug"),
+        "{refusal}"
+    );
+    let text = FILE.replace("projects: [site]", "projects: [site, nowhere]");
+    let refusal = apply(&place, &text, &key, &[]).refusal();
+    assert!(refusal.contains("there is no project nowhere"), "{refusal}");
+    let text = FILE.replace("- slug: docs", "- slug: adr");
+    assert!(
+        apply(&place, &text, &key, &[])
+            .refusal()
+            .contains("reserved")
+    );
+    assert_eq!(everything(&place), Vec::<String>::new());
+}
+
+#[test]
+fn a_file_that_is_not_right_is_refused_with_the_place() {
+    let (place, key) = (Place::new(), generated());
+    let text = FILE.replace("    name: Acme\n", "    limits: {calls: 5}\n");
+    let refusal = apply(&place, &text, &key, &[]).refusal();
+    assert!(refusal.contains("tenants.yaml is not right"), "{refusal}");
+    assert!(
+        refusal.contains("limits") && refusal.contains("line 4"),
+        "{refusal}"
+    );
+    let text = FILE.replace("tools:read", "tools:reed");
+    assert!(
+        apply(&place, &text, &key, &[])
+            .refusal()
+            .contains("tools:reed")
+    );
+    let text = FILE.replace("families: [files]", "families: [fils]");
+    assert!(
+        apply(&place, &text, &key, &[])
+            .refusal()
+            .contains("basics, files")
+    );
+    let missing = place.run("apply -f /nowhere/tenants.yaml").refusal();
+    assert!(
+        missing.contains("reading /nowhere/tenants.yaml"),
+        "{missing}"
+    );
+    assert_eq!(place.run("apply").code, 2);
+}
+
+#[test]
+fn of_those_that_apply_at_once_one_makes_and_the_others_find() {
+    let (place, key) = (Place::new(), generated());
+    let file = place.file("tenants.yaml", FILE);
+    let start = |_| -> Child {
+        let mut command = place.archway();
+        command
+            .env("ACME_CI", &key)
+            .args(["apply", "--json", "-f", &file]);
+        command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let running: Vec<Child> = (0..4).map(start).collect();
+    let mut unchanged = Vec::new();
+    for child in running {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        unchanged.push(report["unchanged"].as_u64().unwrap());
+    }
+    unchanged.sort_unstable();
+    assert_eq!(unchanged, [0, 5, 5, 5]);
+}
+
+#[test]
+fn the_file_may_come_from_standard_input_and_its_schema_is_printed() {
+    let place = Place::new();
+    let file = place.file("in", "tenants: [{slug: acme}]");
+    let mut command = place.archway();
+    command
+        .args(["apply", "-f", "-"])
+        .stdin(std::fs::File::open(file).unwrap());
+    assert_eq!(
+        Done::of(&mut command).ok(),
+        "created tenant acme\nunchanged 0\n"
+    );
+
+    let shown = Done::of(bare().args(["apply", "--schema"])).ok();
+    let schema: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(schema["additionalProperties"], false);
+    assert!(schema["$defs"]["KeyEntry"]["properties"]["from_env"]["description"].is_string());
+}

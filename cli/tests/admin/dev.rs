@@ -1,0 +1,155 @@
+//! Administration of a running `archway dev`, which is found by its data folder.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+
+use archway_gateway::secrets::RootSecret;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::place::{Done, bare};
+
+/// A data folder, and folders to serve beside it, where PostgreSQL's user gets to.
+struct Home(TempDir);
+
+/// A running `archway dev`.
+struct Dev {
+    child: Child,
+    ready: Value,
+}
+
+impl Home {
+    fn new() -> Home {
+        let home = tempfile::Builder::new()
+            .prefix("archway-test-")
+            .tempdir_in("/tmp")
+            .unwrap();
+        for folder in ["site", "handbook"] {
+            std::fs::create_dir(home.path().join(folder)).unwrap();
+        }
+        Home(home)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn start(&self, repo: &str) -> Dev {
+        let mut command = bare();
+        command
+            .args(["dev", "--json", "--port", "0", "--repo"])
+            .arg(self.path(repo));
+        command.arg("--data").arg(self.path("data"));
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        output.read_line(&mut line).unwrap();
+        let ready = serde_json::from_str(&line).unwrap();
+        Dev { child, ready }
+    }
+
+    fn run(&self, line: &str) -> Done {
+        let mut command = bare();
+        command.args(line.split_whitespace());
+        Done::of(command.arg("--data").arg(self.path("data")))
+    }
+
+    /// The slugs of the projects that are not removed, with the workers' view left out.
+    fn served(&self) -> Vec<String> {
+        let list = self.run("project list dev --json").json();
+        let projects = list["projects"].as_array().unwrap().iter();
+        let served = projects.filter(|project| project["removed_at"].is_null());
+        served
+            .map(|project| project["slug"].as_str().unwrap().to_owned())
+            .collect()
+    }
+}
+
+impl Dev {
+    fn key(&self) -> &str {
+        self.ready["api_key"].as_str().unwrap()
+    }
+
+    fn stop(mut self) {
+        let pid = Pid::from_raw(self.child.id().try_into().unwrap()).unwrap();
+        kill_process(pid, Signal::TERM).unwrap();
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn a_running_dev_is_administered_without_naming_a_database_or_a_secret() {
+    let home = Home::new();
+    let dev = home.start("site");
+    assert_eq!(home.served(), ["site"]);
+    let list = home.run("key list dev --json").json();
+    assert_eq!(list["keys"][0]["label"], "archway dev");
+    assert_eq!(list["keys"][0]["id"], dev.key().split('_').nth(1).unwrap());
+
+    let issued = home.run("key issue dev --label mine --json").json();
+    assert!(issued["api_key"].as_str().unwrap().starts_with("awy_"));
+    RootSecret::load(&home.path("data/root-secret")).unwrap();
+    assert_eq!(home.run("status --json").json()["keys"]["live"], 2);
+    dev.stop();
+    let refusal = home.run("key list dev").refusal();
+    assert!(refusal.contains("start `archway dev`"), "{refusal}");
+}
+
+#[test]
+fn what_was_decided_by_command_outlives_a_restart() {
+    let home = Home::new();
+    let first = home.start("site");
+    let (key, handbook) = (first.key().to_owned(), home.path("handbook"));
+    let add = format!("project add dev docs --path {}", handbook.display());
+    assert!(home.run(&add).ok().contains("from the next start"));
+    home.run("project set dev site --close private/").ok();
+    let id = key.split('_').nth(1).unwrap().to_owned();
+    first.stop();
+
+    let second = home.start("site");
+    assert_eq!(
+        (second.key(), home.served()),
+        (key.as_str(), vec!["docs".into(), "site".into()])
+    );
+    let list = home.run("project list dev --json").json();
+    assert_eq!(list["projects"][1]["close"][0], "private/");
+    assert_eq!(list["projects"][0]["name"], "handbook");
+    home.run("project remove dev docs").ok();
+    home.run("project remove dev site").ok();
+    second.stop();
+
+    // What `--repo` names is wanted again; what was removed besides stays away.
+    let third = home.start("site");
+    assert_eq!(
+        (third.key(), home.served()),
+        (key.as_str(), vec!["site".into()])
+    );
+    home.run(&format!("key revoke {id}")).ok();
+    third.stop();
+
+    let fourth = home.start("site");
+    assert_ne!(fourth.key(), key);
+    fourth.stop();
+}
+
+#[test]
+fn a_folder_that_can_not_be_served_is_refused_and_no_project_is_added() {
+    let home = Home::new();
+    let dev = home.start("site");
+    let site = home.path("site");
+    let refusal = home
+        .run(&format!("project add dev again --path {}", site.display()))
+        .refusal();
+    assert!(refusal.contains("project site is the folder"), "{refusal}");
+    let refusal = home
+        .run("project add dev nowhere --path /nowhere")
+        .refusal();
+    assert!(refusal.contains("/nowhere is no folder"), "{refusal}");
+    home.run("tenant create other").ok();
+    let refusal = home.run("project add other docs --path /tmp").refusal();
+    assert!(refusal.contains("tenant dev"), "{refusal}");
+    assert_eq!(home.served(), ["site"]);
+    dev.stop();
+}

@@ -1,0 +1,217 @@
+//! `archway key`.
+
+use std::time::{Duration, SystemTime};
+
+use serde_json::json;
+
+use crate::place::{Done, Place, bare};
+
+fn with_acme() -> Place {
+    let place = Place::new();
+    place.run("tenant create acme").ok();
+    place.run("project add acme site").ok();
+    place.run("project add acme docs").ok();
+    place
+}
+
+#[test]
+fn a_key_is_issued_with_its_rights_and_its_secret_shown_once() {
+    let place = with_acme();
+    let issued = place.json(
+        "key issue --tenant acme --label ci --scopes tools:read --projects site,docs \
+         --families files,search --default-project site --agents 4 --expires 90d",
+    );
+    let (id, api_key) = (
+        issued["id"].as_str().unwrap(),
+        issued["api_key"].as_str().unwrap(),
+    );
+    assert_eq!(issued.as_object().unwrap().len(), 2);
+    assert!(place.takes(api_key));
+    let secret = api_key.split('_').nth(2).unwrap();
+
+    let list = place.json("key list --tenant acme");
+    let key = &list["keys"][0];
+    assert_eq!(
+        (&key["id"], &key["label"], &key["state"]),
+        (&json!(id), &json!("ci"), &json!("live"))
+    );
+    assert_eq!(
+        (&key["scopes"], &key["agents"]),
+        (&json!(["tools:read"]), &json!(4))
+    );
+    assert_eq!(key["projects"], json!(["docs", "site"]));
+    assert_eq!(key["families"], json!(["files", "search"]));
+    assert_eq!(key["default_project"], "site");
+    let end: jiff::Timestamp = key["expires_at"].as_str().unwrap().parse().unwrap();
+    let wanted = SystemTime::now() + Duration::from_secs(90 * 86_400);
+    let off = end.as_second() - jiff::Timestamp::try_from(wanted).unwrap().as_second();
+    assert!(off.abs() < 60, "{off}");
+
+    let shown = place.run("key list acme").ok();
+    assert!(
+        shown.contains(id) && shown.contains("docs, site"),
+        "{shown}"
+    );
+    assert!(!shown.contains(secret) && !list.to_string().contains(secret));
+    let stored = place.texts("select row_to_json(k)::text from api_keys k");
+    assert!(!stored[0].contains(secret));
+}
+
+#[test]
+fn people_are_told_to_store_the_key_and_get_the_defaults() {
+    let place = with_acme();
+    let shown = place.run("key issue acme").ok();
+    assert!(
+        shown.contains("store it now: it can't be shown again"),
+        "{shown}"
+    );
+    let api_key = shown
+        .lines()
+        .find(|line| line.starts_with("  awy_"))
+        .unwrap();
+    assert!(place.takes(api_key.trim()));
+    let key = &place.json("key list acme")["keys"][0];
+    assert_eq!(key["scopes"], json!(["tools:read", "memory:write"]));
+    assert_eq!(
+        (&key["projects"], &key["expires_at"]),
+        (&json!(null), &json!(null))
+    );
+}
+
+#[test]
+fn what_a_key_can_not_have_is_refused_by_name() {
+    let place = with_acme();
+    place.run("project remove acme docs").ok();
+    let refusal = |line: &str| place.run(&format!("key issue acme {line}")).refusal();
+    assert!(refusal("--projects site,stie").contains("there is no project stie"));
+    assert!(refusal("--projects docs").contains("project docs was removed"));
+    assert!(refusal("--default-project stie").contains("there is no project stie"));
+    place.run("project add acme blog").ok();
+    assert!(refusal("--projects site --default-project blog").contains("default project blog"));
+    let families = refusal("--families fils");
+    assert!(
+        families.contains("\"fils\"") && families.contains("basics, files, search"),
+        "{families}"
+    );
+    assert!(
+        place
+            .run("key issue nobody")
+            .refusal()
+            .contains("there is no tenant nobody")
+    );
+    assert_eq!(place.json("key list acme")["keys"], json!([]));
+
+    let usage = |line: &str| {
+        let done = place.run(&format!("key issue acme {line}"));
+        assert_eq!(done.code, 2, "{line}");
+        done.err
+    };
+    assert!(usage("--scopes read").contains("tools:read, memory:write, admin"));
+    assert!(usage("--expires yesterday").contains("90d"));
+    assert!(usage("--expires 2001-01-01").contains("over"));
+    usage("--agents 0");
+    usage("--tenant acme");
+}
+
+#[test]
+fn a_revoked_key_stays_revoked() {
+    let place = with_acme();
+    place.run("tenant create zeta").ok();
+    let issued = place.json("key issue acme");
+    let (id, api_key) = (
+        issued["id"].as_str().unwrap(),
+        issued["api_key"].as_str().unwrap(),
+    );
+    let refusal = place
+        .run(&format!("key revoke {id} --tenant zeta"))
+        .refusal();
+    assert!(refusal.contains("of tenant zeta"), "{refusal}");
+    assert!(place.takes(api_key));
+    let revoke = format!("key revoke {id} --tenant acme");
+    assert_eq!(place.run(&revoke).ok(), format!("key {id}: revoked\n"));
+    assert_eq!(
+        place.json(&revoke),
+        json!({ "id": id, "done": "revoked before" })
+    );
+    assert!(!place.takes(api_key));
+    assert_eq!(place.json("key list acme")["keys"][0]["state"], "revoked");
+    let refusal = place.run(&format!("key rotate {id}")).refusal();
+    assert!(refusal.contains("was revoked"), "{refusal}");
+    assert!(
+        place
+            .run("key revoke 000000000000")
+            .refusal()
+            .contains("there is no key")
+    );
+}
+
+#[test]
+fn a_rotated_key_has_the_same_rights_and_lineage_and_the_older_one_ends_after_the_overlap() {
+    let place = with_acme();
+    let older = place.json("key issue acme --label ci --projects site --agents 3 --expires 10d");
+    let id = older["id"].as_str().unwrap();
+    let rotated = place.json(&format!("key rotate {id} --overlap 1h"));
+    assert_eq!(rotated["replaces"], id);
+    for key in [&older, &rotated] {
+        assert!(place.takes(key["api_key"].as_str().unwrap()));
+    }
+    let list = place.json("key list acme");
+    let (first, second) = (&list["keys"][0], &list["keys"][1]);
+    assert_eq!(second["id"], rotated["id"]);
+    for same in ["label", "projects", "agents", "lineage", "scopes"] {
+        assert_eq!(first[same], second[same], "{same}");
+    }
+    let left = place.count(&format!(
+        "select extract(epoch from expires_at - now())::bigint from api_keys where id = '{id}'"
+    ));
+    assert!((3_500..=3_600).contains(&left), "{left}");
+    let days = place.count(&format!(
+        "select round(extract(epoch from expires_at - now()) / 86400)::bigint from api_keys \
+         where id <> '{id}'"
+    ));
+    assert_eq!(days, 10);
+
+    let at_once = place
+        .run(&format!("key rotate {id} --overlap 0 --expires 5d"))
+        .ok();
+    assert!(at_once.contains("store it now"), "{at_once}");
+    assert!(!place.takes(older["api_key"].as_str().unwrap()));
+    assert_eq!(place.json("key list acme")["keys"][0]["state"], "expired");
+}
+
+#[test]
+fn a_key_whose_project_was_removed_since_can_be_rotated() {
+    let place = with_acme();
+    let older = place.json("key issue acme --projects site,docs");
+    place.run("project remove acme docs").ok();
+    let id = older["id"].as_str().unwrap();
+    let rotated = place.json(&format!("key rotate {id}"));
+    assert!(place.takes(rotated["api_key"].as_str().unwrap()));
+    let keys = &place.json("key list acme")["keys"];
+    assert_eq!(keys[1]["projects"], json!(["docs", "site"]));
+}
+
+#[test]
+fn a_longer_overlap_does_not_lengthen_a_key() {
+    let place = with_acme();
+    let older = place.json("key issue acme --expires 1h");
+    let id = older["id"].as_str().unwrap();
+    place.run(&format!("key rotate {id} --overlap 7d")).ok();
+    let left = place.count(&format!(
+        "select extract(epoch from expires_at - now())::bigint from api_keys where id = '{id}'"
+    ));
+    assert!(left <= 3_600, "{left}");
+}
+
+#[test]
+fn generating_needs_no_database_and_stores_nothing() {
+    let shown = Done::of(bare().args(["key", "generate"])).ok();
+    let again = Done::of(bare().args(["key", "generate", "--json"])).json();
+    assert!(
+        shown.starts_with("awy_") && shown.lines().count() == 1,
+        "{shown}"
+    );
+    assert_ne!(shown.trim(), again["api_key"].as_str().unwrap());
+    let place = with_acme();
+    assert!(!place.takes(shown.trim()));
+}

@@ -1,0 +1,15 @@
+//! Administration as an operator does it: the built binary against a database of its own.
+
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+mod place;
+
+mod apply;
+mod apply_keys;
+mod connecting;
+mod dev;
+mod keys;
+mod projects;
+mod purge;
+mod status;
+mod tenants;

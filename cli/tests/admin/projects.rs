@@ -1,0 +1,197 @@
+//! `archway project`.
+
+use serde_json::json;
+
+use crate::place::{Done, Place};
+
+fn with_acme() -> Place {
+    let place = Place::new();
+    place.run("tenant create acme").ok();
+    place
+}
+
+/// A line of a table by its columns.
+fn columns(line: &str) -> Vec<&str> {
+    let columns = line.split("  ").map(str::trim);
+    columns.filter(|column| !column.is_empty()).collect()
+}
+
+#[test]
+fn a_project_is_added_with_its_rules() {
+    let place = with_acme();
+    let added = "project add acme site --open .env.example --close private/ --close *.key";
+    assert_eq!(place.run(added).ok(), "project acme/site: added\n");
+    place
+        .run("project add acme docs --name Handbook --allow **")
+        .ok();
+
+    let list = place.json("project list acme");
+    let (docs, site) = (&list["projects"][0], &list["projects"][1]);
+    assert_eq!(
+        (&docs["slug"], &docs["name"]),
+        (&json!("docs"), &json!("Handbook"))
+    );
+    assert_eq!(docs["allow"], json!(["**"]));
+    assert_eq!(site["open"], json!([".env.example"]));
+    assert_eq!(site["close"], json!(["private/", "*.key"]));
+    assert_eq!(site["allow"], json!(null));
+}
+
+#[test]
+fn what_is_not_named_stays_and_what_is_cleared_has_its_default() {
+    let place = with_acme();
+    place
+        .run("project add acme site --open .env.example --close *.key")
+        .ok();
+    let set = "project set acme site --name Site --close secret/ --clear-open";
+    assert_eq!(place.run(set).ok(), "project acme/site: changed\n");
+    assert_eq!(place.run(set).ok(), "project acme/site: unchanged\n");
+    place
+        .run("project add acme docs --name Handbook --allow ** --close a")
+        .ok();
+    place
+        .run("project set acme docs --clear-allow --clear-name")
+        .ok();
+
+    let list = place.run("project list acme").ok();
+    let lines: Vec<Vec<&str>> = list.lines().map(columns).collect();
+    let header = [
+        "project", "name", "workers", "allow", "open", "close", "state",
+    ];
+    assert_eq!(lines[0], header);
+    assert_eq!(
+        lines[1],
+        [
+            "docs",
+            "docs",
+            "none sees it",
+            "built-in",
+            "-",
+            "a",
+            "served"
+        ]
+    );
+    assert_eq!(
+        lines[2],
+        [
+            "site",
+            "Site",
+            "none sees it",
+            "built-in",
+            "-",
+            "secret/",
+            "served"
+        ]
+    );
+}
+
+#[test]
+fn the_list_says_which_workers_saw_the_folder_lately() {
+    let place = with_acme();
+    place.run("project add acme site").ok();
+    place.sql(
+        "insert into worker_mounts (worker, pool, tenant_id, project_id, seen_at) \
+         select worker, 'shared', tenant_id, id, now() - age from projects, \
+             (values ('worker-b', interval '80 s'), ('worker-a', '0 s'), ('gone', '91 s')) \
+             seen (worker, age)",
+    );
+    let list = place.json("project list acme");
+    assert_eq!(
+        list["projects"][0]["workers"],
+        json!(["worker-a", "worker-b"])
+    );
+    assert!(
+        place
+            .run("project list acme")
+            .ok()
+            .contains("worker-a, worker-b")
+    );
+}
+
+#[test]
+fn a_removed_project_keeps_its_slug_until_it_is_purged_and_can_come_back() {
+    let place = with_acme();
+    place.run("project add acme site --close private/").ok();
+    let purge = "project purge acme site --confirm site";
+    assert!(
+        place
+            .run(purge)
+            .refusal()
+            .contains("in use; remove it first")
+    );
+    place.run("project remove acme site").ok();
+    let refusal = place.run("project add acme site").refusal();
+    assert!(refusal.contains("project purge"), "{refusal}");
+    assert!(
+        place
+            .run("project remove acme site")
+            .refusal()
+            .contains("was removed")
+    );
+
+    assert_eq!(
+        place.run("project restore acme site").ok(),
+        "project acme/site: restored\n"
+    );
+    assert_eq!(
+        place.run("project restore acme site").ok(),
+        "project acme/site: in use before\n"
+    );
+    let list = place.json("project list acme");
+    assert_eq!(list["projects"][0]["close"], json!(["private/"]));
+
+    place.run("project remove acme site").ok();
+    let refusal = place.run("project purge acme site").refusal();
+    assert!(refusal.contains("add --confirm site"), "{refusal}");
+    assert_eq!(place.run(purge).ok(), "project acme/site: erased\n");
+    place.run("project add acme site").ok();
+    assert_eq!(
+        place.json("project list acme")["projects"][0]["close"],
+        json!([])
+    );
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_by_name() {
+    let place = with_acme();
+    place.run("project add acme site").ok();
+    let refusal = |line: &str| place.run(line).refusal();
+    assert!(refusal("project add acme site").contains("there already is a project site"));
+    assert!(refusal("project add nobody site").contains("there is no tenant nobody"));
+    assert!(refusal("project set acme docs --name x").contains("there is no project docs"));
+    for word in ["adr", "pattern", "guideline"] {
+        assert!(
+            refusal(&format!("project add acme {word}")).contains("reserved"),
+            "{word}"
+        );
+    }
+    for option in ["--allow", "--open", "--close"] {
+        let refused = refusal(&format!("project set acme site {option} ok {option} a[b"));
+        assert!(
+            refused.contains("\"a[b\" is no glob") && refused.contains("character 2"),
+            "{refused}"
+        );
+    }
+    let named = ["project", "set", "acme", "site", "--name", "a\u{1b}[2J"];
+    assert!(
+        Done::of(place.archway().args(named))
+            .refusal()
+            .contains("control characters")
+    );
+    let elsewhere = refusal("project add acme docs --path /tmp");
+    assert!(elsewhere.contains("<repos>/acme/docs"), "{elsewhere}");
+    assert_eq!(
+        place.json("project list acme")["projects"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    assert_eq!(place.run("project set acme site").code, 2);
+    assert_eq!(
+        place
+            .run("project set acme site --name x --clear-name")
+            .code,
+        2
+    );
+}

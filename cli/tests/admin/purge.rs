@@ -1,0 +1,78 @@
+//! `archway tenant purge`: nothing of a tenant is left, in any table there is.
+
+use crate::place::Place;
+
+/// A row for each tenant or project, in the tables that no command writes.
+const ROWS: &str = "
+    insert into sessions (tenant_id, principal, id, expires_at)
+        select id, 'key:x', gen_random_uuid(), now() + interval '1 day' from tenants;
+    insert into session_floors (tenant_id, principal, issued_before)
+        select id, 'key:x', now() from tenants;
+    insert into file_accesses (tenant_id, project_id, principal, path, day, count, last_at)
+        select tenant_id, id, 'key:x', 'a.rs', current_date, 1, now() from projects;
+    insert into worker_mounts (worker, pool, tenant_id, project_id)
+        select 'w', 'shared', tenant_id, id from projects;
+";
+
+/// Every table whose rows are a tenant's, of this version or a later one.
+fn tables(place: &Place) -> Vec<String> {
+    let tables = place.texts(
+        "select c.table_name::text from information_schema.columns c \
+         join information_schema.tables t using (table_schema, table_name) \
+         where c.column_name = 'tenant_id' and c.table_schema = 'public' \
+               and t.table_type = 'BASE TABLE' order by 1",
+    );
+    assert!(tables.len() >= 6, "{tables:?}");
+    tables
+}
+
+#[test]
+fn purging_a_tenant_leaves_no_row_of_it_and_every_row_of_others() {
+    let place = Place::new();
+    for tenant in ["acme", "zeta"] {
+        place.run(&format!("tenant create {tenant}")).ok();
+        place.run(&format!("project add {tenant} site")).ok();
+        place.run(&format!("project add {tenant} gone")).ok();
+        place.run(&format!("project remove {tenant} gone")).ok();
+        place.run(&format!("key issue {tenant}")).ok();
+    }
+    place.sql(ROWS);
+    let tables = tables(&place);
+    let count = |table: &str, slug: &str| {
+        place.count(&format!(
+            "select count(*) from {table} join tenants t on t.id = tenant_id where t.slug = '{slug}'"
+        ))
+    };
+    let of_zeta: Vec<i64> = tables.iter().map(|table| count(table, "zeta")).collect();
+    for table in &tables {
+        assert!(count(table, "acme") > 0, "give {table} a row in this test");
+    }
+    let id = place
+        .texts("select id::text from tenants where slug = 'acme'")
+        .remove(0);
+
+    let purge = "tenant purge acme --confirm acme";
+    assert!(
+        place
+            .run(purge)
+            .refusal()
+            .contains("in use; disable it first")
+    );
+    place.run("tenant disable acme").ok();
+    for unsure in ["tenant purge acme", "tenant purge acme --confirm zeta"] {
+        let refusal = place.run(unsure).refusal();
+        assert!(refusal.contains("projects (2) and keys (1)"), "{refusal}");
+        assert!(refusal.contains("--confirm acme"), "{refusal}");
+    }
+    assert!(count("projects", "acme") > 0);
+    assert_eq!(place.run(purge).ok(), "tenant acme: erased\n");
+    for table in &tables {
+        let left = place.count(&format!(
+            "select count(*) from {table} where tenant_id = '{id}'"
+        ));
+        assert_eq!(left, 0, "{table}");
+    }
+    let still: Vec<i64> = tables.iter().map(|table| count(table, "zeta")).collect();
+    assert_eq!(still, of_zeta);
+    place.run("tenant create acme").ok();
+}

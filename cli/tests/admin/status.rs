@@ -1,0 +1,96 @@
+//! `archway status`.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
+use serde_json::json;
+
+use crate::place::Place;
+
+#[test]
+fn the_database_is_counted() {
+    let place = Place::new();
+    for tenant in ["acme", "zeta"] {
+        place.run(&format!("tenant create {tenant}")).ok();
+    }
+    place.run("tenant disable zeta").ok();
+    for project in ["site", "docs"] {
+        place.run(&format!("project add acme {project}")).ok();
+    }
+    place.run("project remove acme docs").ok();
+    for _ in 0..3 {
+        place.run("key issue acme").ok();
+    }
+    place.sql(
+        "with k as (select id, row_number() over () as n from api_keys) \
+         update api_keys set revoked_at = case when n = 1 then now() end, \
+             expires_at = case when n = 2 then now() end from k where k.id = api_keys.id; \
+         insert into worker_mounts (worker, pool, tenant_id, project_id) \
+         select 'worker-a', 'shared', tenant_id, id from projects",
+    );
+    let status = place.json("status");
+    assert_eq!(status["ready"], true);
+    assert_eq!(status["tenants"], json!({ "in_use": 1, "disabled": 1 }));
+    assert_eq!(status["projects"], json!({ "served": 1, "removed": 1 }));
+    assert_eq!(
+        status["keys"],
+        json!({ "live": 1, "expired": 1, "revoked": 1 })
+    );
+    let workers = json!([{ "name": "worker-a", "pool": "shared", "projects": 2 }]);
+    assert_eq!(status["workers"], workers);
+    let newest = place.count("select max(version) from _sqlx_migrations");
+    assert_eq!(status["schema"], newest);
+
+    let shown = place.run("status").ok();
+    assert!(
+        shown.contains("keys      1 live, 1 expired, 1 revoked"),
+        "{shown}"
+    );
+    assert!(shown.contains("worker-a  shared"), "{shown}");
+}
+
+/// Answers one request, and tells where.
+fn admin_port(status: &'static str, body: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut request = [0; 1024];
+        let length = stream.read(&mut request).unwrap();
+        assert!(request[..length].starts_with(b"GET /readyz HTTP/1.1\r\n"));
+        let length = body.len();
+        write!(
+            stream,
+            "HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n{body}"
+        )
+        .unwrap();
+    });
+    url
+}
+
+#[test]
+fn gateways_are_asked_and_one_that_is_not_ready_fails_the_command() {
+    let place = Place::new();
+    let ready = admin_port("200 OK", "ready\n");
+    let status = place.json(&format!("status --admin-url {ready}"));
+    assert_eq!(status["gateways"][0]["reason"], "ready");
+
+    let ready = admin_port("200 OK", "ready\n");
+    let waiting = admin_port("503 Service Unavailable", "no worker was seen yet\n");
+    let nobody = "http://127.0.0.1:1";
+    let all = format!("status --json --admin-url {ready},{waiting} --admin-url {nobody}");
+    let done = place.run(&all);
+    assert_eq!(done.code, 1);
+    assert!(
+        done.err.contains(&waiting) && done.err.contains(nobody),
+        "{}",
+        done.err
+    );
+    assert!(!done.err.contains(&ready), "{}", done.err);
+    let status: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+    assert_eq!(status["ready"], false);
+    let verdicts: Vec<_> = status["gateways"].as_array().unwrap().iter().collect();
+    assert_eq!(verdicts[0]["ready"], true);
+    assert_eq!(verdicts[1]["reason"], "no worker was seen yet");
+    assert_eq!(verdicts[2]["ready"], false);
+}
