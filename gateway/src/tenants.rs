@@ -138,17 +138,6 @@ impl Tenants {
         self.change(async |tx| tx.revoke_key(id).await.map(|_changed| ()))
             .await
     }
-
-    /// [`TenantsTx::rotate_key`] as a change of its own.
-    pub async fn rotate_key(
-        &self,
-        id: &str,
-        secret: &RootSecret,
-        overlap: Duration,
-    ) -> Result<IssuedKey, TenantError> {
-        self.change(async |tx| tx.rotate_key(id, secret, overlap, None).await)
-            .await
-    }
 }
 
 impl TenantsTx {

@@ -40,7 +40,7 @@ pub struct ProjectArgs {
 
 #[derive(Debug, Subcommand)]
 enum ProjectCommand {
-    /// Add a project: its workers serve the folder <repos>/<tenant>/<slug>.
+    /// Add a project: its workers serve the folder `<repos>/<tenant>/<slug>`.
     Add {
         #[command(flatten)]
         which: Which,
@@ -91,7 +91,7 @@ enum ProjectCommand {
 struct Which {
     /// The tenant's slug.
     tenant: String,
-    /// The project's slug: [a-z0-9][a-z0-9-]{0,62}.
+    /// The project's slug: `[a-z0-9][a-z0-9-]{0,62}`.
     slug: String,
 }
 
@@ -107,7 +107,7 @@ struct SettingsArgs {
     /// Opens names that are blocked everywhere, like `.env.example`.
     #[arg(long, value_name = "GLOB")]
     open: Vec<String>,
-    /// Closes further names; wins over --open.
+    /// Closes further names; wins over `--open`.
     #[arg(long, value_name = "GLOB")]
     close: Vec<String>,
 }

@@ -21,7 +21,7 @@ pub struct TenantArgs {
 enum TenantCommand {
     /// Make a tenant: a customer or team, whose projects and keys no other tenant meets.
     Create {
-        /// Its name in addresses, folders and settings: [a-z0-9][a-z0-9-]{0,62}.
+        /// Its name in addresses, folders and settings: `[a-z0-9][a-z0-9-]{0,62}`.
         slug: String,
         /// Its name for people [default: the slug].
         #[arg(long)]
@@ -31,17 +31,17 @@ enum TenantCommand {
     List,
     /// Put a tenant out of use: its credentials are refused within a second, its data stays.
     Disable {
-        /// Which.
+        /// The tenant's slug.
         slug: String,
     },
     /// Put a disabled tenant into use again.
     Enable {
-        /// Which.
+        /// The tenant's slug.
         slug: String,
     },
     /// Erase a disabled tenant and everything that is its own. There is no way back.
     Purge {
-        /// Which.
+        /// The tenant's slug.
         slug: String,
         /// The slug again, to say that this is meant.
         #[arg(long, value_name = "SLUG")]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::place::{Done, Place, bare};
 
-const FILE: &str = "
+pub(crate) const FILE: &str = "
 tenants:
   - slug: acme
     name: Acme
@@ -28,13 +28,13 @@ tenants:
   - slug: zeta
 ";
 
-fn generated() -> String {
+pub(crate) fn generated() -> String {
     let made = Done::of(bare().args(["key", "generate"])).ok();
     made.trim().to_owned()
 }
 
 /// Applies a text with a key in the variable `ACME_CI`.
-fn apply(place: &Place, text: &str, key: &str, options: &[&str]) -> Done {
+pub(crate) fn apply(place: &Place, text: &str, key: &str, options: &[&str]) -> Done {
     let file = place.file("tenants.yaml", text);
     let mut command = place.archway();
     command.env("ACME_CI", key).args(["apply", "-f", &file]);
@@ -42,7 +42,7 @@ fn apply(place: &Place, text: &str, key: &str, options: &[&str]) -> Done {
 }
 
 /// Everything that can be applied, as one text.
-fn everything(place: &Place) -> Vec<String> {
+pub(crate) fn everything(place: &Place) -> Vec<String> {
     place.texts(
         "select row_to_json(t)::text from tenants t \
          union all select row_to_json(p)::text from projects p \
@@ -182,22 +182,6 @@ fn pruning_puts_out_of_use_what_the_lists_of_the_file_leave_out() {
 }
 
 #[test]
-fn a_key_that_names_a_project_which_is_pruned_is_refused_and_nothing_changes() {
-    let (place, key) = (Place::new(), generated());
-    apply(&place, FILE, &key, &[]).ok();
-    let before = everything(&place);
-    let text = FILE
-        .replace("      - slug: docs\n", "")
-        .replace("projects: [site]", "projects: [docs, site]");
-    let refusal = apply(&place, &text, &key, &["--prune"]).refusal();
-    assert!(
-        refusal.starts_with("archway: key acme/ci\n  because: project docs was removed"),
-        "{refusal}"
-    );
-    assert_eq!(everything(&place), before);
-}
-
-#[test]
 fn one_entry_that_is_refused_undoes_the_others() {
     let (place, key) = (Place::new(), generated());
     let text = format!("{FILE}  - slug: Not-A-Slug\n");
@@ -246,76 +230,6 @@ fn a_file_that_is_not_right_is_refused_with_the_place() {
         "{missing}"
     );
     assert_eq!(place.run("apply").code, 2);
-}
-
-#[test]
-fn a_key_is_taken_from_its_variable_and_never_told() {
-    let (place, key) = (Place::new(), generated());
-    let file = place.file("tenants.yaml", FILE);
-    let refusal = place.run(&format!("apply -f {file}")).refusal();
-    assert!(
-        refusal.contains("ACME_CI") && refusal.contains("key generate"),
-        "{refusal}"
-    );
-    let refusal = apply(&place, FILE, "hush-hush", &[]).refusal();
-    assert!(
-        refusal.contains("ACME_CI holds no key") && !refusal.contains("hush"),
-        "{refusal}"
-    );
-
-    let secret = key.split('_').nth(2).unwrap();
-    let done = apply(&place, FILE, &key, &["--json", "--log", "trace"]);
-    assert!(!done.out.contains(secret) && !done.err.contains(secret));
-    assert!(everything(&place).iter().all(|row| !row.contains(secret)));
-}
-
-#[test]
-fn a_new_key_in_the_variable_is_the_successor_of_the_old_one() {
-    let (place, old, new) = (Place::new(), generated(), generated());
-    apply(&place, FILE, &old, &[]).ok();
-    apply(&place, FILE, &new, &[]).ok();
-    assert!(place.takes(&old) && place.takes(&new));
-    let lineages = "select distinct lineage::text from api_keys";
-    assert_eq!(place.texts(lineages).len(), 1);
-    let pruned = apply(&place, FILE, &new, &["--prune"]).ok();
-    assert!(pruned.starts_with("revoked key acme/ci "), "{pruned}");
-    assert!(!place.takes(&old) && place.takes(&new));
-    let refusal = apply(&place, FILE, &old, &[]).refusal();
-    assert!(refusal.contains("was revoked"), "{refusal}");
-}
-
-#[test]
-fn a_key_whose_id_is_in_use_for_something_else_is_refused() {
-    let (place, key) = (Place::new(), generated());
-    apply(&place, FILE, &key, &[]).ok();
-    place.sql("update api_keys set secret_hash = sha256('other')");
-    assert!(
-        apply(&place, FILE, &key, &[])
-            .refusal()
-            .contains("in use for something else")
-    );
-    let elsewhere = FILE.replace("slug: acme", "slug: beta");
-    assert!(
-        apply(&place, &elsewhere, &key, &[])
-            .refusal()
-            .contains("in use for something else")
-    );
-}
-
-#[test]
-fn a_key_that_was_hashed_under_a_lost_root_secret_is_good_again() {
-    let (place, key) = (Place::new(), generated());
-    apply(&place, FILE, &key, &[]).ok();
-    let line = Done::of(bare().args(["secret", "generate"])).ok();
-    place.file("secret", &line);
-    assert!(!place.takes(&key));
-    assert!(apply(&place, FILE, &key, &[]).ok().contains(": hash\n"));
-    assert!(place.takes(&key));
-    // An older line that is still there goes on verifying what it hashed.
-    let newer = Done::of(bare().args(["secret", "generate"])).ok();
-    place.file("secret", &format!("{newer}{line}"));
-    assert_eq!(apply(&place, FILE, &key, &[]).ok(), "unchanged 5\n");
-    assert!(place.takes(&key));
 }
 
 #[test]

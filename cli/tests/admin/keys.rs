@@ -180,6 +180,18 @@ fn a_rotated_key_has_the_same_rights_and_lineage_and_the_older_one_ends_after_th
 }
 
 #[test]
+fn a_key_whose_project_was_removed_since_can_be_rotated() {
+    let place = with_acme();
+    let older = place.json("key issue acme --projects site,docs");
+    place.run("project remove acme docs").ok();
+    let id = older["id"].as_str().unwrap();
+    let rotated = place.json(&format!("key rotate {id}"));
+    assert!(place.takes(rotated["api_key"].as_str().unwrap()));
+    let keys = &place.json("key list acme")["keys"];
+    assert_eq!(keys[1]["projects"], json!(["docs", "site"]));
+}
+
+#[test]
 fn a_longer_overlap_does_not_lengthen_a_key() {
     let place = with_acme();
     let older = place.json("key issue acme --expires 1h");

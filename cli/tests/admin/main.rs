@@ -5,6 +5,7 @@
 mod place;
 
 mod apply;
+mod apply_keys;
 mod connecting;
 mod dev;
 mod keys;

@@ -49,8 +49,8 @@ pub enum TenantError {
         /// `disable` or `remove`.
         first: &'static str,
     },
-    /// A key that could do nothing.
-    #[error("a key needs at least one {0}")]
+    /// A list that narrows a key to nothing.
+    #[error("a key that is narrowed needs at least one {0}")]
     Nothing(&'static str),
     /// A key's share of agents.
     #[error("a key is for 1 to 10000 agents, not {0}")]

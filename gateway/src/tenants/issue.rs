@@ -50,7 +50,8 @@ impl TenantsTx {
         terms: &KeyRequest,
     ) -> Result<IssuedKey, TenantError> {
         let key = generate_key()?;
-        self.store_key(tenant, secret, &key.api_key, (None, terms))
+        let terms = self.checked(tenant, terms).await?;
+        self.store_key(tenant, secret, &key.api_key, (None, &terms))
             .await?;
         Ok(key)
     }
@@ -69,12 +70,14 @@ impl TenantsTx {
             .filter(|key| key.state != KeyState::Revoked && !key.terms.label.is_empty())
             .find(|key| key.terms.label == terms.label)
             .map(|key| key.lineage);
-        self.store_key(tenant, secret, text, (lineage, terms)).await
+        let terms = self.checked(tenant, terms).await?;
+        self.store_key(tenant, secret, text, (lineage, &terms))
+            .await
     }
 
     /// Issues a key with the lineage and the rights of an older one, which is good for `overlap`
     /// yet (0: no longer). The new one lives until `expires_at`, else for as long as the older one
-    /// was given.
+    /// was given. Rights are passed on as they are, also to a project that was removed since.
     ///
     /// # Errors
     /// [`TenantError::KeyRevoked`] for an older key that was.
@@ -159,7 +162,6 @@ impl TenantsTx {
         text: &SecretString,
         (lineage, terms): (Option<Uuid>, &KeyRequest),
     ) -> Result<(), TenantError> {
-        let terms = self.checked(tenant, terms).await?;
         let key = KeyText::parse(text.expose_secret()).ok_or(TenantError::NoKey)?;
         let (line, hash) = secret.hash_key(key.secret());
         let stored = sqlx::query!(

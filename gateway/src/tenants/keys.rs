@@ -21,7 +21,7 @@ use super::{
 pub struct KeyRequest {
     /// For people.
     pub label: String,
-    /// What it carries.
+    /// What it carries. Without any it is good, and may do nothing.
     pub scopes: Vec<Scope>,
     /// The project slugs it may read; `None` for all of the tenant's.
     pub projects: Option<Vec<String>>,
@@ -173,9 +173,6 @@ impl TenantsTx {
     ) -> Result<KeyRequest, TenantError> {
         let terms = terms.clone().sorted();
         check_text("label", &terms.label)?;
-        if terms.scopes.is_empty() {
-            return Err(TenantError::Nothing("scope"));
-        }
         for (what, list) in [("project", &terms.projects), ("family", &terms.families)] {
             if list.as_ref().is_some_and(Vec::is_empty) {
                 return Err(TenantError::Nothing(what));

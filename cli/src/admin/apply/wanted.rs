@@ -158,6 +158,9 @@ fn key(
     if entry.label.is_empty() {
         return Err(wrong(&place)("a key in a file needs a label"));
     }
+    if entry.scopes.is_empty() {
+        return Err(wrong(&place)("a key needs at least one scope"));
+    }
     check_families(entry.families.as_deref()).map_err(wrong(&place))?;
     let expires = entry.expires.as_deref().map(End::at).transpose();
     let expires = expires.map_err(wrong(&place))?;
@@ -248,6 +251,8 @@ mod tests {
             glob.contains("project a/b") && glob.contains("\"[\""),
             "{glob}"
         );
+        let idle = "tenants: [{slug: a, keys: [{label: x, from_env: A, scopes: []}]}]";
+        assert!(refusal(idle).contains("at least one scope"));
         let end = "tenants: [{slug: a, keys: [{label: x, from_env: A, expires: 90d}]}]";
         assert!(refusal(end).contains("expected a day"), "{}", refusal(end));
     }
