@@ -37,6 +37,9 @@ const LABEL_META: &str = "io.archway/session";
 const LONGEST_LABEL: usize = 128;
 /// How long the word of a change is waited for.
 const ROUND: Duration = Duration::from_millis(500);
+/// How much longer the other gateways may take: they gather words for up to 50 ms, each by its own
+/// clock, and then ask Postgres.
+const OTHERS: Duration = Duration::from_millis(100);
 
 /// Which session a request belongs to. Says nothing to a reader: it is a hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -203,8 +206,8 @@ impl Sessions {
         self.changed.len()
     }
 
-    /// Waits until the word of a change came back. By then it has reached the other gateways, or
-    /// is about to: the client's next request may go to any of them.
+    /// Waits until the word of a change came back, and a little longer for the other gateways: the
+    /// client's next request may go to any of them.
     async fn note(&self, written: Result<SessionChange, StoreError>) -> Result<(), GatewayError> {
         match written {
             Ok(change) => {
@@ -214,6 +217,7 @@ impl Sessions {
                 let round = read.wait_for(|read| read.is_none_or(|read| own <= read));
                 // The change is written: who hears of it late must not make it fail.
                 tokio::time::timeout(ROUND, round).await.ok();
+                tokio::time::sleep(OTHERS).await;
                 Ok(())
             }
             Err(error) => {

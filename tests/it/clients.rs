@@ -13,6 +13,7 @@ use tokio::process::Command;
 use crate::outside::{Talk, given};
 
 mod inspector;
+mod logs;
 
 const TOOLS: [&str; 8] = [
     "get_repo_overview",

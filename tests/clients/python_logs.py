@@ -1,0 +1,40 @@
+"""Hears what a tool logs while it runs, by the official Python SDK.
+
+    python_logs.py URL (legacy|modern) LEVEL            the key is in ARCHWAY_TEST_KEY
+
+Asks for LEVEL as its era does it (logging/setLevel, or with each request), calls the fixture's
+test_tool_with_logging, and prints one JSON line: [level, data] of all that was heard.
+"""
+
+import json
+import os
+import sys
+
+import anyio
+import httpx2
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+# `auto` asks server/discover first and takes what the server offers.
+MODES = {"legacy": "legacy", "modern": "auto"}
+
+
+async def listen(url: str, era: str, level: str) -> None:
+    headers = {"Authorization": f"Bearer {os.environ['ARCHWAY_TEST_KEY']}"}
+    heard = []
+
+    async def note(line) -> None:
+        heard.append([line.level, line.data])
+
+    async with httpx2.AsyncClient(headers=headers, timeout=30) as http:
+        transport = streamable_http_client(url, http_client=http)
+        mode = MODES[era]
+        async with Client(transport, mode=mode, logging_callback=note, log_level=level) as client:
+            if era == "legacy":
+                await client.set_logging_level(level)
+            await client.call_tool("test_tool_with_logging", {})
+    print(json.dumps(heard))
+
+
+if __name__ == "__main__":
+    anyio.run(listen, *sys.argv[1:4])
