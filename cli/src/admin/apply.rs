@@ -1,7 +1,7 @@
 //! `archway apply`: makes the database say what a file says, and tells what that changed.
 //!
 //! The file is read ([`document`]), becomes what is wanted ([`wanted`]), and that is carried out in
-//! one transaction ([`carry_out`]): all of it or nothing. `archway dev` states what it wants without
+//! one transaction ([`mod@carry_out`]): all of it or nothing. `archway dev` states what it wants without
 //! a file, and goes the same way from there.
 
 // In the order a file meets them.
