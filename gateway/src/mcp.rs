@@ -5,16 +5,15 @@
 //! by `call` directly; the few other methods go through the official SDK in `methods`, whose
 //! hazards are closed by what stands before it: it never sees a malformed message.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use axum::{
     body::Body,
     extract::Request,
     response::{IntoResponse, Response},
 };
-use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
-use http_body_util::{BodyExt, Collected, LengthLimitError, Limited};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, request::Parts};
+use http_body_util::{BodyExt, Collected};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -24,13 +23,16 @@ use crate::{
     session::{HANDLE_HEADER, Session, Sessions},
 };
 use call::Ask;
-use envelope::Envelope;
+use content::Accepts;
+use envelope::{Envelope, RequestId};
 use era::Era;
 use methods::Methods;
 
 pub(crate) use call::Calls;
+pub(crate) use content::LARGEST_BODY;
 
 // In the order a message meets them.
+mod content;
 mod envelope;
 mod json;
 mod era;
@@ -39,10 +41,6 @@ mod call;
 mod hearing;
 mod reply;
 mod methods;
-
-/// The largest body read, in bytes.
-pub(crate) const LARGEST_BODY: usize = 1024 * 1024;
-const BODY_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The endpoint behind `/mcp`.
 pub(crate) struct Mcp {
@@ -84,11 +82,11 @@ impl Mcp {
 
     async fn read(&self, request: Request) -> Result<Response, GatewayError> {
         let accepts = Accepts::of(request.headers())?;
-        check_content(request.headers())?;
+        content::check_content(request.headers())?;
         let (parts, body) = request.into_parts();
         let who = parts.extensions.get::<Principal>().cloned();
         let who = who.ok_or(GatewayError::NoCredential)?;
-        let body = read_body(body).await?;
+        let body = content::read_body(body).await?;
         let arrived = Arrived {
             parts,
             accepts,
@@ -123,32 +121,43 @@ impl Mcp {
             // end it closes its stream.
             return Ok(StatusCode::ACCEPTED.into_response());
         };
-        let log_level = match era {
-            Era::Modern => logging::level_of_request(&message)?,
-            Era::Legacy => self.sessions.log_level(&who, session),
-        };
-        let Arrived {
-            mut parts,
-            accepts,
-            received,
-        } = arrived;
-        if message.method == "tools/call" {
-            let ask = Ask {
-                id,
-                era,
-                session,
-                accepts,
-                received,
-                log_level,
-                trace: call::trace_of(&parts.headers),
-            };
-            return self.calls.answer(&who, ask, message).await;
+        match message.method.as_str() {
+            "tools/call" => {
+                let log_level = match era {
+                    Era::Modern => logging::level_of_request(&message)?,
+                    Era::Legacy => self.sessions.log_level(&who, session),
+                };
+                let ask = Ask {
+                    id,
+                    era,
+                    session,
+                    accepts: arrived.accepts,
+                    received: arrived.received,
+                    log_level,
+                    trace: call::trace_of(&arrived.parts.headers),
+                };
+                self.calls.answer(&who, ask, message).await
+            }
+            "logging/setLevel" if era == Era::Legacy => {
+                let level = logging::requested_level(&message.params)?;
+                self.sessions.set_log_level(&who, session, level).await?;
+                Ok(reply::empty(&id))
+            }
+            "initialize" => {
+                let answer = self.ask_sdk(era, arrived.parts, &id, &message).await?;
+                Ok(with_handle(answer, &self.sessions.open(&who)).await)
+            }
+            _ => self.ask_sdk(era, arrived.parts, &id, &message).await,
         }
-        if message.method == "logging/setLevel" && era == Era::Legacy {
-            let level = logging::requested_level(&message.params)?;
-            self.sessions.set_log_level(&who, session, level).await?;
-            return Ok(reply::empty(&id));
-        }
+    }
+
+    async fn ask_sdk(
+        &self,
+        era: Era,
+        mut parts: Parts,
+        id: &RequestId,
+        message: &Envelope,
+    ) -> Result<Response, GatewayError> {
         let cursor = message.params.get("cursor");
         if message.method.ends_with("/list") && cursor.is_some_and(|cursor| !cursor.is_null()) {
             // The SDK takes any cursor that is no string for none; here only null is.
@@ -156,13 +165,9 @@ impl Mcp {
                 "lists have one page, and no cursor",
             ));
         }
-        // Judged above: the SDK keeps no sessions and would refuse any.
+        // Judged before: the SDK keeps no sessions and would refuse any.
         parts.headers.remove(HANDLE_HEADER);
-        let response = self.methods.answer(era, parts, &id, &message).await?;
-        if message.method == "initialize" {
-            return Ok(with_handle(response, &self.sessions.open(&who)).await);
-        }
-        Ok(response)
+        self.methods.answer(era, parts, id, message).await
     }
 
     /// The session that the message belongs to. One that opens a session has none yet.
@@ -201,149 +206,4 @@ struct Arrived {
     parts: Parts,
     accepts: Accepts,
     received: Instant,
-}
-
-/// The media types a client takes. Never neither.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Accepts {
-    json: bool,
-    events: bool,
-}
-
-impl Accepts {
-    /// By `Accept`; a client that sends none takes anything (RFC 9110, 12.5.1).
-    fn of(headers: &HeaderMap) -> Result<Self, GatewayError> {
-        let mut accepts = Accepts {
-            json: false,
-            events: false,
-        };
-        let mut named = false;
-        for value in headers.get_all(header::ACCEPT) {
-            named = true;
-            for range in value.to_str().unwrap_or_default().split(',') {
-                let mut parts = range.split(';').map(str::trim);
-                let media_type = parts.next().unwrap_or_default().to_ascii_lowercase();
-                if parts.any(refuses) {
-                    continue;
-                }
-                accepts.json |=
-                    matches!(&*media_type, "application/json" | "application/*" | "*/*");
-                accepts.events |= matches!(&*media_type, "text/event-stream" | "text/*" | "*/*");
-            }
-        }
-        match (named, accepts) {
-            (false, _) => Ok(Accepts {
-                json: true,
-                events: true,
-            }),
-            (
-                true,
-                Accepts {
-                    json: false,
-                    events: false,
-                },
-            ) => Err(GatewayError::NotAcceptable),
-            (true, accepts) => Ok(accepts),
-        }
-    }
-}
-
-/// `q=0`, in any of its spellings.
-fn refuses(parameter: &str) -> bool {
-    let weight = parameter
-        .strip_prefix("q=")
-        .or_else(|| parameter.strip_prefix("Q="));
-    weight.is_some_and(|weight| weight.trim().parse() == Ok(0.0_f32))
-}
-
-fn check_content(headers: &HeaderMap) -> Result<(), GatewayError> {
-    let plain = headers
-        .get(header::CONTENT_ENCODING)
-        .is_none_or(|coding| coding == "identity");
-    let media_type = headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok());
-    let essence = media_type
-        .and_then(|value| value.split(';').next())
-        .map(str::trim);
-    let is_json = essence.is_some_and(|value| value.eq_ignore_ascii_case("application/json"));
-    if plain && is_json {
-        Ok(())
-    } else {
-        Err(GatewayError::MediaType)
-    }
-}
-
-async fn read_body(body: Body) -> Result<Bytes, GatewayError> {
-    let whole = Limited::new(body, LARGEST_BODY).collect();
-    match tokio::time::timeout(BODY_TIMEOUT, whole).await {
-        Err(_elapsed) => Err(GatewayError::BodyTooSlow),
-        Ok(Ok(whole)) => Ok(whole.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(GatewayError::BodyTooLarge),
-        Ok(Err(_broken)) => Err(GatewayError::BodyBroken),
-    }
-}
-
-/// A response of one JSON message.
-fn json_response(message: Vec<u8>) -> Response {
-    let mut response = Response::new(Body::from(message));
-    let media_type = HeaderValue::from_static("application/json");
-    response
-        .headers_mut()
-        .insert(header::CONTENT_TYPE, media_type);
-    response
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn headers(name: header::HeaderName, values: &[&'static str]) -> HeaderMap {
-        let values = values
-            .iter()
-            .map(|value| (name.clone(), HeaderValue::from_static(value)));
-        values.collect()
-    }
-
-    #[test]
-    fn a_client_is_refused_only_if_it_takes_neither_form() {
-        let accepts = |values: &[&'static str]| {
-            Accepts::of(&headers(header::ACCEPT, values))
-                .ok()
-                .map(|it| (it.json, it.events))
-        };
-        assert_eq!(accepts(&[]), Some((true, true)));
-        assert_eq!(accepts(&["*/*"]), Some((true, true)));
-        assert_eq!(
-            accepts(&["application/json, text/event-stream"]),
-            Some((true, true))
-        );
-        assert_eq!(
-            accepts(&["application/json", "Text/Event-Stream;q=0.5"]),
-            Some((true, true))
-        );
-        assert_eq!(accepts(&["application/json"]), Some((true, false)));
-        assert_eq!(accepts(&["text/event-stream"]), Some((false, true)));
-        assert_eq!(
-            accepts(&["application/json;q=0.0, text/*"]),
-            Some((false, true))
-        );
-        assert_eq!(accepts(&["text/html"]), None);
-        assert_eq!(accepts(&["*/*;q=0"]), None);
-    }
-
-    #[test]
-    fn only_plain_json_is_read() {
-        let json = headers(header::CONTENT_TYPE, &["Application/JSON; charset=utf-8"]);
-        assert!(check_content(&json).is_ok());
-        let mut zipped = json.clone();
-        zipped.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-        for bad in [
-            zipped,
-            headers(header::CONTENT_TYPE, &["text/plain"]),
-            HeaderMap::new(),
-        ] {
-            assert!(matches!(check_content(&bad), Err(GatewayError::MediaType)));
-        }
-    }
 }

@@ -20,11 +20,11 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use super::{
-    Accepts,
+    content::{Accepts, json_response},
     envelope::{Envelope, RequestId},
     era::Era,
     hearing::Hearing,
-    json_response, reply,
+    reply,
 };
 use crate::{
     auth::Principal,

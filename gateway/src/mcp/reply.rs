@@ -13,7 +13,7 @@ use http_body_util::BodyExt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json, value::RawValue};
 
-use super::{envelope::RequestId, era::Era, json_response};
+use super::{content::json_response, envelope::RequestId, era::Era};
 use crate::cursor::CURSOR;
 
 /// What every answer to a call says first.

@@ -1,0 +1,162 @@
+//! What HTTP says of a message, and its bytes: which media types a client takes and sends, and
+//! the body, read once, within a size and a time.
+
+use std::time::Duration;
+
+use axum::{body::Body, response::Response};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, header};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+
+use crate::error::GatewayError;
+
+/// The largest body read, in bytes.
+pub(crate) const LARGEST_BODY: usize = 1024 * 1024;
+const BODY_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// The media types a client takes. Never neither.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Accepts {
+    pub(super) json: bool,
+    pub(super) events: bool,
+}
+
+impl Accepts {
+    /// By `Accept`; a client that sends none takes anything (RFC 9110, 12.5.1).
+    pub(super) fn of(headers: &HeaderMap) -> Result<Self, GatewayError> {
+        let mut accepts = Accepts {
+            json: false,
+            events: false,
+        };
+        let mut named = false;
+        for value in headers.get_all(header::ACCEPT) {
+            named = true;
+            for range in value.to_str().unwrap_or_default().split(',') {
+                let mut parts = range.split(';').map(str::trim);
+                let media_type = parts.next().unwrap_or_default().to_ascii_lowercase();
+                if parts.any(refuses) {
+                    continue;
+                }
+                accepts.json |=
+                    matches!(&*media_type, "application/json" | "application/*" | "*/*");
+                accepts.events |= matches!(&*media_type, "text/event-stream" | "text/*" | "*/*");
+            }
+        }
+        match (named, accepts) {
+            (false, _) => Ok(Accepts {
+                json: true,
+                events: true,
+            }),
+            (
+                true,
+                Accepts {
+                    json: false,
+                    events: false,
+                },
+            ) => Err(GatewayError::NotAcceptable),
+            (true, accepts) => Ok(accepts),
+        }
+    }
+}
+
+/// `q=0`, in any of its spellings.
+fn refuses(parameter: &str) -> bool {
+    let weight = parameter
+        .strip_prefix("q=")
+        .or_else(|| parameter.strip_prefix("Q="));
+    weight.is_some_and(|weight| weight.trim().parse() == Ok(0.0_f32))
+}
+
+/// Refuses a body that is not plain JSON by its headers.
+pub(super) fn check_content(headers: &HeaderMap) -> Result<(), GatewayError> {
+    let plain = headers
+        .get(header::CONTENT_ENCODING)
+        .is_none_or(|coding| coding == "identity");
+    let media_type = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
+    let essence = media_type
+        .and_then(|value| value.split(';').next())
+        .map(str::trim);
+    let is_json = essence.is_some_and(|value| value.eq_ignore_ascii_case("application/json"));
+    if plain && is_json {
+        Ok(())
+    } else {
+        Err(GatewayError::MediaType)
+    }
+}
+
+/// The whole body, within 1 MiB and 15 s.
+pub(super) async fn read_body(body: Body) -> Result<Bytes, GatewayError> {
+    let whole = Limited::new(body, LARGEST_BODY).collect();
+    match tokio::time::timeout(BODY_TIMEOUT, whole).await {
+        Err(_elapsed) => Err(GatewayError::BodyTooSlow),
+        Ok(Ok(whole)) => Ok(whole.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(GatewayError::BodyTooLarge),
+        Ok(Err(_broken)) => Err(GatewayError::BodyBroken),
+    }
+}
+
+/// A response of one JSON message.
+pub(super) fn json_response(message: Vec<u8>) -> Response {
+    let mut response = Response::new(Body::from(message));
+    let media_type = HeaderValue::from_static("application/json");
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, media_type);
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(name: header::HeaderName, values: &[&'static str]) -> HeaderMap {
+        let values = values
+            .iter()
+            .map(|value| (name.clone(), HeaderValue::from_static(value)));
+        values.collect()
+    }
+
+    #[test]
+    fn a_client_is_refused_only_if_it_takes_neither_form() {
+        let accepts = |values: &[&'static str]| {
+            Accepts::of(&headers(header::ACCEPT, values))
+                .ok()
+                .map(|it| (it.json, it.events))
+        };
+        assert_eq!(accepts(&[]), Some((true, true)));
+        assert_eq!(accepts(&["*/*"]), Some((true, true)));
+        assert_eq!(
+            accepts(&["application/json, text/event-stream"]),
+            Some((true, true))
+        );
+        assert_eq!(
+            accepts(&["application/json", "Text/Event-Stream;q=0.5"]),
+            Some((true, true))
+        );
+        assert_eq!(accepts(&["application/json"]), Some((true, false)));
+        assert_eq!(accepts(&["text/event-stream"]), Some((false, true)));
+        assert_eq!(
+            accepts(&["application/json;q=0.0, text/*"]),
+            Some((false, true))
+        );
+        assert_eq!(accepts(&["text/html"]), None);
+        assert_eq!(accepts(&["*/*;q=0"]), None);
+    }
+
+    #[test]
+    fn only_plain_json_is_read() {
+        let json = headers(header::CONTENT_TYPE, &["Application/JSON; charset=utf-8"]);
+        assert!(check_content(&json).is_ok());
+        let mut zipped = json.clone();
+        zipped.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        for bad in [
+            zipped,
+            headers(header::CONTENT_TYPE, &["text/plain"]),
+            HeaderMap::new(),
+        ] {
+            assert!(matches!(check_content(&bad), Err(GatewayError::MediaType)));
+        }
+    }
+}
