@@ -109,7 +109,7 @@ pub async fn run(args: GatewayArgs) -> Result<(), GatewayCommandError> {
     };
     let announce = || gateway.announce_end();
     let ended = args.drain.run(signals, serving, announce, stop.clone());
-    ended.await.unwrap_or(Ok(()))
+    Box::pin(ended).await.unwrap_or(Ok(()))
 }
 
 /// Returns if Postgres says that row-level security does not bind us: once, when it first answers.

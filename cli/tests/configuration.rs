@@ -2,8 +2,6 @@
 //!
 //! After a change of an option: `ARCHWAY_WRITE_DOCS=1 cargo test -p archway --test configuration`.
 
-#![expect(clippy::unwrap_used, reason = "a test")]
-
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -79,22 +77,32 @@ fn page() -> String {
     page
 }
 
-/// The commands that do something, with their whole names, in the order of the help.
+/// The commands that do something, with their whole names, in the order of the help. An option of
+/// a group of commands is one of each; those of all commands are left to the page's first table.
 fn commands() -> Vec<(String, Command)> {
-    fn collect(path: &str, command: &Command, found: &mut Vec<(String, Command)>) {
-        let inner: Vec<&Command> = command
-            .get_subcommands()
-            .filter(|inner| !inner.is_hide_set())
-            .collect();
-        for inner in &inner {
-            collect(&format!("{path} {}", inner.get_name()), inner, found);
+    fn collect(
+        path: &str,
+        inherited: &[Arg],
+        command: &Command,
+        found: &mut Vec<(String, Command)>,
+    ) {
+        let inner = command.get_subcommands();
+        let mut inner = inner.filter(|inner| !inner.is_hide_set()).peekable();
+        if inner.peek().is_none() {
+            found.push((path.to_owned(), command.clone().args(inherited)));
         }
-        if inner.is_empty() {
-            found.push((path.to_owned(), command.clone()));
+        let of_all = command.get_arguments().filter(|arg| arg.is_global_set());
+        let passed_on: Vec<Arg> = match path {
+            "archway" => Vec::new(),
+            _ => inherited.iter().chain(of_all).cloned().collect(),
+        };
+        for command in inner {
+            let path = format!("{path} {}", command.get_name());
+            collect(&path, &passed_on, command, found);
         }
     }
     let mut found = Vec::new();
-    collect("archway", &CommandLine::command(), &mut found);
+    collect("archway", &[], &CommandLine::command(), &mut found);
     found
 }
 
@@ -191,9 +199,17 @@ fn help(arg: &Arg) -> String {
         .unwrap_or_default()
 }
 
-/// On one line, with the full stop that clap takes off.
+/// On one line, with the full stop that clap takes off. What looks like a tag of HTML is text.
 fn sentence(text: &str) -> String {
-    let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let parts = line
+        .split('`')
+        .enumerate()
+        .map(|(index, part)| match index % 2 {
+            0 => part.replace('<', "\\<"),
+            _ => part.to_owned(),
+        });
+    let mut line = parts.collect::<Vec<_>>().join("`");
     if !line.ends_with(['.', ':', '?']) {
         line.push('.');
     }

@@ -1,82 +1,94 @@
 //! Starts that can not be: each says what to do.
 
+use std::path::Path;
+
 use crate::role::refusal;
 use crate::stage::Stage;
 
+impl Stage {
+    /// Why a gateway does not run with this variable set so.
+    fn gateway_with(&self, variable: &str, value: impl AsRef<Path>) -> String {
+        let mut command = self.gateway("127.0.0.1:1");
+        command.env(variable, value.as_ref());
+        refusal(command)
+    }
+
+    /// Why a worker does not run with this variable set so.
+    fn worker_with(&self, variable: &str, value: impl AsRef<Path>) -> String {
+        let mut command = self.worker("127.0.0.1:0");
+        command.env(variable, value.as_ref());
+        refusal(command)
+    }
+}
+
 #[test]
-fn a_start_that_can_not_be_is_refused_with_what_to_do() {
+fn a_file_that_is_missing_weak_or_another_is_refused_with_the_command_that_makes_it() {
+    const SECRET: &str = "archway secret generate";
+    const PASS_KEY: &str = "archway pass-key generate";
     let stage = Stage::set();
-    let nobody = "127.0.0.1:1";
-    let gateway = |variable: &str, value: &std::ffi::OsStr| {
-        let mut command = stage.gateway(nobody);
-        command.env(variable, value);
-        refusal(command)
-    };
-    let worker = |variable: &str, value: &std::ffi::OsStr| {
-        let mut command = stage.worker("127.0.0.1:0");
-        command.env(variable, value);
-        refusal(command)
-    };
-    let weak = stage.path("weak");
-    std::fs::write(&weak, "a:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n").unwrap();
-    let missing = stage.path("missing");
+    let (weak, missing) = (stage.path("weak"), stage.path("missing"));
+    std::fs::write(&weak, format!("a:{}=\n", "A".repeat(43))).unwrap();
     let (private, public) = (stage.path("pass"), stage.path("pass.pub"));
     for (refusal, told) in [
+        (stage.gateway_with("ARCHWAY_SECRET_FILE", &weak), SECRET),
+        (stage.gateway_with("ARCHWAY_SECRET_FILE", &missing), SECRET),
         (
-            gateway("ARCHWAY_SECRET_FILE", weak.as_ref()),
-            "archway secret generate",
+            stage.gateway_with("ARCHWAY_PASS_KEY_FILE", &public),
+            PASS_KEY,
         ),
         (
-            gateway("ARCHWAY_SECRET_FILE", missing.as_ref()),
-            "archway secret generate",
+            stage.gateway_with("ARCHWAY_PASS_KEY_FILE", &missing),
+            PASS_KEY,
         ),
         (
-            gateway("ARCHWAY_PASS_KEY_FILE", public.as_ref()),
-            "archway pass-key generate",
+            stage.worker_with("ARCHWAY_PASS_PUBLIC_FILE", &private),
+            PASS_KEY,
         ),
         (
-            worker("ARCHWAY_PASS_PUBLIC_FILE", private.as_ref()),
-            "archway pass-key generate",
+            stage.worker_with("ARCHWAY_PASS_PUBLIC_FILE", &missing),
+            PASS_KEY,
         ),
         (
-            worker("ARCHWAY_PASS_PUBLIC_FILE", missing.as_ref()),
-            "ARCHWAY_PASS_PUBLIC_FILE",
-        ),
-        (worker("ARCHWAY_REPOS", missing.as_ref()), "ARCHWAY_REPOS"),
-        (
-            gateway("ARCHWAY_DATABASE_URL", "nonsense".as_ref()),
-            "ARCHWAY_DATABASE_URL",
-        ),
-        (
-            worker("ARCHWAY_DATABASE_URL", "nonsense".as_ref()),
-            "ARCHWAY_DATABASE_URL",
+            stage.worker_with("ARCHWAY_REPOS", &missing),
+            "ARCHWAY_REPOS",
         ),
     ] {
         assert!(refusal.contains(told), "{told} in {refusal}");
+        assert!(!refusal.contains("AAAAAAAA"), "{refusal}");
+    }
+}
+
+#[test]
+fn a_database_that_is_none_or_shows_every_tenant_is_refused_and_never_repeated() {
+    const URL: &str = "ARCHWAY_DATABASE_URL";
+    let stage = Stage::set();
+    let nonsense = "hunter2";
+    for refusal in [
+        stage.gateway_with(URL, nonsense),
+        stage.worker_with(URL, nonsense),
+    ] {
         assert!(
-            !refusal.contains("AAAAAAAA") && !refusal.contains("nonsense"),
+            refusal.contains(URL) && !refusal.contains("hunter2"),
             "{refusal}"
         );
     }
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let taken = taken
-        .local_addr()
-        .map(|address| (taken, address.to_string()));
-    let (_taken, address) = taken.unwrap();
-    let in_use = worker("ARCHWAY_WORKER_LISTEN", address.as_ref());
-    assert!(
-        in_use.contains(&address) && in_use.contains("--listen"),
-        "{in_use}"
-    );
     // Found out once Postgres answers: the owner would see every tenant's rows.
     let owner = stage.url(stage.place().get_username());
     for refusal in [
-        gateway("ARCHWAY_DATABASE_URL", owner.as_ref()),
-        worker("ARCHWAY_DATABASE_URL", owner.as_ref()),
+        stage.gateway_with(URL, &owner),
+        stage.worker_with(URL, &owner),
     ] {
-        assert!(
-            refusal.contains("row-level security does not bind it"),
-            "{refusal}"
-        );
+        let told = "row-level security does not bind it";
+        assert!(refusal.contains(told), "{refusal}");
     }
+}
+
+#[test]
+fn a_port_in_use_is_refused_naming_it_and_its_option() {
+    let stage = Stage::set();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let refusal = stage.worker_with("ARCHWAY_WORKER_ADMIN_LISTEN", &address);
+    let told = refusal.contains(&address) && refusal.contains("--admin-listen");
+    assert!(told, "{refusal}");
 }

@@ -93,7 +93,17 @@ pub(crate) fn archway(arguments: &[&str]) -> Command {
 
 /// Runs a command that is meant to fail soon: what it said.
 pub(crate) fn refusal(mut command: Command) -> String {
-    let Output { status, stderr, .. } = command.output().unwrap();
+    let mut child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let deadline = SystemTime::now() + PATIENCE;
+    while child.try_wait().unwrap().is_none() && SystemTime::now() < deadline {
+        std::thread::sleep(LOOK);
+    }
+    child.kill().ok();
+    let Output { status, stderr, .. } = child.wait_with_output().unwrap();
     let said = String::from_utf8(stderr).unwrap();
     assert_eq!(status.code(), Some(1), "{said}");
     said
