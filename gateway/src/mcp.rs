@@ -121,12 +121,13 @@ impl Mcp {
             // end it closes its stream.
             return Ok(StatusCode::ACCEPTED.into_response());
         };
+        // A level that is none is refused by every method, also by those that log nothing.
+        let log_level = match era {
+            Era::Modern => logging::level_of_request(&message)?,
+            Era::Legacy => self.sessions.log_level(&who, session),
+        };
         match message.method.as_str() {
             "tools/call" => {
-                let log_level = match era {
-                    Era::Modern => logging::level_of_request(&message)?,
-                    Era::Legacy => self.sessions.log_level(&who, session),
-                };
                 let ask = Ask {
                     id,
                     era,
