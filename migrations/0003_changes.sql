@@ -7,7 +7,7 @@ create table sessions (
     -- The owner: `key:<lineage>`.
     principal  text not null,
     id         uuid not null,
-    deleted    boolean not null default false,
+    ended      boolean not null default false,
     -- The least severity of log messages that the client wants; null: none were asked for.
     log_level  text check (log_level in ('debug', 'info', 'notice', 'warning', 'error',
                                          'critical', 'alert', 'emergency')),
@@ -20,8 +20,8 @@ create table sessions (
 create index sessions_changed on sessions (changed_at);
 create index sessions_expired on sessions (expires_at);
 
--- All sessions of a principal that were issued before a moment are deleted: what takes the place
--- of its rows when it has deleted too many one by one.
+-- All sessions of a principal that were issued before a moment are ended: what takes the place of
+-- its rows when it has ended too many one by one.
 create table session_floors (
     tenant_id     uuid not null references tenants (id) on delete cascade,
     principal     text not null,
@@ -41,13 +41,13 @@ create policy session_floors_own on session_floors to archway_gateway
 grant select, insert, update, delete on sessions, session_floors to archway_gateway;
 
 -- What a gateway keeps of all tenants, to look at handles without a look-up: what was written at
--- `since` or later. A row of the principal's floor has no id.
-create function session_changes(since timestamptz)
+-- `since` or later, the earliest `most` of it. A row of a principal's floor has no id.
+create function session_changes(since timestamptz, most bigint)
 returns table (
     tenant_id  uuid,
     principal  text,
     id         uuid,
-    deleted    boolean,
+    ended      boolean,
     log_level  text,
     -- Of a session: when its handle expires. Of a floor: before when its handles were issued.
     moment     timestamptz,
@@ -56,16 +56,19 @@ returns table (
 language sql stable security definer
 set search_path = public, pg_temp
 as $$
-    select s.tenant_id, s.principal, s.id, s.deleted, s.log_level, s.expires_at, s.changed_at
-    from sessions s where s.changed_at >= since and s.expires_at > now()
+    (select s.tenant_id, s.principal, s.id, s.ended, s.log_level, s.expires_at, s.changed_at
+     from sessions s where s.changed_at >= since and s.expires_at > now()
+     order by s.changed_at limit most)
     union all
-    select f.tenant_id, f.principal, null, true, null, f.issued_before, f.changed_at
-    from session_floors f
-    where f.changed_at >= since and f.issued_before > now() - interval '1 day'
+    (select f.tenant_id, f.principal, null, true, null, f.issued_before, f.changed_at
+     from session_floors f
+     where f.changed_at >= since and f.issued_before > now() - interval '1 day'
+     order by f.changed_at limit most)
+    order by changed_at limit most
 $$;
 
-revoke all on function session_changes(timestamptz) from public;
-grant execute on function session_changes(timestamptz) to archway_gateway;
+revoke all on function session_changes(timestamptz, bigint) from public;
+grant execute on function session_changes(timestamptz, bigint) to archway_gateway;
 
 -- What has expired is nobody's any more. Any gateway may sweep, now and then.
 create function forget_expired_sessions() returns void

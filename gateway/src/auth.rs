@@ -27,6 +27,7 @@ pub(crate) use address::Peer;
 mod address;
 mod failures;
 pub(crate) mod key;
+mod editions;
 mod lookup;
 
 /// How credentials are checked.
@@ -57,8 +58,12 @@ impl Default for AuthConfig {
     }
 }
 
-fn seconds(text: &str) -> Result<Duration, std::num::ParseIntError> {
-    text.parse().map(Duration::from_secs)
+/// At most a day: longer than that a revoked key must not live.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().filter(|seconds| *seconds <= 86_400);
+    seconds
+        .map(Duration::from_secs)
+        .ok_or_else(|| "expected seconds, 0 to 86400".to_owned())
 }
 
 /// A caller whose credential was verified. Private fields: only `auth` builds one.
@@ -179,8 +184,8 @@ impl Auth {
     }
 
     /// Forgets what is known of a tenant's keys.
-    pub(crate) async fn tenant_changed(&self, tenant: Uuid) {
-        self.keys.tenant_changed(tenant).await;
+    pub(crate) fn tenant_changed(&self, tenant: Uuid) {
+        self.keys.tenant_changed(tenant);
     }
 
     /// The caller whose key the headers carry.
@@ -307,7 +312,10 @@ mod tests {
                 secret_line: line.to_owned(),
                 live: true,
                 expires_at: None,
-                asked: tokio::time::Instant::now(),
+                read: editions::Reading {
+                    at: tokio::time::Instant::now(),
+                    edition: 1,
+                },
                 principal: Principal::for_tests(scopes, None),
             };
             self.keys.know_for_tests(key.id(), record).await;

@@ -18,7 +18,7 @@ use crate::{
     auth::Auth,
     metrics::Metrics,
     session::Sessions,
-    store::{Heard, Listener, StoreError, Stores},
+    store::{Heard, Listener, MOST_READ, StoreError, Stores},
 };
 
 const FIRST_RETRY: Duration = Duration::from_millis(100);
@@ -131,7 +131,7 @@ impl Changes {
     async fn act(&self, word: &str) -> bool {
         match serde_json::from_str(word) {
             Ok(Change::Key { id }) => self.auth.key_changed(&id).await,
-            Ok(Change::Tenant { id }) => self.auth.tenant_changed(id).await,
+            Ok(Change::Tenant { id }) => self.auth.tenant_changed(id),
             Ok(Change::Sessions) => return true,
             // From a newer build, or from nobody of ours.
             Err(_unknown) => tracing::debug!("a notification was not understood"),
@@ -140,7 +140,7 @@ impl Changes {
     }
 
     async fn sweep(&self) {
-        self.sessions.take(Vec::new());
+        self.sessions.sweep();
         if let Err(error) = self.stores.forget_expired_sessions().await {
             tracing::warn!(error = %Chain(&error), "expired sessions were not swept up");
         }
@@ -157,14 +157,21 @@ impl Reading {
         Reading { until: 0 }
     }
 
+    /// Reads on to the end of what was written.
     async fn read(&mut self, changes: &Changes) -> Result<(), StoreError> {
-        let since = self.until.saturating_sub(OVERLAP);
-        let changed = changes.stores.session_changes(since).await?;
-        let latest = changed.iter().map(|change| change.written).max();
-        self.until = self.until.max(latest.unwrap_or(0));
-        changes.sessions.take(changed);
-        changes.metrics.sessions_kept(changes.sessions.kept());
-        Ok(())
+        let mut since = self.until.saturating_sub(OVERLAP);
+        loop {
+            let changed = changes.stores.session_changes(since).await?;
+            let (count, latest) = (changed.len(), changed.last().map(|last| last.written));
+            self.until = self.until.max(latest.unwrap_or(0));
+            changes.sessions.take(changed);
+            changes.metrics.sessions_kept(changes.sessions.kept());
+            match latest {
+                // As many as are read at a time: there may be more.
+                Some(latest) if count >= MOST_READ && since < latest => since = latest,
+                _ => return Ok(()),
+            }
+        }
     }
 }
 

@@ -188,12 +188,16 @@ impl Sessions {
             .log_level(who.tenant_id(), who.name(), session.id)
     }
 
-    /// Takes what other gateways, or this one, have written to Postgres, and forgets what has
-    /// expired.
+    /// Takes what other gateways, or this one, have written to Postgres.
     pub(crate) fn take(&self, changes: Vec<SessionChange>) {
         let latest = changes.iter().map(|change| change.written).max();
         self.changed.take(changes);
         self.read.send_modify(|read| *read = (*read).max(latest));
+    }
+
+    /// Forgets what has expired.
+    pub(crate) fn sweep(&self) {
+        self.changed.sweep();
     }
 
     /// Whether word of changes is heard: what was read until now, if any.

@@ -5,22 +5,29 @@
 //! `SECURITY DEFINER` function. sqlx has no limit per query: the server's `statement_timeout` is
 //! it, and over TCP a lost server costs every caller the whole acquire timeout.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::{
     PgPool, Postgres, Transaction,
     postgres::{PgConnectOptions, PgPoolOptions},
 };
+use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 pub(crate) use listener::{Heard, Listener};
-pub(crate) use sessions::SessionChange;
+pub(crate) use sessions::{MOST_READ, SessionChange};
 
 mod listener;
 mod sessions;
 
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long an answer is waited for, the wait for a connection included. Longer than Postgres'
+/// own limit: this is for a network that lost it.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// Changes of sessions written at a time. They may wait for each other; look-ups of keys must not
+/// wait for them.
+const SESSION_WRITERS: usize = 2;
 const STATEMENT_TIMEOUT: &str = "2s";
 
 /// Where the gateway's rows live.
@@ -34,7 +41,8 @@ pub struct StoreConfig {
         value_name = "URL"
     )]
     pub database_url: SecretString,
-    /// Connections at most. Only key look-ups use them: a few carry thousands of calls a second.
+    /// Connections at most, beside the one that listens for changes. Key look-ups use them, and
+    /// ends of sessions: a few carry thousands of calls a second.
     #[arg(
         long,
         env = "ARCHWAY_DATABASE_CONNECTIONS",
@@ -59,6 +67,15 @@ pub enum StoreError {
         #[source]
         source: sqlx::Error,
     },
+    /// No answer came in time.
+    #[error("waiting for Postgres to answer with {what}")]
+    Timeout {
+        /// The answer that was wanted.
+        what: &'static str,
+    },
+    /// Others are doing the same, and it is done by few at a time.
+    #[error("too many sessions change at this moment")]
+    Crowded,
     /// Row-level security does not bind the role.
     #[error(
         "the database role {role} {why}, so row-level security does not bind it: connect as \
@@ -80,7 +97,7 @@ impl StoreError {
             StoreError::Query {
                 source: sqlx::Error::Io(_) | sqlx::Error::Tls(_),
                 ..
-            }
+            } | StoreError::Timeout { .. }
         )
     }
 
@@ -95,6 +112,18 @@ impl StoreError {
 pub struct Stores {
     pool: PgPool,
     options: PgConnectOptions,
+    session_writers: Arc<Semaphore>,
+}
+
+/// What Postgres answers, unless it takes too long.
+async fn in_time<T>(
+    what: &'static str,
+    answer: impl Future<Output = Result<T, sqlx::Error>>,
+) -> Result<T, StoreError> {
+    match tokio::time::timeout(ANSWER_TIMEOUT, answer).await {
+        Ok(answer) => answer.map_err(StoreError::query(what)),
+        Err(_elapsed) => Err(StoreError::Timeout { what }),
+    }
 }
 
 impl Stores {
@@ -110,12 +139,20 @@ impl Stores {
 
     /// A pool of at most `connections` under the role that `options` name.
     pub fn with_options(options: PgConnectOptions, connections: u32) -> Self {
-        let options = options.options([("statement_timeout", STATEMENT_TIMEOUT)]);
+        let options = options.options([
+            ("statement_timeout", STATEMENT_TIMEOUT),
+            // A gateway that hangs amid a change must not keep others from theirs.
+            ("idle_in_transaction_session_timeout", STATEMENT_TIMEOUT),
+        ]);
         let pool = PgPoolOptions::new()
             .max_connections(connections)
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_lazy_with(options.clone());
-        Stores { pool, options }
+        Stores {
+            pool,
+            options,
+            session_writers: Arc::new(Semaphore::new(SESSION_WRITERS)),
+        }
     }
 
     /// The rows of one tenant.
@@ -128,10 +165,8 @@ impl Stores {
 
     /// Whether Postgres answers.
     pub(crate) async fn ping(&self) -> Result<(), StoreError> {
-        let answer = sqlx::query_scalar!("select 1").fetch_one(&self.pool).await;
-        answer
-            .map(|_one| ())
-            .map_err(StoreError::query("a sign of life"))
+        let answer = sqlx::query_scalar!("select 1").fetch_one(&self.pool);
+        in_time("a sign of life", answer).await.map(|_one| ())
     }
 
     /// Refuses a role that row-level security does not bind: one that owns the tables, or may do
@@ -148,9 +183,8 @@ impl Stores {
                                 and pg_has_role(relowner, 'usage')) as "owns!"
                from pg_roles where rolname = current_user"#,
         )
-        .fetch_one(&self.pool)
-        .await
-        .map_err(StoreError::query("its own role"))?;
+        .fetch_one(&self.pool);
+        let found = in_time("its own role", found).await?;
         let why = match (found.superuser, found.bypasses, found.owns) {
             (true, _, _) => "is a superuser",
             (_, true, _) => "may bypass row-level security",
@@ -165,7 +199,7 @@ impl Stores {
 
     /// The record of an API key, or `None` for an id nobody has.
     pub(crate) async fn find_api_key(&self, id: &str) -> Result<Option<ApiKeyRow>, StoreError> {
-        sqlx::query_as!(
+        let found = sqlx::query_as!(
             ApiKeyRow,
             r#"select tenant_id as "tenant_id!", tenant_slug as "tenant_slug!",
                       lineage as "lineage!", secret_hash as "secret_hash!",
@@ -176,9 +210,8 @@ impl Stores {
                from find_api_key($1)"#,
             id,
         )
-        .fetch_optional(&self.pool)
-        .await
-        .map_err(StoreError::query("an api key"))
+        .fetch_optional(&self.pool);
+        in_time("an api key", found).await
     }
 }
 
@@ -210,17 +243,11 @@ pub struct TenantStore<'a> {
 impl TenantStore<'_> {
     /// A transaction in which row-level security shows this tenant's rows and no others.
     pub async fn begin(&self) -> Result<Transaction<'static, Postgres>, StoreError> {
-        let mut tx = self
-            .stores
-            .pool
-            .begin()
-            .await
-            .map_err(StoreError::query("a transaction"))?;
+        let mut tx = in_time("a transaction", self.stores.pool.begin()).await?;
         let tenant = self.tenant.to_string();
-        sqlx::query_scalar!("select set_config('archway.tenant_id', $1, true)", tenant)
-            .fetch_one(&mut *tx)
-            .await
-            .map_err(StoreError::query("a tenant's transaction"))?;
+        let named = sqlx::query_scalar!("select set_config('archway.tenant_id', $1, true)", tenant)
+            .fetch_one(&mut *tx);
+        in_time("a tenant's transaction", named).await?;
         Ok(tx)
     }
 }

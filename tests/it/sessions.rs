@@ -183,7 +183,7 @@ async fn a_principal_with_a_thousand_ends_ends_all_its_older_sessions_by_the_nex
         .await
         .unwrap();
     let filled = sqlx::query(
-        "insert into sessions (tenant_id, principal, id, deleted, expires_at) \
+        "insert into sessions (tenant_id, principal, id, ended, expires_at) \
          select tenant_id, 'key:' || lineage, gen_random_uuid(), true, now() + interval '1 hour' \
          from api_keys, generate_series(1, 1000) where label = '' and tenant_id = $1",
     );

@@ -1,7 +1,6 @@
 //! Records of API keys: from a cache that is at most 30 s old, else from Postgres.
 //!
-//! A record is dropped as soon as word comes that its key or tenant changed; one that was being
-//! read at that moment is known by its edition and not believed either.
+//! A record is not believed any more once word came that its key or tenant changed (`editions`).
 //!
 //! What a reader would get wrong: the cache answers *freshness*, not failure. While Postgres can't
 //! be asked, a key that was confirmed within the grace is still good; one that was never seen gets
@@ -9,29 +8,23 @@
 //! their own, so that a flood of invented keys neither displaces a good one nor takes its place at
 //! Postgres.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use archway_proto::catalog::Scope;
 use parking_lot::Mutex;
 use tokio::{sync::Semaphore, time::Instant};
 use uuid::Uuid;
 
-use super::{Principal, PrincipalFacts, key::KeyId};
+use super::{
+    Principal, PrincipalFacts,
+    editions::{Editions, Reading},
+    key::KeyId,
+};
 use crate::store::{ApiKeyRow, StoreError, Stores};
 
 const FRESH: Duration = Duration::from_secs(30);
-/// The same while nobody tells of changes.
-const FRESH_UNHEARD: Duration = Duration::from_secs(5);
 /// How often a record is read again because word of a change overtook it.
 const READINGS: usize = 3;
-/// How long a key's last change is remembered: longer than a record may be read and kept.
-const CHANGE_KEPT: Duration = Duration::from_secs(60);
 const UNKNOWN_FOR: Duration = Duration::from_secs(5);
 /// After a failed question Postgres is left alone for this long: over TCP every question to a
 /// server that is gone costs its caller the whole acquire timeout.
@@ -69,8 +62,7 @@ pub(crate) struct KeyRecord {
     /// By this machine's clock; `None` for a key that never expires.
     pub(crate) expires_at: Option<Instant>,
     pub(crate) principal: Principal,
-    /// When Postgres was asked.
-    pub(crate) asked: Instant,
+    pub(super) read: Reading,
 }
 
 impl KeyRecord {
@@ -78,6 +70,14 @@ impl KeyRecord {
     /// longer than a key may have left.
     pub(crate) fn is_good(&self) -> bool {
         self.live && self.expires_at.is_none_or(|end| Instant::now() < end)
+    }
+
+    fn is_fresh(&self, id: &KeyId, editions: &Editions) -> bool {
+        editions.is_fresh(id, self.principal.tenant_id(), self.read)
+    }
+
+    fn is_current(&self, id: &KeyId, editions: &Editions) -> bool {
+        editions.is_current(id, self.principal.tenant_id(), self.read)
     }
 }
 
@@ -89,13 +89,7 @@ pub(crate) struct Keys {
     unknown: moka::sync::Cache<KeyId, ()>,
     strangers: Semaphore,
     failed_at: Mutex<Option<Instant>>,
-    /// Counts readings and changes: which came first can be told by their numbers.
-    editions: AtomicU64,
-    /// The numbers of the last changes of keys.
-    changed: moka::sync::Cache<KeyId, u64>,
-    /// The number of the last change that may concern any key.
-    all_changed: AtomicU64,
-    listening: AtomicBool,
+    editions: Editions,
 }
 
 impl Keys {
@@ -119,10 +113,8 @@ impl Keys {
                 .build(),
             strangers: Semaphore::new(STRANGERS),
             failed_at: Mutex::new(None),
-            editions: AtomicU64::new(1),
-            changed: table_of_changes(),
-            all_changed: AtomicU64::new(0),
-            listening: AtomicBool::new(false),
+            // A minute is longer than a record may be fresh, and a question take, together.
+            editions: Editions::new(grace.max(Duration::from_secs(60))),
         }
     }
 
@@ -138,57 +130,37 @@ impl Keys {
                 None => self.fresh.try_get_with_by_ref(id, self.ask(id)).await,
             };
             match answer {
-                Ok(record) if self.is_fresh(id, &record) => return Ok(record),
+                Ok(record) if record.is_fresh(id, &self.editions) => return Ok(record),
                 Ok(_overtaken) => self.fresh.invalidate(id).await,
                 Err(error) if matches!(*error, LookupError::Unknown) => return Err(error),
-                Err(error) => return self.confirmed.get(id).ok_or(error),
+                Err(error) => return self.confirmed(id).ok_or(error),
             }
         }
         Err(Arc::new(LookupError::Overtaken))
     }
 
-    /// Whether changes are heard of. Those that happened while they were not are looked for.
+    /// What Postgres confirmed within the grace, unless word came since that it changed.
+    fn confirmed(&self, id: &KeyId) -> Option<Arc<KeyRecord>> {
+        let record = self.confirmed.get(id)?;
+        record.is_current(id, &self.editions).then_some(record)
+    }
+
+    /// Whether word of changes is heard. What happened while it was not is looked for.
     pub(crate) fn set_listening(&self, listening: bool) {
-        if listening {
-            self.all_changed
-                .store(self.next_edition(), Ordering::Release);
-        }
-        self.listening.store(listening, Ordering::Release);
+        self.editions.set_listening(listening);
     }
 
     /// Forgets what is known of a key. A good one is asked about again at its next call.
     pub(crate) async fn key_changed(&self, id: &KeyId) {
-        self.changed.insert(id.clone(), self.next_edition());
+        self.editions.key_changed(id);
         self.fresh.invalidate(id).await;
         self.confirmed.invalidate(id);
         self.unknown.invalidate(id);
     }
 
     /// Forgets what is known of a tenant's keys.
-    pub(crate) async fn tenant_changed(&self, tenant: Uuid) {
-        self.all_changed
-            .store(self.next_edition(), Ordering::Release);
-        for (id, record) in &self.confirmed {
-            if record.principal.tenant_id() == tenant {
-                self.key_changed(&id).await;
-            }
-        }
-    }
-
-    /// Whether a record is young enough, and was read after its key's last change.
-    fn is_fresh(&self, id: &KeyId, record: &KeyRecord) -> bool {
-        let heard = self.listening.load(Ordering::Acquire);
-        (heard || record.asked.elapsed() < FRESH_UNHEARD) && self.is_current(id, record)
-    }
-
-    fn is_current(&self, id: &KeyId, record: &KeyRecord) -> bool {
-        let read = record.principal.edition();
-        let changed = self.changed.get(id).unwrap_or(0);
-        changed.max(self.all_changed.load(Ordering::Acquire)) < read
-    }
-
-    fn next_edition(&self) -> u64 {
-        self.editions.fetch_add(1, Ordering::AcqRel)
+    pub(crate) fn tenant_changed(&self, tenant: Uuid) {
+        self.editions.tenant_changed(tenant);
     }
 
     async fn ask(&self, id: &KeyId) -> Result<Arc<KeyRecord>, LookupError> {
@@ -203,19 +175,18 @@ impl Keys {
         } else {
             None
         };
-        let asked = Asked {
-            at: Instant::now(),
-            edition: self.next_edition(),
-        };
+        let read = self.editions.reading();
         let row = self.stores.find_api_key(id.as_str()).await;
         self.note(&row, stranger);
         let Some(row) = row? else {
-            self.unknown.insert(id.clone(), ());
             self.confirmed.invalidate(id);
+            if self.editions.is_current(id, Uuid::nil(), read) {
+                self.unknown.insert(id.clone(), ());
+            }
             return Err(LookupError::Unknown);
         };
-        let record = Arc::new(record(id, row, asked));
-        if self.is_current(id, &record) {
+        let record = Arc::new(record(id, row, read));
+        if record.is_current(id, &self.editions) {
             self.confirmed.insert(id.clone(), record.clone());
         }
         Ok(record)
@@ -242,14 +213,7 @@ impl Keys {
     }
 }
 
-/// When Postgres was asked, and the number of that reading.
-#[derive(Clone, Copy)]
-struct Asked {
-    at: Instant,
-    edition: u64,
-}
-
-fn record(id: &KeyId, row: ApiKeyRow, asked: Asked) -> KeyRecord {
+fn record(id: &KeyId, row: ApiKeyRow, read: Reading) -> KeyRecord {
     let scopes = row
         .scopes
         .iter()
@@ -259,8 +223,8 @@ fn record(id: &KeyId, row: ApiKeyRow, asked: Asked) -> KeyRecord {
         secret_hash: row.secret_hash,
         secret_line: row.secret_line,
         live: row.live,
-        expires_at: end_of(asked.at, row.expires_in),
-        asked: asked.at,
+        expires_at: end_of(read.at, row.expires_in),
+        read,
         principal: Principal(Arc::new(PrincipalFacts {
             tenant_id: row.tenant_id,
             tenant: row.tenant_slug,
@@ -270,16 +234,9 @@ fn record(id: &KeyId, row: ApiKeyRow, asked: Asked) -> KeyRecord {
             projects: row.projects,
             families: row.families,
             default_project: row.default_project,
-            edition: asked.edition,
+            edition: read.edition,
         })),
     }
-}
-
-fn table_of_changes() -> moka::sync::Cache<KeyId, u64> {
-    moka::sync::Cache::builder()
-        .max_capacity(MOST_KEYS)
-        .time_to_live(CHANGE_KEPT)
-        .build()
 }
 
 /// When a key ends of which Postgres said at `asked`, or a little later, that it has this many
@@ -316,7 +273,10 @@ mod tests {
             live: true,
             expires_at: None,
             principal: Principal::for_tests(&[Scope::ToolsRead], None),
-            asked: Instant::now(),
+            read: Reading {
+                at: Instant::now(),
+                edition: 1,
+            },
         }
     }
 
@@ -382,12 +342,8 @@ mod tests {
 
     /// A record as if Postgres were asked now.
     fn read_now(keys: &Keys) -> KeyRecord {
-        let facts = Arc::try_unwrap(record().principal.0).unwrap();
         KeyRecord {
-            principal: Principal(Arc::new(PrincipalFacts {
-                edition: keys.next_edition(),
-                ..facts
-            })),
+            read: keys.editions.reading(),
             ..record()
         }
     }
@@ -404,6 +360,7 @@ mod tests {
         // It would have to be asked for, and nobody answers: what was confirmed is gone, too.
         assert!(keys.find(changed.id()).await.is_err());
         assert!(keys.find(other.id()).await.is_ok());
+        assert!(keys.paused(), "nobody was asked");
     }
 
     #[tokio::test]
@@ -413,46 +370,30 @@ mod tests {
         let key = KeyText::generate().unwrap();
         let overtaken = read_now(&keys);
         keys.key_changed(key.id()).await;
-        keys.fresh
-            .insert(key.id().clone(), Arc::new(overtaken))
-            .await;
+        keys.know_for_tests(key.id(), overtaken).await;
         assert!(keys.find(key.id()).await.is_err());
     }
 
     #[tokio::test]
-    async fn a_tenants_change_drops_its_keys_and_reads_the_others_again() {
+    async fn a_tenants_change_drops_its_keys_and_no_others() {
         let keys = orphaned();
         keys.set_listening(true);
         let key = KeyText::generate().unwrap();
         keys.know_for_tests(key.id(), read_now(&keys)).await;
-        keys.tenant_changed(Uuid::from_u128(2)).await;
-        // Another tenant's: nobody answers, so what was confirmed is good.
+        keys.tenant_changed(Uuid::from_u128(2));
         assert!(keys.find(key.id()).await.is_ok());
-        keys.tenant_changed(Uuid::from_u128(1)).await;
+        assert!(!keys.paused(), "another tenant's key was asked for");
+        keys.tenant_changed(Uuid::from_u128(1));
         assert!(keys.find(key.id()).await.is_err());
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn while_changes_are_not_heard_records_are_asked_for_again_after_seconds() {
+    #[tokio::test]
+    async fn after_a_gap_in_hearing_a_record_is_asked_for_again_and_good_if_nobody_answers() {
         let keys = orphaned();
-        keys.set_listening(true);
         let key = KeyText::generate().unwrap();
-        let asked_again = async |after| {
-            keys.know_for_tests(key.id(), read_now(&keys)).await;
-            *keys.failed_at.lock() = None;
-            tokio::time::advance(after).await;
-            keys.find(key.id()).await.unwrap();
-            keys.paused()
-        };
-        let later = FRESH_UNHEARD + Duration::from_millis(1);
-        assert!(!asked_again(later).await);
-        keys.set_listening(false);
-        assert!(asked_again(later).await);
-        assert!(!asked_again(FRESH_UNHEARD / 2).await);
-
+        keys.know_for_tests(key.id(), read_now(&keys)).await;
         keys.set_listening(true);
-        *keys.failed_at.lock() = None;
-        keys.find(key.id()).await.unwrap();
+        assert!(keys.find(key.id()).await.is_ok());
         assert!(keys.paused(), "what happened meanwhile was not looked for");
     }
 

@@ -1,9 +1,10 @@
 //! Sessions that differ from what their handle says: ended ones, and those with a log level.
 //!
 //! A copy of what Postgres keeps, brought up to date by `changes`, so that a call looks at memory
-//! only. Bounded twice: Postgres keeps at most a thousand rows a principal, and past a total of
-//! 200,000 a principal that brings more has all its older sessions ended instead, which costs its
-//! clients an `initialize` and nobody else anything.
+//! only. Bounded as Postgres' rows are, by principal: a thousand levels at most, of which the one
+//! set longest ago goes first, and a thousand ends, after which one floor stands for all. Past a
+//! total of 200,000 a principal that brings another end has all its older sessions ended instead,
+//! which costs its clients an `initialize`.
 
 use std::collections::HashMap;
 
@@ -16,6 +17,8 @@ use crate::store::SessionChange;
 
 /// Rows kept for all principals: about 100 bytes each.
 const MOST_ROWS: usize = 200_000;
+/// Rows of one principal: as many as Postgres keeps of both kinds.
+const MOST_OF_ONE: usize = 2_000;
 
 /// The table.
 #[derive(Default)]
@@ -39,10 +42,12 @@ struct Owner {
 
 #[derive(Clone, Copy)]
 struct Row {
-    deleted: bool,
+    ended: bool,
     log_level: Option<LogLevel>,
     /// Milliseconds since 1970.
     expires: u64,
+    /// By Postgres' clock.
+    written: i64,
 }
 
 impl Changed {
@@ -52,7 +57,7 @@ impl Changed {
         let owner = state.owner(tenant, principal);
         owner.is_some_and(|owner| {
             let row = owner.sessions.get(&handle.id());
-            handle.issued() < owner.floor || row.is_some_and(|row| row.deleted)
+            handle.issued() < owner.floor || row.is_some_and(|row| row.ended)
         })
     }
 
@@ -65,17 +70,20 @@ impl Changed {
             .flatten()
     }
 
-    /// Takes what Postgres has, and forgets what has expired.
+    /// Takes what Postgres has.
     pub(super) fn take(&self, changes: Vec<SessionChange>) {
-        let now = handle::now();
         let mut state = self.state.write();
         for change in changes {
-            state.take(change, now);
+            state.take(change);
         }
-        state.forget(now);
     }
 
-    /// How many sessions and floors are known.
+    /// Forgets what has expired.
+    pub(super) fn sweep(&self) {
+        self.state.write().sweep(handle::now());
+    }
+
+    /// How many sessions are known.
     pub(super) fn len(&self) -> usize {
         self.state.read().rows
     }
@@ -86,39 +94,34 @@ impl State {
         self.owners.get(&tenant)?.get(principal)
     }
 
-    fn take(&mut self, change: SessionChange, now: u64) {
+    fn take(&mut self, change: SessionChange) {
         let full = self.rows >= MOST_ROWS;
         let owners = self.owners.entry(change.tenant_id).or_default();
         let owner = owners.entry(change.principal).or_default();
+        let before = owner.sessions.len();
         match change.id {
             Some(id) if !full || owner.sessions.contains_key(&id) => {
                 let row = Row {
-                    deleted: change.deleted,
+                    ended: change.ended,
                     log_level: change.log_level,
                     expires: change.moment,
+                    written: change.written,
                 };
-                if owner.sessions.insert(id, row).is_none() {
-                    self.rows += 1;
-                }
+                owner.put(id, row);
             }
             // A preference may be forgotten, an end may not.
-            Some(_) if !change.deleted => {}
+            Some(_) if !change.ended => {}
             Some(id) => {
-                self.rows -= owner.sessions.len();
-                owner.sessions.clear();
-                owner.floor = now.max(handle::issued(id) + 1);
+                // By the moment of writing, which stays the same however often it is read.
+                let written = change.written.unsigned_abs() / 1000;
+                owner.raise(written.max(handle::issued(id)) + 1);
             }
-            None => {
-                let floor = change.moment;
-                owner.floor = owner.floor.max(floor);
-                let before = owner.sessions.len();
-                owner.sessions.retain(|id, _| issued_after(*id, floor));
-                self.rows -= before - owner.sessions.len();
-            }
+            None => owner.raise(change.moment),
         }
+        self.rows = self.rows + owner.sessions.len() - before;
     }
 
-    fn forget(&mut self, now: u64) {
+    fn sweep(&mut self, now: u64) {
         let oldest = now.saturating_sub(handle::LIFETIME_MS);
         self.owners.retain(|_, owners| {
             owners.retain(|_, owner| {
@@ -129,6 +132,31 @@ impl State {
         });
         let owners = self.owners.values().flat_map(HashMap::values);
         self.rows = owners.map(|owner| owner.sessions.len()).sum();
+    }
+}
+
+impl Owner {
+    /// Puts a row, unless a newer one is there, in place of the oldest level where there are too
+    /// many.
+    fn put(&mut self, id: Uuid, row: Row) {
+        let known = self.sessions.get(&id);
+        if known.is_some_and(|known| row.written < known.written) {
+            return;
+        }
+        if known.is_none() && self.sessions.len() >= MOST_OF_ONE {
+            let levels = self.sessions.iter().filter(|(_, row)| !row.ended);
+            let oldest = levels.min_by_key(|(_, row)| row.written);
+            if let Some(oldest) = oldest.map(|(id, _)| *id) {
+                self.sessions.remove(&oldest);
+            }
+        }
+        self.sessions.insert(id, row);
+    }
+
+    /// Ends what was issued before `floor`, and forgets the rows that it stands for.
+    fn raise(&mut self, floor: u64) {
+        self.floor = self.floor.max(floor);
+        self.sessions.retain(|id, _| issued_after(*id, floor));
     }
 }
 
@@ -149,10 +177,10 @@ mod tests {
             tenant_id: TENANT,
             principal: "key:1".to_owned(),
             id: Some(id),
-            deleted: true,
+            ended: true,
             log_level: None,
             moment: handle::now() + handle::LIFETIME_MS,
-            written: 0,
+            written: i64::try_from(handle::now()).unwrap() * 1000,
         }
     }
 
@@ -200,6 +228,63 @@ mod tests {
     }
 
     #[test]
+    fn an_end_that_is_read_again_past_the_bound_leaves_newer_sessions_alone() {
+        let changed = Changed::default();
+        let others = (0..MOST_ROWS).map(|_| SessionChange {
+            principal: "key:2".to_owned(),
+            ..ended(Uuid::now_v7())
+        });
+        // Past one owner's own bound only if they are ends: levels make room for each other.
+        changed.take(others.collect());
+        let end = ended(Handle::issue().id());
+        changed.take(vec![end.clone()]);
+        let newer = loop {
+            let newer = Handle::issue();
+            if newer.issued() > end.written.unsigned_abs() / 1000 + 1 {
+                break newer;
+            }
+        };
+        changed.take(vec![end]);
+        assert!(!changed.is_ended(TENANT, "key:1", newer));
+    }
+
+    #[test]
+    fn an_owners_levels_make_room_for_each_other() {
+        let changed = Changed::default();
+        let level = |written: i64| SessionChange {
+            ended: false,
+            log_level: Some(LogLevel::Info),
+            written,
+            ..ended(Uuid::now_v7())
+        };
+        let levels: Vec<_> = (0..=MOST_OF_ONE as i64).map(level).collect();
+        let (first, last) = (levels[0].id.unwrap(), levels[MOST_OF_ONE].id.unwrap());
+        let end = ended(Uuid::now_v7());
+        changed.take(levels);
+        changed.take(vec![end]);
+        assert_eq!(changed.len(), MOST_OF_ONE);
+        assert_eq!(changed.log_level(TENANT, "key:1", first), None);
+        assert_eq!(
+            changed.log_level(TENANT, "key:1", last),
+            Some(LogLevel::Info)
+        );
+    }
+
+    #[test]
+    fn what_is_read_late_does_not_undo_what_is_known() {
+        let changed = Changed::default();
+        let handle = Handle::issue();
+        let end = ended(handle.id());
+        let before = SessionChange {
+            ended: false,
+            written: end.written - 1,
+            ..end.clone()
+        };
+        changed.take(vec![end, before]);
+        assert!(changed.is_ended(TENANT, "key:1", handle));
+    }
+
+    #[test]
     fn what_has_expired_is_forgotten() {
         let changed = Changed::default();
         let gone = SessionChange {
@@ -207,6 +292,7 @@ mod tests {
             ..ended(Uuid::now_v7())
         };
         changed.take(vec![gone]);
+        changed.sweep();
         assert_eq!(changed.len(), 0);
     }
 }

@@ -18,7 +18,7 @@ const IDLE: Duration = Duration::from_secs(600);
 /// Principals whose labels are remembered, those used last.
 const MOST_PRINCIPALS: u64 = 10_000;
 
-/// The live labels of all principals: at most 12 KiB for each.
+/// The live labels of all principals: at most 20 KiB for each.
 pub(super) struct Labels {
     live: moka::sync::Cache<SessionKey, Arc<Mutex<Live>>>,
 }

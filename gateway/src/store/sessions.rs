@@ -2,16 +2,25 @@
 //!
 //! A principal has at most a thousand ended sessions and as many with a log level. One more end,
 //! and all that were issued before now are ended by one row instead; one more level, and the one
-//! set longest ago is forgotten. Writers of one principal wait for each other, so the bounds hold.
+//! set longest ago is forgotten. Writers of one principal wait for each other, so the bounds hold;
+//! few write at a time, so that look-ups of keys find a connection.
+
+use std::time::Duration;
 
 use sqlx::{Postgres, Transaction};
+use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 
-use super::{StoreError, Stores, TenantStore};
+use super::{StoreError, Stores, TenantStore, in_time};
 use archway_proto::log::LogLevel;
 
 /// Rows of one principal, of each kind.
 const MOST_OF_A_KIND: i64 = 1000;
+
+/// Changes read at a time.
+pub(crate) const MOST_READ: usize = 10_000;
+/// How long a change waits for its turn.
+const TURN: Duration = Duration::from_millis(250);
 
 /// A session, or all of a principal's before a moment, as Postgres has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +29,7 @@ pub(crate) struct SessionChange {
     pub(crate) principal: String,
     /// `None`: all sessions of the principal that were issued before `moment` are ended.
     pub(crate) id: Option<Uuid>,
-    pub(crate) deleted: bool,
+    pub(crate) ended: bool,
     pub(crate) log_level: Option<LogLevel>,
     /// Otherwise when the session's handle expires. Milliseconds since 1970.
     pub(crate) moment: u64,
@@ -37,28 +46,28 @@ struct Session<'a> {
 }
 
 impl Stores {
-    /// What was written at `since` or later, of all tenants. In microseconds since 1970 by
-    /// Postgres' clock.
+    /// What was written at `since` or later, of all tenants: the earliest [`MOST_READ`] of it, in
+    /// the order of writing. In microseconds since 1970 by Postgres' clock.
     pub(crate) async fn session_changes(
         &self,
         since: i64,
     ) -> Result<Vec<SessionChange>, StoreError> {
         let rows = sqlx::query!(
             r#"select tenant_id as "tenant_id!", principal as "principal!", id,
-                      deleted as "deleted!", log_level,
+                      ended as "ended!", log_level,
                       (extract(epoch from moment) * 1e3)::bigint as "moment!",
                       (extract(epoch from changed_at) * 1e6)::bigint as "written!"
-               from session_changes(to_timestamp($1::bigint / 1e6::float8))"#,
-            since
+               from session_changes(to_timestamp($1::bigint / 1e6::float8), $2)"#,
+            since,
+            MOST_READ as i64
         )
-        .fetch_all(&self.pool)
-        .await
-        .map_err(StoreError::query("changed sessions"))?;
+        .fetch_all(&self.pool);
+        let rows = in_time("changed sessions", rows).await?;
         let changes = rows.into_iter().map(|row| SessionChange {
             tenant_id: row.tenant_id,
             principal: row.principal,
             id: row.id,
-            deleted: row.deleted,
+            ended: row.ended,
             log_level: row.log_level.as_deref().and_then(LogLevel::parse),
             moment: row.moment.unsigned_abs(),
             written: row.written,
@@ -68,11 +77,8 @@ impl Stores {
 
     /// Removes what has expired, of all tenants.
     pub(crate) async fn forget_expired_sessions(&self) -> Result<(), StoreError> {
-        sqlx::query!("select forget_expired_sessions()")
-            .fetch_one(&self.pool)
-            .await
-            .map_err(StoreError::query("expired sessions"))?;
-        Ok(())
+        let forgotten = sqlx::query!("select forget_expired_sessions()").fetch_one(&self.pool);
+        in_time("expired sessions", forgotten).await.map(|_row| ())
     }
 }
 
@@ -86,16 +92,18 @@ impl TenantStore<'_> {
         issued: u64,
         expires: u64,
     ) -> Result<SessionChange, StoreError> {
-        let mut tx = self.begin_for(principal).await?;
-        let ended = sqlx::query_scalar!(
-            r#"select count(*) as "count!" from sessions
-               where tenant_id = $1 and principal = $2 and deleted"#,
-            self.tenant,
-            principal
+        let (mut tx, _turn) = self.begin_for(principal).await?;
+        let ended = in_time(
+            "the count of ended sessions",
+            sqlx::query_scalar!(
+                r#"select count(*) as "count!" from sessions
+               where tenant_id = $1 and principal = $2 and ended"#,
+                self.tenant,
+                principal
+            )
+            .fetch_one(&mut *tx),
         )
-        .fetch_one(&mut *tx)
-        .await
-        .map_err(StoreError::query("the count of ended sessions"))?;
+        .await?;
         let change = if ended < MOST_OF_A_KIND {
             let ended = Session {
                 principal,
@@ -118,18 +126,20 @@ impl TenantStore<'_> {
         expires: u64,
         level: LogLevel,
     ) -> Result<SessionChange, StoreError> {
-        let mut tx = self.begin_for(principal).await?;
-        sqlx::query!(
-            "delete from sessions where tenant_id = $1 and principal = $2 and id in ( \
-                 select id from sessions where tenant_id = $1 and principal = $2 and not deleted \
+        let (mut tx, _turn) = self.begin_for(principal).await?;
+        in_time(
+            "room for a session",
+            sqlx::query!(
+                "delete from sessions where tenant_id = $1 and principal = $2 and id in ( \
+                 select id from sessions where tenant_id = $1 and principal = $2 and not ended \
                  order by changed_at desc offset $3)",
-            self.tenant,
-            principal,
-            MOST_OF_A_KIND - 1
+                self.tenant,
+                principal,
+                MOST_OF_A_KIND - 1
+            )
+            .execute(&mut *tx),
         )
-        .execute(&mut *tx)
-        .await
-        .map_err(StoreError::query("room for a session"))?;
+        .await?;
         let session = Session {
             principal,
             id,
@@ -140,30 +150,38 @@ impl TenantStore<'_> {
         Ok(change)
     }
 
-    /// A transaction that no other of this principal's sessions runs beside.
+    /// A transaction that no other of this principal's sessions runs beside, and its turn.
     async fn begin_for(
         &self,
         principal: &str,
-    ) -> Result<Transaction<'static, Postgres>, StoreError> {
+    ) -> Result<(Transaction<'static, Postgres>, OwnedSemaphorePermit), StoreError> {
+        let turn = self.stores.session_writers.clone().acquire_owned();
+        let Ok(Ok(turn)) = tokio::time::timeout(TURN, turn).await else {
+            return Err(StoreError::Crowded);
+        };
         let mut tx = self.begin().await?;
         let lock = format!("sessions {} {principal}", self.tenant);
-        sqlx::query!(
-            "select pg_advisory_xact_lock(hashtextextended($1, 0))",
-            lock
+        in_time(
+            "a principal's sessions",
+            sqlx::query!(
+                "select pg_advisory_xact_lock(hashtextextended($1, 0))",
+                lock
+            )
+            .fetch_one(&mut *tx),
         )
-        .fetch_one(&mut *tx)
-        .await
-        .map_err(StoreError::query("a principal's sessions"))?;
-        sqlx::query!(
-            "delete from sessions \
+        .await?;
+        in_time(
+            "expired sessions",
+            sqlx::query!(
+                "delete from sessions \
              where tenant_id = $1 and principal = $2 and expires_at <= now()",
-            self.tenant,
-            principal
+                self.tenant,
+                principal
+            )
+            .execute(&mut *tx),
         )
-        .execute(&mut *tx)
-        .await
-        .map_err(StoreError::query("expired sessions"))?;
-        Ok(tx)
+        .await?;
+        Ok((tx, turn))
     }
 
     /// Ends the session, or sets its level where one is given.
@@ -178,31 +196,33 @@ impl TenantStore<'_> {
             id,
             expires,
         } = session;
-        let row = sqlx::query!(
-            r#"insert into sessions (tenant_id, principal, id, deleted, log_level, expires_at)
+        let row = in_time(
+            "a session",
+            sqlx::query!(
+                r#"insert into sessions (tenant_id, principal, id, ended, log_level, expires_at)
                values ($1, $2, $3, $4, $5, to_timestamp($6::bigint / 1e3::float8))
                on conflict (tenant_id, principal, id) do update set
-                   deleted = sessions.deleted or excluded.deleted,
+                   ended = sessions.ended or excluded.ended,
                    log_level = coalesce(excluded.log_level, sessions.log_level),
                    expires_at = excluded.expires_at,
                    changed_at = clock_timestamp()
-               returning deleted, log_level,
+               returning ended, log_level,
                          (extract(epoch from changed_at) * 1e6)::bigint as "written!""#,
-            self.tenant,
-            principal,
-            id,
-            level.is_none(),
-            level.map(LogLevel::name),
-            i64::try_from(expires).unwrap_or(i64::MAX)
+                self.tenant,
+                principal,
+                id,
+                level.is_none(),
+                level.map(LogLevel::name),
+                i64::try_from(expires).unwrap_or(i64::MAX)
+            )
+            .fetch_one(&mut **tx),
         )
-        .fetch_one(&mut **tx)
-        .await
-        .map_err(StoreError::query("a session"))?;
+        .await?;
         Ok(SessionChange {
             tenant_id: self.tenant,
             principal: principal.to_owned(),
             id: Some(id),
-            deleted: row.deleted,
+            ended: row.ended,
             log_level: row.log_level.as_deref().and_then(LogLevel::parse),
             moment: expires,
             written: row.written,
@@ -215,14 +235,16 @@ impl TenantStore<'_> {
         principal: &str,
         issued: u64,
     ) -> Result<SessionChange, StoreError> {
-        sqlx::query!(
-            "delete from sessions where tenant_id = $1 and principal = $2 and deleted",
-            self.tenant,
-            principal
+        in_time(
+            "ended sessions",
+            sqlx::query!(
+                "delete from sessions where tenant_id = $1 and principal = $2 and ended",
+                self.tenant,
+                principal
+            )
+            .execute(&mut **tx),
         )
-        .execute(&mut **tx)
-        .await
-        .map_err(StoreError::query("ended sessions"))?;
+        .await?;
         // A gateway's clock may be ahead of Postgres'.
         let row = sqlx::query!(
             r#"insert into session_floors (tenant_id, principal, issued_before)
@@ -235,14 +257,13 @@ impl TenantStore<'_> {
             principal,
             i64::try_from(issued).unwrap_or(i64::MAX - 1)
         )
-        .fetch_one(&mut **tx)
-        .await
-        .map_err(StoreError::query("the end of all sessions"))?;
+        .fetch_one(&mut **tx);
+        let row = in_time("the end of all sessions", row).await?;
         Ok(SessionChange {
             tenant_id: self.tenant,
             principal: principal.to_owned(),
             id: None,
-            deleted: true,
+            ended: true,
             log_level: None,
             moment: row.moment.unsigned_abs(),
             written: row.written,
@@ -251,5 +272,5 @@ impl TenantStore<'_> {
 }
 
 async fn commit(tx: Transaction<'static, Postgres>) -> Result<(), StoreError> {
-    tx.commit().await.map_err(StoreError::query("a commit"))
+    in_time("a commit", tx.commit()).await
 }
