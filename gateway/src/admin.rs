@@ -12,12 +12,9 @@ use axum::{
     routing::get,
 };
 use http::{StatusCode, header};
-use parking_lot::Mutex;
-use tokio::{net::TcpListener, time::Instant};
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tower::util::BoxCloneSyncService;
-
-use archway_proto::chain::Chain;
 
 use crate::{catalog::Catalog, metrics::Metrics, server::Port, store::Stores};
 
@@ -33,8 +30,6 @@ pub(crate) struct Admin {
     pub(crate) metrics: Arc<Metrics>,
     /// How long the gateway is of use without Postgres.
     pub(crate) grace: Duration,
-    /// When Postgres last answered.
-    pub(crate) answered: Mutex<Option<Instant>>,
     /// Cancelled once the gateway is about to end.
     pub(crate) draining: CancellationToken,
 }
@@ -55,40 +50,24 @@ pub(crate) fn port(listener: TcpListener, admin: Arc<Admin>) -> Port {
     }
 }
 
-/// Ready: not about to end, a worker was seen, and Postgres answers or did so within the grace.
+/// Ready: not about to end, a worker was seen, ended sessions are known, and Postgres answers or
+/// did so within the grace. Answered from what is known: a probe waits for nobody.
 async fn ready(State(admin): State<Arc<Admin>>) -> Response {
     let refusal = if admin.draining.is_cancelled() {
-        "draining\n"
+        "draining"
     } else if admin.catalog.snapshot().is_none() {
-        "no worker was seen yet\n"
-    } else if !admin.credentials_can_be_checked().await {
-        "postgres does not answer\n"
+        "no worker was seen yet"
+    } else if let Some(refusal) = admin.stores.health().refusal(admin.grace) {
+        refusal
     } else {
         return "ready\n".into_response();
     };
     (
         StatusCode::SERVICE_UNAVAILABLE,
         [(header::RETRY_AFTER, "2")],
-        refusal,
+        format!("{refusal}\n"),
     )
         .into_response()
-}
-
-impl Admin {
-    async fn credentials_can_be_checked(&self) -> bool {
-        match self.stores.ping().await {
-            Ok(()) => {
-                *self.answered.lock() = Some(Instant::now());
-                true
-            }
-            Err(error) => {
-                tracing::warn!(error = %Chain(&error), "postgres did not answer the probe");
-                self.answered
-                    .lock()
-                    .is_some_and(|at| at.elapsed() < self.grace)
-            }
-        }
-    }
 }
 
 async fn metrics(State(admin): State<Arc<Admin>>) -> Response {

@@ -69,14 +69,17 @@ impl Changes {
             };
             match heard.await {
                 Ok((listener, reading)) => {
+                    tracing::info!("postgres tells of changes");
                     wait = FIRST_RETRY;
+                    self.stores.health().heard();
                     self.listening(Some(reading.until));
                     self.follow(listener, reading).await;
                     self.listening(None);
-                    tracing::warn!("the connection that tells of changes was lost");
+                    tracing::warn!("the connection to postgres that tells of changes was lost");
                 }
                 Err(error) => {
                     let error: StoreError = error;
+                    self.stores.health().failed(&error);
                     tracing::warn!(error = %Chain(&error), "changes are not heard");
                     wait = (wait * 2).min(LONGEST_RETRY);
                 }
@@ -107,7 +110,7 @@ impl Changes {
             };
             match heard {
                 Heard::Lost => return,
-                Heard::Silence => {}
+                Heard::Silence => self.stores.health().heard(),
                 Heard::Word(word) if self.act(&word).await => {
                     due.get_or_insert_with(|| Instant::now().max(last + GATHER));
                 }

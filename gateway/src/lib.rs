@@ -6,7 +6,6 @@
 use std::{sync::Arc, time::Duration};
 
 use archway_proto::pass::PassMinter;
-use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -125,7 +124,6 @@ impl Gateway {
             stores,
             metrics: metrics.clone(),
             grace: config.auth.key_grace,
-            answered: Mutex::new(None),
             draining: CancellationToken::new(),
         });
         Ok(Gateway {

@@ -15,9 +15,11 @@ use sqlx::{
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
+pub(crate) use health::Health;
 pub(crate) use listener::{Heard, Listener};
 pub(crate) use sessions::{MOST_READ, SessionChange};
 
+mod health;
 mod listener;
 mod sessions;
 
@@ -113,6 +115,7 @@ pub struct Stores {
     pool: PgPool,
     options: PgConnectOptions,
     session_writers: Arc<Semaphore>,
+    health: Arc<Health>,
 }
 
 /// What Postgres answers, unless it takes too long.
@@ -152,6 +155,7 @@ impl Stores {
             pool,
             options,
             session_writers: Arc::new(Semaphore::new(SESSION_WRITERS)),
+            health: Arc::default(),
         }
     }
 
@@ -163,10 +167,9 @@ impl Stores {
         }
     }
 
-    /// Whether Postgres answers.
-    pub(crate) async fn ping(&self) -> Result<(), StoreError> {
-        let answer = sqlx::query_scalar!("select 1").fetch_one(&self.pool);
-        in_time("a sign of life", answer).await.map(|_one| ())
+    /// What was last known of Postgres.
+    pub(crate) fn health(&self) -> &Health {
+        &self.health
     }
 
     /// Refuses a role that row-level security does not bind: one that owns the tables, or may do

@@ -29,7 +29,7 @@ use tonic::transport::{Channel, Endpoint};
 use uuid::Uuid;
 
 use crate::auth::Principal;
-use failures::of_status;
+use failures::{never_left, of_status};
 use patience::Patience;
 
 pub use config::{UpstreamConfig, UpstreamError};
@@ -139,50 +139,61 @@ impl Upstream {
         params: Bytes,
         trace: TraceContext,
     ) -> Result<CallStream, Failure> {
-        let call_id = Uuid::new_v4();
         let context = CallContext {
-            call_id,
+            call_id: Uuid::new_v4(),
             trace,
             pass,
             timeout: Some(self.deadline),
         };
-        let mut request = tonic::Request::new(CallRequest {
+        let call = CallRequest {
             method: method.name().to_owned(),
             params,
-        });
-        context
-            .attach(&mut request)
-            .map_err(|error| internal(trace, &error))?;
+        };
         let patience = Patience {
             until: Instant::now() + self.deadline + PATIENCE,
             end: self.end.clone(),
         };
-        let mut client = self.client();
-        match patience.wait(client.call(request)).await? {
-            Ok(response) => Ok(CallStream::new(response.into_inner(), patience, trace)),
-            Err(status) => {
-                let failure = of_status(trace, &status);
-                if failure.code == Fault::Unavailable {
-                    self.lost.notify_waiters();
-                }
-                Err(failure)
+        let mut workers = self.workers();
+        loop {
+            let mut request = tonic::Request::new(call.clone());
+            context
+                .attach(&mut request)
+                .map_err(|error| internal(trace, &error))?;
+            let mut worker = workers.next().ok_or_else(unavailable)?;
+            let status = match patience.wait(worker.call(request)).await? {
+                Ok(response) => return Ok(CallStream::new(response.into_inner(), patience, trace)),
+                Err(status) => status,
+            };
+            let failure = of_status(trace, &status);
+            if failure.code == Fault::Unavailable {
+                self.lost.notify_waiters();
+            }
+            // A call that never left may go to another worker, whatever it would do.
+            if !never_left(&status) || workers.len() == 0 {
+                return Err(failure);
             }
         }
     }
 
-    /// The workers take turns. Affinity, breakers and retries will find their place here.
-    fn client(&self) -> WorkerClient<Channel> {
-        let turn = self.next.fetch_add(1, Ordering::Relaxed) % self.clients.len();
-        self.clients[turn].clone()
+    /// Every worker once, beginning with another each time. Affinity, breakers and retries will
+    /// find their place here.
+    fn workers(&self) -> impl ExactSizeIterator<Item = WorkerClient<Channel>> {
+        let turn = self.next.fetch_add(1, Ordering::Relaxed);
+        let count = self.clients.len();
+        (0..count).map(move |more| self.clients[turn.wrapping_add(more) % count].clone())
     }
 }
 
 fn connect(address: &str) -> Result<WorkerClient<Channel>, UpstreamError> {
+    let wrong = |source| UpstreamError::Address {
+        address: address.to_owned(),
+        source,
+    };
+    // What tonic would take for a path on nobody's host.
+    let known = address.starts_with("http://") || address.starts_with("unix:/");
+    known.then_some(()).ok_or_else(|| wrong(None))?;
     let endpoint = Endpoint::from_shared(address.to_owned())
-        .map_err(|source| UpstreamError::Address {
-            address: address.to_owned(),
-            source,
-        })?
+        .map_err(|source| wrong(Some(source)))?
         .connect_timeout(CONNECT_TIMEOUT)
         .tcp_nodelay(true)
         .http2_keep_alive_interval(KEEP_ALIVE)

@@ -92,10 +92,13 @@ impl Fault {
     /// the other side is no worker of ours.
     pub fn from_grpc(code: tonic::Code) -> Fault {
         match code {
-            tonic::Code::Unavailable | tonic::Code::ResourceExhausted | tonic::Code::Aborted => {
-                Fault::Unavailable
-            }
-            tonic::Code::DeadlineExceeded | tonic::Code::Cancelled => Fault::DeadlineExceeded,
+            // Cancelled is how tonic tells of a connection that closed: who cancels a call does
+            // not wait for its status.
+            tonic::Code::Unavailable
+            | tonic::Code::ResourceExhausted
+            | tonic::Code::Aborted
+            | tonic::Code::Cancelled => Fault::Unavailable,
+            tonic::Code::DeadlineExceeded => Fault::DeadlineExceeded,
             tonic::Code::InvalidArgument => Fault::InvalidArguments,
             tonic::Code::PermissionDenied | tonic::Code::Unauthenticated => Fault::AccessDenied,
             _ => Fault::InternalError,

@@ -42,8 +42,8 @@ pub enum UpstreamError {
     Address {
         /// As configured.
         address: String,
-        /// What tonic said.
+        /// What tonic said, if it was asked.
         #[source]
-        source: tonic::transport::Error,
+        source: Option<tonic::transport::Error>,
     },
 }

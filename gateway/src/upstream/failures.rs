@@ -54,6 +54,18 @@ pub(crate) fn unavailable() -> Failure {
     .detail("retry_after_seconds", RETRY_AFTER_SECONDS)
 }
 
+/// Whether a call ended before it left: no connection to its worker could be had.
+pub(super) fn never_left(status: &Status) -> bool {
+    let mut cause = std::error::Error::source(status);
+    while let Some(error) = cause {
+        if error.is::<tonic::ConnectError>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
 /// What an agent is told about a status. The status' own text stays in the log.
 pub(super) fn of_status(trace: TraceContext, status: &Status) -> Failure {
     let fault = Fault::from_grpc(status.code());
