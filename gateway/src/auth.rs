@@ -18,8 +18,9 @@ use http::{HeaderMap, header::AUTHORIZATION};
 use uuid::Uuid;
 
 use crate::{error::GatewayError, metrics::Metrics, secrets::RootSecret, store::Stores};
-use address::TrustedProxies;
+use address::{Source, TrustedProxies};
 use failures::{Failures, Reason, TooMany};
+use lanes::Lane;
 use lookup::{Keys, LookupError};
 
 pub(crate) use address::Peer;
@@ -28,6 +29,7 @@ mod address;
 mod failures;
 pub(crate) mod key;
 mod editions;
+mod lanes;
 mod lookup;
 
 /// How credentials are checked.
@@ -188,18 +190,31 @@ impl Auth {
         self.keys.tenant_changed(tenant);
     }
 
-    /// The caller whose key the headers carry.
-    async fn verify(&self, headers: &HeaderMap) -> Result<Principal, AuthError> {
+    /// The caller whose key the headers carry. `source`: where the request comes from.
+    async fn verify(
+        &self,
+        headers: &HeaderMap,
+        source: Option<Source>,
+    ) -> Result<Principal, AuthError> {
         let token = bearer(headers).ok_or(AuthError::Missing)?;
         let key = key::KeyText::parse(token).ok_or(AuthError::Bad(Reason::Malformed))?;
-        match self.keys.find(key.id()).await {
+        let lane = || match source {
+            Some(source) if self.failures.is_exhausted(source) => Lane::Suspects,
+            _ => Lane::Strangers,
+        };
+        match self.keys.find(key.id(), &lane).await {
             Ok(record) => {
                 let (line, hash) = (&record.secret_line, &record.secret_hash);
-                if !self.secret.key_matches(line, key.secret(), hash) {
-                    return Err(AuthError::Bad(Reason::WrongSecret));
-                }
-                let good = record.is_good().then(|| record.principal.clone());
-                good.ok_or(AuthError::Bad(Reason::NotGood))
+                let reason = if !self.secret.key_matches(line, key.secret(), hash) {
+                    Reason::WrongSecret
+                } else if !record.is_good() {
+                    Reason::NotGood
+                } else {
+                    return Ok(record.principal.clone());
+                };
+                // An unknown id would have been asked about.
+                let asked = self.keys.ask_as_if_unknown(key.id(), &lane).await;
+                Err(asked.map_or_else(|_| AuthError::Unchecked, |()| AuthError::Bad(reason)))
             }
             Err(error) => match &*error {
                 LookupError::Unknown => {
@@ -217,30 +232,29 @@ impl Auth {
 
     /// The answer to a request without a [`Principal`]. Only a bad credential is counted: none is
     /// how clients ask for the challenge, and one that can't be checked is no fault of theirs.
-    fn refuse(&self, why: &AuthError, request: &Request) -> GatewayError {
+    fn refuse(&self, why: &AuthError, source: Option<Source>) -> GatewayError {
         match why {
             AuthError::Missing => GatewayError::NoCredential,
             AuthError::Unchecked => GatewayError::CredentialUnchecked,
-            AuthError::Bad(reason) => match self.count_failure(request) {
-                Ok(()) => {
-                    self.metrics.failed_credential(reason.label());
-                    GatewayError::BadCredential
+            AuthError::Bad(reason) => {
+                match source.map_or(Ok(()), |source| self.failures.note(source)) {
+                    Ok(()) => {
+                        self.metrics.failed_credential(reason.label());
+                        GatewayError::BadCredential
+                    }
+                    Err(TooMany { retry_after }) => {
+                        self.metrics.failed_credential("throttled");
+                        GatewayError::TooManyFailures { retry_after }
+                    }
                 }
-                Err(TooMany { retry_after }) => {
-                    self.metrics.failed_credential("throttled");
-                    GatewayError::TooManyFailures { retry_after }
-                }
-            },
+            }
         }
     }
 
-    fn count_failure(&self, request: &Request) -> Result<(), TooMany> {
-        // Whatever comes through a listener has a peer.
-        let Some(peer) = request.extensions().get::<Peer>() else {
-            return Ok(());
-        };
-        let client = self.proxies.client(*peer, request.headers());
-        self.failures.note(client.into())
+    /// Where a request comes from. Whatever comes through a listener has a peer.
+    fn source(&self, request: &Request) -> Option<Source> {
+        let peer = request.extensions().get::<Peer>()?;
+        Some(self.proxies.client(*peer, request.headers()).into())
     }
 }
 
@@ -250,8 +264,9 @@ pub(crate) async fn authenticate(
     mut request: Request,
     next: Next,
 ) -> Result<Response, GatewayError> {
-    let verified = auth.verify(request.headers()).await;
-    let principal = verified.map_err(|why| auth.refuse(&why, &request))?;
+    let source = auth.source(&request);
+    let verified = auth.verify(request.headers(), source).await;
+    let principal = verified.map_err(|why| auth.refuse(&why, source))?;
     request.headers_mut().remove(AUTHORIZATION);
     request.extensions_mut().insert(principal);
     Ok(next.run(request).await)

@@ -2,7 +2,7 @@
 //!
 //! Beside the path: every stop refuses with a [`GatewayError`]. Failures of a tool are no
 //! refusals; they are results (`archway_proto::failure`). There is no 5xx here but the 503 of a
-//! credential that can't be checked, and -32603 is for bugs only.
+//! credential that can't be checked and of an end that can't be recorded; -32603 is for bugs only.
 
 use archway_proto::catalog::Scope;
 use axum::{
@@ -32,9 +32,13 @@ pub(crate) const MOST_REPEATED: usize = 200;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GatewayError {
     // The envelope of HTTP.
-    #[error("this host name is not served here")]
+    #[error(
+        "this host name is not served here: the operator names those that are (--allowed-host)"
+    )]
     HostRefused,
-    #[error("this origin is not on the list of allowed origins")]
+    #[error(
+        "this origin is not on the list of allowed origins: the operator keeps it (--allowed-origin)"
+    )]
     OriginRefused,
     #[error("not found: the MCP endpoint is /mcp")]
     NotFound,
@@ -56,7 +60,7 @@ pub(crate) enum GatewayError {
     // The credential.
     #[error("a credential is required: send Authorization: Bearer <api key>")]
     NoCredential,
-    #[error("the credential is not valid")]
+    #[error("the credential is not valid: check the key, or ask the operator for a new one")]
     BadCredential,
     #[error(
         "too many requests with bad credentials came from this address: wait, or send a good one"
@@ -64,7 +68,7 @@ pub(crate) enum GatewayError {
     TooManyFailures { retry_after: u64 },
     #[error("the credential can't be checked at the moment: try again")]
     CredentialUnchecked,
-    #[error("the credential lacks the scope {}", .0.name())]
+    #[error("the credential lacks the scope {}: ask the operator for a key that has it", .0.name())]
     ScopeMissing(Scope),
 
     // The session.
@@ -243,7 +247,7 @@ pub(crate) fn quoted(text: &str) -> String {
     for character in shown.chars() {
         match character {
             '"' | '\\' => quoted.extend(['\\', character]),
-            _ if character.is_control() => quoted.extend(character.escape_unicode()),
+            _ if is_hidden(character) => quoted.extend(character.escape_unicode()),
             _ => quoted.push(character),
         }
     }
@@ -253,6 +257,16 @@ pub(crate) fn quoted(text: &str) -> String {
         "\""
     });
     quoted
+}
+
+/// Characters that a reader doesn't see, or that reorder what is seen.
+fn is_hidden(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}'
+                | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e01ef}'
+        )
 }
 
 fn cut(text: &str) -> &str {
@@ -267,6 +281,7 @@ mod tests {
     #[test]
     fn what_a_client_sent_is_repeated_short_and_escaped() {
         assert_eq!(quoted("a\n\"b\"\u{7f}"), r#""a\u{a}\"b\"\u{7f}""#);
+        assert_eq!(quoted("a\u{202e}\u{200b}b"), r#""a\u{202e}\u{200b}b""#);
         let long = "é".repeat(200);
         assert_eq!(quoted(&long), format!("\"{}…\"", "é".repeat(100)));
     }

@@ -73,7 +73,7 @@ impl Mcp {
     async fn end(&self, request: &Parts) -> Result<Response, GatewayError> {
         let who = request.extensions.get::<Principal>();
         let who = who.ok_or(GatewayError::NoCredential)?;
-        if era::without_sessions(&request.headers) {
+        if era::without_sessions(&request.headers)? {
             return Err(GatewayError::MethodNotAllowed);
         }
         self.sessions.end(who, &request.headers).await?;

@@ -47,6 +47,16 @@ impl Harness {
     }
 
     async fn with_deadline(call_deadline: u64) -> Self {
+        Harness::build(call_deadline, Vec::new()).await
+    }
+
+    /// A gateway that knows two more workers, of which nothing is there.
+    async fn beside_dead_workers() -> Self {
+        let nowhere = ["http://127.0.0.1:1", "unix:/nonexistent"].map(str::to_owned);
+        Harness::build(10, nowhere.into()).await
+    }
+
+    async fn build(call_deadline: u64, mut workers: Vec<String>) -> Self {
         let minter = PassMinter::generate().unwrap();
         let (tell, seen) = mpsc::channel(64);
         let verifier = PassVerifier::new(&[minter.public_key()], "shared");
@@ -54,10 +64,10 @@ impl Harness {
             verifier,
             seen: tell,
         };
-        let worker = worker::serve(scripted).await;
+        workers.push(worker::serve(scripted).await);
         let shutdown = CancellationToken::new();
         let config = UpstreamConfig {
-            workers: vec![worker],
+            workers,
             pool: "shared".into(),
             call_deadline,
         };

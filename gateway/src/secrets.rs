@@ -5,7 +5,11 @@
 //! purpose says nothing about another. New things are made under the first line; older lines still
 //! verify what they made, which is how the secret is rotated.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io::Read,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
 
 use aws_lc_rs::{
     aead::{AES_256_GCM, Aad, RandomizedNonceKey},
@@ -14,16 +18,12 @@ use aws_lc_rs::{
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
+/// A file of some hundred lines. What is longer is none of ours, or has no end.
+const LARGEST_FILE: u64 = 64 * 1024;
 /// The least a line may hold, in bytes.
 const LEAST_BYTES: usize = 32;
 /// A random line of 32 bytes has fewer distinct bytes than this once in more than 10^16.
 const LEAST_DISTINCT: usize = 16;
-/// Values that manuals and examples use, which somebody will paste.
-const KNOWN_EXAMPLES: [&[u8]; 3] = [
-    b"0123456789abcdef0123456789abcdef",
-    b"abcdefghijklmnopqrstuvwxyz012345",
-    b"change-me-to-a-long-random-value",
-];
 
 /// Why a root secret was refused. Never carries the secret.
 #[derive(Debug, thiserror::Error)]
@@ -85,10 +85,20 @@ struct Line {
 impl RootSecret {
     /// Reads the secret from a file. Blank lines and lines that start with `#` don't count.
     pub fn load(path: &Path) -> Result<Self, SecretError> {
-        let text = std::fs::read_to_string(path).map_err(|source| SecretError::Read {
+        let failed = |source| SecretError::Read {
             path: path.to_owned(),
             source,
-        })?;
+        };
+        let file = std::fs::File::open(path).map_err(failed)?;
+        let mode = file.metadata().map_err(failed)?.permissions().mode();
+        if mode & 0o077 != 0 {
+            let path = path.display();
+            tracing::warn!(%path, "others may read the root secret: chmod 600 its file");
+        }
+        let mut text = String::new();
+        file.take(LARGEST_FILE)
+            .read_to_string(&mut text)
+            .map_err(failed)?;
         RootSecret::parse(&text)
     }
 
@@ -220,13 +230,18 @@ impl Line {
 
 fn is_weak(bytes: &[u8]) -> bool {
     let distinct: std::collections::BTreeSet<&u8> = bytes.iter().collect();
-    let counts_up = bytes
-        .windows(2)
-        .all(|pair| pair[1] == pair[0].wrapping_add(1));
+    let counts = |step: u8| {
+        bytes
+            .windows(2)
+            .all(|pair| pair[1] == pair[0].wrapping_add(step))
+    };
+    // Somebody's words: 32 random bytes are all printable once in 10^13.
+    let is_text = bytes.iter().all(|byte| (b' '..=b'~').contains(byte));
     bytes.len() < LEAST_BYTES
         || distinct.len() < LEAST_DISTINCT
-        || counts_up
-        || KNOWN_EXAMPLES.contains(&bytes)
+        || counts(1)
+        || counts(u8::MAX)
+        || is_text
 }
 
 fn derive(root: &hkdf::Prk, label: &str) -> Result<[u8; 32], SecretError> {

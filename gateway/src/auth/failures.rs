@@ -1,8 +1,9 @@
 //! Failed credentials, counted by where they come from.
 //!
-//! Guessing a key is hopeless anyhow; what this spares is the work that a flood of bad keys costs
-//! and the log of it. A good key is never asked about here: who shares an address with an attacker
-//! notices nothing. What a reader would get wrong: the minute begins with a source's first failure
+//! Guessing a key is hopeless anyhow; what this bounds is the work that a flood of bad keys costs:
+//! unknown ids from a source that failed too often are looked up one at a time, beside everybody
+//! else's. A good key is never refused here: who shares an address with an attacker waits, at
+//! worst, for a key's first look-up. What a reader would get wrong: the minute begins with a source's first failure
 //! and is not prolonged by later ones, so the sources stand in the order in which they end, and
 //! the table needs no sweep.
 
@@ -70,6 +71,14 @@ pub(crate) struct TooMany {
 }
 
 impl Failures {
+    /// Whether a further failure of `source` would be one too many.
+    pub(crate) fn is_exhausted(&self, source: Source) -> bool {
+        let table = self.0.lock();
+        table.counted.get(&source).is_some_and(|count| {
+            count.failures >= MOST_FAILURES && Instant::now() < count.since + MINUTE
+        })
+    }
+
     /// Counts a failure of `source`.
     pub(crate) fn note(&self, source: Source) -> Result<(), TooMany> {
         let now = Instant::now();
@@ -133,13 +142,16 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_sixty_first_failure_of_a_minute_is_one_too_many() {
         let failures = Failures::default();
+        assert!(!failures.is_exhausted(HERE));
         exhaust(&failures, HERE);
+        assert!(failures.is_exhausted(HERE) && !failures.is_exhausted(THERE));
         assert_eq!(failures.note(HERE), Err(TooMany { retry_after: 60 }));
         tokio::time::advance(Duration::from_millis(58_500)).await;
         assert_eq!(failures.note(HERE), Err(TooMany { retry_after: 2 }));
         tokio::time::advance(Duration::from_millis(1_499)).await;
         assert_eq!(failures.note(HERE), Err(TooMany { retry_after: 1 }));
         tokio::time::advance(Duration::from_millis(1)).await;
+        assert!(!failures.is_exhausted(HERE));
         exhaust(&failures, HERE);
         assert!(failures.note(HERE).is_err());
     }

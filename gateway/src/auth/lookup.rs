@@ -12,13 +12,14 @@ use std::{sync::Arc, time::Duration};
 
 use archway_proto::catalog::Scope;
 use parking_lot::Mutex;
-use tokio::{sync::Semaphore, time::Instant};
+use tokio::{sync::SemaphorePermit, time::Instant};
 use uuid::Uuid;
 
 use super::{
     Principal, PrincipalFacts,
     editions::{Editions, Reading},
     key::KeyId,
+    lanes::{Lanes, Who},
 };
 use crate::store::{ApiKeyRow, StoreError, Stores};
 
@@ -32,11 +33,6 @@ const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 /// Records kept; at about 500 bytes each.
 const MOST_KEYS: u64 = 50_000;
 const MOST_UNKNOWN: u64 = 10_000;
-/// Questions about ids that were never confirmed, at a time: half of a default pool.
-const STRANGERS: usize = 4;
-/// How long such a question waits for its place. Each takes a millisecond: this is enough for
-/// every key's first call after a restart, and little to hold the callers of a flood for.
-const STRANGERS_WAIT: Duration = Duration::from_millis(250);
 
 /// Why there is no record of a key.
 #[derive(Debug, thiserror::Error)]
@@ -87,7 +83,10 @@ pub(crate) struct Keys {
     fresh: moka::future::Cache<KeyId, Arc<KeyRecord>>,
     confirmed: moka::sync::Cache<KeyId, Arc<KeyRecord>>,
     unknown: moka::sync::Cache<KeyId, ()>,
-    strangers: Semaphore,
+    /// Known ids that came with a secret or at a time that was not good: like unknown ones, each
+    /// is asked about once in a while.
+    failing: moka::sync::Cache<KeyId, ()>,
+    lanes: Lanes,
     failed_at: Mutex<Option<Instant>>,
     editions: Editions,
 }
@@ -107,19 +106,22 @@ impl Keys {
                 .time_to_live(FRESH)
                 .build(),
             confirmed: table(MOST_KEYS, grace).build(),
-            unknown: moka::sync::Cache::builder()
-                .max_capacity(MOST_UNKNOWN)
-                .time_to_live(UNKNOWN_FOR)
-                .build(),
-            strangers: Semaphore::new(STRANGERS),
+            unknown: few_seconds(),
+            failing: few_seconds(),
+            lanes: Lanes::default(),
             failed_at: Mutex::new(None),
             // A minute is longer than a record may be fresh, and a question take, together.
             editions: Editions::new(grace.max(Duration::from_secs(60))),
         }
     }
 
-    /// The record of a key, at most 30 s old or, while Postgres is away, within the grace.
-    pub(crate) async fn find(&self, id: &KeyId) -> Result<Arc<KeyRecord>, Arc<LookupError>> {
+    /// The record of a key, at most 30 s old or, while Postgres is away, within the grace. A key
+    /// that was never confirmed waits for its place.
+    pub(crate) async fn find(
+        &self,
+        id: &KeyId,
+        who: Who<'_>,
+    ) -> Result<Arc<KeyRecord>, Arc<LookupError>> {
         for _reading in 0..READINGS {
             if self.unknown.contains_key(id) {
                 return Err(Arc::new(LookupError::Unknown));
@@ -127,7 +129,7 @@ impl Keys {
             // Callers that arrive together wait for one question.
             let answer = match self.fresh.get(id).await {
                 Some(record) => Ok(record),
-                None => self.fresh.try_get_with_by_ref(id, self.ask(id)).await,
+                None => self.fresh.try_get_with_by_ref(id, self.ask(id, who)).await,
             };
             match answer {
                 Ok(record) if record.is_fresh(id, &self.editions) => return Ok(record),
@@ -137,6 +139,31 @@ impl Keys {
             }
         }
         Err(Arc::new(LookupError::Overtaken))
+    }
+
+    /// Takes as long for a known id as `find` does for one that nobody has: one question, and then
+    /// none for some seconds. What Postgres says is of no interest.
+    pub(crate) async fn ask_as_if_unknown(
+        &self,
+        id: &KeyId,
+        who: Who<'_>,
+    ) -> Result<(), LookupError> {
+        if self.failing.contains_key(id) {
+            return Ok(());
+        }
+        if self.paused() {
+            return Err(LookupError::Paused);
+        }
+        let _place = self.place(who).await?;
+        let row = self.stores.find_api_key(id.as_str()).await;
+        self.note(&row, true);
+        row?;
+        self.failing.insert(id.clone(), ());
+        Ok(())
+    }
+
+    async fn place(&self, who: Who<'_>) -> Result<SemaphorePermit<'_>, LookupError> {
+        self.lanes.place(who()).await.ok_or(LookupError::Crowded)
     }
 
     /// What Postgres confirmed within the grace, unless word came since that it changed.
@@ -163,15 +190,14 @@ impl Keys {
         self.editions.tenant_changed(tenant);
     }
 
-    async fn ask(&self, id: &KeyId) -> Result<Arc<KeyRecord>, LookupError> {
+    async fn ask(&self, id: &KeyId, who: Who<'_>) -> Result<Arc<KeyRecord>, LookupError> {
         if self.paused() {
             return Err(LookupError::Paused);
         }
         let stranger = !self.confirmed.contains_key(id);
         // Held until the answer is known.
         let _place = if stranger {
-            let place = tokio::time::timeout(STRANGERS_WAIT, self.strangers.acquire()).await;
-            Some(place.map_err(|_elapsed| LookupError::Crowded)?)
+            Some(self.place(who).await?)
         } else {
             None
         };
@@ -239,6 +265,13 @@ fn record(id: &KeyId, row: ApiKeyRow, read: Reading) -> KeyRecord {
     }
 }
 
+fn few_seconds() -> moka::sync::Cache<KeyId, ()> {
+    moka::sync::Cache::builder()
+        .max_capacity(MOST_UNKNOWN)
+        .time_to_live(UNKNOWN_FOR)
+        .build()
+}
+
 /// When a key ends of which Postgres said at `asked`, or a little later, that it has this many
 /// seconds left. An end that no clock reaches is none.
 fn end_of(asked: Instant, left: Option<f64>) -> Option<Instant> {
@@ -249,7 +282,7 @@ fn end_of(asked: Instant, left: Option<f64>) -> Option<Instant> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::key::KeyText;
+    use crate::auth::{key::KeyText, lanes::Lane};
 
     impl Keys {
         /// Behaves as if Postgres had just confirmed this record.
@@ -258,6 +291,10 @@ mod tests {
             self.confirmed.insert(id.clone(), record.clone());
             self.fresh.insert(id.clone(), record).await;
         }
+    }
+
+    async fn find(keys: &Keys, key: &KeyText) -> Result<Arc<KeyRecord>, Arc<LookupError>> {
+        keys.find(key.id(), &|| Lane::Strangers).await
     }
 
     /// Keys over a Postgres that is not there.
@@ -286,13 +323,13 @@ mod tests {
         let known = KeyText::generate().unwrap();
         keys.know_for_tests(known.id(), record()).await;
         keys.fresh.invalidate(known.id()).await;
-        assert!(keys.find(known.id()).await.is_ok());
+        assert!(find(&keys, &known).await.is_ok());
 
         // Postgres is left alone for a moment; the answers are the same.
         assert!(keys.paused());
-        assert!(keys.find(known.id()).await.is_ok());
+        assert!(find(&keys, &known).await.is_ok());
         let stranger = KeyText::generate().unwrap();
-        let error = keys.find(stranger.id()).await.err().unwrap();
+        let error = find(&keys, &stranger).await.err().unwrap();
         assert!(matches!(*error, LookupError::Paused), "{error}");
     }
 
@@ -301,7 +338,7 @@ mod tests {
         let keys = orphaned();
         let stranger = KeyText::generate().unwrap();
         keys.unknown.insert(stranger.id().clone(), ());
-        let error = keys.find(stranger.id()).await.err().unwrap();
+        let error = find(&keys, &stranger).await.err().unwrap();
         assert!(matches!(*error, LookupError::Unknown), "{error}");
     }
 
@@ -323,19 +360,22 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_flood_of_strangers_neither_waits_for_long_nor_stops_a_confirmed_key() {
+    async fn a_confirmed_key_is_asked_about_whatever_strangers_do() {
         let keys = orphaned();
-        let flood = keys.strangers.acquire_many(4).await.unwrap();
+        let mut flood = Vec::new();
+        while let Some(place) = keys.lanes.place(Lane::Strangers).await {
+            flood.push(place);
+        }
         let stranger = KeyText::generate().unwrap();
-        let error = keys.find(stranger.id()).await.err().unwrap();
+        let error = find(&keys, &stranger).await.err().unwrap();
         assert!(matches!(*error, LookupError::Crowded), "{error}");
         assert!(!keys.paused());
 
-        // A confirmed key's question needs no such place: this one reaches Postgres, and fails.
+        // This one reaches Postgres, and fails.
         let known = KeyText::generate().unwrap();
         keys.know_for_tests(known.id(), record()).await;
         keys.fresh.invalidate(known.id()).await;
-        assert!(keys.find(known.id()).await.is_ok());
+        assert!(find(&keys, &known).await.is_ok());
         assert!(keys.paused());
         drop(flood);
     }
@@ -358,8 +398,8 @@ mod tests {
         }
         keys.key_changed(changed.id()).await;
         // It would have to be asked for, and nobody answers: what was confirmed is gone, too.
-        assert!(keys.find(changed.id()).await.is_err());
-        assert!(keys.find(other.id()).await.is_ok());
+        assert!(find(&keys, &changed).await.is_err());
+        assert!(find(&keys, &other).await.is_ok());
         assert!(keys.paused(), "nobody was asked");
     }
 
@@ -371,7 +411,7 @@ mod tests {
         let overtaken = read_now(&keys);
         keys.key_changed(key.id()).await;
         keys.know_for_tests(key.id(), overtaken).await;
-        assert!(keys.find(key.id()).await.is_err());
+        assert!(find(&keys, &key).await.is_err());
     }
 
     #[tokio::test]
@@ -381,10 +421,10 @@ mod tests {
         let key = KeyText::generate().unwrap();
         keys.know_for_tests(key.id(), read_now(&keys)).await;
         keys.tenant_changed(Uuid::from_u128(2));
-        assert!(keys.find(key.id()).await.is_ok());
+        assert!(find(&keys, &key).await.is_ok());
         assert!(!keys.paused(), "another tenant's key was asked for");
         keys.tenant_changed(Uuid::from_u128(1));
-        assert!(keys.find(key.id()).await.is_err());
+        assert!(find(&keys, &key).await.is_err());
     }
 
     #[tokio::test]
@@ -393,7 +433,7 @@ mod tests {
         let key = KeyText::generate().unwrap();
         keys.know_for_tests(key.id(), read_now(&keys)).await;
         keys.set_listening(true);
-        assert!(keys.find(key.id()).await.is_ok());
+        assert!(find(&keys, &key).await.is_ok());
         assert!(keys.paused(), "what happened meanwhile was not looked for");
     }
 

@@ -29,12 +29,16 @@ impl Accepts {
             events: false,
         };
         let mut named = false;
+        let (mut no_json, mut no_events) = (false, false);
         for value in headers.get_all(header::ACCEPT) {
             named = true;
             for range in value.to_str().unwrap_or_default().split(',') {
                 let mut parts = range.split(';').map(str::trim);
                 let media_type = parts.next().unwrap_or_default().to_ascii_lowercase();
                 if parts.any(refuses) {
+                    // A type that is refused by name is not taken for a wildcard's sake.
+                    no_json |= media_type == "application/json";
+                    no_events |= media_type == "text/event-stream";
                     continue;
                 }
                 accepts.json |=
@@ -42,6 +46,8 @@ impl Accepts {
                 accepts.events |= matches!(&*media_type, "text/event-stream" | "text/*" | "*/*");
             }
         }
+        accepts.json &= !no_json;
+        accepts.events &= !no_events;
         match (named, accepts) {
             (false, _) => Ok(Accepts {
                 json: true,
@@ -70,11 +76,14 @@ fn refuses(parameter: &str) -> bool {
 /// Refuses a body that is not plain JSON by its headers.
 pub(super) fn check_content(headers: &HeaderMap) -> Result<(), GatewayError> {
     let plain = headers
-        .get(header::CONTENT_ENCODING)
-        .is_none_or(|coding| coding == "identity");
-    let media_type = headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok());
+        .get_all(header::CONTENT_ENCODING)
+        .iter()
+        .all(|coding| coding.as_bytes().eq_ignore_ascii_case(b"identity"));
+    let mut media_types = headers.get_all(header::CONTENT_TYPE).iter();
+    let media_type = match (media_types.next(), media_types.next()) {
+        (Some(one), None) => one.to_str().ok(),
+        _ => None,
+    };
     let essence = media_type
         .and_then(|value| value.split(';').next())
         .map(str::trim);
@@ -141,6 +150,7 @@ mod tests {
             accepts(&["application/json;q=0.0, text/*"]),
             Some((false, true))
         );
+        assert_eq!(accepts(&["application/json;q=0, */*"]), Some((false, true)));
         assert_eq!(accepts(&["text/html"]), None);
         assert_eq!(accepts(&["*/*;q=0"]), None);
     }
@@ -151,8 +161,17 @@ mod tests {
         assert!(check_content(&json).is_ok());
         let mut zipped = json.clone();
         zipped.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        let mut plain = json.clone();
+        plain.insert(
+            header::CONTENT_ENCODING,
+            HeaderValue::from_static("Identity"),
+        );
+        assert!(check_content(&plain).is_ok());
+        plain.append(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
         for bad in [
             zipped,
+            plain,
+            headers(header::CONTENT_TYPE, &["application/json", "text/plain"]),
             headers(header::CONTENT_TYPE, &["text/plain"]),
             HeaderMap::new(),
         ] {

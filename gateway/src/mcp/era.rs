@@ -57,10 +57,13 @@ pub(crate) fn judge(headers: &HeaderMap, message: &Envelope) -> Result<Era, Gate
 }
 
 /// Whether a request without a body is of the revision that has no sessions.
-pub(crate) fn without_sessions(headers: &HeaderMap) -> bool {
-    headers
-        .get(VERSION_HEADER)
-        .is_some_and(|version| version == MODERN)
+pub(crate) fn without_sessions(headers: &HeaderMap) -> Result<bool, GatewayError> {
+    match header(headers, VERSION_HEADER)? {
+        Some(unknown) if !REVISIONS.contains(&unknown) => {
+            Err(GatewayError::UnsupportedVersion(unknown.to_owned()))
+        }
+        version => Ok(version == Some(MODERN)),
+    }
 }
 
 fn modern(headers: &HeaderMap, message: &Envelope, version: &str) -> Result<Era, GatewayError> {
@@ -75,8 +78,6 @@ fn modern(headers: &HeaderMap, message: &Envelope, version: &str) -> Result<Era,
             let problem = "the header MCP-Protocol-Version is not what _meta says";
             return Err(mismatch(problem));
         }
-        // A client that speaks of an older revision in the new form is answered in the older one.
-        Some(_) if version != MODERN => return Ok(Era::Legacy),
         None if version != MODERN => {
             let problem = "the header MCP-Protocol-Version is older than what _meta holds";
             return Err(mismatch(problem));
@@ -85,7 +86,12 @@ fn modern(headers: &HeaderMap, message: &Envelope, version: &str) -> Result<Era,
     }
     method_matches(headers, message)?;
     name_matches(headers, message)?;
-    Ok(Era::Modern)
+    // A client that speaks of an older revision in the new form is answered in the older one.
+    Ok(if version == MODERN {
+        Era::Modern
+    } else {
+        Era::Legacy
+    })
 }
 
 fn declared(message: &Envelope) -> Option<&str> {
@@ -268,10 +274,14 @@ mod tests {
                 "{params}"
             );
         }
-        let old = [(VERSION_HEADER, "2025-11-25")];
+        let old = [(VERSION_HEADER, "2025-11-25"), list[1]];
         assert_eq!(
             judged(&old, "tools/list", with(meta("2025-11-25"))),
             "Legacy"
+        );
+        assert_eq!(
+            judged(&old[..1], "tools/list", with(meta("2025-11-25"))),
+            "400 header mismatch"
         );
     }
 

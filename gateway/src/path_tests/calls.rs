@@ -94,3 +94,12 @@ async fn a_client_that_takes_only_events_gets_events() {
         assert!(body.contains("event: message\ndata: {"), "{body}");
     }
 }
+
+#[tokio::test]
+async fn a_call_goes_to_a_worker_that_is_there() {
+    let harness = Harness::beside_dead_workers().await;
+    for _ in 0..6 {
+        let result = harness.call("echo", json!({})).await;
+        assert_eq!(result["structuredContent"]["tenant"], "acme", "{result}");
+    }
+}

@@ -111,11 +111,7 @@ impl State {
             }
             // A preference may be forgotten, an end may not.
             Some(_) if !change.ended => {}
-            Some(id) => {
-                // By the moment of writing, which stays the same however often it is read.
-                let written = change.written.unsigned_abs() / 1000;
-                owner.raise(written.max(handle::issued(id)) + 1);
-            }
+            Some(id) => owner.raise(floor_for(id, change.written)),
             None => owner.raise(change.moment),
         }
         self.rows = self.rows + owner.sessions.len() - before;
@@ -136,8 +132,8 @@ impl State {
 }
 
 impl Owner {
-    /// Puts a row, unless a newer one is there, in place of the oldest level where there are too
-    /// many.
+    /// Puts a row, unless a newer one is there. Where there are too many the oldest level makes
+    /// room; where all of them are ends, one floor takes their place.
     fn put(&mut self, id: Uuid, row: Row) {
         let known = self.sessions.get(&id);
         if known.is_some_and(|known| row.written < known.written) {
@@ -146,9 +142,11 @@ impl Owner {
         if known.is_none() && self.sessions.len() >= MOST_OF_ONE {
             let levels = self.sessions.iter().filter(|(_, row)| !row.ended);
             let oldest = levels.min_by_key(|(_, row)| row.written);
-            if let Some(oldest) = oldest.map(|(id, _)| *id) {
-                self.sessions.remove(&oldest);
-            }
+            match oldest.map(|(id, _)| *id) {
+                Some(oldest) => self.sessions.remove(&oldest),
+                None if row.ended => return self.raise(floor_for(id, row.written)),
+                None => return,
+            };
         }
         self.sessions.insert(id, row);
     }
@@ -158,6 +156,12 @@ impl Owner {
         self.floor = self.floor.max(floor);
         self.sessions.retain(|id, _| issued_after(*id, floor));
     }
+}
+
+/// The floor that ends a session with all that are older than its end: by the moment of writing,
+/// which stays the same however often it is read.
+fn floor_for(id: Uuid, written: i64) -> u64 {
+    (written.unsigned_abs() / 1000).max(handle::issued(id)) + 1
 }
 
 /// Whether a session's row is still of use under a floor. The principal's own has no handle, and
@@ -212,40 +216,44 @@ mod tests {
         assert_eq!(changed.len(), 0);
     }
 
-    #[test]
-    fn past_the_bound_an_owner_loses_its_own_sessions_and_nobody_elses() {
+    /// As many ends as are kept, a thousand of each principal.
+    fn full() -> Changed {
         let changed = Changed::default();
-        let mut others: Vec<_> = (0..MOST_ROWS).map(|_| ended(Uuid::now_v7())).collect();
-        for other in &mut others {
-            other.principal = "key:2".to_owned();
-        }
-        changed.take(others);
-        let (before, alive) = (Handle::issue(), Handle::issue());
-        changed.take(vec![ended(before.id())]);
+        let others = (0..MOST_ROWS).map(|number| SessionChange {
+            principal: format!("key:other-{}", number / 1000),
+            ..ended(Uuid::now_v7())
+        });
+        changed.take(others.collect());
         assert_eq!(changed.len(), MOST_ROWS);
-        assert!(changed.is_ended(TENANT, "key:1", before));
-        assert!(!changed.is_ended(TENANT, "key:2", alive));
+        changed
     }
 
     #[test]
-    fn an_end_that_is_read_again_past_the_bound_leaves_newer_sessions_alone() {
-        let changed = Changed::default();
-        let others = (0..MOST_ROWS).map(|_| SessionChange {
-            principal: "key:2".to_owned(),
-            ..ended(Uuid::now_v7())
-        });
-        // Past one owner's own bound only if they are ends: levels make room for each other.
-        changed.take(others.collect());
-        let end = ended(Handle::issue().id());
+    fn past_the_bound_an_owner_loses_its_own_older_sessions_and_nobody_elses() {
+        let changed = full();
+        let (before, alive) = (Handle::issue(), Handle::issue());
+        let end = ended(before.id());
         changed.take(vec![end.clone()]);
-        let newer = loop {
-            let newer = Handle::issue();
-            if newer.issued() > end.written.unsigned_abs() / 1000 + 1 {
-                break newer;
-            }
-        };
+        assert_eq!(changed.len(), MOST_ROWS);
+        assert!(changed.is_ended(TENANT, "key:1", before));
+        assert!(!changed.is_ended(TENANT, "key:other-0", alive));
+
+        // Read again, it ends nothing that came after it.
+        let newer = Handle::issued_at_for_tests(end.written.unsigned_abs() / 1000 + 2);
         changed.take(vec![end]);
         assert!(!changed.is_ended(TENANT, "key:1", newer));
+    }
+
+    #[test]
+    fn more_ends_of_one_owner_than_are_kept_become_one_floor() {
+        let changed = Changed::default();
+        let ends: Vec<_> = (0..=MOST_OF_ONE).map(|_| Handle::issue()).collect();
+        changed.take(ends.iter().map(|end| ended(end.id())).collect());
+        assert!(changed.len() <= 1, "{}", changed.len());
+        assert!(
+            ends.iter()
+                .all(|&end| changed.is_ended(TENANT, "key:1", end))
+        );
     }
 
     #[test]

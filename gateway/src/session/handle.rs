@@ -105,6 +105,16 @@ mod tests {
 
     use super::*;
 
+    impl Handle {
+        /// A handle as if it was issued at this millisecond.
+        pub(in crate::session) fn issued_at_for_tests(issued: u64) -> Self {
+            Handle {
+                issued,
+                ..Handle::issue()
+            }
+        }
+    }
+
     fn secret() -> RootSecret {
         RootSecret::parse(&RootSecret::generate_line().unwrap()).unwrap()
     }
