@@ -40,7 +40,7 @@ impl Worker {
         };
         let mounts = Mounts::beneath(repositories.to_owned());
         let starting = tokio::task::spawn_blocking(move || {
-            ConfinedWorker::start(config, mounts, verifier, Listener::Tcp(listener))
+            ConfinedWorker::start(config, mounts, verifier, Listener::Tcp(listener), None)
         });
         let worker = starting.await.unwrap().expect("the worker starts");
         (Worker::Real(worker), address)
