@@ -32,7 +32,10 @@ impl Harness {
     }
 
     /// Whether the worker was rid of its call soon after `left`.
-    #[expect(clippy::print_stdout, reason = "the figure is for whoever looks closer")]
+    #[expect(
+        clippy::print_stdout,
+        reason = "the figure is for whoever looks closer"
+    )]
     async fn was_cancelled(&mut self, left: Instant) {
         match timeout(PATIENCE, self.seen.recv()).await {
             Ok(Some(Seen::Gone(at))) => {
