@@ -213,6 +213,22 @@ fn a_gateway_that_is_frozen_holds_up_neither_a_workers_end_nor_what_it_writes() 
 }
 
 #[test]
+fn a_call_that_waits_past_its_deadline_is_answered_by_the_worker_itself() {
+    let stage = Stage::set();
+    let worker = Role::start(stage.worker("127.0.0.1:0"));
+    let mut hasty = stage.gateway(&worker.address);
+    hasty.args(["--call-deadline", "1"]);
+    let gateway = Role::start(hasty);
+    gateway.becomes(200, "ready");
+    let _held = stage.hold_projects();
+    let answer = stage.call(&gateway, "read_file", READ).unwrap();
+    assert!(answer.body.contains("deadline_exceeded"), "{answer:?}");
+    let counted = get(&worker.admin, "/metrics").unwrap().body;
+    let told = r#"tool_calls_total{tool="read_file",outcome="deadline_exceeded"} 1"#;
+    assert!(counted.contains(told), "{counted}");
+}
+
+#[test]
 fn before_the_end_load_balancers_are_told_and_a_second_signal_does_not_wait() {
     let stage = Stage::set();
     let worker = Role::start(stage.worker("127.0.0.1:0"));
