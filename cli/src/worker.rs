@@ -59,7 +59,12 @@ pub struct WorkerArgs {
     #[arg(long, env = "ARCHWAY_WORKER_NAME", value_name = "NAME", value_parser = name)]
     name: Option<String>,
     /// Refuse to run where the kernel can't confine the worker to the repositories (no Landlock).
-    #[arg(long, env = "ARCHWAY_REQUIRE_CONFINEMENT")]
+    /// The variable says `1` or `0`, `true` or `false`, `yes` or `no`, `on` or `off`.
+    #[arg(
+        long,
+        env = "ARCHWAY_REQUIRE_CONFINEMENT",
+        value_parser = clap::builder::BoolishValueParser::new()
+    )]
     require_confinement: bool,
     #[command(flatten)]
     worker: WorkerConfig,

@@ -24,6 +24,9 @@ mod role;
 mod http;
 
 const READ: &str = r#"{"path":"greeting.txt"}"#;
+/// How many workers wait for a lock.
+const WAITING: &str = "select count(*) from pg_stat_activity where datname = current_database() \
+                       and usename = 'archway_worker' and wait_event_type = 'Lock'";
 
 #[test]
 fn a_call_goes_through_both_and_each_tells_how_it_is() {
@@ -176,6 +179,53 @@ fn asked_to_stop_a_worker_finishes_what_it_has() {
     assert!(answer.body.contains("sesame"), "{answer:?}");
     let (code, log) = worker.end();
     assert_eq!(code, Some(0), "{log}");
+}
+
+#[test]
+fn a_gateway_that_is_frozen_holds_up_neither_a_workers_end_nor_what_it_writes() {
+    let stage = Stage::set();
+    let mut impatient = stage.worker("127.0.0.1:0");
+    impatient.env("ARCHWAY_DRAIN_TIMEOUT", "1");
+    let worker = Role::start(impatient);
+    let gateway = Role::start(stage.gateway(&worker.address));
+    gateway.becomes(200, "ready");
+    let _silent = std::net::TcpStream::connect(&worker.address).unwrap();
+    // The writer waits for this one, and the next read waits in the queue.
+    let written = stage.hold("file_accesses");
+    let read = || stage.call(&gateway, "read_file", READ).unwrap();
+    assert!(read().body.contains("sesame"));
+    wait_until("the writer waits", || stage.count(WAITING) == 1);
+    assert!(read().body.contains("sesame"));
+
+    gateway.signal(Signal::STOP);
+    let asked = SystemTime::now();
+    worker.signal(Signal::TERM);
+    worker.becomes(503, "draining");
+    drop(written);
+    let (code, log) = worker.end();
+    let took = asked.elapsed().unwrap();
+    assert_eq!(code, Some(0), "{log}");
+    assert!(log.contains("do not answer are given up"), "{log}");
+    assert!(!log.contains("it is lost"), "{log}");
+    assert!(took < Duration::from_secs(10), "{took:?}");
+    let reads = "select sum(count)::bigint from file_accesses";
+    assert_eq!(stage.count(reads), 2, "{log}");
+}
+
+#[test]
+fn a_call_that_waits_past_its_deadline_is_answered_by_the_worker_itself() {
+    let stage = Stage::set();
+    let worker = Role::start(stage.worker("127.0.0.1:0"));
+    let mut hasty = stage.gateway(&worker.address);
+    hasty.args(["--call-deadline", "1"]);
+    let gateway = Role::start(hasty);
+    gateway.becomes(200, "ready");
+    let _held = stage.hold_projects();
+    let answer = stage.call(&gateway, "read_file", READ).unwrap();
+    assert!(answer.body.contains("deadline_exceeded"), "{answer:?}");
+    let counted = get(&worker.admin, "/metrics").unwrap().body;
+    let told = r#"tool_calls_total{tool="read_file",outcome="deadline_exceeded"} 1"#;
+    assert!(counted.contains(told), "{counted}");
 }
 
 #[test]

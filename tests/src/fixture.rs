@@ -2,7 +2,8 @@
 //! MCP knows, through the same contract, pass and stream of events as a real worker's.
 //!
 //! What each tool must say is written in the suite (`@modelcontextprotocol/conformance`). Its
-//! tools for elicitation and sampling are absent, since the gateway offers neither.
+//! tools for elicitation and sampling are absent, since the gateway offers neither. One tool more,
+//! `hang`, is listed for those alone who are told of its calls: the suite never sees it.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -20,6 +21,7 @@ use serde_json::Value;
 use tokio::{
     sync::mpsc::{self, Sender},
     task::JoinHandle,
+    time::Instant,
 };
 use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
 use tonic::{Request, Response, Status, transport::Server};
@@ -31,6 +33,15 @@ mod tools;
 /// Between two things that a tool says on its way, as the suite asks: a client must get them as
 /// they come, not all at the end.
 const STEP: Duration = Duration::from_millis(50);
+
+/// What is told of a call of `hang`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hung {
+    /// It has begun.
+    Began,
+    /// Its stream was dropped, and when: nobody waits for it any longer.
+    Gone(Instant),
+}
 
 /// The running worker. It ends when this is dropped.
 pub(crate) struct Fixture {
@@ -45,12 +56,13 @@ impl Drop for Fixture {
 }
 
 impl Fixture {
-    /// Serves on a port of its own whoever has a pass that `verifier` believes.
-    pub(crate) async fn start(verifier: PassVerifier) -> Fixture {
+    /// Serves on a port of its own whoever has a pass that `verifier` believes. With `hung` it has
+    /// the tool `hang`.
+    pub(crate) async fn start(verifier: PassVerifier, hung: Option<Sender<Hung>>) -> Fixture {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let serving = Server::builder()
-            .add_service(WorkerServer::new(Service { verifier }))
+            .add_service(WorkerServer::new(Service { verifier, hung }))
             .serve_with_incoming(TcpListenerStream::new(listener));
         Fixture {
             address,
@@ -66,6 +78,7 @@ impl Fixture {
 
 struct Service {
     verifier: PassVerifier,
+    hung: Option<Sender<Hung>>,
 }
 
 type Events = Sender<Result<CallEvent, Status>>;
@@ -88,12 +101,12 @@ impl worker_server::Worker for Service {
             Some(Method::ToolsList) => {
                 let token = &context.pass;
                 self.verifier.verify_catalog(token).map_err(refused)?;
-                let list = serde_json::to_value(tools::list()).unwrap();
+                let list = serde_json::to_value(tools::list(self.hung.is_some())).unwrap();
                 Answer::Plain(list)
             }
             Some(Method::ToolsCall) => {
                 self.verifier.verify(&context.pass).map_err(refused)?;
-                tools::call(&ask.params)?
+                tools::call(&ask.params, self.hung.as_ref())?
             }
             None => return Err(Status::unimplemented("no such method")),
         };
@@ -120,6 +133,11 @@ async fn say(answer: Answer, events: &Events) -> Option<()> {
                 tokio::time::sleep(STEP).await;
             }
             result
+        }
+        Answer::Never(hung) => {
+            hung.send(Hung::Began).await.ok()?;
+            events.closed().await;
+            return hung.send(Hung::Gone(Instant::now())).await.ok();
         }
     };
     send(events, Event::Result(result.to_string().into())).await

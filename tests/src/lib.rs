@@ -10,7 +10,7 @@
 //! Gateway and worker talk gRPC over TCP on loopback. The worker lives on a confined thread of its
 //! own; a stack that is dropped tells both to end and waits for neither. There may be several
 //! gateways ([`Harness::replicas`]), with a [`Proxy`] that sends each request to the next, and a
-//! worker that serves the official conformance suite's tools ([`Harness::fixture`]).
+//! worker that serves the official conformance suite's tools ([`Harness::fixture`]), or one that never answers ([`Harness::hanging`]).
 
 pub mod client;
 mod database;
@@ -23,6 +23,7 @@ mod tenant;
 
 pub use client::{Client, Reply};
 pub use database::Database;
+pub use fixture::Hung;
 pub use proxy::Proxy;
 pub use repo::{Repo, git};
 pub use stack::{Harness, Stack};

@@ -15,10 +15,10 @@ use archway_proto::pass::{PassMinter, PassVerifier};
 use secrecy::ExposeSecret;
 use sqlx::PgPool;
 use tempfile::TempDir;
-use tokio::time::Instant;
+use tokio::{sync::mpsc::Sender, time::Instant};
 use uuid::Uuid;
 
-use crate::{Client, Database, Tenant};
+use crate::{Client, Database, Tenant, fixture::Hung};
 use gateways::{Gateways, Shared};
 use workers::Worker;
 
@@ -38,6 +38,7 @@ pub struct Harness {
     config: GatewayConfig,
     replicas: usize,
     fixture: bool,
+    hung: Option<Sender<Hung>>,
 }
 
 impl Default for Harness {
@@ -62,6 +63,7 @@ impl Harness {
             },
             replicas: 1,
             fixture: false,
+            hung: None,
         }
     }
 
@@ -84,6 +86,14 @@ impl Harness {
     pub fn fixture(mut self) -> Harness {
         self.fixture = true;
         self
+    }
+
+    /// Has the fixture for a worker, with one tool more: `hang` never answers, and `hung` hears of
+    /// each call of it.
+    #[must_use]
+    pub fn hanging(mut self, hung: Sender<Hung>) -> Harness {
+        self.hung = Some(hung);
+        self.fixture()
     }
 
     /// Changes how the gateways are configured. The workers' addresses are filled in later.
@@ -127,7 +137,7 @@ impl Harness {
         let minter = PassMinter::generate().unwrap();
         let verifier = PassVerifier::new(&[minter.public_key()], POOL);
         let (worker, workers_address) = if self.fixture {
-            Worker::fixture(verifier).await
+            Worker::fixture(verifier, self.hung).await
         } else {
             Worker::real(&database, &repositories, verifier).await
         };

@@ -2,9 +2,10 @@
 //!
 //! It has no credential: bind it where only the operator's network reaches. A worker is ready if
 //! it can read its mounts and is not about to end; Postgres is not asked, since the tools that
-//! read repositories need none. Few connections, each with 10 s for the next request's headers.
+//! read repositories need none. Few connections, each with 10 s for the next request's headers and
+//! a minute for all of them.
 
-use std::{io, path::PathBuf, sync::Arc, time::Duration};
+use std::{io, path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -20,6 +21,7 @@ use hyper_util::{
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore},
+    time::timeout,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -28,6 +30,9 @@ use crate::{metrics::Metrics, repo::Mounts};
 /// Connections at most: a few probes and scrapers, and room for those that hang.
 const PLACES: usize = 64;
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+/// How old a connection gets. It ends after the answer it is at, which then has
+/// [`HEADER_TIMEOUT`] to be read.
+const OLDEST: Duration = Duration::from_secs(60);
 /// How long the mounts may take to be read before the worker is not ready.
 const MOUNTS_TIMEOUT: Duration = Duration::from_secs(1);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -98,7 +103,7 @@ impl Admin {
         if self.0.draining.is_cancelled() {
             return Some("draining\n");
         }
-        let looked = tokio::time::timeout(MOUNTS_TIMEOUT, self.read_mounts()).await;
+        let looked = timeout(MOUNTS_TIMEOUT, self.read_mounts()).await;
         match looked {
             Ok(true) => None,
             Ok(false) => Some("the repositories can't be read\n"),
@@ -135,13 +140,20 @@ impl Admin {
 }
 
 async fn converse(socket: TcpStream, router: Router, place: OwnedSemaphorePermit) {
-    let served = hyper::server::conn::http1::Builder::new()
+    let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIMEOUT)
-        .serve_connection(TokioIo::new(socket), TowerToHyperService::new(router))
-        .await;
-    if let Err(error) = served {
-        tracing::debug!(%error, "admin connection ended early");
+        .serve_connection(TokioIo::new(socket), TowerToHyperService::new(router));
+    let mut connection = pin!(connection);
+    let served = match timeout(OLDEST, connection.as_mut()).await {
+        Ok(served) => Ok(served),
+        Err(_old) => {
+            connection.as_mut().graceful_shutdown();
+            timeout(HEADER_TIMEOUT, connection).await
+        }
+    };
+    if !matches!(served, Ok(Ok(()))) {
+        tracing::debug!(?served, "admin connection ended early");
     }
     drop(place);
 }

@@ -2,11 +2,18 @@
 //!
 //! The socket is bound by the caller, before confinement, which forbids making files. A worker
 //! that ends lets calls in flight finish, and tells those that don't that they were ended: the
-//! caller reads a result, never a broken connection.
+//! caller reads a result, never a broken connection. A gateway that does not answer holds up
+//! neither: its connection is given up, and what calls left to be written is written.
 
-use std::{num::NonZeroUsize, pin::pin, sync::Arc, time::Duration};
+use std::{
+    num::NonZeroUsize,
+    pin::{Pin, pin},
+    sync::Arc,
+    time::Duration,
+};
 
-use archway_proto::{MAX_MESSAGE_BYTES, pass::PassVerifier, v1::worker_server::WorkerServer};
+use archway_proto::pass::PassVerifier;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -25,10 +32,15 @@ use crate::{
 pub use confined::ConfinedWorker;
 
 mod confined;
+mod connections;
 
 /// How long calls in flight may go on once the worker ends: within the 30 s that orchestrators
 /// give a process by default, with time to tell the rest.
 pub const DRAIN_LIMIT: Duration = Duration::from_secs(25);
+/// What the answers of calls that were ended may take to be sent.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+/// What is queued may take so long to be written, at least.
+const LAST_WRITES: Duration = Duration::from_secs(1);
 /// How long the end of a worker waits for blocking work that nobody waits for.
 pub const LEFT_BEHIND: Duration = Duration::from_secs(2);
 
@@ -115,6 +127,8 @@ pub struct Worker {
     service: WorkerService,
     stores: Stores,
     recorder: tokio::task::JoinHandle<()>,
+    /// Cancelled when no call records accesses any longer.
+    recorded: CancellationToken,
     reporter: Option<Reporter>,
     admin: Admin,
     pool: String,
@@ -132,7 +146,8 @@ impl Worker {
         verifier: PassVerifier,
     ) -> Result<Self, WorkerError> {
         let stores = Stores::connect(&config.store)?;
-        let (accesses, recorder) = Accesses::new(stores.clone());
+        let recorded = CancellationToken::new();
+        let (accesses, recorder) = Accesses::new(stores.clone(), recorded.clone());
         let doors = Doors {
             repos: Arc::new(Repos::new(
                 mounts.clone(),
@@ -152,6 +167,7 @@ impl Worker {
             service: WorkerService::new(registry, doors, verifier, metrics, end.clone()),
             stores,
             recorder: tokio::spawn(recorder),
+            recorded,
             reporter: None,
             admin,
             pool: config.pool.clone(),
@@ -191,7 +207,8 @@ impl Worker {
     }
 
     /// Serves until `stop`. Then it lets calls in flight finish, tells those that don't within
-    /// the drain limit that they were ended, and writes what is queued.
+    /// the drain limit that they were ended, and writes what is queued. It is over 1.5 s after
+    /// the drain limit, whatever gateways and Postgres do.
     pub async fn serve(
         self,
         listener: Listener,
@@ -200,67 +217,52 @@ impl Worker {
         let reporting = self
             .reporter
             .map(|reporter| tokio::spawn(reporter.run(stop.clone())));
-        let mut serving = pin!(serve(self.service, listener, &stop));
-        let served = tokio::select! {
-            served = &mut serving => served,
-            () = last_call(&stop, self.drain_limit) => {
-                self.end.cancel();
-                serving.await
-            }
+        let mut serving = pin!(connections::serve(self.service, listener, &stop));
+        let ended = tokio::select! {
+            ended = &mut serving => Some(ended),
+            () = stop.cancelled() => None,
         };
-        if let Some(reporting) = reporting {
-            // It ends by the same token, unless serving ended by itself.
-            stop.cancel();
-            reporting.await.ok();
+        let last_call = Instant::now() + self.drain_limit;
+        let served = match ended {
+            Some(ended) => ended,
+            None => drain(serving, last_call, &self.end).await,
+        };
+        // For the reporter, if serving ended by itself.
+        stop.cancel();
+        self.recorded.cancel();
+        let writing = async {
+            self.recorder.await.ok();
+            if let Some(reporting) = reporting {
+                reporting.await.ok();
+            }
+            self.stores.close().await;
+        };
+        let written = timeout_at(last_call + LAST_WORDS + LAST_WRITES, writing).await;
+        if written.is_err() {
+            tracing::warn!("postgres did not take what was queued in time: it is lost");
         }
-        // The service is gone, and with it the queue's last holder: the recorder writes and ends.
-        self.recorder.await.ok();
-        self.stores.close().await;
         served
     }
 }
 
-/// Returns when calls have run for `limit` after `stop`.
-async fn last_call(stop: &CancellationToken, limit: Duration) {
-    stop.cancelled().await;
-    tokio::time::sleep(limit).await;
-}
-
-async fn serve(
-    service: WorkerService,
-    listener: Listener,
-    stop: &CancellationToken,
+/// Waits for calls and connections to end. At `last_call` the calls that still run are answered,
+/// and soon after the connections that are open then are given up.
+async fn drain(
+    mut serving: Pin<&mut impl Future<Output = Result<(), WorkerError>>>,
+    last_call: Instant,
+    end: &CancellationToken,
 ) -> Result<(), WorkerError> {
-    let worker = WorkerServer::new(service)
-        .max_decoding_message_size(MAX_MESSAGE_BYTES)
-        .max_encoding_message_size(MAX_MESSAGE_BYTES);
-    let router = tonic::transport::Server::builder()
-        .tcp_nodelay(true)
-        .add_service(worker);
-    let bound = |source| WorkerError::Start {
-        what: "socket",
-        source,
-    };
-    let served = match listener {
-        Listener::Tcp(listener) => {
-            listener.set_nonblocking(true).map_err(bound)?;
-            let listener = tokio::net::TcpListener::from_std(listener).map_err(bound)?;
-            let incoming =
-                tonic::transport::server::TcpIncoming::from(listener).with_nodelay(Some(true));
-            router
-                .serve_with_incoming_shutdown(incoming, stop.cancelled())
-                .await
+    if let Ok(served) = timeout_at(last_call, serving.as_mut()).await {
+        return served;
+    }
+    end.cancel();
+    match timeout_at(last_call + LAST_WORDS, serving).await {
+        Ok(served) => served,
+        Err(_elapsed) => {
+            tracing::warn!("connections of gateways that do not answer are given up");
+            Ok(())
         }
-        Listener::Unix(listener) => {
-            listener.set_nonblocking(true).map_err(bound)?;
-            let listener = tokio::net::UnixListener::from_std(listener).map_err(bound)?;
-            let incoming = tokio_stream::wrappers::UnixListenerStream::new(listener);
-            router
-                .serve_with_incoming_shutdown(incoming, stop.cancelled())
-                .await
-        }
-    };
-    served.map_err(WorkerError::Serve)
+    }
 }
 
 fn search_threads(config: &WorkerConfig) -> NonZeroUsize {

@@ -105,7 +105,8 @@ impl WorkerService {
             .map_err(|error| Status::invalid_argument(format!("params of tools/call: {error}")))?;
         let token = CancellationToken::new();
         let gone = token.clone().drop_guard();
-        let cancel = Cancel::new(deadline(context.timeout), token);
+        let (deadline, latest) = deadlines(context.timeout);
+        let cancel = Cancel::new(deadline, token);
         let (sender, events) = mpsc::channel(EVENTS);
         let pass = Arc::clone(verified.pass());
         let cx = ToolContext::new(Arc::clone(&self.doors), pass, cancel, sender);
@@ -123,6 +124,7 @@ impl WorkerService {
                 biased;
                 outcome = registry.call(&cx, &call.name, call.arguments) => outcome,
                 () = end.cancelled() => Err(draining()),
+                () = tokio::time::sleep_until(latest) => Err(late()),
             };
             running.settle(
                 outcome
@@ -148,6 +150,15 @@ fn draining() -> Failure {
         format!("wait {RETRY_AFTER_SECONDS} seconds and try again; another worker will answer"),
     )
     .detail("retry_after_seconds", RETRY_AFTER_SECONDS)
+}
+
+/// What a call is answered whose tool did not look at its deadline, as on files that hang.
+fn late() -> Failure {
+    Failure::new(
+        Fault::DeadlineExceeded,
+        "the tool did not answer before the deadline",
+        "ask for less at a time, or try again in a few seconds",
+    )
 }
 
 /// Logs what an operator should know of a failure, and gives the result that carries it.
@@ -194,10 +205,12 @@ fn refused(error: &archway_proto::pass::PassError) -> Status {
     Status::unauthenticated("the pass is not valid here")
 }
 
-/// When a tool must have its answer ready: a little before the caller stops waiting.
-fn deadline(timeout: Option<Duration>) -> Instant {
+/// When a tool must have its answer ready, a little before the caller stops waiting; and when
+/// the caller does.
+fn deadlines(timeout: Option<Duration>) -> (Instant, Instant) {
     let whole = timeout.unwrap_or(MAX_DEADLINE).min(MAX_DEADLINE);
-    Instant::now() + whole.saturating_sub(RESERVE.min(whole / 10))
+    let latest = Instant::now() + whole;
+    (latest - RESERVE.min(whole / 10), latest)
 }
 
 /// A call's events, then its result. Dropped (the caller went away), it cancels the call.

@@ -33,6 +33,8 @@ use crate::socket_dir::{SocketDir, SocketDirError};
 
 /// The pool of the one worker.
 const POOL: &str = "shared";
+/// What the worker is called in `archway project list`.
+const WORKER: &str = "dev";
 /// Connections to the database, of the gateway and of the worker each.
 const CONNECTIONS: u32 = 8;
 /// How long gateway and worker may take to find each other.
@@ -184,7 +186,8 @@ async fn start_worker(
     std::fs::remove_file(&socket).ok();
     let listener = UnixListener::bind(&socket)
         .map_err(|error| StackError::Socket("making the worker's socket", error))?;
-    let start = move || ConfinedWorker::start(config, mounts, verifier, Listener::Unix(listener));
+    let listener = Listener::Unix(listener);
+    let start = move || ConfinedWorker::start(config, mounts, verifier, listener, Some(WORKER));
     Ok(tokio::task::spawn_blocking(start).await??)
 }
 

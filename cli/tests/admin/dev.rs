@@ -3,13 +3,17 @@
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
+use std::time::{Duration, SystemTime};
 
 use archway_gateway::secrets::RootSecret;
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::place::{Done, bare};
+
+/// Nothing takes longer; what is not true by then will not be.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A data folder, and folders to serve beside it, where PostgreSQL's user gets to.
 struct Home(TempDir);
@@ -65,6 +69,12 @@ impl Home {
             .map(|project| project["slug"].as_str().unwrap().to_owned())
             .collect()
     }
+
+    /// The workers that see the first project.
+    fn workers(&self) -> Value {
+        let list = self.run("project list dev --json").json();
+        list["projects"][0]["workers"].clone()
+    }
 }
 
 impl Dev {
@@ -84,6 +94,10 @@ fn a_running_dev_is_administered_without_naming_a_database_or_a_secret() {
     let home = Home::new();
     let dev = home.start("site");
     assert_eq!(home.served(), ["site"]);
+    let deadline = SystemTime::now() + PATIENCE;
+    while home.workers() != json!(["dev"]) {
+        assert!(SystemTime::now() < deadline, "its worker was not reported");
+    }
     let list = home.run("key list dev --json").json();
     assert_eq!(list["keys"][0]["label"], "archway dev");
     assert_eq!(list["keys"][0]["id"], dev.key().split('_').nth(1).unwrap());

@@ -1,6 +1,7 @@
 //! Starts that can not be: each says what to do.
 
 use std::path::Path;
+use std::process::Output;
 
 use crate::role::refusal;
 use crate::stage::Stage;
@@ -91,4 +92,25 @@ fn a_port_in_use_is_refused_naming_it_and_its_option() {
     let refusal = stage.worker_with("ARCHWAY_WORKER_ADMIN_LISTEN", &address);
     let told = refusal.contains(&address) && refusal.contains("--admin-listen");
     assert!(told, "{refusal}");
+}
+
+#[test]
+fn a_switch_in_the_environment_is_any_usual_word_and_no_other() {
+    let stage = Stage::set();
+    let switched = |word: &str| {
+        let mut command = stage.worker("127.0.0.1:0");
+        command.env("ARCHWAY_REQUIRE_CONFINEMENT", word);
+        // What is refused after the options are understood.
+        command.env("ARCHWAY_REPOS", stage.path("missing"));
+        let Output { status, stderr, .. } = command.output().unwrap();
+        (status.code(), String::from_utf8(stderr).unwrap())
+    };
+    for word in ["1", "0", "true", "no", "ON"] {
+        let (code, said) = switched(word);
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains("ARCHWAY_REPOS"), "{said}");
+    }
+    let (code, said) = switched("perhaps");
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("--require-confinement"), "{said}");
 }

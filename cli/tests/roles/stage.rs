@@ -128,12 +128,15 @@ impl Stage {
 
     /// While this lives, workers wait for their list of projects: every call is a slow one.
     pub(crate) fn hold_projects(&self) -> Held<'_> {
+        self.hold("projects")
+    }
+
+    /// While this lives, whoever needs the table waits.
+    pub(crate) fn hold(&self, table: &str) -> Held<'_> {
+        let lock = AssertSqlSafe(format!("lock table {table} in access exclusive mode"));
         let held = self.runtime.block_on(async {
             let mut tx = self.owner.begin().await.unwrap();
-            sqlx::query("lock table projects in access exclusive mode")
-                .execute(&mut *tx)
-                .await
-                .unwrap();
+            sqlx::query(lock).execute(&mut *tx).await.unwrap();
             tx
         });
         Held {
@@ -185,7 +188,7 @@ impl Drop for Stage {
     }
 }
 
-/// A lock on the projects.
+/// A lock on a table.
 pub(crate) struct Held<'a> {
     stage: &'a Stage,
     held: Option<sqlx::Transaction<'static, sqlx::Postgres>>,

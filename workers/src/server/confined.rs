@@ -22,18 +22,21 @@ pub struct ConfinedWorker {
 
 impl ConfinedWorker {
     /// Starts a worker on a thread that is confined before its runtime is built: threads inherit
-    /// from the one that creates them, so its blocking and search threads are confined too.
+    /// from the one that creates them, so its blocking and search threads are confined too. With
+    /// a name it reports under it which projects it sees.
     pub fn start(
         config: WorkerConfig,
         mounts: Mounts,
         verifier: PassVerifier,
         listener: Listener,
+        name: Option<&str>,
     ) -> Result<Self, WorkerError> {
         let stop = CancellationToken::new();
         let (ready, started) = mpsc::sync_channel(1);
         let stopped = stop.clone();
         let ended = CancellationToken::new();
         let ends = ended.clone().drop_guard();
+        let name = name.map(str::to_owned);
         let thread = std::thread::Builder::new()
             .name("archway-worker".to_owned())
             .spawn(move || -> Result<(), WorkerError> {
@@ -47,7 +50,10 @@ impl ConfinedWorker {
                         source,
                     })?;
                 let served = runtime.block_on(async {
-                    let worker = Worker::new(&config, mounts, verifier)?;
+                    let mut worker = Worker::new(&config, mounts, verifier)?;
+                    if let Some(name) = name {
+                        worker = worker.reporting_as(name);
+                    }
                     // The starter waits for this; if it is gone, nobody is left to tell.
                     ready.send(confinement).ok();
                     worker.serve(listener, stopped).await

@@ -14,7 +14,11 @@ use std::{
 };
 
 use archway_proto::chain::Chain;
-use tokio::sync::mpsc;
+use tokio::{
+    sync::mpsc,
+    time::{Instant, timeout_at},
+};
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{StoreError, Stores, TenantStore};
@@ -41,18 +45,20 @@ pub(crate) struct Accesses {
 }
 
 impl Accesses {
-    /// A queue and its writer. The writer ends, everything written, when the queue's last holder
-    /// is gone.
-    pub(crate) fn new(stores: Stores) -> (Self, impl Future<Output = ()> + Send) {
+    /// A queue and its writer. After `end` the queue takes no more; the writer ends when
+    /// everything in it is written, whoever still holds the queue.
+    pub(crate) fn new(
+        stores: Stores,
+        end: CancellationToken,
+    ) -> (Self, impl Future<Output = ()> + Send) {
         let (queue, incoming) = mpsc::channel(QUEUE);
         let dropped = Arc::new(AtomicU64::new(0));
-        (
-            Accesses {
-                queue,
-                dropped: Arc::clone(&dropped),
-            },
-            write(stores, incoming, dropped),
-        )
+        let accesses = Accesses {
+            queue,
+            dropped: Arc::clone(&dropped),
+        };
+        let incoming = Incoming { incoming, end };
+        (accesses, write(stores, incoming, dropped))
     }
 
     /// Queues an access, or drops it when the queue is full.
@@ -63,14 +69,40 @@ impl Accesses {
     }
 }
 
-async fn write(stores: Stores, mut incoming: mpsc::Receiver<Access>, dropped: Arc<AtomicU64>) {
-    let mut batch = Vec::with_capacity(QUEUE);
-    while incoming.recv_many(&mut batch, QUEUE).await > 0 {
-        let more = async {
-            while incoming.recv_many(&mut batch, QUEUE).await > 0 && batch.len() < QUEUE {}
+/// The queue's end that the writer holds.
+struct Incoming {
+    incoming: mpsc::Receiver<Access>,
+    end: CancellationToken,
+}
+
+impl Incoming {
+    /// Moves what is queued to `batch`, waiting for the first; whether there was any. There is
+    /// none after the end. Nothing is lost if this is dropped while it waits.
+    async fn next(&mut self, batch: &mut Vec<Access>) -> bool {
+        let came = tokio::select! {
+            came = self.incoming.recv_many(batch, QUEUE) => came,
+            () = self.end.cancelled() => {
+                self.incoming.close();
+                self.incoming.recv_many(batch, QUEUE).await
+            }
         };
-        // Elapsed is the normal end of gathering.
-        tokio::time::timeout(GATHER, more).await.ok();
+        came > 0
+    }
+
+    /// Moves a second's worth to `batch`, or as much as fits the queue.
+    async fn gather(&mut self, batch: &mut Vec<Access>) -> bool {
+        let any = self.next(batch).await;
+        let enough = Instant::now() + GATHER;
+        while batch.len() < QUEUE && matches!(timeout_at(enough, self.next(batch)).await, Ok(true))
+        {
+        }
+        any
+    }
+}
+
+async fn write(stores: Stores, mut incoming: Incoming, dropped: Arc<AtomicU64>) {
+    let mut batch = Vec::with_capacity(QUEUE);
+    while incoming.gather(&mut batch).await {
         for (tenant, counts) in count(batch.drain(..)) {
             let lost = counts.len() as u64;
             if let Err(error) = stores.tenant(tenant).add_accesses(&counts).await {
@@ -136,15 +168,38 @@ impl TenantStore<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::StoreConfig;
 
-    #[test]
-    fn reads_of_one_file_are_added_up() {
-        let access = |path: &str| Access {
+    fn access(path: &str) -> Access {
+        Access {
             tenant_id: Uuid::nil(),
             project_id: Uuid::nil(),
             principal: "key:1".into(),
             path: path.into(),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_writer_tries_what_is_queued_and_ends_though_calls_hold_the_queue() {
+        let nowhere = StoreConfig {
+            url: "postgres://localhost/none?host=/nonexistent".into(),
+            max_connections: 1,
         };
+        let end = CancellationToken::new();
+        let stores = Stores::connect(&nowhere).unwrap();
+        let (accesses, writer) = Accesses::new(stores, end.clone());
+        accesses.record(access("a"));
+        accesses.record(access("b"));
+        end.cancel();
+        writer.await;
+        // Postgres is away: what was tried is what was lost.
+        assert_eq!(accesses.dropped.load(Ordering::Relaxed), 2);
+        accesses.record(access("c"));
+        assert_eq!(accesses.dropped.load(Ordering::Relaxed), 3);
+    }
+
+    #[test]
+    fn reads_of_one_file_are_added_up() {
         let counted = count([access("a"), access("b"), access("a")].into_iter());
         let numbers: Vec<i64> = counted[&Uuid::nil()].values().copied().collect();
         assert_eq!(numbers, [2, 1]);

@@ -1,0 +1,261 @@
+//! The connections of gateways: 1,024 at a time, each with 10 s to open HTTP/2, and ended when
+//! its gateway does not answer for 15 s.
+//!
+//! What a reader would get wrong: HTTP/2's keepalive, which ends connections whose gateway is
+//! gone, begins after the preface. Before it nothing but the clock kept here ends a connection
+//! that is silent, and each holds one of the places.
+
+use std::{
+    convert::Infallible,
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use archway_proto::{MAX_MESSAGE_BYTES, v1::worker_server::WorkerServer};
+use axum::serve::{Listener as Accept, ListenerExt};
+use futures::{Stream, stream};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::{Sleep, sleep},
+};
+use tokio_util::sync::CancellationToken;
+use tonic::transport::server::Connected;
+
+use super::{Listener, WorkerError};
+use crate::service::WorkerService;
+
+/// Connections at most: a gateway has one to each worker.
+const MOST_CONNECTIONS: usize = 1024;
+/// Calls of one connection at once; more wait at their gateway.
+const MOST_STREAMS: u32 = 1024;
+/// How often a connection's gateway is asked whether it is there, and how long it has to answer.
+const KEEPALIVE: Duration = Duration::from_secs(10);
+const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a connection may take to send the preface.
+const OPENING_TIMEOUT: Duration = Duration::from_secs(10);
+/// The length of what opens every HTTP/2 connection (RFC 9113, 3.4).
+const PREFACE: usize = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len();
+
+/// Serves gateways until `stop`, and then until the last of them has closed its connection.
+pub(super) async fn serve(
+    service: WorkerService,
+    listener: Listener,
+    stop: &CancellationToken,
+) -> Result<(), WorkerError> {
+    let bound = |source| WorkerError::Start {
+        what: "socket",
+        source,
+    };
+    match listener {
+        Listener::Tcp(listener) => {
+            listener.set_nonblocking(true).map_err(bound)?;
+            let listener = tokio::net::TcpListener::from_std(listener).map_err(bound)?;
+            let listener = listener.tap_io(|socket| {
+                if let Err(error) = socket.set_nodelay(true) {
+                    tracing::debug!(%error, "a connection sends with delay");
+                }
+            });
+            serve_at(service, listener, stop).await
+        }
+        Listener::Unix(listener) => {
+            listener.set_nonblocking(true).map_err(bound)?;
+            let listener = tokio::net::UnixListener::from_std(listener).map_err(bound)?;
+            serve_at(service, listener, stop).await
+        }
+    }
+}
+
+async fn serve_at<L: Accept<Io: Connected>>(
+    service: WorkerService,
+    listener: L,
+    stop: &CancellationToken,
+) -> Result<(), WorkerError> {
+    let worker = WorkerServer::new(service)
+        .max_decoding_message_size(MAX_MESSAGE_BYTES)
+        .max_encoding_message_size(MAX_MESSAGE_BYTES);
+    let incoming = accept(listener, MOST_CONNECTIONS);
+    tonic::transport::Server::builder()
+        .max_concurrent_streams(MOST_STREAMS)
+        .http2_keepalive_interval(Some(KEEPALIVE))
+        .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
+        .add_service(worker)
+        .serve_with_incoming_shutdown(incoming, stop.cancelled())
+        .await
+        .map_err(WorkerError::Serve)
+}
+
+/// Accepts connections, `most` at a time; more wait in the listener's queue.
+fn accept<L: Accept>(
+    listener: L,
+    most: usize,
+) -> impl Stream<Item = Result<Connection<L::Io>, Infallible>> {
+    let places = Arc::new(Semaphore::new(most));
+    stream::unfold((listener, places), async |(mut listener, places)| {
+        // The semaphore is never closed: without a place this waits, it does not end.
+        let place = Arc::clone(&places).acquire_owned().await.ok()?;
+        let (socket, _address) = listener.accept().await;
+        Some((Ok(Connection::new(socket, place)), (listener, places)))
+    })
+}
+
+/// A gateway's connection. It gives its place back when it is dropped.
+struct Connection<S> {
+    socket: S,
+    /// Until the preface was read.
+    opening: Option<Opening>,
+    _place: OwnedSemaphorePermit,
+}
+
+struct Opening {
+    missing: usize,
+    timer: Pin<Box<Sleep>>,
+}
+
+impl<S> Connection<S> {
+    fn new(socket: S, place: OwnedSemaphorePermit) -> Self {
+        let opening = Opening {
+            missing: PREFACE,
+            timer: Box::pin(sleep(OPENING_TIMEOUT)),
+        };
+        Connection {
+            socket,
+            opening: Some(opening),
+            _place: place,
+        }
+    }
+
+    fn received(&mut self, bytes: usize) {
+        if let Some(opening) = &mut self.opening {
+            opening.missing = opening.missing.saturating_sub(bytes);
+            if opening.missing == 0 {
+                self.opening = None;
+            }
+        }
+    }
+
+    /// What is read of a socket that has nothing to read: an error once its time is up.
+    fn wait(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Some(opening) = &mut self.opening else {
+            return Poll::Pending;
+        };
+        ready!(opening.timer.as_mut().poll(cx));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Connection<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        match Pin::new(&mut self.socket).poll_read(cx, buffer) {
+            Poll::Ready(read) => {
+                self.received(buffer.filled().len() - before);
+                Poll::Ready(read)
+            }
+            Poll::Pending => self.wait(cx),
+        }
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Connection<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.socket).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.socket).poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}
+
+impl<S: Connected> Connected for Connection<S> {
+    type ConnectInfo = S::ConnectInfo;
+
+    fn connect_info(&self) -> Self::ConnectInfo {
+        self.socket.connect_info()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use futures::StreamExt;
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex},
+        net::{TcpListener, TcpStream},
+        time::{Instant, timeout},
+    };
+
+    use super::*;
+
+    async fn connected() -> (Connection<DuplexStream>, DuplexStream) {
+        let (ours, theirs) = duplex(64);
+        let place = Arc::new(Semaphore::new(1)).acquire_owned().await;
+        (Connection::new(ours, place.unwrap()), theirs)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_whose_preface_is_not_whole_ends_after_10_seconds() {
+        let (mut connection, mut gateway) = connected().await;
+        gateway.write_all(b"PRI * HTTP/2.0\r\n").await.unwrap();
+        let started = Instant::now();
+        let read = connection.read_to_end(&mut Vec::new()).await;
+        assert_eq!(read.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert_eq!(started.elapsed().as_secs(), OPENING_TIMEOUT.as_secs());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_sent_the_preface_may_be_silent() {
+        let (mut connection, mut gateway) = connected().await;
+        for piece in [&b"PRI * HTTP/2.0"[..], b"\r\n\r\nSM\r\n\r\n"] {
+            gateway.write_all(piece).await.unwrap();
+            connection.read_buf(&mut Vec::new()).await.unwrap();
+        }
+        let silence = timeout(10 * OPENING_TIMEOUT, connection.read_u8()).await;
+        assert!(silence.is_err(), "{silence:?}");
+    }
+
+    #[tokio::test]
+    async fn one_connection_more_than_there_are_places_waits_for_the_end_of_another() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut accepting = pin!(accept(listener, 1));
+        let _gateways = [
+            TcpStream::connect(address).await.unwrap(),
+            TcpStream::connect(address).await.unwrap(),
+        ];
+        let first = accepting.next().await;
+        let second = futures::poll!(accepting.next());
+        assert!(second.is_pending());
+        drop(first);
+        let patience = Duration::from_secs(20);
+        assert!(timeout(patience, accepting.next()).await.unwrap().is_some());
+    }
+}
