@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bind::{BindError, bind};
 use crate::drain::DrainArgs;
+use crate::file_limit;
 use crate::signals::Signals;
 
 /// How long Postgres is left alone after it did not answer who we are to it.
@@ -92,7 +93,8 @@ pub async fn run(args: GatewayArgs) -> Result<(), GatewayCommandError> {
     let minter = files::load_minter(&args.pass_key_file)?;
     let stores = Stores::new(&args.store)?;
     let gateway = Gateway::new(&args.gateway, stores.clone(), Arc::new(secret), minter)?
-        .with_drain_limit(args.drain.limit());
+        .with_drain_limit(args.drain.limit())
+        .with_most_connections(file_limit::connections(file_limit::raise()));
     let (listener, address) = bind(args.listen, "--listen")?;
     let (admin, admin_address) = bind(args.admin_listen, "--admin-listen")?;
     let stop = CancellationToken::new();

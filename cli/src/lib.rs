@@ -25,4 +25,5 @@ pub mod socket_dir;
 mod account;
 pub mod bind;
 pub mod drain;
+mod file_limit;
 mod signals;

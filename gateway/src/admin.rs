@@ -1,7 +1,7 @@
 //! The admin port: `/healthz`, `/readyz`, `/metrics`. For probes and Prometheus, not for clients.
 //!
 //! It has no credential and no `Host` check: bind it where only the operator's network reaches.
-//! Its connections have the times of a client's, and few places.
+//! Its connections have few places, and are closed soon after their last request.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,6 +20,8 @@ use crate::{catalog::Catalog, metrics::Metrics, server::Port, store::Stores};
 
 /// Connections at most: a few probes and scrapers, and room for those that hang.
 const PLACES: u32 = 64;
+/// Probes and scrapers come back on a new connection; those that hang must not hold a place.
+const IDLE: Duration = Duration::from_secs(5);
 /// What Prometheus' text format is called.
 const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -46,6 +48,7 @@ pub(crate) fn port(listener: TcpListener, admin: Arc<Admin>) -> Port {
         listener,
         stack: BoxCloneSyncService::new(router),
         places: PLACES,
+        idle: IDLE,
         open,
     }
 }

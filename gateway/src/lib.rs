@@ -23,7 +23,7 @@ use store::Stores;
 use upstream::Upstream;
 
 pub use auth::AuthConfig;
-pub use server::guard::GuardConfig;
+pub use server::{MOST_CLIENTS, guard::GuardConfig};
 pub use upstream::{UpstreamConfig, UpstreamError};
 
 // Above the path: what administrators and probes ask.
@@ -73,6 +73,7 @@ pub const DRAIN_LIMIT: Duration = Duration::from_secs(25);
 pub struct Gateway {
     parts: Arc<Parts>,
     drain_limit: Duration,
+    most_connections: u32,
 }
 
 struct Parts {
@@ -128,6 +129,7 @@ impl Gateway {
         });
         Ok(Gateway {
             drain_limit: DRAIN_LIMIT,
+            most_connections: MOST_CLIENTS,
             parts: Arc::new(Parts {
                 stack,
                 admin,
@@ -143,6 +145,14 @@ impl Gateway {
     #[must_use]
     pub fn with_drain_limit(mut self, limit: Duration) -> Self {
         self.drain_limit = limit;
+        self
+    }
+
+    /// Takes fewer connections from clients at a time than [`MOST_CLIENTS`]: at least 1. More wait
+    /// until one ends.
+    #[must_use]
+    pub fn with_most_connections(mut self, most: u32) -> Self {
+        self.most_connections = most.clamp(1, MOST_CLIENTS);
         self
     }
 
@@ -172,7 +182,8 @@ impl Gateway {
         let clients = Port {
             listener,
             stack: stack.clone(),
-            places: server::MOST_CLIENTS,
+            places: self.most_connections,
+            idle: server::CLIENTS_IDLE,
             open: metrics.connections().clone(),
         };
         let admin = admin::port(admin, self.parts.admin.clone());

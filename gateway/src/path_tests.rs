@@ -22,6 +22,7 @@ use crate::{
 
 mod answers;
 mod calls;
+mod farewell;
 mod leaving;
 mod places;
 mod serving;
@@ -102,7 +103,14 @@ impl Harness {
         let answer = String::from_utf8(answer).unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        (status, head.to_lowercase(), body.to_owned())
+        let head = head.to_lowercase();
+        let chunked = head.contains("transfer-encoding: chunked");
+        let body = if chunked {
+            unchunk(body)
+        } else {
+            body.to_owned()
+        };
+        (status, head, body)
     }
 
     fn head(&self, length: usize, extra: &str) -> String {
@@ -144,6 +152,17 @@ impl Harness {
         let (status, _, body) = self.post(&extra, &body).await;
         (status, serde_json::from_str(&body).unwrap())
     }
+}
+
+/// A body of chunks without their lengths, as far as it came.
+fn unchunk(mut rest: &str) -> String {
+    let mut body = String::new();
+    while let Some((length, chunks)) = rest.split_once("\r\n") {
+        let length = usize::from_str_radix(length, 16).unwrap();
+        body += chunks.get(..length).unwrap_or(chunks);
+        rest = chunks.get(length + 2..).unwrap_or_default();
+    }
+    body
 }
 
 /// The headers and the body of a request of 2026-07-28.

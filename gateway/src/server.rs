@@ -2,10 +2,10 @@
 //!
 //! What a reader would get wrong: this is hyper, not `axum::serve`, because the limits (headers,
 //! times, connections) belong to the connection. A connection that is idle or slow holds its
-//! place among those of its port (10,000 for clients) and nothing else. The admin port is served
+//! place among those of its port (at most 10,000 for clients) and nothing else. The admin port is served
 //! by the same code.
 
-use std::{convert::Infallible, io, net::IpAddr, sync::Arc, time::Duration};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use axum::{
     body::Body,
@@ -21,7 +21,7 @@ use hyper_util::{
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    net::{TcpListener, TcpStream},
+    net::TcpListener,
     sync::{OwnedSemaphorePermit, Semaphore},
 };
 use tokio_util::sync::CancellationToken;
@@ -32,19 +32,26 @@ use crate::{
     mcp::Mcp,
     metrics::Metrics,
 };
+use accepting::Accepting;
+use answer::Answering;
 use connection::{Activity, Watched};
 use guard::Guard;
 
+// A connection, then what a request on it meets.
+mod accepting;
 mod connection;
+mod answer;
+mod farewell;
 mod cors;
 pub(crate) mod guard;
 
-/// Connections of clients.
-pub(crate) const MOST_CLIENTS: u32 = 10_000;
+/// Connections that a gateway takes from clients, at most and by default.
+pub const MOST_CLIENTS: u32 = 10_000;
 const LARGEST_HEADERS: u32 = 32 * 1024;
+/// Clients keep connections for the next call.
+pub(crate) const CLIENTS_IDLE: Duration = Duration::from_secs(75);
 /// Concurrent requests of one HTTP/2 connection.
 const MOST_STREAMS: u32 = 128;
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// A little longer than calls have (see `DRAIN_LIMIT`): a drain ends calls, it does not cut
 /// them off.
 const DRAIN: Duration = Duration::from_secs(27);
@@ -63,6 +70,8 @@ pub(crate) struct Port {
     pub(crate) stack: Stack,
     /// Connections at most; more wait in the listener's queue.
     pub(crate) places: u32,
+    /// How long a connection may be without a request.
+    pub(crate) idle: Duration,
     /// How many connections are open.
     pub(crate) open: Gauge,
 }
@@ -79,6 +88,7 @@ pub(crate) fn stack(stops: Stops) -> Stack {
         metrics,
     } = stops;
     let stack = ServiceBuilder::new()
+        .layer(from_fn(farewell::close_if_unread))
         .layer(from_fn_with_state(metrics, count))
         .layer(from_fn_with_state(guard.clone(), guard::check_names))
         .layer(from_fn(cors::admit_preflight))
@@ -106,40 +116,35 @@ pub(crate) async fn serve(port: Port, shutdown: CancellationToken) {
         listener,
         stack,
         places: most,
+        idle,
         open,
     } = port;
     let places = Arc::new(Semaphore::new(most as usize));
     let builder = Arc::new(builder());
-    let accepting = async {
+    let mut accepting = Accepting::new(listener);
+    let taking = async {
         loop {
             // The semaphore is never closed: without a place this waits, it does not end.
             let Ok(place) = places.clone().acquire_owned().await else {
                 return;
             };
-            match accept(&listener).await {
-                Ok((socket, peer)) => {
-                    let client = Client {
-                        peer: Peer(peer),
-                        stack: stack.clone(),
-                        place,
-                        open: open.clone(),
-                        shutdown: shutdown.clone(),
-                    };
-                    tokio::spawn(converse(builder.clone(), socket, client));
-                }
-                Err(error) => {
-                    // Out of file descriptors, mostly: some will be free in a moment.
-                    tracing::warn!(%error, "connection not accepted");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                }
-            }
+            let (socket, peer) = accepting.next().await;
+            let client = Client {
+                peer: Peer(peer),
+                stack: stack.clone(),
+                place,
+                idle,
+                open: open.clone(),
+                shutdown: shutdown.clone(),
+            };
+            tokio::spawn(converse(builder.clone(), socket, client));
         }
     };
     tokio::select! {
         () = shutdown.cancelled() => {}
-        () = accepting => {}
+        () = taking => {}
     }
-    drop(listener);
+    drop(accepting);
     if tokio::time::timeout(DRAIN, places.acquire_many(most))
         .await
         .is_err()
@@ -165,18 +170,13 @@ pub(crate) fn builder() -> Builder<TokioExecutor> {
     builder
 }
 
-async fn accept(listener: &TcpListener) -> io::Result<(TcpStream, IpAddr)> {
-    let (socket, address) = listener.accept().await?;
-    socket.set_nodelay(true)?;
-    Ok((socket, address.ip()))
-}
-
 /// What one connection is served with.
 pub(crate) struct Client {
     pub(crate) peer: Peer,
     pub(crate) stack: Stack,
     /// Given back when the connection ends.
     pub(crate) place: OwnedSemaphorePermit,
+    pub(crate) idle: Duration,
     pub(crate) open: Gauge,
     pub(crate) shutdown: CancellationToken,
 }
@@ -189,23 +189,23 @@ where
     let Client {
         peer,
         stack,
-        place,
+        place: _place,
+        idle,
         open,
         shutdown,
     } = client;
-    open.inc();
-    let activity = Activity::new();
+    let _open = Open::count(open);
+    let activity = Activity::new(idle);
     let io = TokioIo::new(Watched::new(socket, activity.clone()));
-    let answering = activity.clone();
+    let answered = activity.clone();
     let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
-        let answering = answering.answering();
+        let answering = Answering::begin(&answered);
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(peer);
         let answer = stack.clone().oneshot(request);
         async move {
-            let response = answer.await;
-            drop(answering);
-            response
+            let response = answer.await?;
+            Ok::<_, Infallible>(response.map(|body| answering.with_body(body)))
         }
     });
     let mut connection = std::pin::pin!(builder.serve_connection(io, service));
@@ -213,6 +213,7 @@ where
         end = connection::run(connection.as_mut(), &activity) => end,
         () = shutdown.cancelled() => {
             connection.as_mut().graceful_shutdown();
+            activity.drain();
             connection::run(connection.as_mut(), &activity).await
         }
     };
@@ -221,6 +222,20 @@ where
         Some(Err(error)) => tracing::debug!(%error, "connection ended early"),
         None => tracing::debug!("connection closed: idle or slow"),
     }
-    open.dec();
-    drop(place);
+}
+
+/// Counted among the open connections until it is dropped, be it by a panic.
+struct Open(Gauge);
+
+impl Open {
+    fn count(gauge: Gauge) -> Self {
+        gauge.inc();
+        Open(gauge)
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
 }

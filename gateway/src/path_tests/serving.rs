@@ -79,6 +79,7 @@ pub(super) async fn serve(
         listener,
         stack,
         places,
+        idle: server::CLIENTS_IDLE,
         open: metrics.connections().clone(),
     };
     tokio::spawn(server::serve(port, shutdown));

@@ -1,10 +1,10 @@
-//! The end: `Gateway::serve` keeps its word about how long it takes.
+//! The admin port, and the end: `Gateway::serve` keeps its word about how long that takes.
 
 use std::{sync::Arc, time::Duration};
 
 use archway_proto::pass::PassMinter;
 use tokio::{
-    io::AsyncWriteExt,
+    io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
     time::{Instant, pause, sleep, timeout},
 };
@@ -33,25 +33,31 @@ fn beside(worker: &TcpListener) -> Gateway {
     Gateway::new(&config, stores, Arc::new(secret), minter).unwrap()
 }
 
-#[tokio::test]
-async fn a_half_sent_probe_and_a_worker_that_hangs_do_not_hold_up_the_end() {
-    let bind = async || TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let (worker, clients, admin) = (bind().await, bind().await, bind().await);
-    let probes = admin.local_addr().unwrap();
-    let gateway = beside(&worker);
-    let open = gateway.parts.metrics.admin_connections().clone();
-    let shutdown = CancellationToken::new();
-    let until = shutdown.clone();
-    let serving = tokio::spawn(async move { gateway.serve(clients, admin, until).await });
-
-    let mut probe = TcpStream::connect(probes).await.unwrap();
-    probe.write_all(b"GET /healthz HT").await.unwrap();
+/// Waits until a connection to the admin port was accepted.
+async fn seen(gateway: &Gateway) {
+    let open = gateway.parts.metrics.admin_connections();
     let accepted = async {
         while open.get() == 0 {
             sleep(Duration::from_millis(5)).await;
         }
     };
     timeout(Duration::from_secs(20), accepted).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_half_sent_probe_and_a_worker_that_hangs_do_not_hold_up_the_end() {
+    let bind = async || TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (worker, clients, admin) = (bind().await, bind().await, bind().await);
+    let probes = admin.local_addr().unwrap();
+    let gateway = beside(&worker);
+    let watched = gateway.clone();
+    let shutdown = CancellationToken::new();
+    let until = shutdown.clone();
+    let serving = tokio::spawn(async move { gateway.serve(clients, admin, until).await });
+
+    let mut probe = TcpStream::connect(probes).await.unwrap();
+    probe.write_all(b"GET /healthz HT").await.unwrap();
+    seen(&watched).await;
 
     // From here on only timers are left to wait for: they need not be waited for in earnest.
     pause();
@@ -60,5 +66,28 @@ async fn a_half_sent_probe_and_a_worker_that_hangs_do_not_hold_up_the_end() {
     let ended = timeout(Duration::from_secs(60), serving).await;
     ended.unwrap().unwrap().unwrap();
     let took = asked.elapsed();
-    assert!(took < Duration::from_secs(11), "{took:?}");
+    assert!(took < Duration::from_secs(3), "{took:?}");
+}
+
+#[tokio::test]
+async fn an_idle_connection_holds_its_place_on_the_admin_port_for_5_seconds() {
+    let bind = async || TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (worker, clients, admin) = (bind().await, bind().await, bind().await);
+    let probes = admin.local_addr().unwrap();
+    let gateway = beside(&worker);
+    let watched = gateway.clone();
+    let shutdown = CancellationToken::new();
+    let until = shutdown.clone();
+    let serving = tokio::spawn(async move { gateway.serve(clients, admin, until).await });
+    let mut idle = TcpStream::connect(probes).await.unwrap();
+    seen(&watched).await;
+
+    pause();
+    let start = Instant::now();
+    let closed = timeout(Duration::from_secs(60), idle.read_u8()).await;
+    closed.unwrap().unwrap_err();
+    let took = start.elapsed();
+    assert!(took < Duration::from_secs(6), "{took:?}");
+    shutdown.cancel();
+    serving.await.unwrap().unwrap();
 }

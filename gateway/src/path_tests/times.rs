@@ -1,38 +1,99 @@
 //! The times of a connection, through hyper and the whole stack, over a socket in memory: with
 //! paused time a minute takes none.
 
-use std::{net::Ipv4Addr, sync::Arc, time::Duration};
+use std::{convert::Infallible, net::Ipv4Addr, sync::Arc, time::Duration};
 
+use axum::{
+    body::{Body, Bytes},
+    extract::Request,
+    response::Response,
+};
+use futures::stream;
+use http_body_util::{BodyExt, Empty};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use prometheus_client::metrics::gauge::Gauge;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex},
     sync::Semaphore,
-    time::{Instant, sleep},
+    time::{Instant, sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
+use tower::{service_fn, util::BoxCloneSyncService};
 
 use super::serving::build_lonely_stack;
 use crate::{
     auth::Peer,
-    server::{self, Client},
+    server::{self, Client, Stack},
 };
+
+/// What an HTTP/2 client says first: the preface, and settings that change nothing.
+const HELLO: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+const PING: &[u8] = b"\0\0\x08\x06\0\0\0\0\0........";
+const SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
 
 /// A connection to a gateway without workers, and a good key.
 async fn connect() -> (DuplexStream, String) {
-    let (stack, key, metrics) = build_lonely_stack().await;
-    let client = Client {
-        peer: Peer(Ipv4Addr::LOCALHOST.into()),
-        stack,
-        place: Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap(),
-        open: metrics.connections().clone(),
-        shutdown: CancellationToken::new(),
-    };
-    let (ours, theirs) = duplex(64 << 10);
-    tokio::spawn(server::converse(
-        Arc::new(server::builder()),
-        theirs,
-        client,
-    ));
-    (ours, key)
+    let (stack, key, _metrics) = build_lonely_stack().await;
+    (Served::by(stack).await.socket, key)
+}
+
+/// One connection that is served, and what to watch and end it by.
+struct Served {
+    socket: DuplexStream,
+    open: Gauge,
+    shutdown: CancellationToken,
+}
+
+impl Served {
+    async fn by(stack: Stack) -> Served {
+        let (open, shutdown) = (Gauge::default(), CancellationToken::new());
+        let client = Client {
+            peer: Peer(Ipv4Addr::LOCALHOST.into()),
+            stack,
+            place: Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap(),
+            idle: server::CLIENTS_IDLE,
+            open: open.clone(),
+            shutdown: shutdown.clone(),
+        };
+        let (socket, theirs) = duplex(64 << 10);
+        let served = server::converse(Arc::new(server::builder()), theirs, client);
+        tokio::spawn(served);
+        while open.get() == 0 {
+            tokio::task::yield_now().await;
+        }
+        Served {
+            socket,
+            open,
+            shutdown,
+        }
+    }
+
+    /// Waits until the gateway is done with the connection; how long that took.
+    async fn gone(&self) -> Duration {
+        let start = Instant::now();
+        let gone = async {
+            while self.open.get() > 0 {
+                sleep(Duration::from_millis(10)).await;
+            }
+        };
+        timeout(Duration::from_secs(1000), gone).await.unwrap();
+        start.elapsed()
+    }
+}
+
+/// A stack that answers whatever it is asked with three pieces, one every `pause`.
+fn answering(piece: Bytes, pause: Duration) -> Stack {
+    BoxCloneSyncService::new(service_fn(move |_request: Request| {
+        let piece = piece.clone();
+        let pieces = stream::unfold(0, move |sent| {
+            let piece = piece.clone();
+            async move {
+                sleep(pause).await;
+                (sent < 3).then_some((Ok::<_, Infallible>(piece), sent + 1))
+            }
+        });
+        async { Ok(Response::new(Body::from_stream(pieces))) }
+    }))
 }
 
 /// Sends `pieces`, three seconds apart, for as long as the gateway takes them; what came back
@@ -101,13 +162,111 @@ async fn an_idle_connection_is_closed_after_75_seconds_used_or_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_http2_connection_that_says_nothing_is_idle() {
-    let (socket, _key) = connect().await;
-    let preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+async fn a_http2_connection_without_requests_is_idle_whatever_else_it_says() {
+    for said in [&b""[..], PING, SETTINGS] {
+        let (socket, _key) = connect().await;
+        let start = Instant::now();
+        let (mut reading, mut writing) = tokio::io::split(socket);
+        writing.write_all(HELLO).await.unwrap();
+        let talk = async {
+            while writing.write_all(said).await.is_ok() {
+                sleep(Duration::from_secs(5)).await;
+            }
+            std::future::pending::<()>().await;
+        };
+        let mut frames = Vec::new();
+        tokio::select! {
+            read = reading.read_to_end(&mut frames) => { read.unwrap(); }
+            () = talk => {}
+        }
+        assert_about(start.elapsed(), 75);
+        // What it said was answered.
+        assert!(frames.len() >= 15 * said.len(), "{}", frames.len());
+    }
+}
+
+const SLOW: Duration = Duration::from_secs(100);
+
+#[tokio::test(start_paused = true)]
+async fn a_streamed_answer_may_be_silent_for_longer_than_a_connection() {
+    let served = Served::by(answering(Bytes::from_static(b"piece"), SLOW)).await;
+    let ask = ["GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"];
+    let (answer, took) = converse(served.socket, &ask).await;
+    assert_eq!(answer.matches("piece").count(), 3, "{answer}");
+    assert!(answer.ends_with("0\r\n\r\n"), "{answer}");
+    assert_about(took, 4 * 100 + 75);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_streamed_answer_over_http2_is_whole_too_and_then_the_connection_is_idle() {
+    let served = Served::by(answering(Bytes::from_static(b"piece"), SLOW)).await;
+    let io = TokioIo::new(served.socket);
+    let shaken = hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await;
+    let (mut sender, connection) = shaken.unwrap();
+    let connection = tokio::spawn(connection);
+    let request = hyper::Request::get("http://localhost/").body(Empty::<Bytes>::new());
     let start = Instant::now();
-    let (mut reading, mut writing) = tokio::io::split(socket);
-    writing.write_all(preface.as_bytes()).await.unwrap();
-    let mut frames = Vec::new();
-    reading.read_to_end(&mut frames).await.unwrap();
-    assert_about(start.elapsed(), 75);
+    let answer = sender.send_request(request.unwrap()).await.unwrap();
+    let body = answer.into_body().collect().await.unwrap().to_bytes();
+    assert_eq!(body, "piece".repeat(3));
+    assert_about(start.elapsed(), 4 * 100);
+    // How it ended is not the point: the gateway may not have said goodbye.
+    connection.await.unwrap().ok();
+    assert_about(start.elapsed(), 4 * 100 + 75);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_nobody_takes_keeps_no_connection() {
+    let large = Bytes::from(vec![b'x'; 1 << 20]);
+    let mut served = Served::by(answering(large, Duration::ZERO)).await;
+    let ask = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    served.socket.write_all(ask).await.unwrap();
+    // hyper may still take a piece or two into its buffer, each of them after 75 s.
+    let took = served.gone().await;
+    assert!(took >= server::CLIENTS_IDLE, "{took:?}");
+    assert!(took < server::CLIENTS_IDLE * 4, "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_the_end_a_connection_that_asks_nothing_is_gone_after_a_second() {
+    for said in [&b""[..], b"POST /mcp HTTP/1.1\r\nHo", HELLO] {
+        let (stack, _key, _metrics) = build_lonely_stack().await;
+        let mut served = Served::by(stack).await;
+        served.socket.write_all(said).await.unwrap();
+        sleep(Duration::from_secs(3)).await;
+        served.shutdown.cancel();
+        let took = served.gone().await;
+        assert!(took < Duration::from_millis(1100), "{took:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_the_end_an_answer_in_flight_is_finished() {
+    let piece = Bytes::from_static(b"piece");
+    let served = Served::by(answering(piece, Duration::from_secs(5))).await;
+    let end = served.shutdown.clone();
+    tokio::spawn(async move {
+        sleep(Duration::from_secs(1)).await;
+        end.cancel();
+    });
+    let ask = ["GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"];
+    let (answer, took) = converse(served.socket, &ask).await;
+    assert_eq!(answer.matches("piece").count(), 3, "{answer}");
+    assert!(answer.ends_with("0\r\n\r\n"), "{answer}");
+    assert_about(took, 4 * 5);
+}
+
+#[tokio::test]
+async fn a_connection_whose_service_panics_is_not_counted_as_open() {
+    let stack = service_fn(|_request: Request| async {
+        if true {
+            panic!("a defect");
+        }
+        Ok(Response::new(Body::empty()))
+    });
+    let mut served = Served::by(BoxCloneSyncService::new(stack)).await;
+    let ask = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    served.socket.write_all(ask).await.unwrap();
+    let took = served.gone().await;
+    assert!(took < Duration::from_secs(20), "{took:?}");
 }

@@ -1,10 +1,11 @@
-//! The clock of one client connection.
+//! The clock of one connection.
 //!
 //! hyper's own limit for headers also ends a connection that is merely idle, and sniffing the
-//! protocol has no limit at all; so the times are kept here, by what passes through the socket.
-//! Between requests a connection may be idle for 75 s; once bytes of an HTTP/1 request came in,
-//! its headers must be whole within 10 s. Nothing here runs while a request is being answered:
-//! the body has its own limit, the call its deadline.
+//! protocol has no limit at all; so the times are kept here. Between requests a connection may be
+//! idle for as long as its port allows; once bytes of an HTTP/1 request came in, its headers must
+//! be whole within 10 s. Nothing here runs while a client waits for us: the body it sends has its
+//! own limit, the call its deadline. Only requests count, never what merely passes through the
+//! socket: a peer's pings are answered, and keep nothing open.
 
 use std::{
     future::poll_fn,
@@ -22,7 +23,9 @@ use tokio::{
 };
 
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
-const IDLE_TIMEOUT: Duration = Duration::from_secs(75);
+/// How long a connection without an answer in flight outlives the begin of the drain: enough for
+/// a request that was on its way, and for HTTP/2's farewell.
+const LINGER: Duration = Duration::from_secs(1);
 /// Opens every HTTP/2 connection (RFC 9113, 3.4); no HTTP/1 method is PRI.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -32,11 +35,16 @@ pub(crate) struct Activity(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
-    answering: usize,
+    idle_timeout: Duration,
+    /// Requests whose answers have not ended.
+    unfinished: usize,
+    /// How many of these wait for us, not for a client that takes what we have.
+    owing: usize,
     /// When the headers of the next request began to arrive.
     headers_since: Option<Instant>,
-    /// When something was last written or answered.
+    /// When a piece of an answer was last given or an answer ended.
     last: Instant,
+    draining_since: Option<Instant>,
     protocol: Protocol,
 }
 
@@ -67,23 +75,51 @@ impl Protocol {
 }
 
 impl Activity {
-    pub(crate) fn new() -> Self {
-        let last = Instant::now();
+    /// Of a connection that may be idle for so long.
+    pub(super) fn new(idle_timeout: Duration) -> Self {
         let state = State {
-            answering: 0,
+            idle_timeout,
+            unfinished: 0,
+            owing: 0,
             headers_since: None,
-            last,
+            last: Instant::now(),
+            draining_since: None,
             protocol: Protocol::Opening(0),
         };
         Activity(Arc::new(Mutex::new(state)))
     }
 
-    /// Marks a request as being answered until the guard is dropped.
-    pub(crate) fn answering(&self) -> Answering {
+    /// From now on the connection ends soon after its last answer.
+    pub(super) fn drain(&self) {
+        self.0.lock().draining_since = Some(Instant::now());
+    }
+
+    /// A request came whole: its client waits for us.
+    pub(super) fn begin_answer(&self) {
         let mut state = self.0.lock();
-        state.answering += 1;
+        state.unfinished += 1;
+        state.owing += 1;
         state.headers_since = None;
-        Answering(self.clone())
+    }
+
+    /// A client that was given all there was waits for us again.
+    pub(super) fn owe(&self) {
+        self.0.lock().owing += 1;
+    }
+
+    /// There is something for a client to take; whether it had to wait for it.
+    pub(super) fn give(&self, owed: bool) {
+        let mut state = self.0.lock();
+        state.owing -= usize::from(owed);
+        state.last = Instant::now();
+    }
+
+    /// An answer ended; whether its client still waited for some of it.
+    pub(super) fn end_answer(&self, owed: bool) {
+        let mut state = self.0.lock();
+        state.unfinished -= 1;
+        state.owing -= usize::from(owed);
+        state.last = Instant::now();
     }
 
     fn received(&self, bytes: &[u8]) {
@@ -92,36 +128,27 @@ impl Activity {
         if state.protocol == Protocol::Http2 {
             // What its preface may have begun while it was half there.
             state.headers_since = None;
-        } else if state.answering == 0 && state.headers_since.is_none() {
+        } else if state.unfinished == 0 && state.headers_since.is_none() {
             state.headers_since = Some(Instant::now());
         }
     }
 
-    fn sent(&self) {
-        self.0.lock().last = Instant::now();
-    }
-
-    /// When the connection has to be closed, if nothing happens until then.
+    /// When the connection has to be closed, if nothing happens until then. At the latest when it
+    /// has to be asked again: answers of HTTP/2 end in tasks of their own, which wake nobody here.
     fn deadline(&self) -> Instant {
         let state = self.0.lock();
-        if state.answering > 0 {
-            return Instant::now() + IDLE_TIMEOUT;
+        let draining = state.draining_since;
+        let patience = draining.map_or(state.idle_timeout, |_| LINGER);
+        let asked_again = Instant::now() + patience;
+        if state.owing > 0 {
+            return asked_again;
         }
-        let idle = state.last + IDLE_TIMEOUT;
-        state
-            .headers_since
-            .map_or(idle, |since| idle.min(since + HEADER_TIMEOUT))
-    }
-}
-
-/// A request that is being answered.
-pub(crate) struct Answering(Activity);
-
-impl Drop for Answering {
-    fn drop(&mut self) {
-        let mut state = self.0.0.lock();
-        state.answering -= 1;
-        state.last = Instant::now();
+        let quiet = match draining {
+            Some(since) if state.unfinished == 0 => state.last.max(since) + LINGER,
+            _ => state.last + state.idle_timeout,
+        };
+        let headers = state.headers_since.map(|since| since + HEADER_TIMEOUT);
+        headers.map_or(quiet, |end| end.min(quiet)).min(asked_again)
     }
 }
 
@@ -154,7 +181,7 @@ fn expire(mut timer: Pin<&mut Sleep>, activity: &Activity, cx: &mut Context<'_>)
     }
 }
 
-/// A socket that reports what passes through it.
+/// A socket that reports what comes in.
 pub(crate) struct Watched<S> {
     socket: S,
     activity: Activity,
@@ -191,9 +218,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = ready!(Pin::new(&mut self.socket).poll_write(cx, bytes));
-        self.activity.sent();
-        Poll::Ready(written)
+        Pin::new(&mut self.socket).poll_write(cx, bytes)
     }
 
     fn poll_write_vectored(
@@ -201,9 +226,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = ready!(Pin::new(&mut self.socket).poll_write_vectored(cx, slices));
-        self.activity.sent();
-        Poll::Ready(written)
+        Pin::new(&mut self.socket).poll_write_vectored(cx, slices)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -223,6 +246,12 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
 mod tests {
     use super::*;
 
+    const IDLE_TIMEOUT: Duration = Duration::from_secs(75);
+
+    fn fresh() -> Activity {
+        Activity::new(IDLE_TIMEOUT)
+    }
+
     async fn ends_after(activity: &Activity) -> Duration {
         let start = Instant::now();
         let end = run(pin!(std::future::pending::<()>()), activity).await;
@@ -236,12 +265,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_idle_connection_ends_after_75_seconds() {
-        assert!(about(IDLE_TIMEOUT)(ends_after(&Activity::new()).await));
+        assert!(about(IDLE_TIMEOUT)(ends_after(&fresh()).await));
     }
 
     #[tokio::test(start_paused = true)]
     async fn headers_that_began_must_be_whole_in_10_seconds_however_they_drip() {
-        let activity = Activity::new();
+        let activity = fresh();
         activity.received(b"POST /m");
         tokio::time::advance(Duration::from_secs(9)).await;
         activity.received(b"c");
@@ -250,18 +279,46 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_request_that_is_answered_has_all_the_time_it_needs() {
-        let activity = Activity::new();
+        let activity = fresh();
         activity.received(b"POST /mcp HTTP/1.1\r\n\r\n");
-        let answering = activity.answering();
+        activity.begin_answer();
         let slow = tokio::time::sleep(Duration::from_secs(500));
         assert!(run(pin!(slow), &activity).await.is_some());
-        drop(answering);
+        activity.end_answer(true);
         assert!(about(IDLE_TIMEOUT)(ends_after(&activity).await));
     }
 
     #[tokio::test(start_paused = true)]
+    async fn an_answer_that_the_client_does_not_take_is_idleness() {
+        let activity = fresh();
+        activity.begin_answer();
+        tokio::time::advance(Duration::from_secs(500)).await;
+        activity.give(true);
+        assert!(about(IDLE_TIMEOUT)(ends_after(&activity).await));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_drain_ends_what_is_quiet_and_waits_for_answers_however_slowly_taken() {
+        let quiet = fresh();
+        quiet.received(b"POST /m");
+        quiet.drain();
+        assert!(about(LINGER)(ends_after(&quiet).await));
+
+        let answering = fresh();
+        answering.begin_answer();
+        answering.drain();
+        for owed in [true, false] {
+            let slow = tokio::time::sleep(Duration::from_secs(20));
+            assert!(run(pin!(slow), &answering).await.is_some());
+            answering.give(owed);
+        }
+        answering.end_answer(false);
+        assert!(about(LINGER)(ends_after(&answering).await));
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn frames_between_http2_requests_begin_no_headers() {
-        let activity = Activity::new();
+        let activity = fresh();
         activity.received(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
         activity.received(b"\0\0\0\x04\x01");
         assert!(about(IDLE_TIMEOUT)(ends_after(&activity).await));
@@ -269,17 +326,17 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_http2_preface_may_come_in_pieces_but_only_first() {
-        let pieces = Activity::new();
+        let pieces = fresh();
         for piece in [&b"P"[..], b"RI * HTTP/2.0\r\n\r\nSM", b"\r\n\r\n\0\0"] {
             pieces.received(piece);
         }
         assert!(about(IDLE_TIMEOUT)(ends_after(&pieces).await));
 
-        let half = Activity::new();
+        let half = fresh();
         half.received(b"PRI * HTTP/2.0\r\n");
         assert!(about(HEADER_TIMEOUT)(ends_after(&half).await));
 
-        let late = Activity::new();
+        let late = fresh();
         late.received(b"P");
         late.received(b"OST /mcp HTTP/1.1\r\n");
         late.received(PREFACE);

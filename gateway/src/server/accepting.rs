@@ -1,0 +1,89 @@
+//! The next connection of a listener.
+//!
+//! Accepting fails when the process is out of file descriptors, and then again at once, for as
+//! long as it is: so it pauses, and says so in the log only now and then.
+
+use std::{io, net::IpAddr, time::Duration};
+
+use tokio::{
+    net::{TcpListener, TcpStream},
+    time::{Instant, sleep},
+};
+
+/// Between two attempts: some file descriptors will be free in a moment.
+const PAUSE: Duration = Duration::from_millis(50);
+/// Between two lines in the log.
+const TOLD_EVERY: Duration = Duration::from_secs(10);
+
+/// A listener, and what went wrong with it.
+pub(super) struct Accepting {
+    listener: TcpListener,
+    failures: Failures,
+}
+
+impl Accepting {
+    pub(super) fn new(listener: TcpListener) -> Self {
+        Accepting {
+            listener,
+            failures: Failures::default(),
+        }
+    }
+
+    /// The next connection, and whose it is.
+    pub(super) async fn next(&mut self) -> (TcpStream, IpAddr) {
+        loop {
+            match self.accept().await {
+                Ok(accepted) => return accepted,
+                Err(error) => {
+                    if let Some(count) = self.failures.count() {
+                        tracing::warn!(%error, count, "connections not accepted");
+                    }
+                    sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+
+    async fn accept(&self) -> io::Result<(TcpStream, IpAddr)> {
+        let (socket, address) = self.listener.accept().await?;
+        socket.set_nodelay(true)?;
+        Ok((socket, address.ip()))
+    }
+}
+
+/// Failures since they were last told of.
+#[derive(Default)]
+struct Failures {
+    untold: u64,
+    told: Option<Instant>,
+}
+
+impl Failures {
+    /// Counts one; how many to tell of, if it is time to.
+    fn count(&mut self) -> Option<u64> {
+        self.untold += 1;
+        if self.told.is_some_and(|told| told.elapsed() < TOLD_EVERY) {
+            return None;
+        }
+        self.told = Some(Instant::now());
+        Some(std::mem::take(&mut self.untold))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_first_failure_is_told_and_then_every_10_seconds_how_many() {
+        let mut failures = Failures::default();
+        assert_eq!(failures.count(), Some(1));
+        for _ in 0..199 {
+            tokio::time::advance(PAUSE).await;
+            assert_eq!(failures.count(), None);
+        }
+        tokio::time::advance(PAUSE).await;
+        assert_eq!(failures.count(), Some(200));
+        assert_eq!(failures.count(), None);
+    }
+}
