@@ -11,6 +11,9 @@ create table worker_mounts (
     foreign key (tenant_id, project_id) references projects (tenant_id, id) on delete cascade
 );
 
+-- For a tenant's list of projects, and for the foreign key when a project is erased.
+create index worker_mounts_project on worker_mounts (tenant_id, project_id);
+
 alter table worker_mounts enable row level security;
 
 -- A worker reports the folders `<tenant>/<project>` it has, all of them each time; those that are

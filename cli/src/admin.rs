@@ -12,6 +12,7 @@ pub mod status;
 pub mod apply;
 
 mod connect;
+mod told;
 mod input;
 mod print;
 

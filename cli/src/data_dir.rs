@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 
 use aws_lc_rs::digest;
 
+/// The file with the root secret of `dev`.
+pub(crate) const ROOT_SECRET: &str = "root-secret";
 const LOCK: &str = "archway.lock";
 
 /// A data folder that this process has claimed, until the value is dropped.

@@ -22,7 +22,6 @@ use crate::data_dir::{DataDir, DataDirError};
 use crate::postgres::PostgresConfig;
 use crate::signals::Signals;
 use announce::Announcement;
-pub(crate) use credentials::ROOT_SECRET;
 use database::Database;
 pub use database::DatabaseError;
 pub use listen::ListenError;

@@ -14,6 +14,9 @@ pub mod secret;
 pub mod pass_key;
 pub mod healthcheck;
 
+// What `apply` and `dev` want of the database.
+pub mod wanted;
+
 pub mod http_get;
 pub mod logging;
 

@@ -4,6 +4,8 @@
 //! Runs as the owner of the tables. Gateways and workers never migrate: they connect as roles
 //! that own nothing. Two migrations at one time wait for each other on an advisory lock.
 
+mod scram;
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,8 +30,8 @@ pub struct MigrateArgs {
         value_name = "URL"
     )]
     database_url: SecretString,
-    /// File with the password that the role `archway_gateway` gets; a line end at its end is no
-    /// part of it [default: the role keeps what it has].
+    /// File with the password that the role `archway_gateway` gets, in plain ASCII; a line end at
+    /// its end is no part of it [default: the role keeps what it has].
     #[arg(long, value_name = "FILE")]
     gateway_password_file: Option<PathBuf>,
     /// The same for the role `archway_worker`.
@@ -67,6 +69,15 @@ pub enum MigrateError {
     /// A password file holds no password.
     #[error("the password file {} is empty", .0.display())]
     EmptyPassword(PathBuf),
+    /// A password file holds what clients might each send differently.
+    #[error(
+        "the password file {} holds more than one line, or characters that are not plain ASCII; \
+         choose a password of letters, digits and signs", .0.display()
+    )]
+    OddPassword(PathBuf),
+    /// The cryptographic library failed.
+    #[error("the cryptographic library failed")]
+    Crypto,
     /// A role's password was not set.
     #[error("setting the password of {role}")]
     SetPassword {
@@ -158,9 +169,11 @@ pub async fn run(args: MigrateArgs) -> Result<(), MigrateError> {
     let passwords = [("archway_gateway", gateway), ("archway_worker", worker)];
     for (role, password) in passwords {
         if let Some(password) = password {
+            let verifier =
+                scram::verifier(&password).map_err(|_unspecified| MigrateError::Crypto)?;
             let failed = |source| MigrateError::SetPassword { role, source };
             let mut connection = owner.acquire().await.map_err(failed)?;
-            set_password(&mut connection, role, &password)
+            set_password(&mut connection, role, &verifier)
                 .await
                 .map_err(failed)?;
         }
@@ -197,27 +210,31 @@ fn read_password(path: &Path) -> Result<SecretString, MigrateError> {
     if password.is_empty() {
         return Err(MigrateError::EmptyPassword(path.to_owned()));
     }
+    // Others would have to be normalized (SASLprep), which not every client does alike.
+    if !password.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+        return Err(MigrateError::OddPassword(path.to_owned()));
+    }
     Ok(password.into())
 }
 
-/// `alter role` takes no parameters, so the password goes in as a setting of the transaction and
-/// is quoted by the server: it is never part of a statement that we send or the server logs.
+/// The server may log whatever it is sent, so it is sent what it stores, which is good for no
+/// login. `alter role` takes no parameters: the verifier goes in as a setting of the transaction.
 async fn set_password(
     connection: &mut PgConnection,
     role: &str,
-    password: &SecretString,
+    verifier: &SecretString,
 ) -> Result<(), sqlx::Error> {
     let mut tx = connection.begin().await?;
     sqlx::query(
-        "select set_config('archway.role', $1, true), set_config('archway.password', $2, true)",
+        "select set_config('archway.role', $1, true), set_config('archway.verifier', $2, true)",
     )
     .bind(role)
-    .bind(password.expose_secret())
+    .bind(verifier.expose_secret())
     .execute(&mut *tx)
     .await?;
     sqlx::query(
         "do $$ begin execute format('alter role %I password %L', \
-         current_setting('archway.role'), current_setting('archway.password')); end $$",
+         current_setting('archway.role'), current_setting('archway.verifier')); end $$",
     )
     .execute(&mut *tx)
     .await?;
@@ -226,6 +243,10 @@ async fn set_password(
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use sqlx::ConnectOptions;
+
     use super::*;
     use crate::data_dir::DataDir;
     use crate::postgres::{EmbeddedPostgres, PostgresConfig};
@@ -244,11 +265,33 @@ mod tests {
             read_password(&file),
             Err(MigrateError::EmptyPassword(_))
         ));
+        for odd in ["sésame", "two\nlines", "tab\t"] {
+            fs::write(&file, odd).unwrap();
+            let refusal = read_password(&file).unwrap_err();
+            assert!(matches!(refusal, MigrateError::OddPassword(_)), "{odd}");
+            assert!(!refusal.to_string().contains(odd));
+        }
         let missing = folder.path().join("missing");
         assert!(matches!(
             read_password(&missing),
             Err(MigrateError::PasswordFile { .. })
         ));
+    }
+
+    /// From soon on, of the gateway's role.
+    async fn ask_for_passwords(owner: &PgPool) {
+        let file: String = sqlx::query_scalar("show hba_file")
+            .fetch_one(owner)
+            .await
+            .unwrap();
+        let rules = fs::read_to_string(&file).unwrap();
+        fs::write(
+            &file,
+            format!("local all archway_gateway scram-sha-256\n{rules}"),
+        )
+        .unwrap();
+        let reload = sqlx::query("select pg_reload_conf()");
+        reload.execute(owner).await.unwrap();
     }
 
     #[tokio::test]
@@ -269,14 +312,28 @@ mod tests {
             run(args).await.unwrap();
         }
         let owner = connect(&postgres.owner_url().into()).await.unwrap();
-        let with_password: Vec<String> = sqlx::query_scalar(
-            "select rolname from pg_authid where rolname like 'archway\\_%' \
-             and rolpassword is not null",
+        let stored: Vec<(String, bool)> = sqlx::query_as(
+            "select rolname::text, rolpassword ~ \
+                 '^SCRAM-SHA-256\\$4096:[A-Za-z0-9+/]{22}==\\$[A-Za-z0-9+/]{43}=:[A-Za-z0-9+/]{43}=$' \
+             from pg_authid where rolname like 'archway\\_%' and rolpassword is not null",
         )
         .fetch_all(&owner)
         .await
         .unwrap();
-        assert_eq!(with_password, ["archway_gateway"]);
+        assert_eq!(stored, [("archway_gateway".to_owned(), true)]);
+
+        ask_for_passwords(&owner).await;
+        let gateway = postgres.owner().username("archway_gateway");
+        let log_in = async |password| gateway.clone().password(password).connect().await;
+        let asked = async {
+            while log_in("wrong").await.is_ok() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let asked = tokio::time::timeout(Duration::from_secs(10), asked).await;
+        asked.expect("the server asks for passwords");
+        let session = log_in("it's; drop role archway_worker --").await.unwrap();
+        session.close().await.unwrap();
         owner.close().await;
         postgres.stop().await.unwrap();
     }

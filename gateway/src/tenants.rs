@@ -20,6 +20,7 @@ pub use census::{Census, WorkerSeen};
 pub use error::TenantError;
 pub use issue::{IssuedKey, generate_key, key_id};
 pub use keys::{Key, KeyRequest, KeyState};
+pub use names::{LONGEST_SLUG, is_project_slug};
 pub use projects::{Project, ProjectSettings};
 pub use tenant::Tenant;
 
@@ -28,6 +29,7 @@ mod tenant;
 mod projects;
 mod keys;
 mod issue;
+mod verify;
 mod census;
 mod error;
 mod names;

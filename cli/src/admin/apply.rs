@@ -1,28 +1,23 @@
 //! `archway apply`: makes the database say what a file says, and tells what that changed.
 //!
 //! The file is read ([`document`]), becomes what is wanted ([`wanted`]), and that is carried out in
-//! one transaction ([`mod@carry_out`]): all of it or nothing. `archway dev` states what it wants without
-//! a file, and goes the same way from there.
+//! one transaction ([`crate::wanted`]): all of it or nothing.
 
 // In the order a file meets them.
 mod document;
 mod wanted;
-mod carry_out;
-mod report;
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use archway_gateway::secrets::RootSecret;
-use archway_gateway::tenants::TenantError;
 
 use super::AdminError;
 use super::connect::{Place, SecretFile};
-use super::print::print;
-pub(crate) use carry_out::carry_out;
+use super::print::{Answer, print};
+use crate::wanted::{Prune, Report, Wanted, WantedError, carry_out};
 use document::Document;
-pub(crate) use wanted::{Wanted, WantedKey, WantedProject, WantedTenant};
 
 /// No file of this size was written by hand.
 const LARGEST: u64 = 4 << 20;
@@ -62,15 +57,6 @@ pub struct ApplyArgs {
     secret: SecretFile,
     #[command(flatten)]
     place: Place,
-}
-
-/// What is put out of use because the file doesn't list it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Prune {
-    /// Projects and keys of the tenants that the file names.
-    Contents,
-    /// That, and tenants which it doesn't name.
-    Tenants,
 }
 
 /// Why a file was not applied. Nothing was changed then.
@@ -118,18 +104,9 @@ pub enum ApplyError {
         /// The variable's name.
         variable: String,
     },
-    /// One entry was refused.
-    #[error("{place}")]
-    Refused {
-        /// Which.
-        place: String,
-        /// Why.
-        #[source]
-        source: TenantError,
-    },
-    /// The database failed.
+    /// One entry was refused, or the database failed.
     #[error(transparent)]
-    Tenants(#[from] TenantError),
+    Wanted(#[from] WantedError),
 }
 
 /// Runs the command.
@@ -144,11 +121,21 @@ pub async fn run(args: ApplyArgs) -> Result<(), AdminError> {
     };
     let (dry_run, prune) = (args.dry_run, args.prune);
     let applied = args.place.change_unless(dry_run, async |tx, _| {
-        Ok(carry_out(tx, &wanted, secret.as_ref(), prune).await?)
+        if let Some(secret) = &secret {
+            args.secret.check(tx, secret).await?;
+        }
+        let report = carry_out(tx, &wanted, secret.as_ref(), prune).await;
+        Ok(report.map_err(ApplyError::from)?)
     });
     let mut report = applied.await?;
     report.dry_run = dry_run;
     print(&report, args.place.json)
+}
+
+impl Answer for Report {
+    fn text(&self) -> String {
+        Report::text(self)
+    }
 }
 
 fn read(path: &Path) -> Result<Document, ApplyError> {

@@ -1,22 +1,24 @@
 //! Where administration finds the database and the root secret.
 //!
 //! As a URL, where there is an installation; else a running `archway dev` of this machine is asked
-//! over its server's socket. What a reader would get wrong: the root secret must be the one that
-//! the gateways have, else the keys made here are good nowhere; so a database that was given by
-//! URL is never paired with the default data folder's secret.
+//! over its server's socket. `--data` that was typed wins over a URL that the environment holds.
+//!
+//! What a reader would get wrong: the root secret must be the one that the gateways have, else the
+//! keys made here are good nowhere. So a database that was given by URL is never paired with the
+//! default data folder's secret, nor that of `archway dev` with a secret from the environment.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use archway_gateway::secrets::{RootSecret, SecretError};
-use archway_gateway::tenants::{Tenants, TenantsTx};
+use archway_gateway::tenants::{TenantError, Tenants, TenantsTx};
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 
 use super::AdminError;
-use crate::data_dir::{DataDir, DataDirError};
-use crate::dev::ROOT_SECRET;
+use super::told::Told;
+use crate::data_dir::{DataDir, DataDirError, ROOT_SECRET};
 use crate::migrate::{self, SchemaError};
 use crate::postgres::EmbeddedPostgres;
 
@@ -26,6 +28,15 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Which installation a command is about, and how it answers.
 #[derive(Debug, clap::Args)]
 pub(super) struct Place {
+    #[command(flatten)]
+    told: Told<PlaceArgs>,
+    /// Answer with one JSON document.
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct PlaceArgs {
     /// The database, as the role that owns its tables [default: that of the `archway dev` that runs
     /// on this machine].
     #[arg(
@@ -37,19 +48,23 @@ pub(super) struct Place {
         help_heading = "Installation"
     )]
     database_url: Option<SecretString>,
-    /// The data folder of `archway dev` [default: the user's].
+    /// The data folder of `archway dev`; named, it wins over a database that only the environment
+    /// names [default: the user's].
     #[arg(long, global = true, value_name = "DIR", help_heading = "Installation")]
     data: Option<PathBuf>,
-    /// Answer with one JSON document.
-    #[arg(long, global = true)]
-    pub(super) json: bool,
 }
 
 /// Where the root secret is, for commands that make keys.
 #[derive(Debug, clap::Args)]
 pub(super) struct SecretFile {
+    #[command(flatten)]
+    told: Told<SecretArgs>,
+}
+
+#[derive(Debug, clap::Args)]
+struct SecretArgs {
     /// The root secret, which must be the gateways' [default: that of the `archway dev` that is
-    /// asked].
+    /// asked, whatever the environment names].
     #[arg(
         long,
         env = "ARCHWAY_SECRET_FILE",
@@ -57,6 +72,10 @@ pub(super) struct SecretFile {
         help_heading = "Installation"
     )]
     secret_file: Option<PathBuf>,
+    /// Take the root secret though no key that is good was made under it: the gateways' is lost,
+    /// and this one takes its place.
+    #[arg(long, help_heading = "Installation")]
+    replace_secret: bool,
 }
 
 /// Why there is no database to work on.
@@ -162,17 +181,21 @@ impl Place {
 
     /// The root secret of the installation.
     pub(super) fn secret(&self, file: &SecretFile) -> Result<RootSecret, ConnectError> {
-        if let Some(file) = &file.secret_file {
-            return Ok(RootSecret::load(file)?);
-        }
-        if self.database_url.is_some() && self.data.is_none() {
-            return Err(ConnectError::NoSecret);
-        }
-        Ok(RootSecret::load(&self.data_folder()?.join(ROOT_SECRET))?)
+        let (_, dev) = self.find()?;
+        // A `dev` that was given its database by URL keeps its secret in its data folder, too.
+        let kept = dev.or_else(|| self.told.args.data.clone());
+        let kept = kept.map(|data| data.join(ROOT_SECRET));
+        let named = file.told.args.secret_file.clone();
+        let path = if file.told.is_typed("secret_file") {
+            named
+        } else {
+            kept.or(named)
+        };
+        Ok(RootSecret::load(&path.ok_or(ConnectError::NoSecret)?)?)
     }
 
     fn find(&self) -> Result<(PgConnectOptions, Option<PathBuf>), ConnectError> {
-        if let Some(url) = &self.database_url {
+        if let Some(url) = self.url() {
             let options = url.expose_secret().parse().map_err(ConnectError::Url)?;
             return Ok((options, None));
         }
@@ -183,8 +206,36 @@ impl Place {
         }
     }
 
+    /// The database's, unless a data folder was typed and it was not.
+    fn url(&self) -> Option<&SecretString> {
+        let passed_over = self.told.args.data.is_some() && !self.told.is_typed("database_url");
+        self.told
+            .args
+            .database_url
+            .as_ref()
+            .filter(|_| !passed_over)
+    }
+
     fn data_folder(&self) -> Result<PathBuf, DataDirError> {
-        self.data.clone().map_or_else(DataDir::default_path, Ok)
+        let data = self.told.args.data.clone();
+        data.map_or_else(DataDir::default_path, Ok)
+    }
+}
+
+impl SecretFile {
+    /// Refuses a secret that made none of the keys which are good, unless that is meant.
+    ///
+    /// # Errors
+    /// [`TenantError::OtherSecret`].
+    pub(super) async fn check(
+        &self,
+        tx: &mut TenantsTx,
+        secret: &RootSecret,
+    ) -> Result<(), TenantError> {
+        if self.told.args.replace_secret {
+            return Ok(());
+        }
+        tx.check_secret(secret).await
     }
 }
 

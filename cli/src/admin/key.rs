@@ -119,6 +119,7 @@ pub async fn run(args: KeyArgs) -> Result<(), AdminError> {
             check_families(issue.families.as_deref())?;
             let secret = place.secret(&issue.secret)?;
             let key = place.change(async |tx, _| {
+                issue.secret.check(tx, &secret).await?;
                 let tenant = tx.find_tenant(issue.of.slug()).await?;
                 Ok(tx.issue_key(tenant, &secret, &issue.terms()).await?)
             });
@@ -138,6 +139,7 @@ pub async fn run(args: KeyArgs) -> Result<(), AdminError> {
         KeyCommand::Rotate(rotate) => {
             let secret = place.secret(&rotate.secret)?;
             let rotated = place.change(async |tx, _| {
+                rotate.secret.check(tx, &secret).await?;
                 let end = rotate.expires.map(|end| end.0);
                 let overlap = rotate.overlap.0;
                 let key = tx.rotate_key(&rotate.id, &secret, overlap, end).await?;

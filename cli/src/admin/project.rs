@@ -171,9 +171,11 @@ pub async fn run(args: ProjectArgs) -> Result<(), AdminError> {
 async fn list(place: &Place, tenant: &str) -> Result<(), AdminError> {
     let projects = place.read(async |tx, _| {
         let tenant = tx.find_tenant(tenant).await?;
-        Ok(tx.projects(tenant).await?)
+        let workers = tx.workers_by_project(tenant).await?;
+        Ok((tx.projects(tenant).await?, workers))
     });
-    print(&List::new(tenant, projects.await?), place.json)
+    let (projects, workers) = projects.await?;
+    print(&List::new(tenant, projects, workers), place.json)
 }
 
 async fn add<'a>(

@@ -8,10 +8,8 @@ use archway_gateway::secrets::{RootSecret, SecretError};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::database::Database;
-use crate::data_dir::{DataDir, DataDirError, short_hash};
+use crate::data_dir::{DataDir, DataDirError, ROOT_SECRET, short_hash};
 
-/// The file with the root secret.
-pub(crate) const ROOT_SECRET: &str = "root-secret";
 const API_KEY: &str = "api-key";
 
 /// Why a secret can't be kept.

@@ -6,14 +6,12 @@
 
 use std::path::{Path, PathBuf};
 
+use archway_gateway::tenants::{LONGEST_SLUG, is_project_slug};
 use serde::{Deserialize, Serialize};
 
 use crate::data_dir::{self, DataDir, DataDirError};
 
 const FILE: &str = "projects.json";
-const MAX_SLUG: usize = 63;
-/// Words that URIs of architecture resources need.
-const RESERVED: [&str; 3] = ["adr", "pattern", "guideline"];
 
 /// A folder and the slug of its project.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -127,14 +125,14 @@ impl Projects {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let wish = slugify(&name);
         let taken = |slug: &str| {
-            RESERVED.contains(&slug) || self.projects.iter().any(|project| project.slug == slug)
+            !is_project_slug(slug) || self.projects.iter().any(|project| project.slug == slug)
         };
         if !taken(&wish) {
             return wish;
         }
         let numbered = (2_u64..).map(|number| {
             let end = format!("-{number}");
-            let start: String = wish.chars().take(MAX_SLUG - end.len()).collect();
+            let start: String = wish.chars().take(LONGEST_SLUG - end.len()).collect();
             format!("{}{end}", start.trim_end_matches('-'))
         });
         numbered
@@ -196,7 +194,7 @@ fn slugify(name: &str) -> String {
             slug.push('-');
         }
     }
-    slug.truncate(MAX_SLUG);
+    slug.truncate(LONGEST_SLUG);
     let slug = slug.trim_end_matches('-');
     if slug.is_empty() {
         "project".to_owned()

@@ -1,7 +1,7 @@
 //! Puts into the database what calls need to be answered: tenant, projects and key, by the code
 //! that applies an operator's file.
 //!
-//! What was changed by command since stays: path rules, the key's scopes and end, projects that
+//! What was changed by command since stays: names, path rules, the key's scopes and end, projects that
 //! were removed. Only the folder that `--repo` names comes back, because its user asks for it.
 
 use archway_gateway::secrets::RootSecret;
@@ -14,8 +14,10 @@ use super::TENANT;
 use super::credentials::{self, CredentialsError, KeyFile};
 use super::database::{Database, DatabaseError};
 use super::projects::Project;
-use crate::admin::apply::{ApplyError, Wanted, WantedKey, WantedProject, WantedTenant, carry_out};
 use crate::data_dir::DataDir;
+use crate::wanted::{
+    Wanted, WantedError, WantedKey, WantedName, WantedProject, WantedTenant, carry_out,
+};
 
 /// Why the database has not what calls need.
 #[derive(Debug, thiserror::Error)]
@@ -31,7 +33,7 @@ pub enum SeedError {
     Tenants(#[from] TenantError),
     /// Tenant, projects or key were refused.
     #[error(transparent)]
-    Apply(#[from] ApplyError),
+    Wanted(#[from] WantedError),
 }
 
 /// What was put there, as the rest of `dev` needs it.
@@ -104,42 +106,46 @@ async fn removed(tx: &mut TenantsTx) -> Result<Vec<String>, TenantError> {
         .collect())
 }
 
-/// The key's own terms where it has any, with `project` for calls that name none.
+/// The key's own terms where it has any, with `project` for calls that name none. `None` if it has
+/// these: it is left alone, with a project that was removed since, too.
 async fn terms(
     tx: &mut TenantsTx,
     key: &SecretString,
     project: &Project,
-) -> Result<KeyRequest, TenantError> {
+) -> Result<Option<KeyRequest>, TenantError> {
     let id = key_id(key).ok_or(TenantError::NoKey)?;
-    let terms = match tx.find_key(&id).await {
-        Err(TenantError::Missing { .. }) => KeyRequest {
-            label: "archway dev".to_owned(),
-            ..KeyRequest::default()
-        },
-        found => found?.terms,
+    let there = match tx.find_key(&id).await {
+        Err(TenantError::Missing { .. }) => None,
+        found => Some(found?.terms),
     };
-    Ok(KeyRequest {
+    let new = || KeyRequest {
+        label: "archway dev".to_owned(),
+        ..KeyRequest::default()
+    };
+    let wanted = KeyRequest {
         default_project: Some(project.slug.clone()),
-        ..terms
-    })
+        ..there.clone().unwrap_or_else(new)
+    };
+    Ok(Some(wanted).filter(|wanted| there.as_ref() != Some(wanted)))
 }
 
-fn wanted(served: &[Project], api_key: &SecretString, terms: KeyRequest) -> Wanted {
+fn wanted(served: &[Project], api_key: &SecretString, terms: Option<KeyRequest>) -> Wanted {
+    let key = |terms| WantedKey {
+        text: api_key.clone(),
+        terms,
+    };
     let project = |folder: &Project| WantedProject {
         slug: folder.slug.clone(),
-        name: folder.display_name().map(str::to_owned),
+        name: WantedName::AtFirst(folder.display_name().map(str::to_owned)),
         globs: None,
     };
     Wanted {
         tenants: vec![WantedTenant {
             slug: TENANT.to_owned(),
-            name: None,
+            name: WantedName::AtFirst(None),
             disabled: None,
             projects: Some(served.iter().map(project).collect()),
-            keys: Some(vec![WantedKey {
-                text: api_key.clone(),
-                terms,
-            }]),
+            keys: terms.map(|terms| vec![key(terms)]),
         }],
     }
 }

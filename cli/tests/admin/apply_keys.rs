@@ -64,7 +64,11 @@ fn a_key_that_was_hashed_under_a_lost_root_secret_is_good_again() {
     let line = Done::of(bare().args(["secret", "generate"])).ok();
     place.file("secret", &line);
     assert!(!place.takes(&key));
-    assert!(apply(&place, FILE, &key, &[]).ok().contains(": hash\n"));
+    let refusal = apply(&place, FILE, &key, &[]).refusal();
+    assert!(refusal.contains("none of the 1 keys"), "{refusal}");
+    assert!(refusal.contains("--replace-secret"), "{refusal}");
+    let report = apply(&place, FILE, &key, &["--replace-secret"]).ok();
+    assert!(report.contains(": hash\n"), "{report}");
     assert!(place.takes(&key));
     // An older line that is still there goes on verifying what it hashed.
     let newer = Done::of(bare().args(["secret", "generate"])).ok();
@@ -87,4 +91,29 @@ fn a_key_that_names_a_project_which_is_pruned_is_refused_and_nothing_changes() {
         "{refusal}"
     );
     assert_eq!(everything(&place), before);
+}
+
+#[test]
+fn a_key_that_is_as_it_was_is_refused_when_its_project_goes() {
+    let (place, key) = (Place::new(), generated());
+    apply(&place, FILE, &key, &[]).ok();
+    let before = everything(&place);
+    let pruned = FILE.replace(
+        "      - slug: site\n        name: Site\n        allow: [docs/**]\n        close: [private/]\n",
+        "",
+    );
+    let refusal = apply(&place, &pruned, &key, &["--prune"]).refusal();
+    assert!(
+        refusal.starts_with("archway: key acme/ci\n  because: project site was removed"),
+        "{refusal}"
+    );
+    assert_eq!(everything(&place), before);
+
+    // By command, before the file that has no list of projects is applied.
+    place.run("project remove acme site").ok();
+    let (head, rest) = FILE.split_once("    projects:").unwrap();
+    let (_projects, keys) = rest.split_once("    keys:").unwrap();
+    let silent = format!("{head}    keys:{keys}");
+    let refusal = apply(&place, &silent, &key, &[]).refusal();
+    assert!(refusal.contains("project site was removed"), "{refusal}");
 }

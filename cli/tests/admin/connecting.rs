@@ -69,3 +69,62 @@ fn keys_need_the_root_secret_of_the_gateways() {
         .refusal();
     assert!(refusal.contains("archway secret generate"), "{refusal}");
 }
+
+#[test]
+fn a_secret_that_made_none_of_the_good_keys_makes_no_others() {
+    let place = Place::new();
+    place.run("tenant create acme").ok();
+    let old = place.json("key issue acme");
+    let id = old["id"].as_str().unwrap();
+    let line = Done::of(bare().args(["secret", "generate"])).ok();
+    let other = place.file("other", &line);
+    let (issue, rotate) = ("key issue acme".to_owned(), format!("key rotate {id}"));
+    for command in [&issue, &rotate] {
+        let refusal = place
+            .run(&format!("{command} --secret-file {other}"))
+            .refusal();
+        assert!(
+            refusal.contains("not the gateways'") && refusal.contains("--replace-secret"),
+            "{refusal}"
+        );
+    }
+    assert_eq!(place.count("select count(*) from api_keys"), 1);
+
+    // A line that made one of them is enough, though a newer one makes the next.
+    let secret = std::fs::read_to_string(place.folder.path().join("secret")).unwrap();
+    place.file("other", &format!("{line}{secret}\n"));
+    place.run(&format!("{issue} --secret-file {other}")).ok();
+    // Keys that are good nowhere say nothing.
+    place.sql("update api_keys set revoked_at = now()");
+    let line = Done::of(bare().args(["secret", "generate"])).ok();
+    place.file("other", &line);
+    place.run(&format!("{issue} --secret-file {other}")).ok();
+    assert!(place.run(&issue).refusal().contains("none of the 1 keys"));
+    place.run(&format!("{issue} --replace-secret")).ok();
+}
+
+#[test]
+fn a_data_folder_that_was_typed_wins_over_a_database_of_the_environment() {
+    let place = Place::new();
+    let data = place.folder.path().join("data");
+    let data = data.to_str().unwrap();
+    for line in [
+        format!("tenant list --data {data}"),
+        format!("tenant --data {data} list"),
+        format!("key issue acme --data {data}"),
+    ] {
+        let refusal = place.run(&line).refusal();
+        assert!(refusal.contains("there is no database"), "{refusal}");
+        assert!(refusal.contains(data), "{refusal}");
+    }
+    let mut command = bare();
+    command.args([
+        "tenant",
+        "list",
+        "--database-url",
+        &place.url(),
+        "--data",
+        data,
+    ]);
+    Done::of(&mut command).ok();
+}

@@ -106,6 +106,22 @@ fn a_running_dev_is_administered_without_naming_a_database_or_a_secret() {
     assert!(issued["api_key"].as_str().unwrap().starts_with("awy_"));
     RootSecret::load(&home.path("data/root-secret")).unwrap();
     assert_eq!(home.run("status --json").json()["keys"]["live"], 2);
+
+    // Its own secret is taken, whatever the environment has for an installation, unless typed.
+    let other = home.path("other");
+    let line = Done::of(bare().args(["secret", "generate"])).ok();
+    std::fs::write(&other, line).unwrap();
+    let issue = |options: &[&str]| {
+        let mut command = bare();
+        command.env("ARCHWAY_SECRET_FILE", &other);
+        command.env("ARCHWAY_MIGRATE_DATABASE_URL", "postgres://127.0.0.1:1/no");
+        command.args(["key", "issue", "dev"]).args(options);
+        Done::of(command.arg("--data").arg(home.path("data")))
+    };
+    issue(&["--label", "yours"]).ok();
+    let typed = issue(&["--secret-file", other.to_str().unwrap()]).refusal();
+    assert!(typed.contains("not the gateways'"), "{typed}");
+    assert_eq!(home.run("status --json").json()["keys"]["live"], 3);
     dev.stop();
     let refusal = home.run("key list dev").refusal();
     assert!(refusal.contains("start `archway dev`"), "{refusal}");
@@ -129,7 +145,6 @@ fn what_was_decided_by_command_outlives_a_restart() {
     );
     let list = home.run("project list dev --json").json();
     assert_eq!(list["projects"][1]["close"][0], "private/");
-    assert_eq!(list["projects"][0]["name"], "handbook");
     home.run("project remove dev docs").ok();
     home.run("project remove dev site").ok();
     second.stop();
@@ -146,6 +161,61 @@ fn what_was_decided_by_command_outlives_a_restart() {
     let fourth = home.start("site");
     assert_ne!(fourth.key(), key);
     fourth.stop();
+}
+
+#[test]
+fn names_are_the_folders_at_first_and_what_was_decided_by_command_then() {
+    let home = Home::new();
+    std::fs::create_dir(home.path("My Site")).unwrap();
+    let first = home.start("My Site");
+    let name = || {
+        let list = home.run("project list dev --json").json();
+        list["projects"][0]["name"].clone()
+    };
+    assert_eq!(name(), "My Site");
+    home.run("project set dev my-site --name Shop").ok();
+    let tenants = home.path("tenants.yaml");
+    std::fs::write(&tenants, "tenants: [{slug: dev, name: Ours}]").unwrap();
+    home.run(&format!("apply -f {}", tenants.display())).ok();
+    first.stop();
+
+    let second = home.start("My Site");
+    assert_eq!(name(), "Shop");
+    let list = home.run("tenant list --json").json();
+    assert_eq!(list["tenants"][0]["name"], "Ours");
+    home.run("project set dev my-site --clear-name").ok();
+    second.stop();
+
+    let third = home.start("My Site");
+    assert_eq!(name(), Value::Null);
+    third.stop();
+}
+
+#[test]
+fn a_key_that_names_a_removed_project_does_not_keep_dev_from_starting() {
+    let home = Home::new();
+    home.start("handbook").stop();
+    let first = home.start("site");
+    let tenants = home.path("tenants.yaml");
+    let narrow = "tenants: [{slug: dev, keys: [{label: archway dev, from_env: KEY, \
+                  projects: [site, handbook], default_project: site}]}]";
+    std::fs::write(&tenants, narrow).unwrap();
+    let mut command = bare();
+    command.env("KEY", first.key()).args(["apply", "-f"]);
+    command.arg(&tenants).arg("--data").arg(home.path("data"));
+    Done::of(&mut command).ok();
+    home.run("project remove dev handbook").ok();
+    let key = first.key().to_owned();
+    first.stop();
+
+    let second = home.start("site");
+    assert_eq!(second.key(), key);
+    let list = home.run("key list dev --json").json();
+    assert_eq!(
+        list["keys"][0]["projects"],
+        serde_json::json!(["handbook", "site"])
+    );
+    second.stop();
 }
 
 #[test]

@@ -141,7 +141,7 @@ fn a_revoked_key_stays_revoked() {
         place
             .run("key revoke 000000000000")
             .refusal()
-            .contains("there is no key")
+            .contains("there is no key 000000000000; `archway key list TENANT`")
     );
 }
 
@@ -171,12 +171,40 @@ fn a_rotated_key_has_the_same_rights_and_lineage_and_the_older_one_ends_after_th
     ));
     assert_eq!(days, 10);
 
+    let successor = rotated["id"].as_str().unwrap();
     let at_once = place
-        .run(&format!("key rotate {id} --overlap 0 --expires 5d"))
+        .run(&format!("key rotate {successor} --overlap 0 --expires 5d"))
         .ok();
     assert!(at_once.contains("store it now"), "{at_once}");
-    assert!(!place.takes(older["api_key"].as_str().unwrap()));
-    assert_eq!(place.json("key list acme")["keys"][0]["state"], "expired");
+    assert!(!place.takes(rotated["api_key"].as_str().unwrap()));
+    assert_eq!(place.json("key list acme")["keys"][1]["state"], "expired");
+}
+
+#[test]
+fn a_key_that_was_rotated_is_so_again_only_without_its_successor_and_its_end_is_not_passed_on() {
+    let place = with_acme();
+    let older = place.json("key issue acme --label ci");
+    // Another key of the label, which is no successor.
+    place.run("key issue acme --label ci").ok();
+    let rotate = format!("key rotate {}", older["id"].as_str().unwrap());
+    let first = place.json(&rotate);
+    let first = first["id"].as_str().unwrap();
+    let refusal = place.run(&rotate).refusal();
+    assert!(
+        refusal.contains(&format!("its successor {first} is good")),
+        "{refusal}"
+    );
+    assert_eq!(place.count("select count(*) from api_keys"), 3);
+
+    place.run(&format!("key revoke {first}")).ok();
+    let second = place.json(&rotate);
+    let end = |id: &str| {
+        let keys = &place.json("key list acme")["keys"];
+        let mut keys = keys.as_array().unwrap().iter();
+        keys.find(|key| key["id"] == id).unwrap()["expires_at"].clone()
+    };
+    assert!(end(older["id"].as_str().unwrap()).is_string());
+    assert_eq!(end(second["id"].as_str().unwrap()), json!(null));
 }
 
 #[test]

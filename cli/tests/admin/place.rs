@@ -51,10 +51,7 @@ impl Place {
     /// The binary, told where this installation is.
     pub(crate) fn archway(&self) -> Command {
         let mut command = bare();
-        command.env(
-            "ARCHWAY_MIGRATE_DATABASE_URL",
-            self.owner().to_url_lossy().as_str(),
-        );
+        command.env("ARCHWAY_MIGRATE_DATABASE_URL", self.url());
         command.env("ARCHWAY_SECRET_FILE", self.folder.path().join("secret"));
         command
     }
@@ -109,6 +106,11 @@ impl Place {
             let good = tenants.key_is_good(&secret, api_key).await.unwrap();
             good.is_some()
         })
+    }
+
+    /// The database, as its owner.
+    pub(crate) fn url(&self) -> String {
+        self.owner().to_url_lossy().into()
     }
 
     fn owner(&self) -> PgConnectOptions {

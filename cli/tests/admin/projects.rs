@@ -158,7 +158,7 @@ fn what_makes_no_sense_is_refused_by_name() {
     let refusal = |line: &str| place.run(line).refusal();
     assert!(refusal("project add acme site").contains("there already is a project site"));
     assert!(refusal("project add nobody site").contains("there is no tenant nobody"));
-    assert!(refusal("project set acme docs --name x").contains("there is no project docs"));
+    assert!(refusal("project set acme docs --name x").contains("`archway project list TENANT`"));
     for word in ["adr", "pattern", "guideline"] {
         assert!(
             refusal(&format!("project add acme {word}")).contains("reserved"),

@@ -62,7 +62,7 @@ fn what_makes_no_sense_is_refused_by_name() {
     assert!(refusal("tenant create Acme").contains("\"Acme\" is not a slug"));
     assert_eq!(
         refusal("tenant disable nobody"),
-        "archway: there is no tenant nobody\n"
+        "archway: there is no tenant nobody; `archway tenant list` tells which there are\n"
     );
     assert_eq!(place.run("tenant").code, 2);
     assert_eq!(place.run("tenant create").code, 2);

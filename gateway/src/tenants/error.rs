@@ -26,7 +26,7 @@ pub enum TenantError {
         slug: String,
     },
     /// Nothing has this name.
-    #[error("there is no {kind} {name}")]
+    #[error("there is no {kind} {name}; `{}` tells which there are", list_of(kind))]
     Missing {
         /// `tenant`, `project` or `key`.
         kind: &'static str,
@@ -64,6 +64,21 @@ pub enum TenantError {
     /// The key's id is another tenant's, or its secret differs from what is stored.
     #[error("key {0} is in use for something else; `archway key generate` makes a new one")]
     KeyTaken(String),
+    /// A key ends when it is rotated; another successor would be given that end.
+    #[error("key {id} was rotated before, and its successor {successor} is good: rotate that one")]
+    Rotated {
+        /// The key that was to be rotated.
+        id: String,
+        /// What took its place.
+        successor: String,
+    },
+    /// The root secret verifies none of the keys that are good: it is not the gateways'.
+    #[error(
+        "none of the {0} keys that are good was made under this root secret, so it is not the \
+         gateways': name theirs with --secret-file; if theirs is lost and this one takes its \
+         place, say so with --replace-secret"
+    )]
+    OtherSecret(u64),
     /// What was revoked stays so.
     #[error("key {0} was revoked and can't be used again; make a new one")]
     KeyRevoked(String),
@@ -86,6 +101,15 @@ pub enum TenantError {
 
 /// What Postgres says when it waited for a lock long enough.
 const LOCK_NOT_AVAILABLE: &str = "55P03";
+
+/// The command that lists what there is.
+fn list_of(kind: &str) -> &'static str {
+    match kind {
+        "project" => "archway project list TENANT",
+        "key" => "archway key list TENANT",
+        _ => "archway tenant list",
+    }
+}
 
 /// For `map_err`: names what was to be done.
 pub(super) fn query(what: &'static str) -> impl FnOnce(sqlx::Error) -> TenantError {

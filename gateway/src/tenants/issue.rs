@@ -9,7 +9,7 @@ use secrecy::{ExposeSecret, SecretString};
 use uuid::Uuid;
 
 use super::{
-    KeyRequest, KeyState, TenantError, Tenants, TenantsTx, error::query, keys::scope_names, micros,
+    Key, KeyRequest, KeyState, TenantError, TenantsTx, error::query, keys::scope_names, micros,
 };
 use crate::{auth::key::KeyText, secrets::RootSecret};
 
@@ -20,6 +20,14 @@ pub struct IssuedKey {
     pub id: String,
     /// The whole key: what a client sends.
     pub api_key: SecretString,
+}
+
+/// A key as it is stored.
+struct NewKey<'a> {
+    text: &'a SecretString,
+    /// Whose successor it is; `None`: nobody's.
+    lineage: Option<Uuid>,
+    terms: &'a KeyRequest,
 }
 
 /// A random key that is stored nowhere: good once a tenant takes it, see [`TenantsTx::take_key`].
@@ -51,8 +59,12 @@ impl TenantsTx {
     ) -> Result<IssuedKey, TenantError> {
         let key = generate_key()?;
         let terms = self.checked(tenant, terms).await?;
-        self.store_key(tenant, secret, &key.api_key, (None, &terms))
-            .await?;
+        let new = NewKey {
+            text: &key.api_key,
+            lineage: None,
+            terms: &terms,
+        };
+        self.store_key(tenant, secret, new).await?;
         Ok(key)
     }
 
@@ -65,22 +77,24 @@ impl TenantsTx {
         text: &SecretString,
         terms: &KeyRequest,
     ) -> Result<(), TenantError> {
-        let older = self.keys(tenant).await?.into_iter().rev();
-        let lineage = older
-            .filter(|key| key.state != KeyState::Revoked && !key.terms.label.is_empty())
-            .find(|key| key.terms.label == terms.label)
-            .map(|key| key.lineage);
         let terms = self.checked(tenant, terms).await?;
-        self.store_key(tenant, secret, text, (lineage, &terms))
-            .await
+        let lineage = self.lineage_of(tenant, &terms.label).await?;
+        let new = NewKey {
+            text,
+            lineage,
+            terms: &terms,
+        };
+        self.store_key(tenant, secret, new).await
     }
 
     /// Issues a key with the lineage and the rights of an older one, which is good for `overlap`
-    /// yet (0: no longer). The new one lives until `expires_at`, else for as long as the older one
-    /// was given. Rights are passed on as they are, also to a project that was removed since.
+    /// yet (0: no longer). The new one lives until `expires_at`, else for as long as the last of
+    /// the lineage was given. Rights are passed on as they are, also to a project that was removed
+    /// since.
     ///
     /// # Errors
-    /// [`TenantError::KeyRevoked`] for an older key that was.
+    /// [`TenantError::KeyRevoked`] for an older key that was, [`TenantError::Rotated`] for one
+    /// whose successor is good.
     pub async fn rotate_key(
         &mut self,
         id: &str,
@@ -92,16 +106,18 @@ impl TenantsTx {
         if older.state == KeyState::Revoked {
             return Err(TenantError::KeyRevoked(id.to_owned()));
         }
-        let given = older.terms.expires_at;
-        let given = given.and_then(|end| end.duration_since(older.created_at).ok());
+        let given = self.given(&older).await?;
         let terms = KeyRequest {
             expires_at: expires_at.or_else(|| SystemTime::now().checked_add(given?)),
             ..older.terms
         };
         let key = generate_key()?;
-        let lineage = Some(older.lineage);
-        self.store_key(older.tenant, secret, &key.api_key, (lineage, &terms))
-            .await?;
+        let new = NewKey {
+            text: &key.api_key,
+            lineage: Some(older.lineage),
+            terms: &terms,
+        };
+        self.store_key(older.tenant, secret, new).await?;
         sqlx::query!(
             "update api_keys set expires_at = \
                  least(expires_at, now() + make_interval(secs => $2)) where id = $1",
@@ -114,54 +130,52 @@ impl TenantsTx {
         Ok(key)
     }
 
-    /// Whether what is stored under this key's id is this key. Where the line of the root secret
-    /// that hashed it is gone, so that no gateway could tell, the key is hashed anew.
-    ///
-    /// # Errors
-    /// [`TenantError::KeyTaken`] if the secret is another, [`TenantError::KeyRevoked`].
-    pub async fn confirm_key(
-        &mut self,
-        secret: &RootSecret,
-        text: &SecretString,
-    ) -> Result<bool, TenantError> {
-        let key = KeyText::parse(text.expose_secret()).ok_or(TenantError::NoKey)?;
-        let id = key.id().as_str();
-        if self.find_key(id).await?.state == KeyState::Revoked {
-            return Err(TenantError::KeyRevoked(id.to_owned()));
-        }
-        let stored = sqlx::query!(
-            "select secret_hash, secret_line from api_keys where id = $1",
-            id
+    /// The lineage that a key of this label continues: of the last that was not revoked.
+    async fn lineage_of(&mut self, tenant: Uuid, label: &str) -> Result<Option<Uuid>, TenantError> {
+        sqlx::query_scalar!(
+            r#"select lineage from api_keys
+               where tenant_id = $1 and label = $2 and label <> '' and revoked_at is null
+               order by created_at desc, id collate "C" desc limit 1"#,
+            tenant,
+            label
         )
-        .fetch_one(&mut *self.tx)
+        .fetch_optional(&mut *self.tx)
         .await
-        .map_err(query("check a key"))?;
-        if secret.key_matches(&stored.secret_line, key.secret(), &stored.secret_hash) {
-            return Ok(false);
+        .map_err(query("find a key's lineage"))
+    }
+
+    /// For how long a key's lineage is given, if not for ever. Its last key says so: the end of
+    /// any other came from being rotated.
+    async fn given(&mut self, older: &Key) -> Result<Option<Duration>, TenantError> {
+        let keys = self.keys(older.tenant).await?.into_iter();
+        let successors = keys
+            .skip_while(|key| key.id != older.id)
+            .filter(|key| key.lineage == older.lineage && key.id != older.id);
+        let mut last = older.clone();
+        for successor in successors {
+            if successor.state == KeyState::Live {
+                return Err(TenantError::Rotated {
+                    id: older.id.clone(),
+                    successor: successor.id,
+                });
+            }
+            last = successor;
         }
-        if secret.has_line(&stored.secret_line) {
-            return Err(TenantError::KeyTaken(id.to_owned()));
-        }
-        let (line, hash) = secret.hash_key(key.secret());
-        sqlx::query!(
-            "update api_keys set secret_line = $2, secret_hash = $3 where id = $1",
-            id,
-            line,
-            hash
-        )
-        .execute(&mut *self.tx)
-        .await
-        .map_err(query("hash a key anew"))?;
-        Ok(true)
+        let end = last.terms.expires_at;
+        Ok(end.and_then(|end| end.duration_since(last.created_at).ok()))
     }
 
     async fn store_key(
         &mut self,
         tenant: Uuid,
         secret: &RootSecret,
-        text: &SecretString,
-        (lineage, terms): (Option<Uuid>, &KeyRequest),
+        new: NewKey<'_>,
     ) -> Result<(), TenantError> {
+        let NewKey {
+            text,
+            lineage,
+            terms,
+        } = new;
         let key = KeyText::parse(text.expose_secret()).ok_or(TenantError::NoKey)?;
         let (line, hash) = secret.hash_key(key.secret());
         let stored = sqlx::query!(
@@ -190,32 +204,5 @@ impl TenantsTx {
             return Err(TenantError::KeyTaken(key.id().as_str().to_owned()));
         }
         Ok(())
-    }
-}
-
-impl Tenants {
-    /// The id of a key that is good now: known, not revoked or expired, its secret right under
-    /// `secret`; `None` for any other text.
-    pub async fn key_is_good(
-        &self,
-        secret: &RootSecret,
-        api_key: &str,
-    ) -> Result<Option<String>, TenantError> {
-        let Some(key) = KeyText::parse(api_key) else {
-            return Ok(None);
-        };
-        let row = sqlx::query!(
-            r#"select secret_hash as "secret_hash!", secret_line as "secret_line!",
-                      (live and (expires_at is null or expires_at > now())) as "good!"
-               from find_api_key($1)"#,
-            key.id().as_str()
-        )
-        .fetch_optional(&self.owner)
-        .await
-        .map_err(query("check a key"))?;
-        let good = row.is_some_and(|row| {
-            row.good && secret.key_matches(&row.secret_line, key.secret(), &row.secret_hash)
-        });
-        Ok(good.then(|| key.id().as_str().to_owned()))
     }
 }

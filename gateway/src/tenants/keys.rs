@@ -13,7 +13,6 @@ use super::{
     error::{missing, query},
     micros, moment,
     names::check_text,
-    projects::served,
 };
 
 /// What a key may do, and for how long.
@@ -116,15 +115,20 @@ impl TenantsTx {
 
     /// The key of this id, whosever it is.
     pub async fn find_key(&mut self, id: &str) -> Result<Key, TenantError> {
-        let tenant = sqlx::query_scalar!("select tenant_id from api_keys where id = $1", id)
-            .fetch_optional(&mut *self.tx)
-            .await
-            .map_err(query("find a key"))?
-            .ok_or_else(|| missing("key", id))?;
-        let keys = self.keys(tenant).await?;
-        keys.into_iter()
-            .find(|key| key.id == id)
-            .ok_or_else(|| missing("key", id))
+        let row = sqlx::query_as!(
+            KeyRow,
+            r#"select id, tenant_id, lineage, label, scopes, projects, families, default_project,
+                      agents, (extract(epoch from created_at) * 1000000)::bigint as "created_at!",
+                      (extract(epoch from expires_at) * 1000000)::bigint as expires_at,
+                      revoked_at is not null as "revoked!",
+                      coalesce(expires_at <= now(), false) as "expired!"
+               from api_keys where id = $1"#,
+            id
+        )
+        .fetch_optional(&mut *self.tx)
+        .await
+        .map_err(query("find a key"))?;
+        row.map(Key::from).ok_or_else(|| missing("key", id))
     }
 
     /// Makes these the terms of a key; gateways go by them within a second.
@@ -165,8 +169,9 @@ impl TenantsTx {
         Ok(changed.rows_affected() > 0)
     }
 
-    /// The terms in the order they are kept in, if a key of this tenant can have them.
-    pub(super) async fn checked(
+    /// The terms in the order they are kept in, if a key of this tenant can have them now: a
+    /// project may have been removed since a key got them.
+    pub async fn checked(
         &mut self,
         tenant: Uuid,
         terms: &KeyRequest,
@@ -187,9 +192,8 @@ impl TenantsTx {
             return Err(TenantError::DefaultOutside(default.clone()));
         }
         let named = terms.projects.iter().flatten();
-        let known = self.projects(tenant).await?;
         for slug in named.chain(&terms.default_project) {
-            served(&known, slug)?;
+            self.find_project(tenant, slug).await?;
         }
         Ok(terms)
     }

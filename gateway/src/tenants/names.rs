@@ -1,15 +1,22 @@
-//! Which slugs and names are taken: the same rules for all commands, and as the schema has them.
+//! Which slugs and names can be had: the same rules for all commands, and as the schema has them.
 
 use super::TenantError;
 
 /// Words that addresses of architecture resources need.
 const RESERVED: [&str; 3] = ["adr", "pattern", "guideline"];
+/// Characters of a slug at most.
+pub const LONGEST_SLUG: usize = 63;
 /// Characters of a name or label at most.
 const LONGEST_NAME: usize = 200;
 
+/// Whether a project can be called so: `[a-z0-9][a-z0-9-]{0,62}`, and no reserved word.
+pub fn is_project_slug(slug: &str) -> bool {
+    check_project_slug(slug).is_ok()
+}
+
 pub(super) fn check_slug(slug: &str) -> Result<(), TenantError> {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let fits = (1..=63).contains(&slug.len())
+    let fits = (1..=LONGEST_SLUG).contains(&slug.len())
         && slug.bytes().next().is_some_and(plain)
         && slug.bytes().all(|byte| plain(byte) || byte == b'-');
     fits.then_some(())

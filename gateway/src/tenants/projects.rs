@@ -3,6 +3,7 @@
 //! A removed project answers to nobody and keeps its rows and its slug: what was written about
 //! one repository must not turn up in another. Only erasing the rows frees the slug.
 
+use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use uuid::Uuid;
@@ -40,8 +41,18 @@ pub struct Project {
     pub created_at: SystemTime,
     /// Since when it answers to nobody; `None` while it is served.
     pub removed_at: Option<SystemTime>,
-    /// The workers that reported its folder within the last 90 s, by name.
-    pub workers: Vec<String>,
+}
+
+/// A row of `projects`.
+struct ProjectRow {
+    id: Uuid,
+    slug: String,
+    name: Option<String>,
+    allow_globs: Option<Vec<String>>,
+    open_globs: Vec<String>,
+    close_globs: Vec<String>,
+    created_at: i64,
+    removed_at: Option<i64>,
 }
 
 impl TenantsTx {
@@ -81,40 +92,49 @@ impl TenantsTx {
 
     /// A tenant's projects by slug, removed ones included.
     pub async fn projects(&mut self, tenant: Uuid) -> Result<Vec<Project>, TenantError> {
-        let rows = sqlx::query!(
+        let rows = sqlx::query_as!(
+            ProjectRow,
             r#"select id, slug, name, allow_globs, open_globs, close_globs,
                       (extract(epoch from created_at) * 1000000)::bigint as "created_at!",
-                      (extract(epoch from removed_at) * 1000000)::bigint as removed_at,
-                      array(select worker from worker_mounts m
-                            where m.project_id = p.id
-                                  and seen_at > now() - interval '90 seconds'
-                            order by worker collate "C") as "workers!"
+                      (extract(epoch from removed_at) * 1000000)::bigint as removed_at
                from projects p where tenant_id = $1 order by slug collate "C""#,
             tenant
         )
         .fetch_all(&mut *self.tx)
         .await
         .map_err(query("list projects"))?;
-        let projects = rows.into_iter().map(|row| Project {
-            id: row.id,
-            slug: row.slug,
-            settings: ProjectSettings {
-                name: row.name,
-                allow: row.allow_globs,
-                open: row.open_globs,
-                close: row.close_globs,
-            },
-            created_at: moment(row.created_at),
-            removed_at: row.removed_at.map(moment),
-            workers: row.workers,
-        });
-        Ok(projects.collect())
+        Ok(rows.into_iter().map(Project::from).collect())
+    }
+
+    /// By project, the workers that reported its folder within the last 90 s, by name. A project
+    /// that none sees is not among them.
+    pub async fn workers_by_project(
+        &mut self,
+        tenant: Uuid,
+    ) -> Result<BTreeMap<Uuid, Vec<String>>, TenantError> {
+        let rows = sqlx::query!(
+            r#"select project_id, worker from worker_mounts
+               where tenant_id = $1 and seen_at > now() - interval '90 seconds'
+               order by worker collate "C""#,
+            tenant
+        )
+        .fetch_all(&mut *self.tx)
+        .await
+        .map_err(query("list the workers of projects"))?;
+        let mut workers: BTreeMap<Uuid, Vec<String>> = BTreeMap::new();
+        for row in rows {
+            workers.entry(row.project_id).or_default().push(row.worker);
+        }
+        Ok(workers)
     }
 
     /// A tenant's project that was not removed.
     pub async fn find_project(&mut self, tenant: Uuid, slug: &str) -> Result<Project, TenantError> {
-        let all = self.projects(tenant).await?;
-        served(&all, slug).cloned()
+        let project = self.find_any_project(tenant, slug).await?;
+        match project.removed_at {
+            None => Ok(project),
+            Some(_at) => Err(TenantError::Removed(project.slug)),
+        }
     }
 
     /// Makes these the settings of a project. The globs must have been checked; workers go by
@@ -189,24 +209,38 @@ impl TenantsTx {
     }
 
     async fn find_any_project(&mut self, tenant: Uuid, slug: &str) -> Result<Project, TenantError> {
-        let all = self.projects(tenant).await?;
-        find(&all, slug).cloned()
+        let row = sqlx::query_as!(
+            ProjectRow,
+            r#"select id, slug, name, allow_globs, open_globs, close_globs,
+                      (extract(epoch from created_at) * 1000000)::bigint as "created_at!",
+                      (extract(epoch from removed_at) * 1000000)::bigint as removed_at
+               from projects where tenant_id = $1 and slug = $2"#,
+            tenant,
+            slug
+        )
+        .fetch_optional(&mut *self.tx)
+        .await
+        .map_err(query("find a project"))?;
+        row.map(Project::from)
+            .ok_or_else(|| missing("project", slug))
     }
 }
 
-/// The project of this slug, if it was not removed.
-pub(super) fn served<'a>(all: &'a [Project], slug: &str) -> Result<&'a Project, TenantError> {
-    let project = find(all, slug)?;
-    if project.removed_at.is_some() {
-        return Err(TenantError::Removed(slug.to_owned()));
+impl From<ProjectRow> for Project {
+    fn from(row: ProjectRow) -> Project {
+        Project {
+            id: row.id,
+            slug: row.slug,
+            settings: ProjectSettings {
+                name: row.name,
+                allow: row.allow_globs,
+                open: row.open_globs,
+                close: row.close_globs,
+            },
+            created_at: moment(row.created_at),
+            removed_at: row.removed_at.map(moment),
+        }
     }
-    Ok(project)
-}
-
-fn find<'a>(all: &'a [Project], slug: &str) -> Result<&'a Project, TenantError> {
-    all.iter()
-        .find(|project| project.slug == slug)
-        .ok_or_else(|| missing("project", slug))
 }
 
 fn check_name(settings: &ProjectSettings) -> Result<(), TenantError> {

@@ -92,6 +92,14 @@ impl TenantsTx {
             .ok_or_else(|| missing("tenant", slug))
     }
 
+    /// A tenant's display name.
+    pub async fn tenant_name(&mut self, tenant: Uuid) -> Result<String, TenantError> {
+        sqlx::query_scalar!("select name from tenants where id = $1", tenant)
+            .fetch_one(&mut *self.tx)
+            .await
+            .map_err(query("find a tenant"))
+    }
+
     /// Gives a tenant another display name.
     pub async fn rename_tenant(&mut self, tenant: Uuid, name: &str) -> Result<(), TenantError> {
         check_text("name", name)?;

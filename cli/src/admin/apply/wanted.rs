@@ -1,4 +1,4 @@
-//! What shall be: a document whose every entry was checked as far as that goes without a database,
+//! What a document wants: every entry checked as far as that goes without a database,
 //! with its keys taken from the environment.
 
 use std::collections::BTreeSet;
@@ -9,52 +9,7 @@ use secrecy::SecretString;
 use super::ApplyError;
 use super::document::{Document, KeyEntry, ProjectEntry, TenantEntry};
 use crate::admin::input::{End, check_families, check_globs};
-
-/// Tenants as they shall be.
-#[derive(Debug)]
-pub(crate) struct Wanted {
-    pub(crate) tenants: Vec<WantedTenant>,
-}
-
-/// A tenant as it shall be.
-#[derive(Debug)]
-pub(crate) struct WantedTenant {
-    pub(crate) slug: String,
-    /// `None`: its slug.
-    pub(crate) name: Option<String>,
-    /// `None`: as it is.
-    pub(crate) disabled: Option<bool>,
-    /// `None`: as they are.
-    pub(crate) projects: Option<Vec<WantedProject>>,
-    /// `None`: as they are.
-    pub(crate) keys: Option<Vec<WantedKey>>,
-}
-
-/// A project as it shall be.
-#[derive(Debug)]
-pub(crate) struct WantedProject {
-    pub(crate) slug: String,
-    /// `None`: its slug.
-    pub(crate) name: Option<String>,
-    /// `None`: as they are, the built-in ones at first.
-    pub(crate) globs: Option<Globs>,
-}
-
-/// The path rules of a project.
-#[derive(Debug)]
-pub(crate) struct Globs {
-    pub(super) allow: Option<Vec<String>>,
-    pub(super) open: Vec<String>,
-    pub(super) close: Vec<String>,
-}
-
-/// A key as it shall be. `Debug` doesn't show its secret.
-#[derive(Debug)]
-pub(crate) struct WantedKey {
-    /// Well-formed.
-    pub(crate) text: SecretString,
-    pub(crate) terms: KeyRequest,
-}
+use crate::wanted::{Globs, Wanted, WantedKey, WantedName, WantedProject, WantedTenant};
 
 impl Wanted {
     /// What a document asks for, with this process's environment.
@@ -77,12 +32,6 @@ impl Wanted {
         Ok(Wanted {
             tenants: tenants.collect::<Result<_, _>>()?,
         })
-    }
-
-    /// Whether the root secret is needed.
-    pub(super) fn has_keys(&self) -> bool {
-        let mut keys = self.tenants.iter().flat_map(|tenant| &tenant.keys);
-        keys.any(|keys| !keys.is_empty())
     }
 }
 
@@ -120,7 +69,7 @@ fn tenant(
     let keys = keys.transpose()?;
     Ok(WantedTenant {
         slug,
-        name: entry.name,
+        name: WantedName::Always(entry.name),
         disabled: entry.disabled,
         projects,
         keys,
@@ -139,7 +88,7 @@ fn project(
     seen.once(place)?;
     Ok(WantedProject {
         slug: entry.slug,
-        name: entry.name,
+        name: WantedName::Always(entry.name),
         globs: Some(Globs {
             allow: entry.allow,
             open: entry.open,

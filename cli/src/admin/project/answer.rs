@@ -1,7 +1,10 @@
 //! What `archway project` answers.
 
+use std::collections::BTreeMap;
+
 use archway_gateway::tenants::Project;
 use serde::Serialize;
+use uuid::Uuid;
 
 use crate::admin::print::{Answer, listed, moment, table};
 
@@ -51,14 +54,22 @@ struct Row {
 }
 
 impl<'a> List<'a> {
-    pub(super) fn new(tenant: &'a str, projects: Vec<Project>) -> Self {
-        let projects = projects.into_iter().map(Row::from).collect();
+    pub(super) fn new(
+        tenant: &'a str,
+        projects: Vec<Project>,
+        mut workers: BTreeMap<Uuid, Vec<String>>,
+    ) -> Self {
+        let row = |project: Project| {
+            let workers = workers.remove(&project.id).unwrap_or_default();
+            Row::new(project, workers)
+        };
+        let projects = projects.into_iter().map(row).collect();
         List { tenant, projects }
     }
 }
 
-impl From<Project> for Row {
-    fn from(project: Project) -> Self {
+impl Row {
+    fn new(project: Project, workers: Vec<String>) -> Self {
         Row {
             slug: project.slug,
             name: project.settings.name,
@@ -67,7 +78,7 @@ impl From<Project> for Row {
             close: project.settings.close,
             created_at: moment(project.created_at),
             removed_at: project.removed_at.map(moment),
-            workers: project.workers,
+            workers,
         }
     }
 }

@@ -2,6 +2,11 @@
 //!
 //! Projects come before keys, which name them; what is pruned of the projects, too, so that a key
 //! can't be left with a project that the same file removed.
+//!
+//! Others wait while this is done: what is there is read once for a tenant, and each entry costs
+//! the same however many there are.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use archway_gateway::secrets::RootSecret;
 use archway_gateway::tenants::{
@@ -10,7 +15,7 @@ use archway_gateway::tenants::{
 use uuid::Uuid;
 
 use super::report::Report;
-use super::{ApplyError, Prune, Wanted, WantedKey, WantedProject, WantedTenant};
+use super::{Prune, Wanted, WantedError, WantedKey, WantedName, WantedProject, WantedTenant};
 
 /// Carries out what is wanted; says what that changed. `secret` is needed if keys are wanted.
 ///
@@ -21,7 +26,7 @@ pub(crate) async fn carry_out(
     wanted: &Wanted,
     secret: Option<&RootSecret>,
     prune: Option<Prune>,
-) -> Result<Report, ApplyError> {
+) -> Result<Report, WantedError> {
     let mut applying = Applying {
         tx,
         secret,
@@ -45,55 +50,89 @@ struct Applying<'a> {
 }
 
 impl Applying<'_> {
-    async fn tenant(&mut self, wanted: &WantedTenant) -> Result<(), ApplyError> {
+    async fn tenant(&mut self, wanted: &WantedTenant) -> Result<(), WantedError> {
         let slug = &wanted.slug;
         let refused = refused("tenant", slug);
         let id = self.tenant_itself(wanted).await.map_err(refused)?;
         if let Some(projects) = &wanted.projects {
-            let there = self.tx.projects(id).await?;
-            for project in projects {
-                let name = format!("{slug}/{}", project.slug);
-                let old = there.iter().find(|old| old.slug == project.slug);
-                let done = self.project(id, &name, project, old).await;
-                done.map_err(self::refused("project", &name))?;
-            }
-            self.remove_others(wanted, id, &there).await?;
+            self.projects(id, slug, projects).await?;
         }
         if let Some(keys) = &wanted.keys {
-            let there = self.tx.keys(id).await?;
-            for key in keys {
-                let name = format!("{slug}/{}", key.terms.label);
-                let done = self.key(id, &name, key, &there).await;
-                done.map_err(self::refused("key", &name))?;
-            }
-            self.revoke_others(slug, keys, &there).await?;
+            self.keys(id, slug, keys).await?;
         }
         Ok(())
     }
 
     async fn tenant_itself(&mut self, wanted: &WantedTenant) -> Result<Uuid, TenantError> {
-        let (slug, name) = (&wanted.slug, wanted.name.as_ref().unwrap_or(&wanted.slug));
-        let all = self.tx.tenants().await?;
-        let Some(there) = all.into_iter().find(|tenant| tenant.slug == *slug) else {
-            let id = self.tx.create_tenant(slug, Some(name)).await?;
-            self.tx
-                .set_disabled(id, wanted.disabled == Some(true))
-                .await?;
-            self.report.did("created", "tenant", slug);
-            return Ok(id);
+        let slug = &wanted.slug;
+        let id = match self.tx.find_tenant(slug).await {
+            Err(TenantError::Missing { .. }) => return self.new_tenant(wanted).await,
+            found => found?,
         };
         let mut fields = Vec::new();
-        if there.name != *name {
-            self.tx.rename_tenant(there.id, name).await?;
+        let there = Some(self.tx.tenant_name(id).await?);
+        let name = wanted.name.over(&there);
+        let name = name.as_ref().unwrap_or(slug);
+        if there.as_ref() != Some(name) {
+            self.tx.rename_tenant(id, name).await?;
             fields.push("name");
         }
         if let Some(disabled) = wanted.disabled
-            && self.tx.set_disabled(there.id, disabled).await?
+            && self.tx.set_disabled(id, disabled).await?
         {
             fields.push("disabled");
         }
         self.report.compared("tenant", slug, fields);
-        Ok(there.id)
+        Ok(id)
+    }
+
+    async fn new_tenant(&mut self, wanted: &WantedTenant) -> Result<Uuid, TenantError> {
+        let (slug, name) = (&wanted.slug, wanted.name.at_first());
+        let id = self.tx.create_tenant(slug, name).await?;
+        self.tx
+            .set_disabled(id, wanted.disabled == Some(true))
+            .await?;
+        self.report.did("created", "tenant", slug);
+        Ok(id)
+    }
+
+    async fn projects(
+        &mut self,
+        id: Uuid,
+        tenant: &str,
+        wanted: &[WantedProject],
+    ) -> Result<(), WantedError> {
+        let there = self.tx.projects(id).await?.into_iter();
+        let mut there: BTreeMap<_, _> = there.map(|old| (old.slug.clone(), old)).collect();
+        for project in wanted {
+            let name = format!("{tenant}/{}", project.slug);
+            let old = there.remove(&project.slug);
+            let done = self.project(id, &name, project, old.as_ref()).await;
+            done.map_err(refused("project", &name))?;
+        }
+        if self.prune.is_some() {
+            self.remove(id, tenant, there.values()).await?;
+        }
+        Ok(())
+    }
+
+    async fn keys(
+        &mut self,
+        id: Uuid,
+        tenant: &str,
+        wanted: &[WantedKey],
+    ) -> Result<(), WantedError> {
+        let there = self.tx.keys(id).await?;
+        let by_id: BTreeMap<_, _> = there.iter().map(|key| (key.id.as_str(), key)).collect();
+        for key in wanted {
+            let name = format!("{tenant}/{}", key.terms.label);
+            let done = self.key(id, &name, key, &by_id).await;
+            done.map_err(refused("key", &name))?;
+        }
+        if self.prune.is_some() {
+            self.revoke_others(tenant, wanted, &there).await?;
+        }
+        Ok(())
     }
 
     async fn project(
@@ -104,12 +143,18 @@ impl Applying<'_> {
         there: Option<&Project>,
     ) -> Result<(), TenantError> {
         let Some(there) = there else {
-            let settings = wanted.over(&ProjectSettings::default());
+            let settings = ProjectSettings {
+                name: wanted.name.at_first().map(str::to_owned),
+                ..wanted.over(&ProjectSettings::default())
+            };
             self.tx.add_project(tenant, &wanted.slug, &settings).await?;
             self.report.did("created", "project", name);
             return Ok(());
         };
-        let restored = self.tx.restore_project(tenant, &wanted.slug).await?;
+        let restored = there.removed_at.is_some();
+        if restored {
+            self.tx.restore_project(tenant, &wanted.slug).await?;
+        }
         let settings = wanted.over(&there.settings);
         let fields = differing_settings(&settings, &there.settings);
         if !fields.is_empty() {
@@ -129,12 +174,12 @@ impl Applying<'_> {
         tenant: Uuid,
         name: &str,
         wanted: &WantedKey,
-        there: &[Key],
+        there: &BTreeMap<&str, &Key>,
     ) -> Result<(), TenantError> {
         let id = key_id(&wanted.text).ok_or(TenantError::NoKey)?;
         let name = format!("{name} {id}");
         let secret = self.secret.ok_or(TenantError::Crypto)?;
-        let Some(old) = there.iter().find(|key| key.id == id) else {
+        let Some(old) = there.get(id.as_str()) else {
             self.tx
                 .take_key(tenant, secret, &wanted.text, &wanted.terms)
                 .await?;
@@ -142,7 +187,10 @@ impl Applying<'_> {
             return Ok(());
         };
         let mut fields = differing_terms(&wanted.terms, &old.terms);
-        if !fields.is_empty() {
+        if fields.is_empty() {
+            // They were right once: a project may be gone since.
+            self.tx.checked(tenant, &wanted.terms).await?;
+        } else {
             self.tx.set_key(&id, &wanted.terms).await?;
         }
         if self.tx.confirm_key(secret, &wanted.text).await? {
@@ -152,20 +200,15 @@ impl Applying<'_> {
         Ok(())
     }
 
-    async fn remove_others(
+    async fn remove(
         &mut self,
-        wanted: &WantedTenant,
-        tenant: Uuid,
-        there: &[Project],
-    ) -> Result<(), ApplyError> {
-        let listed = |slug| {
-            let mut projects = wanted.projects.iter().flatten();
-            projects.any(|project| project.slug == slug)
-        };
-        let others = there.iter().filter(|project| project.removed_at.is_none());
-        for other in others.filter(|project| self.prune.is_some() && !listed(&*project.slug)) {
-            self.tx.remove_project(tenant, &other.slug).await?;
-            let name = format!("{}/{}", wanted.slug, other.slug);
+        id: Uuid,
+        tenant: &str,
+        others: impl Iterator<Item = &Project>,
+    ) -> Result<(), WantedError> {
+        for other in others.filter(|project| project.removed_at.is_none()) {
+            self.tx.remove_project(id, &other.slug).await?;
+            let name = format!("{tenant}/{}", other.slug);
             self.report.did("removed", "project", &name);
         }
         Ok(())
@@ -176,10 +219,10 @@ impl Applying<'_> {
         tenant: &str,
         wanted: &[WantedKey],
         there: &[Key],
-    ) -> Result<(), ApplyError> {
-        let listed: Vec<String> = wanted.iter().filter_map(|key| key_id(&key.text)).collect();
+    ) -> Result<(), WantedError> {
+        let listed: BTreeSet<String> = wanted.iter().filter_map(|key| key_id(&key.text)).collect();
         let others = there.iter().filter(|key| key.state == KeyState::Live);
-        for other in others.filter(|key| self.prune.is_some() && !listed.contains(&key.id)) {
+        for other in others.filter(|key| !listed.contains(&key.id)) {
             self.tx.revoke_key(&other.id).await?;
             let name = format!("{tenant}/{} {}", other.terms.label, other.id);
             self.report.did("revoked", "key", &name);
@@ -187,10 +230,10 @@ impl Applying<'_> {
         Ok(())
     }
 
-    async fn disable_others(&mut self, wanted: &Wanted) -> Result<(), ApplyError> {
-        let listed = |slug: &str| wanted.tenants.iter().any(|tenant| tenant.slug == slug);
+    async fn disable_others(&mut self, wanted: &Wanted) -> Result<(), WantedError> {
+        let listed: BTreeSet<_> = wanted.tenants.iter().map(|tenant| &tenant.slug).collect();
         let all = self.tx.tenants().await?;
-        for other in all.iter().filter(|tenant| !listed(&tenant.slug)) {
+        for other in all.iter().filter(|tenant| !listed.contains(&tenant.slug)) {
             if self.tx.set_disabled(other.id, true).await? {
                 self.report.did("disabled", "tenant", &other.slug);
             }
@@ -199,10 +242,26 @@ impl Applying<'_> {
     }
 }
 
+impl WantedName {
+    /// For one that is made now.
+    fn at_first(&self) -> Option<&str> {
+        let (WantedName::Always(name) | WantedName::AtFirst(name)) = self;
+        name.as_deref()
+    }
+
+    /// For one that is called `there`.
+    fn over(&self, there: &Option<String>) -> Option<String> {
+        match self {
+            WantedName::Always(name) => name.clone(),
+            WantedName::AtFirst(_) => there.clone(),
+        }
+    }
+}
+
 impl WantedProject {
     /// What is wanted, with what is left alone taken from `there`.
     fn over(&self, there: &ProjectSettings) -> ProjectSettings {
-        let name = self.name.clone();
+        let name = self.name.over(&there.name);
         match &self.globs {
             None => ProjectSettings {
                 name,
@@ -245,7 +304,7 @@ fn differing<const N: usize>(fields: [(&'static str, bool); N]) -> Vec<&'static 
 }
 
 /// For `map_err`: names the entry that was refused.
-fn refused(kind: &'static str, name: &str) -> impl FnOnce(TenantError) -> ApplyError {
+fn refused(kind: &'static str, name: &str) -> impl FnOnce(TenantError) -> WantedError {
     let place = format!("{kind} {name}");
-    move |source| ApplyError::Refused { place, source }
+    move |source| WantedError::Refused { place, source }
 }

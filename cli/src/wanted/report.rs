@@ -1,14 +1,12 @@
-//! What `archway apply` changed, in the order in which it did.
+//! What making it so changed, in the order in which it did.
 
 use serde::Serialize;
 
-use crate::admin::print::Answer;
-
-/// What applying a file came to.
+/// What making it so came to.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Report {
     /// Whether all of it was undone at the end.
-    pub(super) dry_run: bool,
+    pub(crate) dry_run: bool,
     changes: Vec<Change>,
     /// How many entries were as they shall be.
     unchanged: u64,
@@ -55,8 +53,9 @@ impl Report {
     }
 }
 
-impl Answer for Report {
-    fn text(&self) -> String {
+impl Report {
+    /// A line for each change, for people.
+    pub(crate) fn text(&self) -> String {
         let mut lines: Vec<String> = self.changes.iter().map(Change::text).collect();
         lines.push(format!("unchanged {}", self.unchanged));
         if self.dry_run {
