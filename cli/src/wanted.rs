@@ -5,6 +5,7 @@
 
 // In the order in which it is used.
 mod carry_out;
+mod compare;
 mod report;
 
 use archway_gateway::tenants::{KeyRequest, TenantError};

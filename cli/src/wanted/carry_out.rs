@@ -10,12 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use archway_gateway::secrets::RootSecret;
 use archway_gateway::tenants::{
-    Key, KeyRequest, KeyState, Project, ProjectSettings, TenantError, TenantsTx, key_id,
+    Key, KeyState, Project, ProjectSettings, TenantError, TenantsTx, key_id,
 };
 use uuid::Uuid;
 
+use super::compare::{differing_settings, differing_terms};
 use super::report::Report;
-use super::{Prune, Wanted, WantedError, WantedKey, WantedName, WantedProject, WantedTenant};
+use super::{Prune, Wanted, WantedError, WantedKey, WantedProject, WantedTenant};
 
 /// Carries out what is wanted; says what that changed. `secret` is needed if keys are wanted.
 ///
@@ -240,67 +241,6 @@ impl Applying<'_> {
         }
         Ok(())
     }
-}
-
-impl WantedName {
-    /// For one that is made now.
-    fn at_first(&self) -> Option<&str> {
-        let (WantedName::Always(name) | WantedName::AtFirst(name)) = self;
-        name.as_deref()
-    }
-
-    /// For one that is called `there`.
-    fn over(&self, there: &Option<String>) -> Option<String> {
-        match self {
-            WantedName::Always(name) => name.clone(),
-            WantedName::AtFirst(_) => there.clone(),
-        }
-    }
-}
-
-impl WantedProject {
-    /// What is wanted, with what is left alone taken from `there`.
-    fn over(&self, there: &ProjectSettings) -> ProjectSettings {
-        let name = self.name.over(&there.name);
-        match &self.globs {
-            None => ProjectSettings {
-                name,
-                ..there.clone()
-            },
-            Some(globs) => ProjectSettings {
-                name,
-                allow: globs.allow.clone(),
-                open: globs.open.clone(),
-                close: globs.close.clone(),
-            },
-        }
-    }
-}
-
-fn differing_settings(a: &ProjectSettings, b: &ProjectSettings) -> Vec<&'static str> {
-    differing([
-        ("name", a.name != b.name),
-        ("allow", a.allow != b.allow),
-        ("open", a.open != b.open),
-        ("close", a.close != b.close),
-    ])
-}
-
-fn differing_terms(a: &KeyRequest, b: &KeyRequest) -> Vec<&'static str> {
-    differing([
-        ("label", a.label != b.label),
-        ("scopes", a.scopes != b.scopes),
-        ("projects", a.projects != b.projects),
-        ("families", a.families != b.families),
-        ("default_project", a.default_project != b.default_project),
-        ("agents", a.agents != b.agents),
-        ("expires", a.expires_at != b.expires_at),
-    ])
-}
-
-fn differing<const N: usize>(fields: [(&'static str, bool); N]) -> Vec<&'static str> {
-    let differ = fields.into_iter().filter(|(_, differs)| *differs);
-    differ.map(|(field, _)| field).collect()
 }
 
 /// For `map_err`: names the entry that was refused.
