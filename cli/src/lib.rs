@@ -26,6 +26,7 @@ pub mod data_dir;
 pub mod socket_dir;
 
 mod account;
+mod key_file;
 pub mod bind;
 pub mod drain;
 mod file_limit;

@@ -3,14 +3,14 @@
 //! The private file is readable by its owner alone and neither file replaces another unless that
 //! is asked for: a lost private key costs nothing but a new pair, an overwritten one an outage.
 
-use std::fs::OpenOptions;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use archway_proto::pass::PassError;
 use archway_proto::pass::files::PassKeyPair;
 use serde_json::json;
+
+use crate::key_file::write_new;
 
 const PRIVATE_MODE: u32 = 0o600;
 const PUBLIC_MODE: u32 = 0o644;
@@ -148,13 +148,6 @@ fn write(path: &Path, line: &str, mode: u32, force: bool) -> Result<(), PassKeyC
         std::fs::remove_file(&beside).ok();
         failed(error)
     })
-}
-
-fn write_new(path: &Path, line: &str, mode: u32) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    let mut file = options.write(true).create_new(true).mode(mode).open(path)?;
-    writeln!(file, "{line}")?;
-    file.sync_all()
 }
 
 #[cfg(test)]

@@ -1,15 +1,21 @@
 //! `archway secret`: makes the root secret, of which sessions, cursors and key hashes are derived.
 
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 use archway_gateway::secrets::{RootSecret, SecretError};
 
+use crate::key_file::write_new;
+
 /// What `archway secret` can do.
-#[derive(Clone, Copy, Debug, clap::Subcommand)]
+#[derive(Clone, Debug, clap::Subcommand)]
 pub enum SecretCommand {
-    /// Print a new line for the file that `ARCHWAY_SECRET_FILE` names. To rotate the secret, put
+    /// Make a new line for the file that `ARCHWAY_SECRET_FILE` names. To rotate the secret, put
     /// it before the others: older lines go on verifying what they made.
     Generate {
+        /// A new file for it, which only its user may read (0600) [default: standard output].
+        #[arg(long, value_name = "FILE", conflicts_with = "json")]
+        out: Option<PathBuf>,
         /// Print it as one line of JSON: `{"line"}`.
         #[arg(long)]
         json: bool,
@@ -25,19 +31,62 @@ pub enum SecretCommandError {
     /// Nowhere to print it.
     #[error("writing to standard output")]
     Output(#[source] io::Error),
+    /// No such file can be made. A secret that is there is never replaced.
+    #[error("making the file {}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The operating system's answer.
+        #[source]
+        source: io::Error,
+    },
 }
 
 /// Runs the command.
 pub fn run(command: &SecretCommand) -> Result<(), SecretCommandError> {
-    match command {
-        SecretCommand::Generate { json } => {
-            let line = RootSecret::generate_line()?;
-            let line = if *json {
-                serde_json::json!({ "line": line }).to_string()
-            } else {
-                line
-            };
-            writeln!(io::stdout().lock(), "{line}").map_err(SecretCommandError::Output)
-        }
+    let SecretCommand::Generate { out, json } = command;
+    let line = RootSecret::generate_line()?;
+    match out {
+        Some(path) => keep(path, &line),
+        None if *json => print(&serde_json::json!({ "line": line }).to_string()),
+        None => print(&line),
+    }
+}
+
+fn keep(path: &Path, line: &str) -> Result<(), SecretCommandError> {
+    write_new(path, line, 0o600).map_err(|source| SecretCommandError::File {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+fn print(line: &str) -> Result<(), SecretCommandError> {
+    writeln!(io::stdout().lock(), "{line}").map_err(SecretCommandError::Output)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_secret_is_kept_from_others_and_never_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("secret");
+        let generate = || {
+            run(&SecretCommand::Generate {
+                out: Some(path.clone()),
+                json: false,
+            })
+        };
+        generate().unwrap();
+        RootSecret::load(&path).unwrap();
+        let mode = path.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let before = std::fs::read(&path).unwrap();
+        let refusal = generate().unwrap_err().to_string();
+        assert!(refusal.contains("secret"), "{refusal}");
+        assert_eq!(std::fs::read(&path).unwrap(), before);
     }
 }

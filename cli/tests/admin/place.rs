@@ -1,5 +1,7 @@
 //! A migrated database of one test, a root secret beside it, and the binary that works on them.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
@@ -39,7 +41,10 @@ impl Place {
     pub(crate) fn unmigrated() -> Place {
         let folder = tempfile::tempdir().unwrap();
         let line = RootSecret::generate_line().unwrap();
-        std::fs::write(folder.path().join("secret"), line).unwrap();
+        let secret = folder.path().join("secret");
+        std::fs::write(&secret, line).unwrap();
+        // What others may read is warned of.
+        std::fs::set_permissions(&secret, Permissions::from_mode(0o600)).unwrap();
         let database = format!("admin_{}", Uuid::new_v4().simple());
         let make = format!("create database {database}");
         on(cluster(), async |postgres| {
@@ -70,6 +75,7 @@ impl Place {
     pub(crate) fn file(&self, name: &str, text: &str) -> String {
         let path = self.folder.path().join(name);
         std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
         path.to_str().unwrap().to_owned()
     }
 

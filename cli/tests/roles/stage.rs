@@ -1,5 +1,7 @@
 //! What the tests of the roles stand on: a migrated database with a tenant, files and a key.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
@@ -41,7 +43,9 @@ impl Stage {
         std::fs::write(site.join("greeting.txt"), "sesame\n").unwrap();
         std::os::unix::fs::symlink("/etc/passwd", site.join("passwd")).unwrap();
         let line = RootSecret::generate_line().unwrap();
-        std::fs::write(folder.path().join("secret"), format!("{line}\n")).unwrap();
+        let secret = folder.path().join("secret");
+        std::fs::write(&secret, format!("{line}\n")).unwrap();
+        std::fs::set_permissions(&secret, Permissions::from_mode(0o600)).unwrap();
         let (private, public) = (folder.path().join("pass"), folder.path().join("pass.pub"));
         let mut make = archway(&["pass-key", "generate", "--private"]);
         make.arg(private).arg("--public").arg(public);
