@@ -9,14 +9,18 @@ mod scram;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::migrate::MigrateError as Migration;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{Connection, PgConnection, PgPool};
+use sqlx::{ConnectOptions, Connection, PgConnection, PgPool};
 
 /// What Postgres calls a table that isn't there: nobody ever migrated.
 const NO_SUCH_TABLE: &str = "42P01";
+
+/// How long a server may take to let us in.
+const REACH: Duration = Duration::from_secs(5);
 
 /// What `archway migrate` is told.
 #[derive(Debug, clap::Args)]
@@ -194,11 +198,32 @@ pub async fn migrate(owner: &PgPool) -> Result<(), MigrateError> {
 }
 
 async fn connect(url: &SecretString) -> Result<PgPool, MigrateError> {
-    let options: PgConnectOptions = url.expose_secret().parse().map_err(MigrateError::Url)?;
+    let options = options(url).map_err(MigrateError::Url)?;
+    reach(&options).await.map_err(MigrateError::Connect)?;
     let pool = PgPoolOptions::new().max_connections(2);
     pool.connect_with(options)
         .await
         .map_err(MigrateError::Connect)
+}
+
+/// The options of a URL. sqlx would take that of another kind of database, too.
+pub(crate) fn options(url: &SecretString) -> Result<PgConnectOptions, sqlx::Error> {
+    let text = url.expose_secret();
+    if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+        return text.parse();
+    }
+    let expected = "it must begin with postgres://; characters such as / # ? @ in a password are \
+                    written as %2F %23 %3F %40";
+    Err(sqlx::Error::Configuration(expected.into()))
+}
+
+/// Connects once, for the reason why not: a pool tries again and again, and then only says that
+/// it waited.
+pub(crate) async fn reach(options: &PgConnectOptions) -> Result<(), sqlx::Error> {
+    match tokio::time::timeout(REACH, options.connect()).await {
+        Ok(connected) => connected?.close().await,
+        Err(_elapsed) => Err(sqlx::Error::PoolTimedOut),
+    }
 }
 
 fn read_password(path: &Path) -> Result<SecretString, MigrateError> {

@@ -213,10 +213,11 @@ impl Gateway {
         }
     }
 
-    /// Waits until the catalogue was fetched from a worker, at most `patience`; whether it was.
+    /// Waits until the catalogue was fetched from a worker and Postgres tells of changes, at most
+    /// `patience`; whether both came to be.
     pub async fn ready(&self, patience: Duration) -> bool {
-        tokio::time::timeout(patience, self.parts.catalog.fetched())
-            .await
-            .is_ok()
+        let Parts { admin, catalog, .. } = &*self.parts;
+        let both = async { tokio::join!(catalog.fetched(), admin.stores.health().first_heard()) };
+        tokio::time::timeout(patience, both).await.is_ok()
     }
 }

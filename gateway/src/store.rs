@@ -132,11 +132,12 @@ async fn in_time<T>(
 impl Stores {
     /// A pool as configured.
     pub fn new(config: &StoreConfig) -> Result<Self, StoreError> {
-        let options = config
-            .database_url
-            .expose_secret()
-            .parse()
-            .map_err(StoreError::Url)?;
+        let url = config.database_url.expose_secret();
+        if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
+            let problem = "it must begin with postgres://".into();
+            return Err(StoreError::Url(sqlx::Error::Configuration(problem)));
+        }
+        let options = url.parse().map_err(StoreError::Url)?;
         Ok(Stores::with_options(options, config.database_connections))
     }
 

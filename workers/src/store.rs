@@ -84,6 +84,9 @@ impl StoreConfig {
 
     fn options(&self) -> Result<PgConnectOptions, StoreError> {
         let url = self.url.expose_secret();
+        if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
+            return Err(StoreError::Url);
+        }
         url.parse().map_err(|_may_hold_a_password| StoreError::Url)
     }
 }
@@ -129,11 +132,16 @@ impl Stores {
     /// [`StoreError::Unbound`], or [`StoreError::Query`] while Postgres gives no answer.
     pub async fn check_role(&self) -> Result<(), StoreError> {
         let found = sqlx::query!(
-            r#"select current_user::text as "role!", rolsuper as "superuser!",
-                      rolbypassrls as "bypasses!",
+            r#"select current_user::text as "role!",
+                      exists (select from pg_roles all_powerful
+                              where all_powerful.rolsuper
+                                and pg_has_role(all_powerful.oid, 'member')) as "superuser!",
+                      exists (select from pg_roles unbound
+                              where unbound.rolbypassrls
+                                and pg_has_role(unbound.oid, 'member')) as "bypasses!",
                       exists (select from pg_class
                               where relnamespace = 'public'::regnamespace and relrowsecurity
-                                and pg_has_role(relowner, 'usage')) as "owns!"
+                                and pg_has_role(relowner, 'member')) as "owns!"
                from pg_roles where rolname = current_user"#,
         )
         .fetch_one(&self.pool)
@@ -143,9 +151,9 @@ impl Stores {
             source,
         })?;
         let why = match (found.superuser, found.bypasses, found.owns) {
-            (true, _, _) => "is a superuser",
+            (true, _, _) => "is a superuser, or may become one",
             (_, true, _) => "may bypass row-level security",
-            (_, _, true) => "owns the tables",
+            (_, _, true) => "owns the tables, or may become their owner",
             (false, false, false) => return Ok(()),
         };
         Err(StoreError::Unbound {

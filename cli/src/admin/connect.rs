@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use archway_gateway::secrets::{RootSecret, SecretError};
 use archway_gateway::tenants::{TenantError, Tenants, TenantsTx};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 
@@ -164,10 +164,14 @@ impl Place {
     /// Connects, and checks the schema.
     async fn connect(&self) -> Result<Connected, ConnectError> {
         let (options, dev) = self.find()?;
+        let options = options.application_name("archway-admin");
+        migrate::reach(&options)
+            .await
+            .map_err(ConnectError::Connect)?;
         let pool = PgPoolOptions::new()
             .max_connections(1)
             .acquire_timeout(PATIENCE)
-            .connect_with(options.application_name("archway-admin"))
+            .connect_with(options)
             .await
             .map_err(ConnectError::Connect)?;
         let schema = migrate::check(&pool).await?;
@@ -196,7 +200,7 @@ impl Place {
 
     fn find(&self) -> Result<(PgConnectOptions, Option<PathBuf>), ConnectError> {
         if let Some(url) = self.url() {
-            let options = url.expose_secret().parse().map_err(ConnectError::Url)?;
+            let options = migrate::options(url).map_err(ConnectError::Url)?;
             return Ok((options, None));
         }
         let data = self.data_folder()?;

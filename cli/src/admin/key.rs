@@ -39,6 +39,7 @@ enum KeyCommand {
     /// Revoke a key, for ever: it is refused within a second.
     Revoke {
         /// The key's id: what stands between the first two underscores.
+        #[arg(value_parser = key_id)]
         id: String,
         /// Refuse unless the key is this tenant's.
         #[arg(long)]
@@ -47,6 +48,15 @@ enum KeyCommand {
     /// Issue the successor of a key: the same rights, limits and sessions. Its secret is printed
     /// this once.
     Rotate(Box<RotateArgs>),
+}
+
+/// A key's id. A whole key is taken for its id and told no further: it would stand in answers.
+fn key_id(text: &str) -> Result<String, String> {
+    let Some(rest) = text.strip_prefix("awy_") else {
+        return Ok(text.to_owned());
+    };
+    let id = rest.split('_').next().unwrap_or_default();
+    Ok(id.to_owned())
 }
 
 #[derive(Debug, clap::Args)]
@@ -87,6 +97,7 @@ struct IssueArgs {
 #[derive(Debug, clap::Args)]
 struct RotateArgs {
     /// The older key's id.
+    #[arg(value_parser = key_id)]
     id: String,
     /// For how long the older key is good yet: 24h, 7d, … or 0.
     #[arg(long, value_name = "LENGTH", default_value = "24h", value_parser = value_parser!(Length))]

@@ -4,7 +4,7 @@
 //! they log in as their own roles. On a given server those roles may have passwords that are none
 //! of our business, so each connection of the owner's takes on the role at its start.
 
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{ConnectOptions, PgPool};
 
@@ -50,7 +50,7 @@ impl Database {
     ) -> Result<Self, DatabaseError> {
         match url {
             Some(url) => {
-                let options = url.expose_secret().parse().map_err(DatabaseError::Url)?;
+                let options = migrate::options(url).map_err(DatabaseError::Url)?;
                 Ok(Database::Given(Box::new(options)))
             }
             None => Ok(Database::Embedded(
@@ -144,6 +144,8 @@ async fn grant_roles(owner: &PgPool) -> Result<(), sqlx::Error> {
 
 #[cfg(test)]
 mod tests {
+    use secrecy::ExposeSecret;
+
     use super::*;
 
     #[test]

@@ -33,7 +33,8 @@ pub struct GuardConfig {
         long = "allowed-host",
         env = "ARCHWAY_ALLOWED_HOSTS",
         value_name = "HOST",
-        value_delimiter = ','
+        value_delimiter = ',',
+        value_parser = host
     )]
     pub allowed_hosts: Vec<String>,
     /// Origins of browser pages that may call, comma-separated: `https://host` or
@@ -42,9 +43,26 @@ pub struct GuardConfig {
         long = "allowed-origin",
         env = "ARCHWAY_ALLOWED_ORIGINS",
         value_name = "ORIGIN",
-        value_delimiter = ','
+        value_delimiter = ',',
+        value_parser = origin
     )]
     pub allowed_origins: Vec<String>,
+}
+
+/// A name as requests give it: no scheme, no path.
+fn host(text: &str) -> Result<String, String> {
+    let name = text.parse::<Authority>().ok();
+    let name = name.filter(|name| !name.host().is_empty() && !text.contains('@'));
+    name.map(|_name| text.to_owned())
+        .ok_or_else(|| "expected host or host:port".to_owned())
+}
+
+/// An origin as browsers send it: scheme and host, no path (RFC 6454, 6.2).
+fn origin(text: &str) -> Result<String, String> {
+    let parts = text.split_once("://");
+    let fits = parts.is_some_and(|(scheme, name)| !scheme.is_empty() && host(name).is_ok());
+    fits.then(|| text.to_owned())
+        .ok_or_else(|| "expected scheme://host or scheme://host:port, without a path".to_owned())
 }
 
 /// The lists, in the form they are compared in.
@@ -174,6 +192,19 @@ mod tests {
         guard
             .check_host(&request.body(Body::empty()).unwrap())
             .is_ok()
+    }
+
+    #[test]
+    fn only_names_and_origins_are_listed() {
+        for good in ["a", "a.example:8443", "[::1]", "127.0.0.1"] {
+            assert!(host(good).is_ok() && origin(&format!("https://{good}")).is_ok());
+        }
+        for bad in ["", "http://a/", "a/b", "me@a", "a b"] {
+            assert!(host(bad).is_err(), "{bad}");
+        }
+        for bad in ["a", "https://", "https://a/", "://a"] {
+            assert!(origin(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -6,8 +6,7 @@
 
 use std::time::Duration;
 
-use parking_lot::Mutex;
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
 
 use super::StoreError;
 
@@ -16,7 +15,7 @@ const LEAST_GRACE: Duration = Duration::from_secs(10);
 
 /// The state of Postgres.
 #[derive(Debug, Default)]
-pub(crate) struct Health(Mutex<State>);
+pub(crate) struct Health(watch::Sender<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -28,17 +27,26 @@ struct State {
 impl Health {
     /// Notes a sign of life.
     pub(crate) fn heard(&self) {
-        self.0.lock().heard = Some(Instant::now());
+        self.0
+            .send_modify(|state| state.heard = Some(Instant::now()));
+    }
+
+    /// Waits for the first sign of life.
+    pub(crate) async fn first_heard(&self) {
+        // An error would mean that the sender is gone, and `self` holds it.
+        let mut states = self.0.subscribe();
+        let _heard = states.wait_for(|state| state.heard.is_some()).await;
     }
 
     /// Notes what was wrong.
     pub(crate) fn failed(&self, error: &StoreError) {
-        self.0.lock().wrong = Some(diagnosis(error));
+        self.0
+            .send_modify(|state| state.wrong = Some(diagnosis(error)));
     }
 
     /// Why credentials can't be checked; `None` while they can, or could within `grace`.
     pub(crate) fn refusal(&self, grace: Duration) -> Option<&'static str> {
-        let state = self.0.lock();
+        let state = self.0.borrow();
         let grace = grace.max(LEAST_GRACE);
         let heard = state.heard.is_some_and(|at| at.elapsed() < grace);
         (!heard).then(|| state.wrong.unwrap_or(AWAY))

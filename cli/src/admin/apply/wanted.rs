@@ -113,6 +113,12 @@ fn key(
     check_families(entry.families.as_deref()).map_err(wrong(&place))?;
     let expires = entry.expires.as_deref().map(End::at).transpose();
     let expires = expires.map_err(wrong(&place))?;
+    if entry.from_env.starts_with("awy_") {
+        return Err(wrong(&place)(
+            "from_env names an environment variable; this is a key, which was no secret any more \
+             once it stood in a file: revoke it, and make another by `archway key generate`",
+        ));
+    }
     let text = variable(&entry.from_env).ok_or_else(|| ApplyError::NoVariable {
         place: place.clone(),
         variable: entry.from_env.clone(),
@@ -199,6 +205,12 @@ mod tests {
         assert!(
             glob.contains("project a/b") && glob.contains("\"[\""),
             "{glob}"
+        );
+        let pasted = "tenants: [{slug: a, keys: [{label: x, from_env: awy_a_b_c}]}]";
+        let pasted = refusal(pasted);
+        assert!(
+            pasted.contains("revoke it") && !pasted.contains("awy_"),
+            "{pasted}"
         );
         let idle = "tenants: [{slug: a, keys: [{label: x, from_env: A, scopes: []}]}]";
         assert!(refusal(idle).contains("at least one scope"));
