@@ -116,3 +116,37 @@ async fn what_was_revoked_while_nobody_heard_is_refused_once_they_do() {
     // Each connects again within two seconds, and looks at everything anew.
     everywhere(&stack, "", 401, Duration::from_secs(10)).await;
 }
+
+#[tokio::test]
+async fn while_postgres_is_away_a_good_key_is_good_for_the_grace_and_then_undecided_never_bad() {
+    let repo = Repo::new().file("a.txt", "a").commit();
+    let stack = Harness::new()
+        .tenant(
+            Tenant::new("acme")
+                .project("site", repo)
+                .key(Key::new("other")),
+        )
+        .configure(|config| config.auth.key_grace = Duration::from_secs(7))
+        .start()
+        .await;
+    let (known, unseen) = (stack.client("acme"), stack.keyed("acme", "other"));
+    assert_eq!(status(&known).await, 200);
+    stack.database().close().await;
+    assert_eq!(status(&known).await, 200);
+    // Nobody ever said that this one is good, or that it is not.
+    assert_eq!(status(&unseen).await, 503);
+    let undecided = stack
+        .eventually(async || {
+            let answer = known.rpc("tools/list", json!({})).await;
+            assert_ne!(answer.status, 401);
+            (answer.status != 200).then_some(answer)
+        })
+        .await;
+    assert_eq!(undecided.status, 503);
+    assert!(undecided.header("retry-after").is_some());
+    stack.database().open().await;
+    for client in [&known, &unseen] {
+        let good = async || (status(client).await == 200).then_some(());
+        stack.eventually(good).await;
+    }
+}

@@ -135,6 +135,18 @@ async fn an_end_is_in_force_on_every_gateway_and_for_that_session_alone() {
 }
 
 #[tokio::test]
+async fn a_session_goes_on_under_the_key_that_its_own_was_rotated_to() {
+    let stack = replicas().await;
+    let older = stack.client("acme");
+    let handle = open(&older).await;
+    let newer = stack.rotate(&older).await;
+    assert_ne!(newer.key(), older.key());
+    assert_eq!(status(&newer, &handle).await, 200);
+    assert_eq!(end(&newer, &handle).await.status, 204);
+    assert_eq!(status(&older, &handle).await, 404);
+}
+
+#[tokio::test]
 async fn an_end_outlives_every_gateway() {
     let mut stack = replicas().await;
     let handle = open(&stack.client("acme")).await;

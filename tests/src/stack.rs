@@ -204,10 +204,20 @@ impl Stack {
         self.gateways.restart(gateway).await;
     }
 
-    /// Revokes a client's key in the database; the gateway learns of it when it looks again.
+    /// Revokes a client's key in the database, which tells the gateways.
     pub async fn revoke(&self, client: &Client) {
-        let id = client.key().split('_').nth(1).expect("awy_<id>_…");
-        self.tenants.revoke_key(id).await.unwrap();
+        self.tenants.revoke_key(key_id(client)).await.unwrap();
+    }
+
+    /// A client with the successor of a client's key. The older key is good for another hour.
+    pub async fn rotate(&self, client: &Client) -> Client {
+        let overlap = Duration::from_secs(3600);
+        let rotated = self.tenants.change(async |tx| {
+            tx.rotate_key(key_id(client), self.gateways.secret(), overlap, None)
+                .await
+        });
+        let key = rotated.await.unwrap().api_key;
+        Client::new(client.address(), key.expose_secret())
     }
 
     /// Where a project's files are.
@@ -254,4 +264,8 @@ impl Stack {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
+}
+
+fn key_id(client: &Client) -> &str {
+    client.key().split('_').nth(1).expect("awy_<id>_…")
 }

@@ -58,6 +58,11 @@ impl Gateways {
         sockets.map(|it| it.local_addr().unwrap()).collect()
     }
 
+    /// The root secret of all of them.
+    pub(super) fn secret(&self) -> &RootSecret {
+        &self.shared.secret
+    }
+
     /// Where each answers probes.
     pub(super) fn admins(&self) -> Vec<SocketAddr> {
         let sockets = self.running.iter().map(|gateway| &gateway.admin);
