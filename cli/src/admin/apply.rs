@@ -81,7 +81,7 @@ pub enum ApplyError {
         path: PathBuf,
         /// What is wrong, and where.
         #[source]
-        source: Box<serde_saphyr::Error>,
+        source: document::DocumentError,
     },
     /// Two entries are one.
     #[error("{0} is listed twice")]

@@ -85,12 +85,20 @@ pub(super) struct KeyEntry {
 
 impl Document {
     /// Reads a file's text.
-    pub(super) fn parse(text: &str) -> Result<Document, Box<serde_saphyr::Error>> {
+    pub(super) fn parse(text: &str) -> Result<Document, DocumentError> {
         // Without a snippet of the text: somebody will have put a secret there by mistake.
         let options = serde_saphyr::options! { with_snippet: false };
-        serde_saphyr::from_str_with_options(text, options).map_err(Box::new)
+        serde_saphyr::from_str_with_options(text, options).map_err(|error| {
+            // In words for who writes the file, not for who calls the library.
+            DocumentError(error.render_with_formatter(&serde_saphyr::UserMessageFormatter))
+        })
     }
 }
+
+/// What is wrong with a file, and where.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct DocumentError(String);
 
 /// The schema of [`Document`], as an answer.
 #[derive(Serialize)]
