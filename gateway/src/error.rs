@@ -4,7 +4,7 @@
 //! refusals; they are results (`archway_proto::failure`). There is no 5xx here but the 503 of a
 //! credential that can't be checked and of an end that can't be recorded; -32603 is for bugs only.
 
-use archway_proto::catalog::Scope;
+use archway_proto::{catalog::Scope, misleading::is_misleading};
 use axum::{
     body::Body,
     response::{IntoResponse, Response},
@@ -239,7 +239,7 @@ fn hint(nearest: Option<&str>) -> String {
     }
 }
 
-/// What a client sent, fit for a message: at most 200 bytes, control characters escaped.
+/// What a client sent, fit for a message: at most 200 bytes, on one line, misleading characters escaped.
 pub(crate) fn quoted(text: &str) -> String {
     let shown = cut(text);
     let mut quoted = String::with_capacity(shown.len() + 5);
@@ -259,14 +259,11 @@ pub(crate) fn quoted(text: &str) -> String {
     quoted
 }
 
-/// Characters that a reader doesn't see, or that reorder what is seen.
+/// On one line, and among the misleading ones what is unassigned yet and may come to be the like.
 fn is_hidden(character: char) -> bool {
     character.is_control()
-        || matches!(
-            character,
-            '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}'
-                | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e01ef}'
-        )
+        || is_misleading(character)
+        || matches!(character, '\u{2065}' | '\u{e0080}'..='\u{e00ff}')
 }
 
 fn cut(text: &str) -> &str {

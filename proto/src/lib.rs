@@ -11,6 +11,7 @@ pub mod fault;
 pub mod log;
 pub mod meta;
 pub mod method;
+pub mod misleading;
 pub mod pass;
 
 /// Generated from `proto/archway/v1/worker.proto`.

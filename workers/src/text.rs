@@ -1,13 +1,12 @@
 //! Text that others wrote, made safe to show.
 //!
-//! Owns the list of characters that could make an agent see other text than a reviewer sees:
-//! each is replaced by its code point in plain ASCII (`\u{202e}`), and counted. Joiners
-//! (U+200C, U+200D) and the variation selectors FE00–FE0F stay, since languages and emoji need
-//! them; tab and line ends stay, since text is made of them.
+//! Each misleading character is replaced by its code point in plain ASCII (`\u{202e}`), and
+//! counted. Which those are stands in the contract, since gateways escape them, too.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use archway_proto::misleading::is_misleading;
 use serde_json::Value;
 
 /// `text` with every misleading character written out as `\u{…}`, and how many there were.
@@ -111,22 +110,6 @@ fn first_misleading(text: &str) -> Option<usize> {
 
 fn is_byte_order_mark(at: usize, character: char) -> bool {
     at == 0 && character == '\u{feff}'
-}
-
-fn is_misleading(character: char) -> bool {
-    match character {
-        '\t' | '\n' | '\r' => false,
-        // C0, DEL and C1 controls.
-        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' => true,
-        // Bidirectional controls.
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
-        '\u{200e}' | '\u{200f}' | '\u{61c}' => true,
-        // Characters that show nothing.
-        '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{180e}' | '\u{feff}' => true,
-        // Tags, and the variation selectors that can carry hidden bytes.
-        '\u{e0000}'..='\u{e007f}' | '\u{e0100}'..='\u{e01ef}' => true,
-        _ => false,
-    }
 }
 
 #[cfg(test)]
