@@ -190,15 +190,16 @@ impl Auth {
         self.keys.tenant_changed(tenant);
     }
 
-    /// The caller whose key the headers carry. `source`: where the request comes from.
+    /// The caller whose key the headers carry.
     async fn verify(
         &self,
         headers: &HeaderMap,
-        source: Option<Source>,
+        peer: Option<Peer>,
     ) -> Result<Principal, AuthError> {
         let token = bearer(headers).ok_or(AuthError::Missing)?;
         let key = key::KeyText::parse(token).ok_or(AuthError::Bad(Reason::Malformed))?;
-        let lane = || match source {
+        // Of no interest for a key that is known.
+        let lane = || match self.source(peer, headers) {
             Some(source) if self.failures.is_exhausted(source) => Lane::Suspects,
             _ => Lane::Strangers,
         };
@@ -252,9 +253,8 @@ impl Auth {
     }
 
     /// Where a request comes from. Whatever comes through a listener has a peer.
-    fn source(&self, request: &Request) -> Option<Source> {
-        let peer = request.extensions().get::<Peer>()?;
-        Some(self.proxies.client(*peer, request.headers()).into())
+    fn source(&self, peer: Option<Peer>, headers: &HeaderMap) -> Option<Source> {
+        peer.map(|peer| self.proxies.client(peer, headers).into())
     }
 }
 
@@ -264,9 +264,10 @@ pub(crate) async fn authenticate(
     mut request: Request,
     next: Next,
 ) -> Result<Response, GatewayError> {
-    let source = auth.source(&request);
-    let verified = auth.verify(request.headers(), source).await;
-    let principal = verified.map_err(|why| auth.refuse(&why, source))?;
+    let peer = request.extensions().get::<Peer>().copied();
+    let verified = auth.verify(request.headers(), peer).await;
+    let principal =
+        verified.map_err(|why| auth.refuse(&why, auth.source(peer, request.headers())))?;
     request.headers_mut().remove(AUTHORIZATION);
     request.extensions_mut().insert(principal);
     Ok(next.run(request).await)

@@ -145,17 +145,16 @@ impl Upstream {
             pass,
             timeout: Some(self.deadline),
         };
-        let call = CallRequest {
-            method: method.name().to_owned(),
-            params,
-        };
         let patience = Patience {
             until: Instant::now() + self.deadline + PATIENCE,
             end: self.end.clone(),
         };
         let mut workers = self.workers();
         loop {
-            let mut request = tonic::Request::new(call.clone());
+            let mut request = tonic::Request::new(CallRequest {
+                method: method.name().to_owned(),
+                params: params.clone(),
+            });
             context
                 .attach(&mut request)
                 .map_err(|error| internal(trace, &error))?;
