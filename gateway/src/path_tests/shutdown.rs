@@ -1,11 +1,12 @@
 //! The admin port, and the end: `Gateway::serve` keeps its word about how long that takes.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use archway_proto::pass::PassMinter;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
+    task::JoinHandle,
     time::{Instant, pause, sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
@@ -33,6 +34,33 @@ fn beside(worker: &TcpListener) -> Gateway {
     Gateway::new(&config, stores, Arc::new(secret), minter).unwrap()
 }
 
+/// Such a gateway, while it serves.
+struct Running {
+    gateway: Gateway,
+    probes: SocketAddr,
+    shutdown: CancellationToken,
+    serving: JoinHandle<std::io::Result<()>>,
+    _worker: TcpListener,
+}
+
+impl Running {
+    async fn start() -> Self {
+        let bind = async || TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (worker, clients, admin) = (bind().await, bind().await, bind().await);
+        let probes = admin.local_addr().unwrap();
+        let gateway = beside(&worker);
+        let (serving, shutdown) = (gateway.clone(), CancellationToken::new());
+        let until = shutdown.clone();
+        Running {
+            gateway,
+            probes,
+            shutdown,
+            serving: tokio::spawn(async move { serving.serve(clients, admin, until).await }),
+            _worker: worker,
+        }
+    }
+}
+
 /// Waits until a connection to the admin port was accepted.
 async fn seen(gateway: &Gateway) {
     let open = gateway.parts.metrics.admin_connections();
@@ -46,24 +74,17 @@ async fn seen(gateway: &Gateway) {
 
 #[tokio::test]
 async fn a_half_sent_probe_and_a_worker_that_hangs_do_not_hold_up_the_end() {
-    let bind = async || TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let (worker, clients, admin) = (bind().await, bind().await, bind().await);
-    let probes = admin.local_addr().unwrap();
-    let gateway = beside(&worker);
-    let watched = gateway.clone();
-    let shutdown = CancellationToken::new();
-    let until = shutdown.clone();
-    let serving = tokio::spawn(async move { gateway.serve(clients, admin, until).await });
+    let running = Running::start().await;
 
-    let mut probe = TcpStream::connect(probes).await.unwrap();
+    let mut probe = TcpStream::connect(running.probes).await.unwrap();
     probe.write_all(b"GET /healthz HT").await.unwrap();
-    seen(&watched).await;
+    seen(&running.gateway).await;
 
     // From here on only timers are left to wait for: they need not be waited for in earnest.
     pause();
     let asked = Instant::now();
-    shutdown.cancel();
-    let ended = timeout(Duration::from_secs(60), serving).await;
+    running.shutdown.cancel();
+    let ended = timeout(Duration::from_secs(60), running.serving).await;
     ended.unwrap().unwrap().unwrap();
     let took = asked.elapsed();
     assert!(took < Duration::from_secs(3), "{took:?}");
@@ -71,16 +92,9 @@ async fn a_half_sent_probe_and_a_worker_that_hangs_do_not_hold_up_the_end() {
 
 #[tokio::test]
 async fn an_idle_connection_holds_its_place_on_the_admin_port_for_5_seconds() {
-    let bind = async || TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let (worker, clients, admin) = (bind().await, bind().await, bind().await);
-    let probes = admin.local_addr().unwrap();
-    let gateway = beside(&worker);
-    let watched = gateway.clone();
-    let shutdown = CancellationToken::new();
-    let until = shutdown.clone();
-    let serving = tokio::spawn(async move { gateway.serve(clients, admin, until).await });
-    let mut idle = TcpStream::connect(probes).await.unwrap();
-    seen(&watched).await;
+    let running = Running::start().await;
+    let mut idle = TcpStream::connect(running.probes).await.unwrap();
+    seen(&running.gateway).await;
 
     pause();
     let start = Instant::now();
@@ -88,6 +102,6 @@ async fn an_idle_connection_holds_its_place_on_the_admin_port_for_5_seconds() {
     closed.unwrap().unwrap_err();
     let took = start.elapsed();
     assert!(took < Duration::from_secs(6), "{took:?}");
-    shutdown.cancel();
-    serving.await.unwrap().unwrap();
+    running.shutdown.cancel();
+    running.serving.await.unwrap().unwrap();
 }
