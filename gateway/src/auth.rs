@@ -17,7 +17,9 @@ use axum::{
 use http::{HeaderMap, header::AUTHORIZATION};
 use uuid::Uuid;
 
-use crate::{error::GatewayError, metrics::Metrics, secrets::RootSecret, store::Stores};
+use crate::{
+    error::GatewayError, metrics::Metrics, secrets::RootSecret, store::Stores, terms::Terms,
+};
 use address::{Source, TrustedProxies};
 use failures::{Failures, Reason, TooMany};
 use lanes::Lane;
@@ -82,6 +84,8 @@ struct PrincipalFacts {
     projects: Option<Vec<String>>,
     families: Option<Vec<String>>,
     default_project: Option<String>,
+    pool: String,
+    terms: Terms,
     edition: u64,
 }
 
@@ -120,6 +124,16 @@ impl Principal {
     /// cached under it, and is derived anew once the record was read again.
     pub(crate) fn edition(&self) -> u64 {
         self.0.edition
+    }
+
+    /// The pool of workers that serves the tenant.
+    pub(crate) fn pool(&self) -> &str {
+        &self.0.pool
+    }
+
+    /// What the caller may spend.
+    pub(crate) fn terms(&self) -> &Terms {
+        &self.0.terms
     }
 
     /// What workers are told about the caller.
@@ -304,6 +318,8 @@ mod tests {
                 projects: None,
                 families: families.map(|names| names.iter().map(|&n| n.into()).collect()),
                 default_project: Some("site".into()),
+                pool: "shared".into(),
+                terms: Terms::new(1, Vec::new()),
                 edition: 1,
             }))
         }

@@ -44,6 +44,7 @@ mod upstream;
 // Below the path: what its stops stand on.
 pub mod store;
 pub mod secrets;
+pub mod terms;
 mod metrics;
 mod error;
 

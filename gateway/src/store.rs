@@ -11,9 +11,12 @@ use secrecy::{ExposeSecret, SecretString};
 use sqlx::{
     PgPool, Postgres, Transaction,
     postgres::{PgConnectOptions, PgPoolOptions},
+    types::Json,
 };
 use tokio::sync::Semaphore;
 use uuid::Uuid;
+
+use crate::terms::Override;
 
 pub(crate) use health::Health;
 pub(crate) use listener::{Heard, Listener};
@@ -210,10 +213,11 @@ impl Stores {
     pub(crate) async fn find_api_key(&self, id: &str) -> Result<Option<ApiKeyRow>, StoreError> {
         let found = sqlx::query_as!(
             ApiKeyRow,
-            r#"select tenant_id as "tenant_id!", tenant_slug as "tenant_slug!",
+            r#"select tenant_id as "tenant_id!", tenant_slug as "tenant_slug!", pool as "pool!",
                       lineage as "lineage!", secret_hash as "secret_hash!",
                       secret_line as "secret_line!", scopes as "scopes!", projects, families,
-                      default_project, live as "live!",
+                      default_project, agents as "agents!",
+                      limits as "limits!: Json<Vec<Override>>", live as "live!",
                       extract(epoch from expires_at)::float8 - extract(epoch from now())::float8
                           as expires_in
                from find_api_key($1)"#,
@@ -228,6 +232,7 @@ impl Stores {
 pub(crate) struct ApiKeyRow {
     pub(crate) tenant_id: Uuid,
     pub(crate) tenant_slug: String,
+    pub(crate) pool: String,
     pub(crate) lineage: Uuid,
     pub(crate) secret_hash: Vec<u8>,
     pub(crate) secret_line: String,
@@ -235,6 +240,9 @@ pub(crate) struct ApiKeyRow {
     pub(crate) projects: Option<Vec<String>>,
     pub(crate) families: Option<Vec<String>>,
     pub(crate) default_project: Option<String>,
+    pub(crate) agents: i32,
+    /// What is set otherwise than by default for the key and its tenant.
+    pub(crate) limits: Json<Vec<Override>>,
     /// False once revoked, or while the tenant is disabled.
     pub(crate) live: bool,
     /// Seconds until the key expires, by Postgres' clock; not above zero once it did, `None` for

@@ -52,6 +52,21 @@ const CONNECTION_WINDOW: u32 = 8 * 1024 * 1024;
 /// Passes kept; each is good for seconds.
 const MOST_PASSES: u64 = 20_000;
 
+/// A caller's call, on its way to a worker.
+pub(crate) struct Outgoing<'a> {
+    pub(crate) who: &'a Principal,
+    pub(crate) method: Method,
+    /// One JSON object.
+    pub(crate) params: Bytes,
+    /// The project it is about, as far as it says so.
+    pub(crate) project: Option<&'a str>,
+    /// Whether doing it twice is the same as doing it once.
+    pub(crate) idempotent: bool,
+    pub(crate) trace: TraceContext,
+    /// When its caller gets an answer, whatever it is.
+    pub(crate) until: Instant,
+}
+
 /// The workers of one pool.
 pub(crate) struct Upstream {
     clients: Vec<WorkerClient<Channel>>,
@@ -90,16 +105,20 @@ impl Upstream {
         })
     }
 
-    /// Starts a caller's call of a worker's method. `params` is one JSON object.
-    pub(crate) async fn call(
-        &self,
-        who: &Principal,
-        method: Method,
-        params: Bytes,
-        trace: TraceContext,
-    ) -> Result<CallStream, Failure> {
-        let pass = self.pass(who).map_err(|error| internal(trace, &error))?;
-        self.start(pass, method, params, trace).await
+    /// By when a call that was received at this moment is answered.
+    pub(crate) fn until(&self, received: Instant) -> Instant {
+        received + self.deadline
+    }
+
+    /// Starts a caller's call of a worker's method.
+    pub(crate) async fn call(&self, call: Outgoing<'_>) -> Result<CallStream, Failure> {
+        let trace = call.trace;
+        let pass = self
+            .pass(call.who)
+            .map_err(|error| internal(trace, &error))?;
+        let until = call.until;
+        self.start(pass, call.method, call.params, trace, until)
+            .await
     }
 
     /// The catalogue as one of the workers gives it: a `ToolList` in JSON.
@@ -110,7 +129,8 @@ impl Upstream {
             .mint_catalog()
             .map_err(|error| internal(trace, &error))?;
         let params = Bytes::from_static(b"{}");
-        self.start(pass, Method::ToolsList, params, trace)
+        let until = self.until(Instant::now());
+        self.start(pass, Method::ToolsList, params, trace, until)
             .await?
             .result()
             .await
@@ -138,15 +158,16 @@ impl Upstream {
         method: Method,
         params: Bytes,
         trace: TraceContext,
+        until: Instant,
     ) -> Result<CallStream, Failure> {
         let context = CallContext {
             call_id: Uuid::new_v4(),
             trace,
             pass,
-            timeout: Some(self.deadline),
+            timeout: Some(until.saturating_duration_since(Instant::now())),
         };
         let patience = Patience {
-            until: Instant::now() + self.deadline + PATIENCE,
+            until: until + PATIENCE,
             end: self.end.clone(),
         };
         let mut workers = self.workers();

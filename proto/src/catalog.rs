@@ -63,6 +63,17 @@ pub struct ToolEntry {
     pub family: String,
     /// What the caller must hold.
     pub scope: Scope,
+    /// Calls a minute that a session, and a key of one agent, may make of it unless set otherwise;
+    /// `None` for a tool that only the totals bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_minute: Option<u32>,
+    /// Units of the totals that a call costs, at least 1.
+    #[serde(default = "one")]
+    pub weight: u32,
+}
+
+fn one() -> u32 {
+    1
 }
 
 impl ToolEntry {

@@ -57,6 +57,11 @@ pub trait Tool: 'static {
     const FAMILY: &'static str;
     /// What the caller must hold.
     const SCOPE: Scope = Scope::ToolsRead;
+    /// Calls a minute that a session, and a key of one agent, may make unless set otherwise;
+    /// `None`: only the totals bound them.
+    const PER_MINUTE: Option<u32>;
+    /// Units of the totals that a call costs, at least 1.
+    const WEIGHT: u32 = 1;
     /// Whether results hold text that others wrote: it is escaped visibly and marked.
     const UNTRUSTED: bool;
     /// The arguments.
@@ -116,6 +121,8 @@ impl Registry {
             idempotent: T::SCOPE == Scope::ToolsRead,
             family: T::FAMILY.to_owned(),
             scope: T::SCOPE,
+            per_minute: T::PER_MINUTE,
+            weight: T::WEIGHT,
         });
         match self
             .runners

@@ -21,7 +21,10 @@ use super::{
     key::KeyId,
     lanes::{Lanes, Who},
 };
-use crate::store::{ApiKeyRow, StoreError, Stores};
+use crate::{
+    store::{ApiKeyRow, StoreError, Stores},
+    terms::Terms,
+};
 
 const FRESH: Duration = Duration::from_secs(30);
 /// How often a record is read again because word of a change overtook it.
@@ -260,6 +263,8 @@ fn record(id: &KeyId, row: ApiKeyRow, read: Reading) -> KeyRecord {
             projects: row.projects,
             families: row.families,
             default_project: row.default_project,
+            pool: row.pool,
+            terms: Terms::new(row.agents.unsigned_abs(), row.limits.0),
             edition: read.edition,
         })),
     }

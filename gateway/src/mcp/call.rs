@@ -33,7 +33,7 @@ use crate::{
     error::GatewayError,
     metrics::{Metrics, UNKNOWN_TOOL},
     session::Session,
-    upstream::{self, CallStream, Step, Upstream},
+    upstream::{self, CallStream, Outgoing, Step, Upstream},
 };
 
 /// What calls need.
@@ -121,6 +121,8 @@ impl Calls {
             }
             settle.context = Some(context);
         }
+        let project = arguments.get("project").and_then(Value::as_str);
+        let project = project.or_else(|| who.default_project());
         let params = serde_json::to_vec(&CallParams {
             name,
             arguments: &arguments,
@@ -128,7 +130,15 @@ impl Calls {
         .map_err(|error| upstream::internal(trace, &error))?;
         let events = self
             .upstream
-            .call(who, Method::ToolsCall, params.into(), trace)
+            .call(Outgoing {
+                who,
+                method: Method::ToolsCall,
+                params: params.into(),
+                project,
+                idempotent: tool.entry.idempotent,
+                trace,
+                until: self.upstream.until(settle.ask.received),
+            })
             .await?;
         first(events, &mut settle.hearing).await
     }

@@ -31,6 +31,7 @@ impl Tool for Hello {
     const DESCRIPTION: &'static str =
         "Check that the connection works. Returns a greeting and the server's time.";
     const FAMILY: &'static str = "basics";
+    const PER_MINUTE: Option<u32> = Some(100);
     const UNTRUSTED: bool = false;
     type Args = HelloArgs;
     type Output = Greeting;
@@ -83,6 +84,7 @@ impl Tool for ListProjects {
     const DESCRIPTION: &'static str = "List the repositories you may read. Call it first when \
         another tool answers project_required or project_not_found.";
     const FAMILY: &'static str = "basics";
+    const PER_MINUTE: Option<u32> = None;
     const UNTRUSTED: bool = false;
     type Args = ListProjectsArgs;
     type Output = ProjectList;

@@ -89,6 +89,7 @@ impl Tool for ListFiles {
         times; ignored and secret files are left out. For the shape of a whole repository use \
         get_repo_overview.";
     const FAMILY: &'static str = "files";
+    const PER_MINUTE: Option<u32> = Some(100);
     const UNTRUSTED: bool = true;
     type Args = ListFilesArgs;
     type Output = FileList;

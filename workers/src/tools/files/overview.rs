@@ -107,6 +107,8 @@ impl Tool for GetRepoOverview {
     const DESCRIPTION: &'static str = "See the shape of a repository: its folders and files to a \
         depth, how many, how large, in which languages. The first call on unknown code.";
     const FAMILY: &'static str = "files";
+    const PER_MINUTE: Option<u32> = Some(60);
+    const WEIGHT: u32 = 5;
     const UNTRUSTED: bool = true;
     type Args = OverviewArgs;
     type Output = Overview;

@@ -114,6 +114,7 @@ impl Tool for ReadFile {
         language, module and role. Find the place with grep_codebase first; go on with start_line \
         when the answer is truncated.";
     const FAMILY: &'static str = "files";
+    const PER_MINUTE: Option<u32> = Some(100);
     const UNTRUSTED: bool = true;
     type Args = ReadFileArgs;
     type Output = FileContent;

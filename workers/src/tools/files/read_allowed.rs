@@ -41,6 +41,7 @@ impl Tool for ReadRepoFile {
     const DESCRIPTION: &'static str = "Read a file of the project's allow-list (docs, learning \
         paths, templates, examples and memory files), whole. For any other file use read_file.";
     const FAMILY: &'static str = "files";
+    const PER_MINUTE: Option<u32> = Some(60);
     const UNTRUSTED: bool = true;
     type Args = ReadRepoFileArgs;
     type Output = AllowedFile;

@@ -122,6 +122,8 @@ impl Tool for GrepCodebase {
         expression, fast; every matching line is counted. The tool for names, calls and exact \
         phrases. Use search_files for plain text or more context.";
     const FAMILY: &'static str = "search";
+    const PER_MINUTE: Option<u32> = Some(60);
+    const WEIGHT: u32 = 5;
     const UNTRUSTED: bool = true;
     type Args = GrepArgs;
     type Output = GrepMatches;

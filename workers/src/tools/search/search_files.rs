@@ -127,6 +127,8 @@ impl Tool for SearchFiles {
         a regular expression), with as many lines of context as you ask for; generated files are \
         skipped.";
     const FAMILY: &'static str = "search";
+    const PER_MINUTE: Option<u32> = Some(60);
+    const WEIGHT: u32 = 5;
     const UNTRUSTED: bool = true;
     type Args = SearchFilesArgs;
     type Output = SearchMatches;

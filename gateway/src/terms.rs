@@ -1,0 +1,199 @@
+//! How much a caller may spend: the defaults, and what was set otherwise for its key or tenant.
+//!
+//! Three levels, each with limits of its own: a session's stand by themselves, a key's
+//! grow with the agents that share it, a tenant's are ten times those of a key of one agent.
+//! What a reader would get wrong: an override sets its own level only. Lifting a key's limit leaves
+//! its sessions' and its tenant's as they are.
+
+use serde::{Deserialize, Serialize};
+
+/// What the weighted budget of everything is called among the limits.
+pub const TOTAL: &str = "total";
+/// `prompts/get` has a limit of its own, though it is no tool.
+pub const PROMPTS: &str = "prompts/get";
+/// Units a minute of a key of one agent.
+const KEY_TOTAL: u32 = 1_200;
+/// Units a minute of a tenant.
+const TENANT_TOTAL: u32 = 12_000;
+/// How many times a key's limit of a tool its tenant's is.
+const TENANT_FACTOR: u32 = 10;
+/// The most a limit can be set to, a minute.
+pub const MOST: u32 = 1_000_000;
+
+/// Whose limit.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    clap::ValueEnum,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// Of each session of a key.
+    Session,
+    /// Of a key, by whatever session.
+    Key,
+    /// Of a tenant, by whatever key.
+    Tenant,
+}
+
+impl Level {
+    /// From the narrowest to the widest.
+    pub const ALL: [Level; 3] = [Level::Session, Level::Key, Level::Tenant];
+
+    /// The name in refusals, metrics and the database.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Session => "session",
+            Level::Key => "key",
+            Level::Tenant => "tenant",
+        }
+    }
+}
+
+/// A limit that was set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Override {
+    /// Of which level.
+    pub level: Level,
+    /// A tool's name, [`PROMPTS`] or [`TOTAL`].
+    pub of: String,
+    /// Calls, or units of [`TOTAL`], a minute, at most [`MOST`]; 0 is no limit.
+    pub per_minute: u32,
+    /// Set for one key, not for all of its tenant.
+    pub of_key: bool,
+}
+
+/// Where a limit comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// Nothing was set.
+    Default,
+    /// Set for the tenant.
+    Tenant,
+    /// Set for the key.
+    Key,
+}
+
+/// A limit in force.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// Calls, or units of [`TOTAL`], a minute; `None` is no limit.
+    pub per_minute: Option<u32>,
+    /// Who says so.
+    pub origin: Origin,
+}
+
+/// What one key may spend.
+#[derive(Clone, Debug)]
+pub struct Terms {
+    agents: u32,
+    overrides: Vec<Override>,
+}
+
+impl Terms {
+    /// The terms of a key that so many agents share, with the overrides of it and of its tenant.
+    pub fn new(agents: u32, overrides: Vec<Override>) -> Self {
+        Terms { agents, overrides }
+    }
+
+    /// The limit of a tool or method at this level. `default` is what it states itself: calls a
+    /// minute of a session, and of a key of one agent.
+    pub fn of_tool(&self, level: Level, name: &str, default: Option<u32>) -> Limit {
+        let default = default.map(|own| match level {
+            Level::Session => own,
+            Level::Key => own.saturating_mul(self.agents),
+            Level::Tenant => own.saturating_mul(TENANT_FACTOR),
+        });
+        self.set(level, name, default)
+    }
+
+    /// The limit of everything at this level, in units. A session has none.
+    pub fn of_total(&self, level: Level) -> Limit {
+        let default = match level {
+            Level::Session => None,
+            Level::Key => Some(KEY_TOTAL.saturating_mul(self.agents)),
+            Level::Tenant => Some(TENANT_TOTAL),
+        };
+        self.set(level, TOTAL, default)
+    }
+
+    fn set(&self, level: Level, of: &str, default: Option<u32>) -> Limit {
+        let set = |of_key| {
+            self.overrides
+                .iter()
+                .find(|set| set.level == level && set.of == of && set.of_key == of_key)
+        };
+        let (per_minute, origin) = match (set(true), set(false)) {
+            (Some(own), _) => (Some(own.per_minute), Origin::Key),
+            (None, Some(shared)) => (Some(shared.per_minute), Origin::Tenant),
+            (None, None) => (default, Origin::Default),
+        };
+        Limit {
+            per_minute: per_minute.filter(|limit| *limit > 0),
+            origin,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(level: Level, of: &str, per_minute: u32, of_key: bool) -> Override {
+        Override {
+            level,
+            of: of.to_owned(),
+            per_minute,
+            of_key,
+        }
+    }
+
+    fn limits(terms: &Terms) -> [Option<u32>; 3] {
+        Level::ALL.map(|level| terms.of_tool(level, "grep_codebase", Some(60)).per_minute)
+    }
+
+    #[test]
+    fn agents_multiply_what_a_key_may_and_nothing_else() {
+        assert_eq!(
+            limits(&Terms::new(1, vec![])),
+            [Some(60), Some(60), Some(600)]
+        );
+        let shared = Terms::new(5, vec![]);
+        assert_eq!(limits(&shared), [Some(60), Some(300), Some(600)]);
+        let totals = Level::ALL.map(|level| shared.of_total(level).per_minute);
+        assert_eq!(totals, [None, Some(6_000), Some(12_000)]);
+    }
+
+    #[test]
+    fn the_most_specific_override_sets_its_own_level_only_and_nought_lifts_it() {
+        let tenants = set(Level::Key, "grep_codebase", 7, false);
+        let keys = set(Level::Key, "grep_codebase", 0, true);
+        let terms = Terms::new(2, vec![tenants.clone()]);
+        assert_eq!(limits(&terms), [Some(60), Some(7), Some(600)]);
+        let terms = Terms::new(2, vec![tenants, keys]);
+        assert_eq!(limits(&terms), [Some(60), None, Some(600)]);
+        let level = Level::Key;
+        assert_eq!(
+            terms.of_tool(level, "grep_codebase", None).origin,
+            Origin::Key
+        );
+        assert_eq!(terms.of_tool(level, "hello", None).origin, Origin::Default);
+    }
+
+    #[test]
+    fn what_no_tool_limits_an_override_can() {
+        let terms = Terms::new(1, vec![set(Level::Session, "git_log", 3, false)]);
+        let limit = terms.of_tool(Level::Session, "git_log", None);
+        assert_eq!((limit.per_minute, limit.origin), (Some(3), Origin::Tenant));
+        assert_eq!(terms.of_tool(Level::Key, "git_log", None).per_minute, None);
+    }
+}
