@@ -31,12 +31,12 @@ pub mod tenants;
 mod admin;
 mod changes;
 
-// The path, in the order a request meets it. Limits will stand between `auth` and `mcp`, breakers
-// between `catalog` and `upstream`.
+// The path, in the order a request meets it. Breakers will stand between `catalog` and `upstream`.
 mod server;
 mod auth;
 mod mcp;
 mod session;
+mod limits;
 mod catalog;
 mod cursor;
 mod upstream;

@@ -52,6 +52,11 @@ impl SessionKey {
         SessionKey::hash(&[tenant.as_bytes(), who.name().as_bytes()])
     }
 
+    /// Its bytes, to name what is kept for it.
+    pub(crate) fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+
     /// The session of a handle or label below this one.
     fn child(self, name: impl AsRef<[u8]>) -> Self {
         SessionKey::hash(&[&self.0, name.as_ref()])
