@@ -110,6 +110,12 @@ impl Snapshot {
         Ok(snapshot)
     }
 
+    /// The tool of this name, if the caller may call it: for who asks no reason.
+    pub(crate) fn callable(&self, who: &Principal, name: &str) -> Option<&Arc<Tool>> {
+        let tool = self.tools.get(*self.by_name.get(name)?)?;
+        (who.covers_family(&tool.entry.family) && who.holds(tool.entry.scope)).then_some(tool)
+    }
+
     /// The tool of this name, if the caller may call it. A tool outside the caller's families is
     /// as unknown as one that does not exist.
     pub(crate) fn find(&self, who: &Principal, name: &str) -> Result<Arc<Tool>, GatewayError> {

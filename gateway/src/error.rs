@@ -71,6 +71,17 @@ pub(crate) enum GatewayError {
     #[error("the credential lacks the scope {}: ask the operator for a key that has it", .0.name())]
     ScopeMissing(Scope),
 
+    // The limits.
+    #[error("{message}")]
+    RateLimited {
+        /// Whose limit is spent, and how long to wait.
+        message: String,
+        /// Whole seconds.
+        retry_after: u64,
+        /// The same for programs.
+        details: Value,
+    },
+
     // The session.
     #[error(
         "invalid request: the session is not known (it expired, was ended, or is another's): \
@@ -134,6 +145,7 @@ impl GatewayError {
             GatewayError::TooManyFailures { .. } => (StatusCode::TOO_MANY_REQUESTS, None),
             GatewayError::CredentialUnchecked => (StatusCode::SERVICE_UNAVAILABLE, None),
             GatewayError::ScopeMissing(_) => (StatusCode::FORBIDDEN, None),
+            GatewayError::RateLimited { .. } => (StatusCode::TOO_MANY_REQUESTS, Some(42900)),
             GatewayError::SessionUnknown => (StatusCode::NOT_FOUND, Some(-32600)),
             GatewayError::HandleMissing => (StatusCode::BAD_REQUEST, Some(-32600)),
             GatewayError::SessionUnrecorded => (StatusCode::SERVICE_UNAVAILABLE, None),
@@ -159,7 +171,8 @@ impl GatewayError {
             GatewayError::MethodNotAllowed => {
                 Some((ALLOW, HeaderValue::from_static("POST, DELETE")))
             }
-            GatewayError::TooManyFailures { retry_after } => {
+            GatewayError::TooManyFailures { retry_after }
+            | GatewayError::RateLimited { retry_after, .. } => {
                 Some((RETRY_AFTER, HeaderValue::from(*retry_after)))
             }
             GatewayError::CredentialUnchecked | GatewayError::SessionUnrecorded => {
@@ -191,6 +204,7 @@ impl GatewayError {
             GatewayError::UnsupportedVersion(requested) => {
                 Some(json!({ "requested": cut(requested), "supported": REVISIONS }))
             }
+            GatewayError::RateLimited { details, .. } => Some(details.clone()),
             _ => None,
         }
     }

@@ -14,6 +14,7 @@ use auth::Auth;
 use catalog::Catalog;
 use changes::Changes;
 use cursor::Cursors;
+use limits::Limits;
 use mcp::{Calls, Mcp};
 use metrics::Metrics;
 use secrets::RootSecret;
@@ -82,6 +83,7 @@ struct Parts {
     admin: Arc<Admin>,
     catalog: Arc<Catalog>,
     upstream: Arc<Upstream>,
+    limits: Arc<Limits>,
     changes: Changes,
     metrics: Arc<Metrics>,
 }
@@ -99,6 +101,7 @@ impl Gateway {
         let catalog = Arc::new(Catalog::new());
         let cursors = Cursors::new(secret.clone());
         let sessions = Arc::new(Sessions::new(secret.clone(), stores.clone()));
+        let limits = Arc::new(Limits::new(metrics.clone()));
         let auth = Auth::new(&config.auth, stores.clone(), secret, metrics.clone());
         let auth = Arc::new(auth);
         let changes = Changes {
@@ -112,6 +115,7 @@ impl Gateway {
             auth,
             mcp: Arc::new(Mcp::new(
                 sessions,
+                limits.clone(),
                 Calls {
                     catalog: catalog.clone(),
                     upstream: upstream.clone(),
@@ -136,6 +140,7 @@ impl Gateway {
                 admin,
                 catalog,
                 upstream,
+                limits,
                 changes,
                 metrics,
             }),
@@ -176,6 +181,7 @@ impl Gateway {
             stack,
             catalog,
             upstream,
+            limits,
             changes,
             metrics,
             ..
@@ -197,6 +203,7 @@ impl Gateway {
             serving,
             server::serve(admin, drained.clone()),
             catalog.keep(upstream, &shutdown),
+            limits.keep(&drained),
             // What is revoked during the drain is revoked.
             changes.keep(&drained),
             self.drain(&shutdown, &drained),

@@ -1,12 +1,14 @@
 //! The Model Context Protocol: one POST in, one answer out, nothing kept in between.
 //!
 //! The body is read once, here, after the credential is good, and judged in the order `envelope`
-//! (is it a message), `era` (which revision), method. `tools/call` is the hot path and is answered
-//! by `call` directly; the few other methods go through the official SDK in `methods`, whose
-//! hazards are closed by what stands before it: it never sees a malformed message.
+//! (is it a message), `era` (which revision), session; then its price is spent, whatever comes of
+//! it. `tools/call` is the hot path and is answered by `call` directly; the few other methods go
+//! through the official SDK in `methods`, whose hazards are closed by what stands before it: it
+//! never sees a malformed message.
 
-use std::sync::Arc;
+use std::{future::ready, sync::Arc};
 
+use archway_proto::log::LogLevel;
 use axum::{
     body::Body,
     extract::Request,
@@ -20,11 +22,12 @@ use tokio::time::Instant;
 use crate::{
     auth::Principal,
     error::GatewayError,
+    limits::{Limits, Price, Refused, Spent},
     session::{HANDLE_HEADER, Session, Sessions},
 };
 use call::Ask;
 use content::Accepts;
-use envelope::{Envelope, RequestId};
+use envelope::{Envelope, RequestId, Unreadable};
 use era::Era;
 use methods::Methods;
 
@@ -36,23 +39,29 @@ mod content;
 mod envelope;
 mod json;
 mod era;
+mod price;
 mod logging;
 mod call;
 mod hearing;
 mod reply;
 mod methods;
 
+/// The method that calls a tool.
+const CALL: &str = "tools/call";
+
 /// The endpoint behind `/mcp`.
 pub(crate) struct Mcp {
     sessions: Arc<Sessions>,
+    limits: Arc<Limits>,
     calls: Calls,
     methods: Methods,
 }
 
 impl Mcp {
-    pub(crate) fn new(sessions: Arc<Sessions>, calls: Calls) -> Self {
+    pub(crate) fn new(sessions: Arc<Sessions>, limits: Arc<Limits>, calls: Calls) -> Self {
         Mcp {
             sessions,
+            limits,
             methods: Methods::new(calls.catalog.clone()),
             calls,
         }
@@ -60,19 +69,29 @@ impl Mcp {
 
     /// Answers a POST or DELETE whose credential is good.
     pub(crate) async fn answer(&self, request: Request) -> Response {
-        let answered = if request.method() == Method::DELETE {
-            // Its body, if it has one, says nothing.
-            self.end(&request.into_parts().0).await
-        } else {
-            self.read(request).await
+        let (parts, body) = request.into_parts();
+        let Some(who) = parts.extensions.get::<Principal>().cloned() else {
+            return GatewayError::NoCredential.into_response();
         };
-        answered.unwrap_or_else(GatewayError::into_response)
+        if parts.method == Method::DELETE {
+            // Its body, if it has one, says nothing.
+            return self.for_a_unit(&who, None, self.end(&who, &parts)).await;
+        }
+        match content::read(&parts.headers, body).await {
+            Ok((accepts, body)) => {
+                let arrived = Arrived {
+                    parts,
+                    accepts,
+                    received: Instant::now(),
+                };
+                self.read(who, arrived, &body).await
+            }
+            Err(unread) => self.for_a_unit(&who, None, ready(Err(unread))).await,
+        }
     }
 
     /// Ends the session of the request's handle.
-    async fn end(&self, request: &Parts) -> Result<Response, GatewayError> {
-        let who = request.extensions.get::<Principal>();
-        let who = who.ok_or(GatewayError::NoCredential)?;
+    async fn end(&self, who: &Principal, request: &Parts) -> Result<Response, GatewayError> {
         if era::without_sessions(&request.headers)? {
             return Err(GatewayError::MethodNotAllowed);
         }
@@ -80,42 +99,91 @@ impl Mcp {
         Ok(StatusCode::NO_CONTENT.into_response())
     }
 
-    async fn read(&self, request: Request) -> Result<Response, GatewayError> {
-        let accepts = Accepts::of(request.headers())?;
-        content::check_content(request.headers())?;
-        let (parts, body) = request.into_parts();
-        let who = parts.extensions.get::<Principal>().cloned();
-        let who = who.ok_or(GatewayError::NoCredential)?;
-        let body = content::read_body(body).await?;
-        let arrived = Arrived {
-            parts,
-            accepts,
-            received: Instant::now(),
+    async fn read(&self, who: Principal, arrived: Arrived, body: &[u8]) -> Response {
+        let accepts = arrived.accepts;
+        let response = match self.understand(&who, &arrived.parts.headers, body) {
+            Ok(message) => self.pay(who, message, arrived).await,
+            Err(Unreadable { error, id }) => {
+                let refusal = ready(Err(error));
+                self.for_a_unit(&who, id.as_ref(), refusal).await
+            }
         };
-        let (id, answer) = match envelope::parse(&body) {
-            Ok(message) => (
-                message.id.clone(),
-                self.dispatch(who, message, arrived).await,
-            ),
-            Err(refused) => (refused.id, Err(refused.error)),
-        };
-        let response = answer.unwrap_or_else(|error| error.respond(id.as_ref()));
         if accepts.json {
-            Ok(response)
+            response
         } else {
-            Ok(reply::as_events(response).await)
+            reply::as_events(response).await
+        }
+    }
+
+    /// What the body says, in which revision, and in which session.
+    fn understand(
+        &self,
+        who: &Principal,
+        headers: &HeaderMap,
+        body: &[u8],
+    ) -> Result<Message, Unreadable> {
+        let envelope = envelope::parse(body)?;
+        let judged = era::judge(headers, &envelope)
+            .and_then(|era| Ok((era, self.session(who, era, &envelope, headers)?)));
+        match judged {
+            Ok((era, session)) => Ok(Message {
+                envelope,
+                era,
+                session,
+            }),
+            Err(error) => Err(Unreadable {
+                error,
+                id: envelope.id,
+            }),
+        }
+    }
+
+    /// Does for one unit of the totals what has no other price.
+    async fn for_a_unit(
+        &self,
+        who: &Principal,
+        id: Option<&RequestId>,
+        answer: impl Future<Output = Result<Response, GatewayError>>,
+    ) -> Response {
+        match self.limits.spend(who, None, &Price::UNIT).await {
+            Ok(spent) => told(&spent, id, answer.await),
+            Err(refused) => limited(&refused, id),
+        }
+    }
+
+    /// Does what the message asks for if the caller can pay for it.
+    async fn pay(&self, who: Principal, message: Message, arrived: Arrived) -> Response {
+        let catalog = self.calls.catalog.snapshot();
+        let price = price::of(&message.envelope, &who, catalog.as_deref());
+        let session = Some(message.session.key);
+        let id = message.envelope.id.clone();
+        match self.limits.spend(&who, session, &price).await {
+            Ok(spent) => {
+                let answer = self.dispatch(who, message, arrived).await;
+                told(&spent, id.as_ref(), answer)
+            }
+            Err(refused) => match id {
+                Some(id) if message.envelope.method == CALL => {
+                    let ask = arrived.ask(id, &message, None);
+                    self.calls.limited(ask, &price, &refused)
+                }
+                id => limited(&refused, id.as_ref()),
+            },
         }
     }
 
     async fn dispatch(
         &self,
         who: Principal,
-        message: Envelope,
+        message: Message,
         arrived: Arrived,
     ) -> Result<Response, GatewayError> {
-        let era = era::judge(&arrived.parts.headers, &message)?;
-        let session = self.session(&who, era, &message, &arrived.parts.headers)?;
-        let Some(id) = message.id.clone() else {
+        let Message {
+            envelope,
+            era,
+            session,
+        } = &message;
+        let Some(id) = envelope.id.clone() else {
             // Nothing a client could notify matters to a server that keeps nothing. That goes for
             // `notifications/cancelled` too: the call may run at any replica, and who wants to
             // end it closes its stream.
@@ -123,32 +191,24 @@ impl Mcp {
         };
         // A level that is none is refused by every method, also by those that log nothing.
         let log_level = match era {
-            Era::Modern => logging::level_of_request(&message)?,
-            Era::Legacy => self.sessions.log_level(&who, session),
+            Era::Modern => logging::level_of_request(envelope)?,
+            Era::Legacy => self.sessions.log_level(&who, *session),
         };
-        match message.method.as_str() {
-            "tools/call" => {
-                let ask = Ask {
-                    id,
-                    era,
-                    session,
-                    accepts: arrived.accepts,
-                    received: arrived.received,
-                    log_level,
-                    trace: call::trace_of(&arrived.parts.headers),
-                };
-                self.calls.answer(&who, ask, message).await
+        match envelope.method.as_str() {
+            CALL => {
+                let ask = arrived.ask(id, &message, log_level);
+                self.calls.answer(&who, ask, message.envelope).await
             }
-            "logging/setLevel" if era == Era::Legacy => {
-                let level = logging::requested_level(&message.params)?;
-                self.sessions.set_log_level(&who, session, level).await?;
+            "logging/setLevel" if *era == Era::Legacy => {
+                let level = logging::requested_level(&envelope.params)?;
+                self.sessions.set_log_level(&who, *session, level).await?;
                 Ok(reply::empty(&id))
             }
             "initialize" => {
-                let answer = self.ask_sdk(era, arrived.parts, &id, &message).await?;
+                let answer = self.ask_sdk(*era, arrived.parts, &id, envelope).await?;
                 Ok(with_handle(answer, &self.sessions.open(&who)).await)
             }
-            _ => self.ask_sdk(era, arrived.parts, &id, &message).await,
+            _ => self.ask_sdk(*era, arrived.parts, &id, envelope).await,
         }
     }
 
@@ -202,9 +262,45 @@ async fn with_handle(response: Response, handle: &str) -> Response {
     Response::from_parts(parts, Body::from(body))
 }
 
+/// The answer to what was paid for, which says what is left.
+fn told(spent: &Spent, id: Option<&RequestId>, answer: Result<Response, GatewayError>) -> Response {
+    let mut response = answer.unwrap_or_else(|error| error.respond(id));
+    spent.tell(response.headers_mut());
+    response
+}
+
+/// The answer to what is no call and could not be paid for.
+fn limited(refused: &Refused, id: Option<&RequestId>) -> Response {
+    let mut response = refused.error().respond(id);
+    refused.tell(response.headers_mut());
+    response
+}
+
 /// A request, and what was learnt of it before the message was read.
 struct Arrived {
     parts: Parts,
     accepts: Accepts,
     received: Instant,
+}
+
+impl Arrived {
+    /// How the caller of a tool wants to be answered.
+    fn ask(&self, id: RequestId, message: &Message, log_level: Option<LogLevel>) -> Ask {
+        Ask {
+            id,
+            era: message.era,
+            session: message.session,
+            accepts: self.accepts,
+            received: self.received,
+            log_level,
+            trace: call::trace_of(&self.parts.headers),
+        }
+    }
+}
+
+/// A message, and what was learnt of it before anything is done for it.
+struct Message {
+    envelope: Envelope,
+    era: Era,
+    session: Session,
 }

@@ -11,6 +11,8 @@ use prometheus_client::{
     registry::{Metric, Registry, Unit},
 };
 
+use crate::terms::TOTAL;
+
 /// The tool label of names that are not in the catalogue.
 pub(crate) const UNKNOWN_TOOL: &str = "unknown";
 
@@ -35,6 +37,12 @@ struct ReasonLabel {
     reason: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct LimitLabels {
+    scope: &'static str,
+    of: Arc<str>,
+}
+
 /// The gateway's counters.
 pub(crate) struct Metrics {
     registry: Registry,
@@ -47,6 +55,9 @@ pub(crate) struct Metrics {
     admin_connections: Gauge,
     listening: Gauge,
     sessions_kept: Gauge,
+    limited: Family<LimitLabels, Counter>,
+    buckets_kept: Gauge,
+    sessions_unbounded: Counter,
 }
 
 impl Metrics {
@@ -89,6 +100,21 @@ impl Metrics {
                 own,
                 "sessions_kept",
                 "Sessions kept because they were ended or have a log level",
+            ),
+            limited: registered(
+                own,
+                "rate_limited",
+                "Messages over a limit, by whose it was and of what",
+            ),
+            buckets_kept: registered(
+                own,
+                "limit_buckets_kept",
+                "Buckets of limits kept because they may not be full",
+            ),
+            sessions_unbounded: registered(
+                own,
+                "limit_sessions_unbounded",
+                "Calls of sessions beyond those that get limits of their own",
             ),
             registry,
         }
@@ -136,6 +162,22 @@ impl Metrics {
             .durations
             .get_or_create(&ToolLabel { tool: tool.clone() });
         duration.observe(took.as_secs_f64());
+    }
+
+    /// Counts a message over a limit: of a session, key or tenant, for a tool or for everything.
+    pub(crate) fn limited(&self, scope: &'static str, tool: Option<&Arc<str>>) {
+        let of = tool.cloned().unwrap_or_else(|| Arc::from(TOTAL));
+        self.limited.get_or_create(&LimitLabels { scope, of }).inc();
+    }
+
+    /// How many buckets of limits there are.
+    pub(crate) fn buckets_kept(&self) -> &Gauge {
+        &self.buckets_kept
+    }
+
+    /// How many calls found no place for a bucket of their session.
+    pub(crate) fn sessions_unbounded(&self) -> &Counter {
+        &self.sessions_unbounded
     }
 
     /// Counts a log event that was not passed on. `reason` is `malformed`, `oversized` or `excess`.

@@ -96,7 +96,6 @@ pub(crate) fn stack(stops: Stops) -> Stack {
         .layer(from_fn(guard::route))
         .layer(from_fn(guard::check_size))
         .layer(from_fn_with_state(auth, auth::authenticate))
-        // Here limits will be spent.
         .service(service_fn(move |request| {
             let mcp = mcp.clone();
             async move { Ok(mcp.answer(request).await) }

@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 pub const TOTAL: &str = "total";
 /// `prompts/get` has a limit of its own, though it is no tool.
 pub const PROMPTS: &str = "prompts/get";
+/// How often a session, and a key of one agent, may ask for a prompt, a minute.
+pub(crate) const PROMPTS_PER_MINUTE: u32 = 60;
 /// Units a minute of a key of one agent.
 const KEY_TOTAL: u32 = 1_200;
 /// Units a minute of a tenant.

@@ -120,7 +120,8 @@ impl Charge {
 /// the bucket holds empties it: a full one takes any call. Rounded down, so that a full bucket
 /// takes its whole limit; by that a limit near a million a minute admits up to 2 % more.
 fn step(cost: u32, limit: u32) -> u64 {
-    u64::from(cost.min(limit)) * FULL / u64::from(limit.max(1))
+    let limit = limit.max(1);
+    (u64::from(cost.clamp(1, limit)) * FULL / u64::from(limit)).max(1)
 }
 
 /// The debts of a bill's charges, in their order; nought where there is no charge.
@@ -147,11 +148,11 @@ pub(crate) struct Bill {
 }
 
 impl Bill {
-    /// What `price` costs this caller in this session. `share` says how much of a limit a minute
+    /// What `price` costs this caller, in this session if it is known. `share` says how much of a limit a minute
     /// the store that gets the bill may give away.
     pub(crate) fn new(
         who: &Principal,
-        session: SessionKey,
+        session: Option<SessionKey>,
         price: &Price,
         share: impl Fn(u32) -> u32,
     ) -> Self {
@@ -162,13 +163,14 @@ impl Bill {
             tool: price.tool.as_ref().map(|tool| tool.name.clone()),
         };
         for level in Level::ALL {
-            let owner = match level {
-                Level::Session => session.as_bytes().as_slice(),
-                Level::Key => who.name().as_bytes(),
-                Level::Tenant => &[],
+            let owner = match (level, &session) {
+                (Level::Session, None) => continue,
+                (Level::Session, Some(session)) => session.as_bytes().as_slice(),
+                (Level::Key, _) => who.name().as_bytes(),
+                (Level::Tenant, _) => &[],
             };
             let mut charge = |limit: Option<u32>, cost, tool: Option<&str>| {
-                let limit = share(limit?).max(1);
+                let limit = share(limit?);
                 bill.charges.push(Charge {
                     id: BucketId::new(tenant, level, owner, tool),
                     level,

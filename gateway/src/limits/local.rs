@@ -45,20 +45,9 @@ impl Buckets {
         }
         let mut shard = self.shard(bill.tenant).lock();
         let before = shard.len();
-        shard.turn(now);
-        let mut debts = shard.debts(&bill.charges, now);
-        let mut charges = bill.charges.iter().zip(&debts);
-        if !charges.all(|(charge, debt)| charge.fits(*debt)) {
-            return Verdict::Refused(debts);
-        }
-        for (charge, debt) in bill.charges.iter().zip(&mut debts) {
-            *debt += charge.step;
-            if !shard.note(charge, now + *debt) {
-                self.unbounded.inc();
-            }
-        }
+        let verdict = shard.spend(&bill.charges, now, &self.unbounded);
         self.tell(before, shard.len());
-        Verdict::Passed(debts)
+        verdict
     }
 
     /// Drops the buckets of shards in which nobody spends any more.
@@ -106,6 +95,22 @@ struct Generation {
 impl Shard {
     fn len(&self) -> usize {
         self.young.arrivals.len() + self.old.arrivals.len()
+    }
+
+    fn spend(&mut self, charges: &[Charge], now: u64, unbounded: &Counter) -> Verdict {
+        self.turn(now);
+        let mut debts = self.debts(charges, now);
+        let mut both = charges.iter().zip(&debts);
+        if !both.all(|(charge, debt)| charge.fits(*debt)) {
+            return Verdict::Refused(debts);
+        }
+        for (charge, debt) in charges.iter().zip(&mut debts) {
+            *debt += charge.step;
+            if !self.note(charge, now + *debt) {
+                unbounded.inc();
+            }
+        }
+        Verdict::Passed(debts)
     }
 
     /// Drops what has been full since a minute after it was written.

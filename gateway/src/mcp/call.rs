@@ -31,6 +31,7 @@ use crate::{
     catalog::{Catalog, Tool},
     cursor::{CURSOR, CursorContext, Cursors},
     error::GatewayError,
+    limits::{Price, Refused},
     metrics::{Metrics, UNKNOWN_TOOL},
     session::Session,
     upstream::{self, CallStream, Outgoing, Step, Upstream},
@@ -100,6 +101,15 @@ impl Calls {
             Ok(First::Event(event, events)) => Ok(settle.stream(event, events)),
             Err(failure) => Ok(settle.respond(Err(failure))),
         }
+    }
+
+    /// Answers a call that its caller could not pay for: a result, which a model gets to read.
+    pub(super) fn limited(&self, ask: Ask, price: &Price, refused: &Refused) -> Response {
+        let tool = price.tool.as_ref().map(|tool| tool.name.clone());
+        let tool = tool.unwrap_or_else(|| Arc::from(UNKNOWN_TOOL));
+        let mut response = self.settle(tool, ask).respond(Err(refused.failure()));
+        refused.tell(response.headers_mut());
+        response
     }
 
     /// Checks the arguments, opens their cursor, and calls the worker.

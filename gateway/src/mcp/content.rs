@@ -23,7 +23,7 @@ pub(super) struct Accepts {
 
 impl Accepts {
     /// By `Accept`; a client that sends none takes anything (RFC 9110, 12.5.1).
-    pub(super) fn of(headers: &HeaderMap) -> Result<Self, GatewayError> {
+    fn of(headers: &HeaderMap) -> Result<Self, GatewayError> {
         let mut accepts = Accepts {
             json: false,
             events: false,
@@ -73,8 +73,18 @@ fn refuses(parameter: &str) -> bool {
     weight.is_some_and(|weight| weight.trim().parse() == Ok(0.0_f32))
 }
 
+/// What the client takes, and its whole message.
+pub(super) async fn read(
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<(Accepts, Bytes), GatewayError> {
+    let accepts = Accepts::of(headers)?;
+    check_content(headers)?;
+    Ok((accepts, read_body(body).await?))
+}
+
 /// Refuses a body that is not plain JSON by its headers.
-pub(super) fn check_content(headers: &HeaderMap) -> Result<(), GatewayError> {
+fn check_content(headers: &HeaderMap) -> Result<(), GatewayError> {
     let plain = headers
         .get_all(header::CONTENT_ENCODING)
         .iter()
@@ -96,7 +106,7 @@ pub(super) fn check_content(headers: &HeaderMap) -> Result<(), GatewayError> {
 }
 
 /// The whole body, within 1 MiB and 15 s.
-pub(super) async fn read_body(body: Body) -> Result<Bytes, GatewayError> {
+async fn read_body(body: Body) -> Result<Bytes, GatewayError> {
     let whole = Limited::new(body, LARGEST_BODY).collect();
     match tokio::time::timeout(BODY_TIMEOUT, whole).await {
         Err(_elapsed) => Err(GatewayError::BodyTooSlow),

@@ -11,6 +11,7 @@ use crate::{
     auth::{Auth, AuthConfig, key::KeyText},
     catalog::Catalog,
     cursor::Cursors,
+    limits::Limits,
     mcp::{Calls, Mcp},
     metrics::Metrics,
     secrets::RootSecret,
@@ -54,6 +55,7 @@ pub(super) async fn build_stack(
         auth: Arc::new(auth),
         mcp: Arc::new(Mcp::new(
             Arc::new(Sessions::new(secret.clone(), stores)),
+            Arc::new(Limits::new(metrics.clone())),
             Calls {
                 catalog,
                 upstream,

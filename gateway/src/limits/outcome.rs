@@ -1,0 +1,189 @@
+//! What a caller is told of its limits: what is left after a message, or how long to wait for it.
+//!
+//! Owns the words and headers of both. `RateLimit-Policy` and `RateLimit` are structured fields of
+//! draft-ietf-httpapi-ratelimit-headers: a policy's name, quota `q` and window `w`, then what is left
+//! of it, `r`, and the seconds `t` until it is whole again. They tell of the tightest of the buckets
+//! that were asked: the one that would let the fewest further calls like this one pass. A refusal is
+//! told by the bucket that makes the caller wait longest, since it is that one's time that counts.
+
+use std::{fmt::Write, sync::Arc, time::Duration};
+
+use archway_proto::{failure::Failure, fault::Fault};
+use http::{HeaderMap, HeaderName, HeaderValue, header::RETRY_AFTER};
+use serde_json::{Value, json};
+
+use super::charge::{Bill, Charge, Debts, Verdict};
+use crate::{
+    error::GatewayError,
+    terms::{Level, TOTAL},
+};
+
+const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const LEFT: HeaderName = HeaderName::from_static("ratelimit");
+
+/// One bucket, as it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Standing {
+    level: Level,
+    /// A tool or method; `None` is everything.
+    tool: Option<Arc<str>>,
+    /// Calls, or units of everything, a minute.
+    limit: u32,
+    /// Of these, what could be spent now.
+    left: u64,
+    /// Until it is full, in microseconds.
+    debt: u64,
+}
+
+impl Standing {
+    fn of(bill: &Bill, charge: &Charge, debt: u64) -> Self {
+        Standing {
+            level: charge.level,
+            tool: bill.tool.clone().filter(|_| !charge.total),
+            limit: charge.limit,
+            left: charge.units_left(debt),
+            debt,
+        }
+    }
+
+    /// The two headers that describe it.
+    fn tell(&self, headers: &mut HeaderMap) {
+        let mut name = String::with_capacity(64);
+        name.push('"');
+        name.push_str(self.level.name());
+        if let Some(tool) = &self.tool {
+            name.push(':');
+            name.push_str(tool);
+        }
+        name.push('"');
+        let mut left = name.clone();
+        let full_in = self.debt.div_ceil(1_000_000);
+        // Writing to a string can't fail, and only a tool's name could be no header's text.
+        write!(name, ";q={};w=60", self.limit).ok();
+        write!(left, ";r={};t={full_in}", self.left).ok();
+        if let (Ok(policy), Ok(left)) = (HeaderValue::try_from(name), HeaderValue::try_from(left)) {
+            headers.insert(POLICY, policy);
+            headers.insert(LEFT, left);
+        }
+    }
+}
+
+/// What a store's word means to the caller. A refusal that none of the store's own debts explain is
+/// not believed.
+pub(super) fn settle(bill: &Bill, verdict: &Verdict) -> Result<Spent, Refused> {
+    match verdict {
+        Verdict::Passed(debts) => Ok(Spent::new(bill, debts)),
+        Verdict::Refused(debts) => match Refused::new(bill, debts) {
+            Some(refused) => Err(refused),
+            None => Ok(Spent::new(bill, debts)),
+        },
+    }
+}
+
+/// A message that was paid for.
+#[derive(Clone, Debug)]
+#[must_use = "every answer tells what is left"]
+pub(crate) struct Spent(Option<Standing>);
+
+impl Spent {
+    /// By the debts that the bill's buckets have now.
+    fn new(bill: &Bill, debts: &Debts) -> Self {
+        let tightest = bill
+            .charges
+            .iter()
+            .zip(debts)
+            .min_by_key(|(charge, debt)| charge.calls_left(**debt));
+        Spent(tightest.map(|(charge, debt)| Standing::of(bill, charge, *debt)))
+    }
+
+    /// Says in an answer's headers what is left; nothing where nothing is limited.
+    pub(crate) fn tell(&self, headers: &mut HeaderMap) {
+        if let Some(tightest) = &self.0 {
+            tightest.tell(headers);
+        }
+    }
+}
+
+/// A message that was not paid for, and cost nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    by: Standing,
+    /// Until the message would pass, in microseconds.
+    wait: u64,
+}
+
+impl Refused {
+    /// By the debts that the bill's buckets have; `None` if they would take all charges.
+    fn new(bill: &Bill, debts: &Debts) -> Option<Self> {
+        let charges = bill.charges.iter().zip(debts);
+        let (charge, debt) = charges.max_by_key(|(charge, debt)| charge.wait(**debt))?;
+        let wait = charge.wait(*debt);
+        (wait > 0).then(|| Refused {
+            by: Standing::of(bill, charge, *debt),
+            wait,
+        })
+    }
+
+    /// Whose limit it was.
+    pub(super) fn level(&self) -> Level {
+        self.by.level
+    }
+
+    /// What it was a limit of, if not of everything.
+    pub(super) fn tool(&self) -> Option<&Arc<str>> {
+        self.by.tool.as_ref()
+    }
+
+    /// Says in an answer's headers when to come again, and what is left.
+    pub(crate) fn tell(&self, headers: &mut HeaderMap) {
+        headers.insert(RETRY_AFTER, HeaderValue::from(self.whole_seconds()));
+        self.by.tell(headers);
+    }
+
+    /// The refusal of a tool call: a result, as clients drop the body of a 429.
+    pub(crate) fn failure(&self) -> Failure {
+        let suggestion = format!("wait {} seconds, then call again", self.seconds());
+        let mut failure = Failure::new(Fault::RateLimited, self.message(), suggestion);
+        if let Value::Object(details) = self.details() {
+            failure.details.extend(details);
+        }
+        failure
+    }
+
+    /// The refusal of anything else.
+    pub(crate) fn error(&self) -> GatewayError {
+        GatewayError::RateLimited {
+            message: format!("{}: wait {} seconds", self.message(), self.seconds()),
+            retry_after: self.whole_seconds(),
+            details: self.details(),
+        }
+    }
+
+    fn message(&self) -> String {
+        let (level, limit) = (self.by.level.name(), self.by.limit);
+        match &self.by.tool {
+            Some(tool) => format!("the {level}'s limit of {limit} a minute for {tool} is spent"),
+            None => format!("the {level}'s limit of {limit} units a minute is spent"),
+        }
+    }
+
+    fn details(&self) -> Value {
+        json!({
+            "scope": self.by.level.name(),
+            "of": self.by.tool.as_deref().unwrap_or(TOTAL),
+            "limit": self.by.limit,
+            // Of what was refused nothing more passes.
+            "remaining": 0,
+            "retry_after_seconds": self.seconds(),
+        })
+    }
+
+    /// The wait in seconds, to a thousandth, rounded up: who waits that long will pass.
+    fn seconds(&self) -> f64 {
+        Duration::from_millis(self.wait.div_ceil(1_000)).as_secs_f64()
+    }
+
+    fn whole_seconds(&self) -> u64 {
+        self.wait.div_ceil(1_000_000)
+    }
+}

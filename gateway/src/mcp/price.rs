@@ -1,0 +1,46 @@
+//! What a message costs, before anything is done for it.
+//!
+//! A call costs what its tool says, if the caller may call it; all else costs one unit, so that no
+//! price tells of a tool that the caller can't see. What reads as a tool does spends that tool's
+//! limit: a client gains nothing by asking for a file as a resource.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{CALL, envelope::Envelope};
+use crate::{
+    auth::Principal,
+    catalog::Snapshot,
+    limits::{Price, Tariff},
+    terms::{PROMPTS, PROMPTS_PER_MINUTE},
+};
+
+/// The price of a message, by the catalogue in force if there is one.
+pub(super) fn of(message: &Envelope, who: &Principal, catalog: Option<&Snapshot>) -> Price {
+    let tool = match message.method.as_str() {
+        CALL => message.params.get("name").and_then(Value::as_str),
+        "resources/read" => Some("read_file"),
+        "completion/complete" => Some("list_files"),
+        PROMPTS => return prompts(),
+        _ => None,
+    };
+    tool.and_then(|name| catalog?.callable(who, name))
+        .map_or(Price::UNIT, |tool| Price {
+            weight: tool.entry.weight,
+            tool: Some(Tariff {
+                name: tool.label.clone(),
+                per_minute: tool.entry.per_minute,
+            }),
+        })
+}
+
+fn prompts() -> Price {
+    Price {
+        tool: Some(Tariff {
+            name: Arc::from(PROMPTS),
+            per_minute: Some(PROMPTS_PER_MINUTE),
+        }),
+        ..Price::UNIT
+    }
+}
