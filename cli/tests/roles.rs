@@ -8,19 +8,23 @@ use std::time::{Duration, SystemTime};
 use rustix::process::Signal;
 
 use http::get;
-use role::{Role, archway, refusal, wait_until};
+use refused::refusal;
+use role::{Role, archway, wait_until};
 use stage::Stage;
+
+#[path = "roles/held.rs"]
+mod held;
 
 #[path = "roles/refused.rs"]
 mod refused;
 
-#[path = "roles/stage.rs"]
+#[path = "processes/stage.rs"]
 mod stage;
 
-#[path = "roles/role.rs"]
+#[path = "processes/role.rs"]
 mod role;
 
-#[path = "roles/http.rs"]
+#[path = "processes/http.rs"]
 mod http;
 
 const READ: &str = r#"{"path":"greeting.txt"}"#;
@@ -44,7 +48,8 @@ fn a_call_goes_through_both_and_each_tells_how_it_is() {
     assert!(link.body.contains(r#""isError":true"#), "{link:?}");
     assert!(!link.body.contains("root:"), "{link:?}");
 
-    let confined = worker.next_line();
+    let confined = worker.log.recv().unwrap();
+    let confined: serde_json::Value = serde_json::from_str(&confined).unwrap();
     let level = confined["fields"]["level"].as_str().unwrap_or_default();
     let said = confined["fields"]["message"].as_str().unwrap_or_default();
     assert!(

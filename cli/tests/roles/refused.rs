@@ -1,10 +1,29 @@
 //! Starts that can not be: each says what to do.
 
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output, Stdio};
+use std::time::SystemTime;
 
-use crate::role::refusal;
+use crate::role::{LOOK, PATIENCE};
 use crate::stage::Stage;
+
+/// Runs a command that is meant to fail soon: what it said.
+pub(crate) fn refusal(mut command: Command) -> String {
+    let mut child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let deadline = SystemTime::now() + PATIENCE;
+    while child.try_wait().unwrap().is_none() && SystemTime::now() < deadline {
+        std::thread::sleep(LOOK);
+    }
+    child.kill().ok();
+    let Output { status, stderr, .. } = child.wait_with_output().unwrap();
+    let said = String::from_utf8(stderr).unwrap();
+    assert_eq!(status.code(), Some(1), "{said}");
+    said
+}
 
 impl Stage {
     /// Why a gateway does not run with this variable set so.

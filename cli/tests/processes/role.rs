@@ -1,8 +1,10 @@
 //! A role as a process, whose addresses are read from its log.
+//!
+//! The log is read as it is written: a process whose log nobody reads stops at a full pipe.
 
-use std::cell::RefCell;
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, Command, Output, Stdio};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, SystemTime};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -12,14 +14,16 @@ use crate::http::get;
 
 /// Nothing takes longer; what is not true by then will not be.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-const LOOK: Duration = Duration::from_millis(20);
+/// Between two looks at a condition.
+pub(crate) const LOOK: Duration = Duration::from_millis(20);
 
 /// A process that runs.
 pub(crate) struct Role {
     child: Child,
     pub(crate) address: String,
     pub(crate) admin: String,
-    log: RefCell<BufReader<std::process::ChildStderr>>,
+    /// Its lines, since it said where it listens.
+    pub(crate) log: Receiver<String>,
 }
 
 impl Role {
@@ -30,24 +34,16 @@ impl Role {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut log = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        log.read_line(&mut line).unwrap();
+        let log = lines(child.stderr.take().unwrap());
+        let line = log.recv().unwrap();
         let said: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
         let text = |name: &str| said["fields"][name].as_str().unwrap().to_owned();
         Role {
             child,
             address: text("address"),
             admin: text("admin"),
-            log: RefCell::new(log),
+            log,
         }
-    }
-
-    /// The next line of its log, parsed.
-    pub(crate) fn next_line(&self) -> Value {
-        let mut line = String::new();
-        self.log.borrow_mut().read_line(&mut line).unwrap();
-        serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"))
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
@@ -65,9 +61,8 @@ impl Role {
 
     /// Waits for its end: exit code and the rest of its log.
     pub(crate) fn end(mut self) -> (Option<i32>, String) {
-        let mut rest = String::new();
-        self.log.borrow_mut().read_to_string(&mut rest).unwrap();
-        (self.child.wait().unwrap().code(), rest)
+        let rest: Vec<String> = self.log.iter().collect();
+        (self.child.wait().unwrap().code(), rest.join("\n"))
     }
 }
 
@@ -77,6 +72,16 @@ impl Drop for Role {
         self.child.kill().ok();
         self.child.wait().ok();
     }
+}
+
+fn lines(log: std::process::ChildStderr) -> Receiver<String> {
+    let (send, lines) = channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(log).lines() {
+            send.send(line.unwrap()).ok();
+        }
+    });
+    lines
 }
 
 /// The binary, with nothing of the environment of whoever runs the tests.
@@ -89,24 +94,6 @@ pub(crate) fn archway(arguments: &[&str]) -> Command {
     }
     command.args(arguments);
     command
-}
-
-/// Runs a command that is meant to fail soon: what it said.
-pub(crate) fn refusal(mut command: Command) -> String {
-    let mut child = command
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let deadline = SystemTime::now() + PATIENCE;
-    while child.try_wait().unwrap().is_none() && SystemTime::now() < deadline {
-        std::thread::sleep(LOOK);
-    }
-    child.kill().ok();
-    let Output { status, stderr, .. } = child.wait_with_output().unwrap();
-    let said = String::from_utf8(stderr).unwrap();
-    assert_eq!(status.code(), Some(1), "{said}");
-    said
 }
 
 /// Looks again and again until it holds.

@@ -1,0 +1,74 @@
+//! Listeners at a worker's address that are no workers.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How an impostor treats whoever connects.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Manner {
+    /// Answers with what is no HTTP/2.
+    Babbles,
+    /// Takes everything and says nothing.
+    IsSilent,
+    /// Ends the connection at once.
+    HangsUp,
+}
+
+impl Manner {
+    pub(crate) const ALL: [Manner; 3] = [Manner::Babbles, Manner::IsSilent, Manner::HangsUp];
+
+    fn treat(self, mut caller: TcpStream) {
+        match self {
+            Manner::Babbles => {
+                caller.write_all(&[0x5a; 4096]).ok();
+            }
+            Manner::IsSilent => {
+                std::io::copy(&mut caller, &mut std::io::sink()).ok();
+            }
+            Manner::HangsUp => {
+                // What came is taken, so that the end is an end and no reset.
+                caller.read(&mut [0; 64]).ok();
+            }
+        }
+    }
+}
+
+/// A listener that lives as long as the test's process.
+#[derive(Debug)]
+pub(crate) struct Impostor {
+    address: String,
+    #[expect(dead_code, reason = "names it where a test fails")]
+    manner: Manner,
+    met: Arc<AtomicU64>,
+}
+
+impl Impostor {
+    pub(crate) fn start(manner: Manner) -> Impostor {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let met = Arc::new(AtomicU64::new(0));
+        let count = Arc::clone(&met);
+        std::thread::spawn(move || {
+            for caller in listener.incoming().flatten() {
+                count.fetch_add(1, Ordering::Relaxed);
+                std::thread::spawn(move || manner.treat(caller));
+            }
+        });
+        Impostor {
+            address,
+            manner,
+            met,
+        }
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Connections that were made to it.
+    pub(crate) fn met(&self) -> u64 {
+        self.met.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,202 @@
+//! Parts of Archway are killed, frozen, drained and replaced while clients call, each part a
+//! process of its own over a real database and files. No client may lose a call that another
+//! worker could answer, and where none can, it is told when to come back.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+use tokio::time::Instant;
+
+use impostor::{Impostor, Manner};
+use load::CLIENTS;
+use role::{Role, wait_until};
+use scene::{Scene, counted, served};
+
+#[path = "../processes/stage.rs"]
+mod stage;
+
+#[path = "../processes/role.rs"]
+mod role;
+
+#[path = "../processes/http.rs"]
+mod http;
+
+mod impostor;
+mod load;
+mod scene;
+
+/// Good calls that show that all is well.
+const ENOUGH: u64 = 200;
+/// No call takes longer, whatever happens to its worker: half of the default deadline and a bit,
+/// the time in which a gateway finds out about a worker that is frozen.
+const BEARABLE: Duration = Duration::from_secs(8);
+/// By when calls pass again once workers are back: a circuit tries after 5 s.
+const BACK_AGAIN: Duration = Duration::from_secs(12);
+
+#[test]
+fn a_worker_that_is_killed_under_load_costs_no_call() {
+    let scene = Scene::set();
+    let (one, two) = scene.workers();
+    let gateway = scene.gateway(&[&one, &two]);
+    let load = scene.load(&[&gateway]);
+    load.passes(ENOUGH);
+    wait_until("both workers serve", || {
+        served(&one) > 0 && served(&two) > 0
+    });
+    one.signal(Signal::KILL);
+    load.passes(3 * ENOUGH);
+    load.stop().assert_lossless();
+    let retried = counted(&gateway, "archway_gateway_upstream_retries_total");
+    assert!(retried <= CLIENTS as u64, "{retried} tried again");
+}
+
+#[test]
+fn while_no_worker_is_there_calls_are_told_when_to_come_back_and_tools_stay_listed() {
+    let scene = Scene::set();
+    let (one, two) = scene.workers();
+    let gateway = scene.gateway(&[&one, &two]);
+    let listed = scene.tools(&gateway);
+    let load = scene.load(&[&gateway]);
+    load.passes(ENOUGH);
+    let addresses = [one.address.clone(), two.address.clone()];
+    for worker in [one, two] {
+        worker.signal(Signal::KILL);
+        worker.end();
+        assert_eq!(scene.tools(&gateway), listed);
+    }
+    load.begin_again();
+    wait_until("the circuits open", || {
+        load.so_far().told.contains_key("circuit_open")
+    });
+    assert_eq!(scene.tools(&gateway), listed);
+    let gone = load.begin_again();
+    assert!(gone.broken.is_empty(), "{gone:?}");
+
+    let _back = addresses.map(|address| scene.worker(&address));
+    let back = Instant::now();
+    load.passes(ENOUGH);
+    let took = back.elapsed();
+    assert!(took < BACK_AGAIN, "calls passed after {took:?}");
+    wait_until("every family passes", || {
+        load.begin_again();
+        load.passes(ENOUGH);
+        load.so_far().failed() == 0
+    });
+    assert_eq!(scene.tools(&gateway), listed);
+    let tally = load.stop();
+    assert!(tally.broken.is_empty(), "{tally:?}");
+    for code in gone.told.keys() {
+        let known = ["unavailable", "circuit_open"].contains(&code.as_str());
+        assert!(known, "{gone:?}");
+    }
+    assert!(gone.slowest < BEARABLE, "{gone:?}");
+}
+
+#[test]
+fn a_gateway_that_starts_while_no_worker_is_there_lists_the_tools_it_never_saw() {
+    let scene = Scene::set();
+    let worker = scene.worker("127.0.0.1:0");
+    let address = worker.address.clone();
+    let first = scene.gateway(&[&worker]);
+    let listed = scene.tools(&first);
+    worker.signal(Signal::KILL);
+    worker.end();
+    let second = Role::start(scene.stage.gateway(&address));
+    wait_until("the same tools", || {
+        scene.tools(&first) == listed && scene.tools(&second) == listed
+    });
+}
+
+#[test]
+fn a_worker_that_is_frozen_under_load_costs_no_call_and_serves_again_once_it_thaws() {
+    let scene = Scene::set();
+    let (one, two) = scene.workers();
+    let gateway = scene.gateway(&[&one, &two]);
+    let load = scene.load(&[&gateway]);
+    load.passes(ENOUGH);
+    wait_until("both workers serve", || {
+        served(&one) > 0 && served(&two) > 0
+    });
+    one.signal(Signal::STOP);
+    load.passes(3 * ENOUGH);
+    one.signal(Signal::CONT);
+    let before = served(&one);
+    wait_until("it serves again", || served(&one) > before + CLIENTS as u64);
+    let tally = load.stop();
+    tally.assert_lossless();
+    assert!(tally.slowest < BEARABLE, "{tally:?}");
+}
+
+#[test]
+fn a_worker_that_stays_frozen_is_left_out_and_its_calls_are_answered_by_another() {
+    let scene = Scene::set();
+    let (one, two) = scene.workers();
+    let gateway = scene.gateway(&[&one, &two]);
+    let load = scene.load(&[&gateway]);
+    load.passes(ENOUGH);
+    one.signal(Signal::STOP);
+    // All that the frozen one had are answered, by the other, and no more are sent there.
+    wait_until("it is found out", || {
+        load.begin_again();
+        load.passes(ENOUGH);
+        let tally = load.so_far();
+        tally.assert_lossless();
+        tally.slowest < Duration::from_secs(1) && load.longest_wait() < Duration::from_secs(1)
+    });
+    load.stop().assert_lossless();
+}
+
+#[test]
+fn workers_that_are_replaced_one_after_the_other_under_load_lose_no_call() {
+    let scene = Scene::set();
+    let (one, two) = scene.workers();
+    let gateway = scene.gateway(&[&one, &two]);
+    let load = scene.load(&[&gateway]);
+    let mut replaced = Vec::new();
+    for worker in [one, two] {
+        load.passes(ENOUGH);
+        wait_until("it serves", || served(&worker) > 0);
+        let address = worker.address.clone();
+        worker.signal(Signal::TERM);
+        let (code, log) = worker.end();
+        assert_eq!(code, Some(0), "{log}");
+        let new = scene.worker(&address);
+        wait_until("the new one serves", || served(&new) > 0);
+        replaced.push(new);
+    }
+    load.passes(ENOUGH);
+    load.stop().assert_lossless();
+}
+
+#[test]
+fn a_gateway_that_ends_under_load_loses_no_call_of_clients_that_know_another() {
+    let scene = Scene::set();
+    let (one, two) = scene.workers();
+    let first = scene.gateway(&[&one, &two]);
+    let second = scene.gateway(&[&one, &two]);
+    let load = scene.load(&[&first, &second]);
+    load.passes(ENOUGH);
+    first.signal(Signal::TERM);
+    let (code, log) = first.end();
+    assert_eq!(code, Some(0), "{log}");
+    load.passes(ENOUGH);
+    load.stop().assert_lossless();
+}
+
+#[test]
+fn listeners_that_are_no_workers_cost_no_call() {
+    let scene = Scene::set();
+    let worker = scene.worker("127.0.0.1:0");
+    let impostors = Manner::ALL.map(Impostor::start);
+    let mut workers: Vec<&str> = impostors.iter().map(Impostor::address).collect();
+    workers.insert(1, &worker.address);
+    let gateway = scene.gateway_for(&workers);
+    let load = scene.load(&[&gateway]);
+    load.passes(3 * ENOUGH);
+    load.stop().assert_lossless();
+    for impostor in &impostors {
+        assert!(impostor.met() > 0, "{impostor:?} was never tried");
+    }
+}

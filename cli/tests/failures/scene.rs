@@ -1,0 +1,100 @@
+//! A stage on which parts fail: files to search, limits out of the way, and one scenario at a
+//! time, since each wants the machine for itself.
+
+use std::path::Path;
+
+use parking_lot::{Mutex, MutexGuard};
+
+use crate::http::{Connection, get, message};
+use crate::load::Load;
+use crate::role::Role;
+use crate::stage::Stage;
+
+static TURN: Mutex<()> = Mutex::new(());
+
+/// What the load spends, which is far more than an agent may.
+const LIFT: &str = "insert into limits (tenant_id, level, of, per_minute) \
+    select id, level, of, 0 from tenants, unnest(array['session', 'key', 'tenant']) level, \
+    unnest(array['total', 'hello', 'read_file', 'list_files', 'grep_codebase', 'search_files']) of \
+    where not (level = 'session' and of = 'total')";
+
+/// A stage for one scenario.
+pub(crate) struct Scene {
+    pub(crate) stage: Stage,
+    /// Given back last.
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Scene {
+    pub(crate) fn set() -> Scene {
+        let turn = TURN.lock();
+        let stage = Stage::set();
+        write_files(&stage.path("repos/acme/site"));
+        let lifted = sqlx::query(LIFT).execute(&stage.owner);
+        stage.runtime.block_on(lifted).unwrap();
+        Scene { stage, _turn: turn }
+    }
+
+    /// A worker at this address.
+    pub(crate) fn worker(&self, address: &str) -> Role {
+        Role::start(self.stage.worker(address))
+    }
+
+    pub(crate) fn workers(&self) -> (Role, Role) {
+        (self.worker("127.0.0.1:0"), self.worker("127.0.0.1:0"))
+    }
+
+    /// A gateway that is ready.
+    pub(crate) fn gateway(&self, workers: &[&Role]) -> Role {
+        let addresses: Vec<&str> = workers.iter().map(|role| role.address.as_str()).collect();
+        self.gateway_for(&addresses)
+    }
+
+    /// The same, for addresses of workers.
+    pub(crate) fn gateway_for(&self, workers: &[&str]) -> Role {
+        let mut command = self.stage.gateway(workers[0]);
+        for worker in &workers[1..] {
+            command.args(["--worker", &format!("http://{worker}")]);
+        }
+        let gateway = Role::start(command);
+        gateway.becomes(200, "ready");
+        gateway
+    }
+
+    /// Clients at these gateways.
+    pub(crate) fn load(&self, gateways: &[&Role]) -> Load {
+        let addresses: Vec<&str> = gateways.iter().map(|role| role.address.as_str()).collect();
+        Load::start(&self.stage.key, &addresses)
+    }
+
+    /// The answer to `tools/list`, to the byte.
+    pub(crate) fn tools(&self, gateway: &Role) -> String {
+        let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+        let list = message(&self.stage.key, list);
+        let mut connection = Connection::open(&gateway.address).unwrap();
+        connection.exchange(&list).unwrap().body
+    }
+}
+
+/// The calls a worker has answered.
+pub(crate) fn served(worker: &Role) -> u64 {
+    counted(worker, "archway_worker_tool_calls_total")
+}
+
+/// A counter of a role, over all its labels.
+pub(crate) fn counted(role: &Role, name: &str) -> u64 {
+    let metrics = get(&role.admin, "/metrics").unwrap().body;
+    let own = metrics.lines().filter(|line| line.starts_with(name));
+    own.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap())
+        .sum()
+}
+
+fn write_files(site: &Path) {
+    for number in 0..40 {
+        let folder = site.join(format!("src/part{}", number % 10));
+        std::fs::create_dir_all(&folder).unwrap();
+        let line = |line| format!("pub fn part{number}_{line}() {{}} // needle {line}\n");
+        let text: String = (0..30).map(line).collect();
+        std::fs::write(folder.join(format!("file{number}.rs")), text).unwrap();
+    }
+}
