@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 pub const TOTAL: &str = "total";
 /// `prompts/get` has a limit of its own, though it is no tool.
 pub const PROMPTS: &str = "prompts/get";
-/// How often a session, and a key of one agent, may ask for a prompt, a minute.
-pub(crate) const PROMPTS_PER_MINUTE: u32 = 60;
+/// Of [`PROMPTS`], a minute, as a tool states it: of a session, and of a key of one agent.
+pub const PROMPTS_PER_MINUTE: u32 = 60;
 /// Units a minute of a key of one agent.
 const KEY_TOTAL: u32 = 1_200;
 /// Units a minute of a tenant.
@@ -57,6 +57,11 @@ impl Level {
             Level::Key => "key",
             Level::Tenant => "tenant",
         }
+    }
+
+    /// The level of a name, or `None`.
+    pub fn parse(name: &str) -> Option<Level> {
+        Level::ALL.into_iter().find(|level| level.name() == name)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Why an administrative change was refused. Read by operators: names what they named.
 
+use super::LimitError;
+
 /// Why an administrative change was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum TenantError {
@@ -58,6 +60,9 @@ pub enum TenantError {
     /// A key's default project must be one that the key may read.
     #[error("the default project {0} is not among the projects of the key")]
     DefaultOutside(String),
+    /// A limit that makes no sense.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
     /// The text is no key.
     #[error("the text is no API key; `archway key generate` makes one")]
     NoKey,

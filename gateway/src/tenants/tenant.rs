@@ -20,6 +20,8 @@ pub struct Tenant {
     pub slug: String,
     /// Its display name: the slug unless set.
     pub name: String,
+    /// The pool of workers that serves it: `shared` unless set.
+    pub pool: String,
     /// When it was made.
     pub created_at: SystemTime,
     /// Since when every credential of it is refused; `None` while it is in use.
@@ -58,7 +60,7 @@ impl TenantsTx {
     /// All tenants, by slug.
     pub async fn tenants(&mut self) -> Result<Vec<Tenant>, TenantError> {
         let rows = sqlx::query!(
-            r#"select id, slug, name,
+            r#"select id, slug, name, pool,
                       (extract(epoch from created_at) * 1000000)::bigint as "created_at!",
                       (extract(epoch from disabled_at) * 1000000)::bigint as disabled_at,
                       (select count(*) from projects
@@ -75,6 +77,7 @@ impl TenantsTx {
             id: row.id,
             slug: row.slug,
             name: row.name,
+            pool: row.pool,
             created_at: moment(row.created_at),
             disabled_at: row.disabled_at.map(moment),
             projects: row.projects.unsigned_abs(),
@@ -108,6 +111,29 @@ impl TenantsTx {
             .await
             .map_err(query("rename a tenant"))?;
         Ok(())
+    }
+
+    /// The pool of workers that serves a tenant.
+    pub async fn tenant_pool(&mut self, tenant: Uuid) -> Result<String, TenantError> {
+        sqlx::query_scalar!("select pool from tenants where id = $1", tenant)
+            .fetch_one(&mut *self.tx)
+            .await
+            .map_err(query("find a tenant"))
+    }
+
+    /// Has a tenant served by the workers of another pool; whether it was another. Gateways send
+    /// its calls there within a second. Whether it has workers is not looked at.
+    pub async fn set_pool(&mut self, tenant: Uuid, pool: &str) -> Result<bool, TenantError> {
+        check_slug(pool)?;
+        let changed = sqlx::query!(
+            "update tenants set pool = $2 where id = $1 and pool <> $2",
+            tenant,
+            pool
+        )
+        .execute(&mut *self.tx)
+        .await
+        .map_err(query("give a tenant another pool"))?;
+        Ok(changed.rows_affected() > 0)
     }
 
     /// Puts a tenant out of use, or into use again; whether that changed anything. Gateways refuse
