@@ -88,10 +88,10 @@ pub(crate) struct Spent(Option<Standing>);
 impl Spent {
     /// By the debts that the bill's buckets have now.
     fn new(bill: &Bill, debts: &Debts) -> Self {
-        let tightest = bill
-            .charges
-            .iter()
-            .zip(debts)
+        let charges = bill.charges.iter().zip(debts);
+        // Of equals the widest: it is the one that another session would not loosen.
+        let tightest = charges
+            .rev()
             .min_by_key(|(charge, debt)| charge.calls_left(**debt));
         Spent(tightest.map(|(charge, debt)| Standing::of(bill, charge, *debt)))
     }
@@ -116,6 +116,7 @@ impl Refused {
     /// By the debts that the bill's buckets have; `None` if they would take all charges.
     fn new(bill: &Bill, debts: &Debts) -> Option<Self> {
         let charges = bill.charges.iter().zip(debts);
+        // Of equals the widest, which comes last.
         let (charge, debt) = charges.max_by_key(|(charge, debt)| charge.wait(**debt))?;
         let wait = charge.wait(*debt);
         (wait > 0).then(|| Refused {
