@@ -242,6 +242,17 @@ mod tests {
         }
     }
 
+    impl Catalog {
+        /// A catalogue that came from no worker.
+        pub(crate) fn for_tests(entries: &[Value]) -> Self {
+            let catalog = Catalog::new();
+            catalog
+                .current
+                .send_replace(Some(Arc::new(snapshot(entries).unwrap())));
+            catalog
+        }
+    }
+
     fn snapshot(entries: &[Value]) -> Result<Snapshot, CatalogError> {
         Snapshot::parse(Bytes::from(json!({ "tools": entries }).to_string()))
     }

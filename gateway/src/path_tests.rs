@@ -24,6 +24,7 @@ mod answers;
 mod calls;
 mod farewell;
 mod leaving;
+mod limits;
 mod places;
 mod serving;
 mod shutdown;

@@ -189,3 +189,117 @@ impl Bill {
         bill
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use archway_proto::catalog::Scope;
+
+    use super::*;
+    use crate::session::Session;
+
+    impl Charge {
+        /// A charge of one of a few buckets.
+        pub(in crate::limits) fn for_tests(
+            bucket: u8,
+            level: Level,
+            limit: u32,
+            cost: u32,
+        ) -> Self {
+            Charge {
+                id: BucketId([bucket; 16]),
+                level,
+                total: false,
+                limit,
+                step: step(cost, limit),
+            }
+        }
+
+        /// The same of the bucket of this number.
+        pub(in crate::limits) fn numbered(mut self, bucket: u128) -> Self {
+            self.id = BucketId(bucket.to_be_bytes());
+            self
+        }
+    }
+
+    impl Bill {
+        pub(in crate::limits) fn for_tests(charges: &[Charge]) -> Self {
+            Bill {
+                tenant: Uuid::from_u128(1),
+                charges: charges.to_vec(),
+                tool: Some(Arc::from("hello")),
+            }
+        }
+    }
+
+    fn price(tool: &str, weight: u32) -> Price {
+        Price {
+            weight,
+            tool: Some(Tariff {
+                name: Arc::from(tool),
+                per_minute: Some(60),
+            }),
+        }
+    }
+
+    fn bill(who: &Principal, price: &Price) -> Bill {
+        let session = Session::own(who).key;
+        Bill::new(who, Some(session), price, |limit| limit)
+    }
+
+    #[test]
+    fn a_full_bucket_takes_exactly_its_limit_and_any_single_call() {
+        for limit in [1, 2, 7, 59, 60, 100, 1_200, 12_000, 1_000_000] {
+            let step = step(1, limit);
+            let (all, one_more) = (u64::from(limit) * step, u64::from(limit + 1) * step);
+            assert!(all <= FULL && one_more > FULL, "{limit}");
+        }
+        assert_eq!((step(10, 3), step(0, 60)), (FULL, step(1, 60)));
+        assert_eq!((step(1, u32::MAX), step(1, 0)), (1, FULL));
+    }
+
+    #[test]
+    fn a_call_is_charged_to_its_tool_and_to_everything_at_each_level() {
+        let who = Principal::for_tests(&[Scope::ToolsRead], None);
+        let charged = bill(&who, &price("grep_codebase", 5));
+        let charged: Vec<_> = charged
+            .charges
+            .iter()
+            .map(|charge| (charge.level, charge.total, charge.limit, charge.step))
+            .collect();
+        let expected = [
+            (Level::Session, false, 60, 1_000_000),
+            (Level::Key, false, 60, 1_000_000),
+            (Level::Key, true, 1_200, 250_000),
+            (Level::Tenant, false, 600, 100_000),
+            (Level::Tenant, true, 12_000, 25_000),
+        ];
+        assert_eq!(charged, expected);
+    }
+
+    #[test]
+    fn buckets_differ_by_owner_level_and_tool_and_by_nothing_else() {
+        let who = Principal::for_tests(&[Scope::ToolsRead], None);
+        let other = Principal::named_for_tests("key:2");
+        let ids = |who: &Principal, tool: &str| -> Vec<BucketId> {
+            let bill = bill(who, &price(tool, 1));
+            bill.charges.iter().map(|charge| charge.id).collect()
+        };
+        assert_eq!(ids(&who, "a"), ids(&who, "a"));
+        let mut all: Vec<_> = ids(&who, "a");
+        all.extend(ids(&who, "total"));
+        all.extend(ids(&other, "a"));
+        // Of 15, the totals of the key (twice) and of the tenant (three times), and the tenant's
+        // of the tool (twice) are the same.
+        assert_eq!(all.iter().collect::<HashSet<_>>().len(), 11);
+    }
+
+    #[test]
+    fn a_message_of_no_known_session_is_its_keys() {
+        let who = Principal::for_tests(&[Scope::ToolsRead], None);
+        let bill = Bill::new(&who, None, &price("hello", 1), |limit| limit / 2);
+        let limits: Vec<_> = bill.charges.iter().map(|charge| charge.limit).collect();
+        assert_eq!(limits, [30, 600, 300, 6_000]);
+    }
+}

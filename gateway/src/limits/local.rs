@@ -152,3 +152,151 @@ impl Shard {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection::vec, prelude::*, test_runner::TestCaseError};
+
+    use super::*;
+
+    const SECOND: u64 = 1_000_000;
+
+    fn buckets() -> Buckets {
+        Buckets::new(Gauge::default(), Counter::default())
+    }
+
+    fn passes(buckets: &Buckets, charges: &[Charge], now: u64) -> bool {
+        let bill = Bill::for_tests(charges);
+        matches!(buckets.spend(&bill, now), Verdict::Passed(_))
+    }
+
+    #[test]
+    fn a_limit_passes_at_once_and_then_one_by_one() {
+        let (buckets, charge) = (buckets(), [Charge::for_tests(1, Level::Key, 60, 1)]);
+        let at_once = (0..100).filter(|_| passes(&buckets, &charge, 0)).count();
+        assert_eq!(at_once, 60);
+        assert!(!passes(&buckets, &charge, SECOND - 1));
+        assert!(passes(&buckets, &charge, SECOND) && !passes(&buckets, &charge, SECOND));
+    }
+
+    #[test]
+    fn a_refusal_costs_no_bucket_anything() {
+        let buckets = buckets();
+        let wide = Charge::for_tests(1, Level::Tenant, 60, 1);
+        let narrow = Charge::for_tests(2, Level::Session, 1, 1);
+        assert!(passes(&buckets, &[narrow, wide], 0));
+        for _ in 0..100 {
+            assert!(!passes(&buckets, &[narrow, wide], 0));
+        }
+        let left = (0..100).filter(|_| passes(&buckets, &[wide], 0)).count();
+        assert_eq!(left, 59);
+    }
+
+    #[test]
+    fn sessions_beyond_the_bound_have_their_keys_limits_only() {
+        let buckets = buckets();
+        let session = |number| Charge::for_tests(0, Level::Session, 1, 1).numbered(number);
+        let most = MOST_SESSIONS as u128;
+        for number in 1..=most {
+            assert!(passes(&buckets, &[session(number)], 0));
+        }
+        assert!(!passes(&buckets, &[session(most)], 0));
+        let key = Charge::for_tests(0, Level::Key, 10, 1);
+        let late = (0..100).filter(|_| passes(&buckets, &[session(most + 1), key], 0));
+        assert_eq!(late.count(), 10);
+        assert_eq!(buckets.unbounded.get(), 10);
+        assert_eq!(buckets.kept.get(), i64::try_from(most).unwrap() + 1);
+    }
+
+    #[test]
+    fn full_buckets_are_forgotten_whether_anybody_calls_or_not() {
+        let (buckets, charge) = (buckets(), [Charge::for_tests(1, Level::Key, 1, 1)]);
+        assert!(passes(&buckets, &charge, 70 * SECOND));
+        assert_eq!(buckets.kept.get(), 1);
+        // The generation is older than its youngest bucket: it must wait for another minute.
+        buckets.sweep(129 * SECOND);
+        assert!(!passes(&buckets, &charge, 129 * SECOND));
+        buckets.sweep(130 * SECOND);
+        buckets.sweep(190 * SECOND);
+        assert_eq!(buckets.kept.get(), 0);
+        assert!(passes(&buckets, &charge, 190 * SECOND));
+    }
+
+    /// What is asked of which of four buckets (their limits and costs are fixed), and after how
+    /// many milliseconds.
+    fn asked() -> impl Strategy<Value = Vec<(u8, u64)>> {
+        let pause = prop_oneof![8 => 0..300_u64, 1 => 0..20_000_u64, 1 => 50_000..130_000_u64];
+        vec((1..16_u8, pause), 1..200)
+    }
+
+    fn charges(of: u8) -> Vec<Charge> {
+        let all = [
+            Charge::for_tests(1, Level::Session, 3, 1),
+            Charge::for_tests(2, Level::Key, 7, 1),
+            Charge::for_tests(3, Level::Key, 60, 5),
+            Charge::for_tests(4, Level::Tenant, 1_200, 100),
+        ];
+        let of = all
+            .into_iter()
+            .enumerate()
+            .filter(|(bit, _)| of & (1 << bit) != 0);
+        of.map(|(_, charge)| charge).collect()
+    }
+
+    proptest! {
+        /// Against a store that forgets nothing and spends what it is told to.
+        #[test]
+        fn all_is_spent_or_none_and_forgetting_admits_no_more(asked in asked()) {
+            let (buckets, mut arrivals) = (buckets(), HashMap::<BucketId, u64>::new());
+            let mut now = 0;
+            for (of, pause) in asked {
+                now += pause * 1_000;
+                let charges = charges(of);
+                let after = |charge: &Charge| {
+                    arrivals.get(&charge.id).map_or(now, |at| now.max(*at)) + charge.step
+                };
+                let after: Vec<_> = charges.iter().map(after).collect();
+                let expected = after.iter().all(|at| *at <= now + FULL);
+                prop_assert_eq!(passes(&buckets, &charges, now), expected);
+                if expected {
+                    arrivals.extend(charges.iter().map(|charge| charge.id).zip(after));
+                }
+            }
+        }
+
+        #[test]
+        fn no_window_has_more_than_the_limit_and_what_was_refilled(asked in asked()) {
+            let (buckets, mut passed) = (buckets(), HashMap::<BucketId, Vec<(u64, u64)>>::new());
+            let mut now = 0;
+            for (of, pause) in asked {
+                now += pause * 1_000;
+                let charges = charges(of);
+                if passes(&buckets, &charges, now) {
+                    for charge in charges {
+                        passed.entry(charge.id).or_default().push((now, charge.step));
+                    }
+                }
+            }
+            for calls in passed.values() {
+                windows_hold(calls)?;
+            }
+        }
+    }
+
+    /// `calls` are moments and the steps spent then, in microseconds.
+    fn windows_hold(calls: &[(u64, u64)]) -> Result<(), TestCaseError> {
+        for (first, (begin, _)) in calls.iter().enumerate() {
+            let mut spent = 0;
+            for (at, step) in calls.iter().skip(first) {
+                spent += step;
+                prop_assert!(
+                    spent <= FULL + (at - begin),
+                    "{} µs in {}",
+                    spent,
+                    at - begin
+                );
+            }
+        }
+        Ok(())
+    }
+}

@@ -88,10 +88,10 @@ pub(crate) struct Spent(Option<Standing>);
 impl Spent {
     /// By the debts that the bill's buckets have now.
     fn new(bill: &Bill, debts: &Debts) -> Self {
-        let tightest = bill
-            .charges
-            .iter()
-            .zip(debts)
+        let charges = bill.charges.iter().zip(debts);
+        // Of equals the widest: it is the one that another session would not loosen.
+        let tightest = charges
+            .rev()
             .min_by_key(|(charge, debt)| charge.calls_left(**debt));
         Spent(tightest.map(|(charge, debt)| Standing::of(bill, charge, *debt)))
     }
@@ -116,6 +116,7 @@ impl Refused {
     /// By the debts that the bill's buckets have; `None` if they would take all charges.
     fn new(bill: &Bill, debts: &Debts) -> Option<Self> {
         let charges = bill.charges.iter().zip(debts);
+        // Of equals the widest, which comes last.
         let (charge, debt) = charges.max_by_key(|(charge, debt)| charge.wait(**debt))?;
         let wait = charge.wait(*debt);
         (wait > 0).then(|| Refused {
@@ -185,5 +186,99 @@ impl Refused {
 
     fn whole_seconds(&self) -> u64 {
         self.wait.div_ceil(1_000_000)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::charge::FULL;
+
+    const SECOND: u64 = 1_000_000;
+
+    /// A tool's 60 a minute of a session, and 600 units of a key at 5 a call.
+    fn bill() -> Bill {
+        let mut total = Charge::for_tests(2, Level::Key, 600, 5);
+        total.total = true;
+        Bill::for_tests(&[Charge::for_tests(1, Level::Session, 60, 1), total])
+    }
+
+    fn headers(tell: impl FnOnce(&mut HeaderMap)) -> Vec<(String, String)> {
+        let mut map = HeaderMap::new();
+        tell(&mut map);
+        let pairs = map.iter();
+        pairs
+            .map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()))
+            .collect()
+    }
+
+    fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+        let owned = expected.iter();
+        owned
+            .map(|(a, b)| ((*a).to_owned(), (*b).to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn an_answer_tells_of_the_bucket_that_lets_the_fewest_more_calls_pass() {
+        // 59 more by the tool's, then 20 by the total's: 101 of its units are left.
+        for (debts, expected) in [
+            (
+                [SECOND, SECOND / 2],
+                ("\"session:hello\"", "q=60;w=60", "r=59;t=1"),
+            ),
+            (
+                [SECOND, FULL - 10_100_000],
+                ("\"key\"", "q=600;w=60", "r=101;t=50"),
+            ),
+        ] {
+            let [tool, total] = debts;
+            let spent = settle(&bill(), &Verdict::Passed([tool, total, 0, 0, 0, 0])).unwrap();
+            let (name, policy, left) = expected;
+            assert_eq!(
+                headers(|map| spent.tell(map)),
+                pairs(&[
+                    ("ratelimit-policy", &format!("{name};{policy}")),
+                    ("ratelimit", &format!("{name};{left}")),
+                ])
+            );
+        }
+        let free = settle(&Bill::for_tests(&[]), &Verdict::Passed([0; 6])).unwrap();
+        assert_eq!(headers(|map| free.tell(map)), []);
+    }
+
+    #[test]
+    fn a_refusal_tells_of_the_longest_wait() {
+        let debts = [FULL - SECOND + 1_400, FULL - 100, 0, 0, 0, 0];
+        let refused = settle(&bill(), &Verdict::Refused(debts)).unwrap_err();
+        let details = json!({
+            "scope": "key", "of": "total", "limit": 600, "remaining": 0,
+            "retry_after_seconds": 0.5,
+        });
+        assert_eq!(refused.details(), details);
+        assert_eq!(
+            headers(|map| refused.tell(map)),
+            pairs(&[
+                ("retry-after", "1"),
+                ("ratelimit-policy", "\"key\";q=600;w=60"),
+                ("ratelimit", "\"key\";r=0;t=60"),
+            ])
+        );
+        let debts = [FULL - SECOND + 1_400, 0, 0, 0, 0, 0];
+        let failure = settle(&bill(), &Verdict::Refused(debts))
+            .unwrap_err()
+            .failure();
+        assert_eq!(failure.code, Fault::RateLimited);
+        assert_eq!(failure.details["retry_after_seconds"], 0.002);
+        assert_eq!(
+            failure.message,
+            "the session's limit of 60 a minute for hello is spent"
+        );
+        assert_eq!(failure.suggestion, "wait 0.002 seconds, then call again");
+    }
+
+    #[test]
+    fn a_refusal_that_its_debts_do_not_explain_is_none() {
+        assert!(settle(&bill(), &Verdict::Refused([0; 6])).is_ok());
     }
 }

@@ -23,13 +23,18 @@ use crate::{
 
 /// A stack whose worker is nowhere: for what is answered before one is needed.
 pub(super) async fn build_lonely_stack() -> (Stack, String, Arc<Metrics>) {
+    build_lonely_stack_with(Catalog::new()).await
+}
+
+/// The same with the tools of a worker that was there once.
+pub(super) async fn build_lonely_stack_with(catalog: Catalog) -> (Stack, String, Arc<Metrics>) {
     let config = UpstreamConfig {
         workers: vec!["http://127.0.0.1:1".into()],
         pool: "shared".into(),
         call_deadline: 10,
     };
     let upstream = Upstream::new(&config, PassMinter::generate().unwrap()).unwrap();
-    build_stack(Arc::new(Catalog::new()), Arc::new(upstream)).await
+    build_stack(Arc::new(catalog), Arc::new(upstream)).await
 }
 
 /// A stack that knows one key, which may read: the key's text comes with it.

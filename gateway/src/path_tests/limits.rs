@@ -1,0 +1,287 @@
+//! What messages cost and how they are refused, through the whole stack but its sockets: with
+//! paused time a minute takes none, and no worker is needed for a call whose arguments are bad.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{body::Body, extract::Request};
+use http::{HeaderMap, StatusCode};
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+use tokio::time::advance;
+use tower::ServiceExt;
+
+use super::{modern, serving::build_lonely_stack_with};
+use crate::{catalog::Catalog, metrics::Metrics, server::Stack};
+
+const JSON: &str = "application/json";
+
+/// A gateway that knows two tools, of a worker that has gone.
+struct Gateway {
+    stack: Stack,
+    key: String,
+    metrics: Arc<Metrics>,
+}
+
+/// An answer: status, headers, message.
+struct Answer(StatusCode, HeaderMap, Value);
+
+impl Gateway {
+    async fn start() -> Gateway {
+        let entry = |name: &str, scope: &str, per_minute: u32| {
+            json!({
+                "name": name, "title": name, "description": name, "readOnly": true,
+                "idempotent": true, "family": "basics", "scope": scope,
+                "inputSchema": { "type": "object", "additionalProperties": false },
+                "outputSchema": {}, "perMinute": per_minute, "weight": 5,
+            })
+        };
+        let catalog = Catalog::for_tests(&[
+            entry("grep", "tools:read", 60),
+            entry("read_file", "tools:read", 100),
+            entry("write", "memory:write", 1),
+        ]);
+        let (stack, key, metrics) = build_lonely_stack_with(catalog).await;
+        Gateway {
+            stack,
+            key,
+            metrics,
+        }
+    }
+
+    async fn send(&self, method: &str, headers: &[(&str, &str)], body: impl ToString) -> Answer {
+        let mut request = Request::builder()
+            .method(method)
+            .uri("/mcp")
+            .header("host", "localhost")
+            .header("authorization", format!("Bearer {}", self.key));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Body::from(body.to_string())).unwrap();
+        let answer = self.stack.clone().oneshot(request).await.unwrap();
+        let (parts, body) = answer.into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        let text = std::str::from_utf8(&body).unwrap();
+        let message = text.trim().rsplit("data: ").next().unwrap();
+        let message = serde_json::from_str(message).unwrap_or(Value::Null);
+        Answer(parts.status, parts.headers, message)
+    }
+
+    async fn post(&self, body: impl ToString) -> Answer {
+        self.send("POST", &[("content-type", JSON)], body).await
+    }
+
+    /// A call whose arguments no tool takes.
+    async fn call(&self, tool: &str) -> Answer {
+        let params = json!({ "name": tool, "arguments": { "none": 1 } });
+        self.post(request("tools/call", &params)).await
+    }
+
+    /// Spends what the key may spend in all.
+    async fn exhaust(&self) {
+        let ping = request("ping", &json!({}));
+        for _ in 0..10_000 {
+            if self.post(&ping).await.0 == StatusCode::TOO_MANY_REQUESTS {
+                return;
+            }
+        }
+        panic!("nothing was refused");
+    }
+}
+
+impl Answer {
+    fn header(&self, name: &str) -> &str {
+        self.1.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// Of a failed call.
+    fn code(&self) -> &str {
+        let error = &self.2["result"]["_meta"]["io.archway/error"]["error"];
+        error["code"].as_str().unwrap_or_default()
+    }
+
+    fn details(&self) -> &Value {
+        &self.2["result"]["_meta"]["io.archway/error"]["error"]["details"]
+    }
+}
+
+fn request(method: &str, params: &Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params })
+}
+
+/// A message of each kind: HTTP method, headers, body, and its status where nothing is spent.
+fn kinds() -> Vec<(&'static str, Vec<(&'static str, &'static str)>, String, u16)> {
+    let json = vec![("content-type", JSON)];
+    let with = |name, value| vec![("content-type", JSON), (name, value)];
+    let request = |method: &str| request(method, &json!({})).to_string();
+    let notification = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled" });
+    vec![
+        ("POST", json.clone(), request("ping"), 200),
+        ("POST", json.clone(), request("nothing/like/it"), 200),
+        ("POST", json.clone(), request("logging/setLevel"), 200),
+        ("POST", json.clone(), request("prompts/list"), 200),
+        ("POST", json.clone(), notification.to_string(), 202),
+        ("POST", json.clone(), "{".to_owned(), 400),
+        ("POST", json.clone(), "[]".to_owned(), 400),
+        ("POST", json, request("server/discover"), 400),
+        (
+            "POST",
+            vec![("content-type", "text/plain")],
+            "x".into(),
+            415,
+        ),
+        ("POST", with("accept", "image/png"), "{}".into(), 406),
+        ("POST", with("mcp-session-id", "x"), request("ping"), 404),
+        ("DELETE", vec![], String::new(), 400),
+        ("DELETE", vec![("mcp-session-id", "x")], String::new(), 404),
+    ]
+}
+
+#[tokio::test(start_paused = true)]
+async fn whatever_has_no_price_costs_a_unit_and_is_refused_by_429() {
+    let gateway = Gateway::start().await;
+    for (spent, (method, headers, body, expected)) in (1..).zip(kinds()) {
+        let answer = gateway.send(method, &headers, &body).await;
+        assert_eq!(answer.0, expected, "{method} {headers:?} {body}");
+        assert_eq!(answer.header("ratelimit-policy"), "\"key\";q=1200;w=60");
+        let left = format!("\"key\";r={};t=1", 1_200 - spent);
+        assert_eq!(
+            answer.header("ratelimit"),
+            left,
+            "{method} {headers:?} {body}"
+        );
+    }
+    gateway.exhaust().await;
+    for (method, headers, body, _) in kinds() {
+        let answer = gateway.send(method, &headers, &body).await;
+        assert_eq!(
+            answer.0,
+            StatusCode::TOO_MANY_REQUESTS,
+            "{method} {headers:?} {body}"
+        );
+        assert_eq!(answer.header("retry-after"), "1");
+        assert_eq!(answer.2["error"]["code"], 42900);
+    }
+    let answer = gateway.post(request("ping", &json!({}))).await;
+    let expected = json!({
+        "jsonrpc": "2.0", "id": 7, "error": {
+            "code": 42900,
+            "message": "the key's limit of 1200 units a minute is spent: wait 0.05 seconds",
+            "data": {
+                "scope": "key", "of": "total", "limit": 1200, "remaining": 0,
+                "retry_after_seconds": 0.05,
+            },
+        },
+    });
+    assert_eq!(answer.2, expected);
+    advance(Duration::from_millis(50)).await;
+    let ping = async || gateway.post(request("ping", &json!({}))).await.0;
+    assert_eq!(
+        (ping().await, ping().await),
+        (StatusCode::OK, StatusCode::TOO_MANY_REQUESTS)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_costs_its_tools_price_and_is_refused_in_words_for_the_model() {
+    let gateway = Gateway::start().await;
+    for left in (0..60).rev() {
+        let answer = gateway.call("grep").await;
+        assert_eq!(answer.code(), "invalid_arguments");
+        assert!(
+            answer
+                .header("ratelimit")
+                .starts_with(&format!("\"key:grep\";r={left};"))
+        );
+    }
+    let refused = gateway.call("grep").await;
+    assert_eq!(
+        (refused.0, refused.code()),
+        (StatusCode::OK, "rate_limited")
+    );
+    assert_eq!(refused.header("retry-after"), "1");
+    assert_eq!(
+        refused.details(),
+        &json!({
+            "scope": "key", "of": "grep", "limit": 60, "remaining": 0,
+            "retry_after_seconds": 1.0,
+        })
+    );
+    // 60 calls of 5 units; what was refused cost nothing.
+    let ping = gateway.post(request("ping", &json!({}))).await;
+    assert_eq!(ping.header("ratelimit"), "\"key\";r=899;t=16");
+    advance(Duration::from_secs(1)).await;
+    assert_eq!(gateway.call("grep").await.code(), "invalid_arguments");
+    assert_eq!(gateway.call("grep").await.code(), "rate_limited");
+    let metrics = gateway.metrics.text().unwrap();
+    for line in [
+        r#"archway_gateway_rate_limited_total{scope="key",of="grep"} 2"#,
+        r#"archway_gateway_tool_calls_total{tool="grep",outcome="rate_limited"} 2"#,
+    ] {
+        assert!(metrics.contains(line), "{metrics}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_caller_may_not_call_has_no_price_to_learn_its_name_by() {
+    let gateway = Gateway::start().await;
+    for (spent, tool) in (1..).zip(["write", "nothing", "wr\"ite"]) {
+        let answer = gateway.call(tool).await;
+        assert_eq!(
+            answer.header("ratelimit"),
+            format!("\"key\";r={};t=1", 1_200 - spent)
+        );
+    }
+    gateway.exhaust().await;
+    for tool in ["write", "nothing"] {
+        let refused = gateway.call(tool).await;
+        assert_eq!(
+            (refused.0, refused.code()),
+            (StatusCode::OK, "rate_limited")
+        );
+        assert_eq!(refused.details()["of"], "total");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_reads_as_a_tool_does_spends_its_limit() {
+    let gateway = Gateway::start().await;
+    let params = json!({ "uri": "archway://site/a" });
+    for _ in 0..100 {
+        let answer = gateway.post(request("resources/read", &params)).await;
+        assert_eq!(answer.2["error"]["code"], -32601);
+    }
+    let refused = gateway.call("read_file").await;
+    assert_eq!(refused.details()["of"], "read_file");
+    let refused = gateway.post(request("resources/read", &params)).await;
+    assert_eq!(refused.0, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(refused.2["error"]["data"]["of"], "read_file");
+    for _ in 0..60 {
+        gateway.post(request("prompts/get", &json!({}))).await;
+    }
+    let refused = gateway.post(request("prompts/get", &json!({}))).await;
+    assert_eq!(refused.2["error"]["data"]["of"], "prompts/get");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_call_is_answered_in_the_form_that_its_client_takes() {
+    let gateway = Gateway::start().await;
+    gateway.exhaust().await;
+    let (_, body) = modern("tools/call", json!({ "name": "grep" }));
+    let newer = [
+        ("content-type", JSON),
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", "grep"),
+        ("accept", "text/event-stream"),
+    ];
+    let refused = gateway.send("POST", &newer, body).await;
+    assert_eq!(
+        (refused.0, refused.code()),
+        (StatusCode::OK, "rate_limited")
+    );
+    assert_eq!(refused.2["result"]["resultType"], "complete");
+    assert_eq!(refused.2["result"]["isError"], true);
+    assert_eq!(refused.header("content-type"), "text/event-stream");
+    assert_eq!(refused.header("retry-after"), "1");
+}
