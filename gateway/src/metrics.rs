@@ -13,6 +13,10 @@ use prometheus_client::{
 
 use crate::terms::TOTAL;
 
+pub(crate) use limit_store::LimitStore;
+
+mod limit_store;
+
 /// The tool label of names that are not in the catalogue.
 pub(crate) const UNKNOWN_TOOL: &str = "unknown";
 
@@ -58,6 +62,8 @@ pub(crate) struct Metrics {
     limited: Family<LimitLabels, Counter>,
     buckets_kept: Gauge,
     sessions_unbounded: Counter,
+    limit_store: LimitStore,
+    limit_replicas: Gauge,
 }
 
 impl Metrics {
@@ -116,8 +122,24 @@ impl Metrics {
                 "limit_sessions_unbounded",
                 "Calls of sessions beyond those that get limits of their own",
             ),
+            limit_store: LimitStore::new(own),
+            limit_replicas: registered(
+                own,
+                "limit_replicas",
+                "Gateways among which limits are divided where they are not counted together",
+            ),
             registry,
         }
+    }
+
+    /// The store of limits.
+    pub(crate) fn limit_store(&self) -> &LimitStore {
+        &self.limit_store
+    }
+
+    /// Says among how many gateways limits are divided.
+    pub(crate) fn limit_replicas(&self, count: u32) {
+        self.limit_replicas.set(i64::from(count));
     }
 
     /// Says whether word of changes is heard.
