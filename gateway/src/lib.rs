@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use admin::Admin;
 use auth::Auth;
-use catalog::Catalog;
+use catalog::{Catalog, Shelf};
 use changes::Changes;
 use cursor::Cursors;
 use mcp::{Calls, Mcp};
@@ -81,6 +81,7 @@ struct Parts {
     stack: server::Stack,
     admin: Arc<Admin>,
     catalog: Arc<Catalog>,
+    shelf: Shelf,
     upstream: Arc<Upstream>,
     changes: Changes,
     metrics: Arc<Metrics>,
@@ -97,6 +98,7 @@ impl Gateway {
         let metrics = Arc::new(Metrics::new());
         let upstream = Arc::new(Upstream::new(&config.upstream, minter)?);
         let catalog = Arc::new(Catalog::new());
+        let shelf = Shelf::new(stores.clone(), config.upstream.pool.clone());
         let cursors = Cursors::new(secret.clone());
         let sessions = Arc::new(Sessions::new(secret.clone(), stores.clone()));
         let auth = Auth::new(&config.auth, stores.clone(), secret, metrics.clone());
@@ -135,6 +137,7 @@ impl Gateway {
                 stack,
                 admin,
                 catalog,
+                shelf,
                 upstream,
                 changes,
                 metrics,
@@ -175,6 +178,7 @@ impl Gateway {
         let Parts {
             stack,
             catalog,
+            shelf,
             upstream,
             changes,
             metrics,
@@ -197,6 +201,7 @@ impl Gateway {
             serving,
             server::serve(admin, drained.clone()),
             catalog.keep(upstream, &shutdown),
+            shelf.keep(catalog, &shutdown),
             // What is revoked during the drain is revoked.
             changes.keep(&drained),
             self.drain(&shutdown, &drained),
