@@ -1,4 +1,4 @@
-//! Administration by command: tenants, projects, keys, what state things are in, and `apply`.
+//! Administration by command: tenants, projects, keys, limits, what state things are in, and `apply`.
 //!
 //! Each command connects as the owner of the database, does its work in one transaction and
 //! prints what it did: a table or a few lines for people, one JSON document with `--json`. A
@@ -8,11 +8,13 @@
 pub mod tenant;
 pub mod project;
 pub mod key;
+pub mod limits;
 pub mod status;
 pub mod apply;
 
 mod connect;
 mod told;
+mod spending;
 mod input;
 mod print;
 

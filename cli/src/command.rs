@@ -5,6 +5,7 @@ use clap::{Parser, Subcommand};
 use crate::admin::AdminError;
 use crate::admin::apply::{self, ApplyArgs};
 use crate::admin::key::{self, KeyArgs};
+use crate::admin::limits::{self, LimitsArgs};
 use crate::admin::project::{self, ProjectArgs};
 use crate::admin::status::{self, StatusArgs};
 use crate::admin::tenant::{self, TenantArgs};
@@ -45,6 +46,8 @@ enum Command {
     Project(Box<ProjectArgs>),
     /// Issue, list, revoke and rotate API keys.
     Key(KeyArgs),
+    /// Set and show how much tenants, keys and sessions may spend.
+    Limits(LimitsArgs),
     /// Say what the database holds, and whether gateways are ready.
     Status(StatusArgs),
     /// Make the secret that a gateway keeps.
@@ -102,6 +105,7 @@ pub fn run(line: CommandLine) -> Result<(), CommandError> {
         Command::Tenant(args) => in_runtime(tenant::run(args)),
         Command::Project(args) => in_runtime(project::run(*args)),
         Command::Key(args) => in_runtime(key::run(args)),
+        Command::Limits(args) => in_runtime(limits::run(args)),
         Command::Status(args) => in_runtime(status::run(args)),
         Command::Secret(command) => Ok(secret::run(&command)?),
         Command::PassKey(command) => Ok(pass_key::run(&command)?),

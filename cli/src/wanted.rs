@@ -1,4 +1,4 @@
-//! Tenants, projects and keys as they shall be, and how the database is made to say so.
+//! Tenants, limits, projects and keys as they shall be, and how the database is made to say so.
 //!
 //! `archway apply` takes them from a file, `archway dev` from the folders it serves; both go the
 //! same way from here, in one transaction of theirs.
@@ -9,6 +9,7 @@ mod compare;
 mod report;
 
 use archway_gateway::tenants::{KeyRequest, TenantError};
+use archway_gateway::terms::Level;
 use secrecy::SecretString;
 
 pub(crate) use carry_out::carry_out;
@@ -27,6 +28,10 @@ pub(crate) struct WantedTenant {
     pub(crate) name: WantedName,
     /// `None`: as it is.
     pub(crate) disabled: Option<bool>,
+    /// The workers that serve it; `None`: as it is, `shared` at first.
+    pub(crate) pool: Option<String>,
+    /// `None`: as they are.
+    pub(crate) limits: Option<Vec<WantedLimit>>,
     /// `None`: as they are.
     pub(crate) projects: Option<Vec<WantedProject>>,
     /// `None`: as they are.
@@ -65,12 +70,24 @@ pub(crate) struct WantedKey {
     /// Well-formed.
     pub(crate) text: SecretString,
     pub(crate) terms: KeyRequest,
+    /// `None`: as they are.
+    pub(crate) limits: Option<Vec<WantedLimit>>,
+}
+
+/// A limit as it shall be.
+#[derive(Debug)]
+pub(crate) struct WantedLimit {
+    pub(crate) level: Level,
+    /// What has it: a tool, `prompts/get` or `total`.
+    pub(crate) of: String,
+    /// 0: none at this level.
+    pub(crate) per_minute: u32,
 }
 
 /// What is put out of use because it isn't listed. Shown by `archway apply --help`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Prune {
-    /// Projects and keys of the tenants that the file names.
+    /// Limits, projects and keys of the tenants that the file names.
     Contents,
     /// That, and tenants which it doesn't name.
     Tenants,

@@ -54,8 +54,9 @@ pub(crate) fn port(listener: TcpListener, admin: Arc<Admin>) -> Port {
     }
 }
 
-/// Ready: not about to end, a worker was seen, ended sessions are known, Postgres answers or did so
-/// within the grace, and limits can be counted where nothing may pass uncounted. Answered from what is known: a probe waits for nobody.
+/// Ready: not about to end, a worker was seen (if not now then before, by a gateway that kept its
+/// tools), ended sessions are known, Postgres answers or did so within the grace, and limits can be
+/// counted where nothing may pass uncounted. Answered from what is known: a probe waits for nobody.
 async fn ready(State(admin): State<Arc<Admin>>) -> Response {
     let refusal = if admin.draining.is_cancelled() {
         "draining"

@@ -1,8 +1,9 @@
 //! The catalogue: which tools there are, who may call them, and what arguments they take.
 //!
 //! It comes from the workers, once at the start and every half minute after, and is kept while
-//! they are away: `tools/list` does not flap. A new catalogue replaces the old one as a whole or
-//! not at all; validators are compiled when it arrives, not when a call does.
+//! they are away: `tools/list` does not flap. While none was reached since the start it is what
+//! Postgres has of them ([`Shelf`]). A new catalogue replaces the old one as a whole or not at all;
+//! validators are compiled when it arrives, not when a call does.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -19,9 +20,12 @@ use tokio_util::sync::CancellationToken;
 use crate::{auth::Principal, error::GatewayError, upstream::Upstream};
 use arguments::{ArgumentRules, SchemaError};
 
+pub(crate) use shelf::Shelf;
+
 mod arguments;
 mod violation;
 mod nearest;
+mod shelf;
 
 const REFRESH: Duration = Duration::from_secs(30);
 const FIRST_RETRY: Duration = Duration::from_millis(100);
@@ -69,7 +73,7 @@ impl Tool {
     }
 }
 
-/// A whole catalogue, as one worker gave it.
+/// A whole catalogue, as one worker gave it, now or before.
 pub(crate) struct Snapshot {
     source: Bytes,
     tools: Vec<Arc<Tool>>,
@@ -151,25 +155,52 @@ impl Snapshot {
 /// The catalogue in force, if any worker was ever seen.
 pub(crate) struct Catalog {
     current: watch::Sender<Option<Arc<Snapshot>>>,
+    /// Whether a worker gave one since the start.
+    fetched: watch::Sender<bool>,
 }
 
 impl Catalog {
     pub(crate) fn new() -> Self {
         Catalog {
             current: watch::Sender::new(None),
+            fetched: watch::Sender::new(false),
         }
     }
 
-    /// The catalogue in force; `None` until a worker was seen.
+    /// The catalogue in force; `None` if no worker was ever seen, by this gateway or by another
+    /// that kept what it gave.
     pub(crate) fn snapshot(&self) -> Option<Arc<Snapshot>> {
         self.current.borrow().clone()
     }
 
-    /// Waits until a worker was seen.
+    /// Waits until a worker gave its catalogue.
     pub(crate) async fn fetched(&self) {
         // An error would mean that the sender is gone, and `self` holds it.
+        let mut fetched = self.fetched.subscribe();
+        let _fetched = fetched.wait_for(|fetched| *fetched).await;
+    }
+
+    /// Waits until a catalogue other than this one is in force; its bytes.
+    async fn other_than(&self, known: Option<&Bytes>) -> Bytes {
         let mut current = self.current.subscribe();
-        let _seen = current.wait_for(Option::is_some).await;
+        loop {
+            let now = current.borrow_and_update().clone();
+            let source = now.map(|now| now.source.clone());
+            if let Some(other) = source.filter(|source| Some(source) != known) {
+                return other;
+            }
+            // No error, as above.
+            let _changed = current.changed().await;
+        }
+    }
+
+    /// Puts a catalogue in force while there is none; whether it did.
+    fn take_if_none(&self, snapshot: Snapshot) -> bool {
+        self.current.send_if_modified(|current| {
+            let is_none = current.is_none();
+            current.get_or_insert_with(|| Arc::new(snapshot));
+            is_none
+        })
     }
 
     /// Fetches the catalogue until `shutdown`: soon while there is none or a worker was lost,
@@ -203,15 +234,13 @@ impl Catalog {
 
     async fn refresh(&self, upstream: &Upstream) -> Result<(), CatalogError> {
         let source = upstream.catalog().await?;
-        if self
-            .snapshot()
-            .is_some_and(|current| current.source == source)
-        {
-            return Ok(());
+        let current = self.snapshot();
+        if current.is_none_or(|current| current.source != source) {
+            let snapshot = Snapshot::parse(source)?;
+            tracing::info!(tools = snapshot.tools.len(), "catalogue taken");
+            self.current.send_replace(Some(Arc::new(snapshot)));
         }
-        let snapshot = Snapshot::parse(source)?;
-        tracing::info!(tools = snapshot.tools.len(), "catalogue taken");
-        self.current.send_replace(Some(Arc::new(snapshot)));
+        self.fetched.send_replace(true);
         Ok(())
     }
 }

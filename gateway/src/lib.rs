@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use admin::Admin;
 use auth::Auth;
-use catalog::Catalog;
+use catalog::{Catalog, Shelf};
 use changes::Changes;
 use cursor::Cursors;
 use limits::Limits;
@@ -97,6 +97,7 @@ struct Parts {
     stack: server::Stack,
     admin: Arc<Admin>,
     catalog: Arc<Catalog>,
+    shelf: Shelf,
     upstream: Arc<Upstream>,
     limits: Arc<Limits>,
     changes: Changes,
@@ -114,6 +115,7 @@ impl Gateway {
         let metrics = Arc::new(Metrics::new());
         let upstream = Arc::new(Upstream::new(&config.upstream, minter)?);
         let catalog = Arc::new(Catalog::new());
+        let shelf = Shelf::new(stores.clone(), config.upstream.pool.clone());
         let cursors = Cursors::new(secret.clone());
         let sessions = Arc::new(Sessions::new(secret.clone(), stores.clone()));
         let limits = Arc::new(Limits::new(&config.limits, metrics.clone())?);
@@ -155,6 +157,7 @@ impl Gateway {
                 stack,
                 admin,
                 catalog,
+                shelf,
                 upstream,
                 limits,
                 changes,
@@ -196,6 +199,7 @@ impl Gateway {
         let Parts {
             stack,
             catalog,
+            shelf,
             upstream,
             limits,
             changes,
@@ -220,6 +224,7 @@ impl Gateway {
             server::serve(admin, drained.clone()),
             catalog.keep(upstream, &shutdown),
             limits.keep(&drained),
+            shelf.keep(catalog, &shutdown),
             // What is revoked during the drain is revoked.
             changes.keep(&drained),
             self.drain(&shutdown, &drained),

@@ -18,10 +18,12 @@ use uuid::Uuid;
 
 use crate::terms::Override;
 
+pub(crate) use catalogs::LARGEST_CATALOG;
 pub(crate) use health::Health;
 pub(crate) use listener::{Heard, Listener};
 pub(crate) use sessions::{MOST_READ, SessionChange};
 
+mod catalogs;
 mod health;
 mod listener;
 mod sessions;

@@ -22,10 +22,10 @@ use document::Document;
 /// No file of this size was written by hand.
 const LARGEST: u64 = 4 << 20;
 
-/// Make the database say what a file says: tenants, projects and keys.
+/// Make the database say what a file says: tenants, limits, projects and keys.
 ///
 /// The file is the truth about what it lists: a field that is left out has its default, except for
-/// `disabled`, which is left alone. Applied twice, it changes nothing the second time. A key's
+/// `disabled`, `pool` and `limits`, which are left alone. Applied twice, it changes nothing the second time. A key's
 /// secret is not in the file: `from_env` names the variable that holds a key made by `archway key
 /// generate`. A new key in that variable is the successor of the one with the same label, which
 /// stays good until it is revoked.
@@ -39,7 +39,7 @@ pub struct ApplyArgs {
     dry_run: bool,
     /// Also put out of use what the file doesn't list. Of each tenant that it names: its other
     /// projects are removed if it has a list `projects`, its other keys revoked if it has a list
-    /// `keys`. With `--prune=tenants`, tenants it doesn't name are disabled as well. Nothing is
+    /// `keys`; other limits of a tenant or key that has `limits` are as by default again. With `--prune=tenants`, tenants it doesn't name are disabled as well. Nothing is
     /// ever erased.
     #[arg(
         long,

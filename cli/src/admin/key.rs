@@ -4,7 +4,7 @@
 
 mod answer;
 
-use archway_gateway::tenants::{KeyRequest, TenantError, TenantsTx, generate_key};
+use archway_gateway::tenants::{Key, KeyRequest, TenantError, TenantsTx, generate_key};
 use archway_proto::catalog::Scope;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Subcommand, value_parser};
@@ -51,7 +51,7 @@ enum KeyCommand {
 }
 
 /// A key's id. A whole key is taken for its id and told no further: it would stand in answers.
-fn key_id(text: &str) -> Result<String, String> {
+pub(super) fn key_id(text: &str) -> Result<String, String> {
     let Some(rest) = text.strip_prefix("awy_") else {
         return Ok(text.to_owned());
     };
@@ -162,16 +162,26 @@ pub async fn run(args: KeyArgs) -> Result<(), AdminError> {
     }
 }
 
-/// Another tenant's key is told like one that nobody has.
+/// The key of this id, if it is this tenant's: another's is told like one that nobody has.
+pub(super) async fn of_tenant(
+    tx: &mut TenantsTx,
+    id: &str,
+    slug: &str,
+) -> Result<Key, TenantError> {
+    let tenant = tx.find_tenant(slug).await?;
+    let key = tx.find_key(id).await?;
+    if key.tenant != tenant {
+        return Err(TenantError::Missing {
+            kind: "key",
+            name: format!("{id} of tenant {slug}"),
+        });
+    }
+    Ok(key)
+}
+
 async fn revoke(tx: &mut TenantsTx, id: &str, tenant: Option<&str>) -> Result<bool, TenantError> {
     if let Some(slug) = tenant {
-        let tenant = tx.find_tenant(slug).await?;
-        if tx.find_key(id).await?.tenant != tenant {
-            return Err(TenantError::Missing {
-                kind: "key",
-                name: format!("{id} of tenant {slug}"),
-            });
-        }
+        of_tenant(tx, id, slug).await?;
     }
     tx.revoke_key(id).await
 }

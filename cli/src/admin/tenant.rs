@@ -1,8 +1,9 @@
-//! `archway tenant`: makes tenants, lists them, puts them out of use, erases them.
+//! `archway tenant`: makes tenants, lists and changes them, puts them out of use, erases them.
 
-use archway_gateway::tenants::{Tenant, TenantsTx};
-use clap::Subcommand;
+use archway_gateway::tenants::{Tenant, TenantError, TenantsTx};
+use clap::{ArgGroup, Subcommand};
 use serde::Serialize;
+use uuid::Uuid;
 
 use super::connect::{Connected, Place};
 use super::print::{Answer, moment, print, table};
@@ -26,9 +27,25 @@ enum TenantCommand {
         /// Its name for people [default: the slug].
         #[arg(long)]
         name: Option<String>,
+        /// The pool of workers that serves it [default: shared].
+        #[arg(long, value_name = "NAME")]
+        pool: Option<String>,
     },
     /// List all tenants.
     List,
+    /// Change a tenant's name, or the pool of workers that serves it: gateways go by it within a
+    /// second.
+    #[command(group(ArgGroup::new("change").args(["name", "pool"]).multiple(true).required(true)))]
+    Set {
+        /// The tenant's slug.
+        slug: String,
+        /// Its name for people.
+        #[arg(long)]
+        name: Option<String>,
+        /// The pool whose workers mount its repositories: `shared`, or one of its own.
+        #[arg(long, value_name = "NAME")]
+        pool: Option<String>,
+    },
     /// Put a tenant out of use: its credentials are refused within a second, its data stays.
     Disable {
         /// The tenant's slug.
@@ -58,11 +75,13 @@ pub async fn run(args: TenantArgs) -> Result<(), AdminError> {
             let tenants = tenants.into_iter().map(Row::from).collect();
             return print(&List { tenants }, json);
         }
-        TenantCommand::Create { slug, name } => {
-            place
-                .change(async |tx, _| Ok(tx.create_tenant(slug, name.as_deref()).await?))
-                .await?;
-            (slug, "created")
+        TenantCommand::Create { slug, name, pool } => {
+            let hint = create(place, slug, name.as_deref(), pool.as_deref()).await?;
+            return print(&Done::new(slug, "created").hinting(hint), json);
+        }
+        TenantCommand::Set { slug, name, pool } => {
+            let hint = set(place, slug, name.as_deref(), pool.as_deref()).await?;
+            return print(&Done::new(slug, "changed").hinting(hint), json);
         }
         TenantCommand::Disable { slug } => {
             let changed = set_disabled(place, slug, true).await?;
@@ -84,7 +103,58 @@ pub async fn run(args: TenantArgs) -> Result<(), AdminError> {
             (slug, "erased")
         }
     };
-    print(&Done { tenant: slug, done }, json)
+    print(&Done::new(slug, done), json)
+}
+
+/// Answers with a hint, if there is one.
+async fn create(
+    place: &Place,
+    slug: &str,
+    name: Option<&str>,
+    pool: Option<&str>,
+) -> Result<Option<String>, AdminError> {
+    let create = async |tx: &mut TenantsTx, _: &Connected| {
+        let tenant = tx.create_tenant(slug, name).await?;
+        Ok(move_to(tx, tenant, pool).await?)
+    };
+    place.change(create).await
+}
+
+async fn set(
+    place: &Place,
+    slug: &str,
+    name: Option<&str>,
+    pool: Option<&str>,
+) -> Result<Option<String>, AdminError> {
+    let set = async |tx: &mut TenantsTx, _: &Connected| {
+        let tenant = tx.find_tenant(slug).await?;
+        if let Some(name) = name {
+            tx.rename_tenant(tenant, name).await?;
+        }
+        Ok(move_to(tx, tenant, pool).await?)
+    };
+    place.change(set).await
+}
+
+/// Gives a tenant the pool, if one is named; a hint if nobody is known to work there.
+async fn move_to(
+    tx: &mut TenantsTx,
+    tenant: Uuid,
+    pool: Option<&str>,
+) -> Result<Option<String>, TenantError> {
+    let Some(pool) = pool else { return Ok(None) };
+    tx.set_pool(tenant, pool).await?;
+    let is_there = tx
+        .workers_seen()
+        .await?
+        .iter()
+        .any(|worker| worker.pool == pool);
+    Ok((!is_there).then(|| {
+        format!(
+            "no worker of pool {pool} has reported a project within the last 90 s: until one \
+             serves the tenant, its calls are answered unavailable"
+        )
+    }))
 }
 
 async fn set_disabled(place: &Place, slug: &str, disabled: bool) -> Result<bool, AdminError> {
@@ -112,11 +182,32 @@ async fn purge(place: &Place, slug: &str, confirm: Option<&str>) -> Result<(), A
 struct Done<'a> {
     tenant: &'a str,
     done: &'static str,
+    /// What to look at, though it was done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
+
+impl<'a> Done<'a> {
+    fn new(tenant: &'a str, done: &'static str) -> Self {
+        Done {
+            tenant,
+            done,
+            hint: None,
+        }
+    }
+
+    fn hinting(self, hint: Option<String>) -> Self {
+        Done { hint, ..self }
+    }
 }
 
 impl Answer for Done<'_> {
     fn text(&self) -> String {
-        format!("tenant {}: {}", self.tenant, self.done)
+        let text = format!("tenant {}: {}", self.tenant, self.done);
+        match &self.hint {
+            Some(hint) => format!("{text}\n{hint}"),
+            None => text,
+        }
     }
 }
 
@@ -129,6 +220,7 @@ struct List {
 struct Row {
     slug: String,
     name: String,
+    pool: String,
     projects: u64,
     live_keys: u64,
     created_at: String,
@@ -140,6 +232,7 @@ impl From<Tenant> for Row {
         Row {
             slug: tenant.slug,
             name: tenant.name,
+            pool: tenant.pool,
             projects: tenant.projects,
             live_keys: tenant.live_keys,
             created_at: moment(tenant.created_at),
@@ -153,6 +246,7 @@ impl Answer for List {
         let header = [
             "tenant",
             "name",
+            "pool",
             "projects",
             "live keys",
             "created",
@@ -162,6 +256,7 @@ impl Answer for List {
             [
                 row.slug.clone(),
                 row.name.clone(),
+                row.pool.clone(),
                 row.projects.to_string(),
                 row.live_keys.to_string(),
                 row.created_at.clone(),

@@ -133,6 +133,7 @@ fn wanted(served: &[Project], api_key: &SecretString, terms: Option<KeyRequest>)
     let key = |terms| WantedKey {
         text: api_key.clone(),
         terms,
+        limits: None,
     };
     let project = |folder: &Project| WantedProject {
         slug: folder.slug.clone(),
@@ -144,6 +145,8 @@ fn wanted(served: &[Project], api_key: &SecretString, terms: Option<KeyRequest>)
             slug: TENANT.to_owned(),
             name: WantedName::AtFirst(None),
             disabled: None,
+            pool: None,
+            limits: None,
             projects: Some(served.iter().map(project).collect()),
             keys: terms.map(|terms| vec![key(terms)]),
         }],

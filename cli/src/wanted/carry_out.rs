@@ -6,11 +6,13 @@
 //! Others wait while this is done: what is there is read once for a tenant, and each entry costs
 //! the same however many there are.
 
+mod limits;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use archway_gateway::secrets::RootSecret;
 use archway_gateway::tenants::{
-    Key, KeyState, Project, ProjectSettings, TenantError, TenantsTx, key_id,
+    Key, KeyState, Project, ProjectSettings, Spender, TenantError, TenantsTx, key_id,
 };
 use uuid::Uuid;
 
@@ -55,11 +57,20 @@ impl Applying<'_> {
         let slug = &wanted.slug;
         let refused = refused("tenant", slug);
         let id = self.tenant_itself(wanted).await.map_err(refused)?;
+        let limits = self.tx.limits(id).await?;
+        if let Some(wanted) = &wanted.limits {
+            let tenant = Spender {
+                tenant: id,
+                lineage: None,
+            };
+            self.limits(tenant, slug, wanted, &limits).await?;
+        }
         if let Some(projects) = &wanted.projects {
             self.projects(id, slug, projects).await?;
         }
         if let Some(keys) = &wanted.keys {
             self.keys(id, slug, keys).await?;
+            self.key_limits(id, slug, keys, &limits).await?;
         }
         Ok(())
     }
@@ -83,6 +94,11 @@ impl Applying<'_> {
         {
             fields.push("disabled");
         }
+        if let Some(pool) = &wanted.pool
+            && self.tx.set_pool(id, pool).await?
+        {
+            fields.push("pool");
+        }
         self.report.compared("tenant", slug, fields);
         Ok(id)
     }
@@ -90,6 +106,9 @@ impl Applying<'_> {
     async fn new_tenant(&mut self, wanted: &WantedTenant) -> Result<Uuid, TenantError> {
         let (slug, name) = (&wanted.slug, wanted.name.at_first());
         let id = self.tx.create_tenant(slug, name).await?;
+        if let Some(pool) = &wanted.pool {
+            self.tx.set_pool(id, pool).await?;
+        }
         self.tx
             .set_disabled(id, wanted.disabled == Some(true))
             .await?;

@@ -3,13 +3,16 @@
 //! Field docs are what an editor shows. An unknown word is refused with its line and column: one
 //! that was passed over would be a limit that nobody keeps.
 
+use std::collections::BTreeMap;
+
+use archway_gateway::terms::MOST;
 use archway_proto::catalog::Scope;
 use schemars::{JsonSchema, SchemaGenerator, json_schema, schema_for};
 use serde::{Deserialize, Serialize};
 
 use crate::admin::print::Answer;
 
-/// Tenants, their projects and their keys, as they shall be.
+/// Tenants, their limits, projects and keys, as they shall be.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Archway tenants")]
@@ -29,6 +32,12 @@ pub(super) struct TenantEntry {
     pub(super) name: Option<String>,
     /// Whether all its credentials are refused; left as it is if left out.
     pub(super) disabled: Option<bool>,
+    /// The pool of workers that serves it; left as it is if left out, `shared` at first.
+    #[schemars(regex(pattern = r"^[a-z0-9][a-z0-9-]{0,62}$"))]
+    pub(super) pool: Option<String>,
+    /// What it and its keys may spend, other than by default. If left out, that is left alone, also
+    /// by --prune.
+    pub(super) limits: Option<TenantLimits>,
     /// Its projects. If left out, they are left alone, also by --prune.
     pub(super) projects: Option<Vec<ProjectEntry>>,
     /// Its keys. If left out, they are left alone, also by --prune.
@@ -79,9 +88,43 @@ pub(super) struct KeyEntry {
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 10_000))]
     pub(super) agents: u32,
+    /// What it may spend, other than its tenant's keys; also goes for its successors. If left out,
+    /// that is left alone, also by --prune.
+    pub(super) limits: Option<KeyLimits>,
     /// When it ends: a day (its first moment in UTC) or a moment (RFC 3339); never if left out.
     pub(super) expires: Option<String>,
 }
+
+/// Limits of a tenant: for each level how many a minute, by name. A name is a tool, `prompts/get`
+/// or `total`; 0 is no limit at that level.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct TenantLimits {
+    /// Of each session; there is no total.
+    pub(super) session: PerMinute,
+    /// Of each key, however many agents share it.
+    pub(super) key: PerMinute,
+    /// Of all keys together.
+    pub(super) tenant: PerMinute,
+}
+
+/// Limits of a key: for each level how many a minute, by name. A name is a tool, `prompts/get` or
+/// `total`; 0 is no limit at that level.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct KeyLimits {
+    /// Of each session; there is no total.
+    pub(super) session: PerMinute,
+    /// Of the key, however many agents share it.
+    pub(super) key: PerMinute,
+}
+
+/// How many a minute, by name.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub(super) struct PerMinute(
+    #[schemars(schema_with = "per_minute_schema")] pub(super) BTreeMap<String, u32>,
+);
 
 impl Document {
     /// Reads a file's text.
@@ -131,6 +174,13 @@ fn scopes_schema(_: &mut SchemaGenerator) -> schemars::Schema {
         "minItems": 1,
         "items": { "enum": Scope::ALL.map(Scope::name) },
         "default": reading_and_writing(),
+    })
+}
+
+fn per_minute_schema(_: &mut SchemaGenerator) -> schemars::Schema {
+    json_schema!({
+        "type": "object",
+        "additionalProperties": { "type": "integer", "minimum": 0, "maximum": MOST },
     })
 }
 

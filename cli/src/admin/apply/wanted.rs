@@ -4,12 +4,18 @@
 use std::collections::BTreeSet;
 
 use archway_gateway::tenants::{KeyRequest, key_id};
+use archway_gateway::terms::Level;
 use secrecy::SecretString;
 
 use super::ApplyError;
-use super::document::{Document, KeyEntry, ProjectEntry, TenantEntry};
+use super::document::{
+    Document, KeyEntry, KeyLimits, PerMinute, ProjectEntry, TenantEntry, TenantLimits,
+};
 use crate::admin::input::{End, check_families, check_globs};
-use crate::wanted::{Globs, Wanted, WantedKey, WantedName, WantedProject, WantedTenant};
+use crate::admin::spending::check_names;
+use crate::wanted::{
+    Globs, Wanted, WantedKey, WantedLimit, WantedName, WantedProject, WantedTenant,
+};
 
 impl Wanted {
     /// What a document asks for, with this process's environment.
@@ -56,6 +62,20 @@ fn tenant(
 ) -> Result<WantedTenant, ApplyError> {
     let slug = entry.slug;
     seen.once(format!("tenant {slug}"))?;
+    let limits = entry.limits.map(|limits| {
+        let TenantLimits {
+            session,
+            key,
+            tenant,
+        } = limits;
+        let levels = [
+            (Level::Session, session),
+            (Level::Key, key),
+            (Level::Tenant, tenant),
+        ];
+        limits_of(&format!("tenant {slug}"), levels)
+    });
+    let limits = limits.transpose()?;
     let projects = entry.projects.map(|projects| {
         let projects = projects.into_iter();
         projects.map(|entry| project(&slug, entry, seen)).collect()
@@ -71,6 +91,8 @@ fn tenant(
         slug,
         name: WantedName::Always(entry.name),
         disabled: entry.disabled,
+        pool: entry.pool,
+        limits,
         projects,
         keys,
     })
@@ -129,6 +151,10 @@ fn key(
             "the environment variable {variable} holds no key; `archway key generate` makes one"
         ))
     })?;
+    let limits = entry.limits.map(|KeyLimits { session, key }| {
+        limits_of(&place, [(Level::Session, session), (Level::Key, key)])
+    });
+    let limits = limits.transpose()?;
     seen.once(place)?;
     seen.once(format!("the key with the id {id}"))?;
     let terms = KeyRequest {
@@ -143,7 +169,24 @@ fn key(
     Ok(WantedKey {
         text,
         terms: terms.sorted(),
+        limits,
     })
+}
+
+fn limits_of<const N: usize>(
+    place: &str,
+    levels: [(Level, PerMinute); N],
+) -> Result<Vec<WantedLimit>, ApplyError> {
+    let mut limits = Vec::new();
+    for (level, PerMinute(by_name)) in levels {
+        check_names(by_name.keys().map(String::as_str)).map_err(wrong(place))?;
+        limits.extend(by_name.into_iter().map(|(of, per_minute)| WantedLimit {
+            level,
+            of,
+            per_minute,
+        }));
+    }
+    Ok(limits)
 }
 
 /// For `map_err`: what is wrong with one entry.

@@ -1,0 +1,210 @@
+//! What `archway limits set` is told, in either of two spellings.
+//!
+//! `set TENANT NAME=N …` sets several limits at once; `set --tenant TENANT --tool NAME N` is what
+//! scripts write that take a name and a number from elsewhere. Both are read here, so that clap
+//! refuses what is neither, before a database is asked.
+
+use std::str::FromStr;
+
+use archway_gateway::terms::{MOST, TOTAL};
+use clap::error::ErrorKind;
+use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
+
+use super::At;
+
+/// Set limits of a tenant, or of one key: calls a minute, or units of the total; 0 is no limit.
+///
+/// A limit sets its own level only: lifting a key's leaves those of its sessions and of its tenant.
+/// What is set for a key goes before what is set for its tenant, and is not multiplied by the
+/// key's agents. In force on every gateway within a second.
+#[derive(Debug, Args)]
+#[command(override_usage = "\
+    archway limits set [OPTIONS] <TENANT> <NAME=N>...\n       \
+    archway limits set [OPTIONS] --tenant <TENANT> [--tool <NAME>] <N>")]
+struct Words {
+    /// The tenant's slug, then limits: a tool, `prompts/get` or `total`, and how many a minute.
+    #[arg(value_name = "TENANT|NAME=N", required = true)]
+    words: Vec<Word>,
+    /// The tenant, by name.
+    #[arg(long, value_name = "TENANT")]
+    tenant: Option<String>,
+    /// What a number alone is the limit of [default: total].
+    #[arg(long, value_name = "NAME")]
+    tool: Option<String>,
+    #[command(flatten)]
+    at: At,
+    /// Take names that no tool of this build has: workers of another build may have it.
+    #[arg(long)]
+    force: bool,
+}
+
+/// A tenant or a number, or a limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Word {
+    Plain(String),
+    Limit(String, u32),
+}
+
+/// What is to be set.
+#[derive(Debug)]
+pub(super) struct Given {
+    pub(super) tenant: String,
+    /// Each name once, with its number a minute.
+    pub(super) limits: Vec<(String, u32)>,
+    pub(super) at: At,
+    /// Whether names that no tool of this build has are taken.
+    pub(super) force: bool,
+}
+
+/// The arguments of `archway limits set`.
+#[derive(Debug)]
+pub(super) struct SetArgs(Given);
+
+impl SetArgs {
+    pub(super) fn given(&self) -> &Given {
+        &self.0
+    }
+}
+
+impl FromStr for Word {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let Some((name, number)) = text.split_once('=') else {
+            return Ok(Word::Plain(text.to_owned()));
+        };
+        if name.is_empty() {
+            return Err("a limit is NAME=N".to_owned());
+        }
+        Ok(Word::Limit(name.to_owned(), per_minute(number)?))
+    }
+}
+
+fn per_minute(text: &str) -> Result<u32, String> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = text.parse().ok().filter(|_| digits);
+    let number = number.filter(|number| *number <= MOST);
+    number.ok_or_else(|| format!("{text:?} is no number from 0 (no limit) to {MOST}"))
+}
+
+impl Words {
+    fn read(self) -> Result<Given, String> {
+        let mut words = self.words.into_iter();
+        let tenant = match self.tenant {
+            Some(tenant) => tenant,
+            None => match words.next() {
+                Some(Word::Plain(slug)) => slug,
+                _ => return Err("the tenant comes first: set TENANT NAME=N".to_owned()),
+            },
+        };
+        let mut limits: Vec<(String, u32)> = Vec::new();
+        for word in words {
+            let (name, per_minute) = match word {
+                Word::Limit(..) if self.tool.is_some() => {
+                    return Err("with --tool, a limit is a number alone".to_owned());
+                }
+                Word::Limit(name, number) => (name, number),
+                Word::Plain(number) => {
+                    let name = self.tool.clone().unwrap_or_else(|| TOTAL.to_owned());
+                    (name, per_minute(&number)?)
+                }
+            };
+            if limits.iter().any(|(known, _)| *known == name) {
+                return Err(format!("{name} is given twice"));
+            }
+            limits.push((name, per_minute));
+        }
+        if limits.is_empty() {
+            return Err("say which limit: NAME=N".to_owned());
+        }
+        Ok(Given {
+            tenant,
+            limits,
+            at: self.at,
+            force: self.force,
+        })
+    }
+}
+
+impl FromArgMatches for SetArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let given = Words::from_arg_matches(matches)?.read();
+        let refused = |problem| Error::raw(ErrorKind::ValueValidation, format!("{problem}\n"));
+        Ok(SetArgs(given.map_err(refused)?))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = SetArgs::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for SetArgs {
+    fn augment_args(command: Command) -> Command {
+        Words::augment_args(command)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Words::augment_args_for_update(command)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<Given, Error> {
+        let command = SetArgs::augment_args(Command::new("set"));
+        let words = std::iter::once("set").chain(line.split_whitespace());
+        let matches = command.try_get_matches_from(words)?;
+        Ok(SetArgs::from_arg_matches(&matches)?.0)
+    }
+
+    #[test]
+    fn both_spellings_say_the_same() {
+        let one = |line| read(line).unwrap();
+        let short = one("acme hello=5 total=0");
+        assert_eq!(short.tenant, "acme");
+        let limits = [("hello".to_owned(), 5), ("total".to_owned(), 0)];
+        assert_eq!(short.limits, limits);
+        let long = one("--tenant acme --tool hello 5");
+        assert_eq!(
+            (long.tenant, long.limits),
+            ("acme".to_owned(), limits[..1].to_vec())
+        );
+        assert_eq!(
+            one("--tenant acme 1000000").limits,
+            [("total".to_owned(), MOST)]
+        );
+        assert_eq!(one("42 7").limits, [("total".to_owned(), 7)]);
+    }
+
+    #[test]
+    fn what_is_no_number_from_0_to_a_million_is_refused() {
+        for line in [
+            "acme hello=-5",
+            "acme hello=",
+            "acme hello=x",
+            "acme hello=1.5",
+            "acme hello=+5",
+            "acme hello=1000001",
+            "acme hello=99999999999999999999",
+            "acme -5",
+            "acme lots",
+            "--tenant acme --tool hello -- -5",
+            "--tenant acme --tool hello lots",
+        ] {
+            assert!(read(line).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_or_said_twice_is_refused_in_words() {
+        let refusal = |line| read(line).unwrap_err().to_string();
+        assert!(refusal("hello=5").contains("the tenant comes first"));
+        assert!(refusal("acme").contains("say which limit"));
+        assert!(refusal("acme =5").contains("a limit is NAME=N"));
+        assert!(refusal("acme hello=5 hello=6").contains("hello is given twice"));
+        assert!(refusal("acme --tool hello grep=5").contains("a number alone"));
+    }
+}

@@ -1,0 +1,88 @@
+//! What can be limited: the tools of this build, `prompts/get`, and the total of everything.
+//!
+//! A name that is none of these is most likely misspelt, and a limit of it would bind nobody; so
+//! it is refused with the one that was meant. Workers of another build may have other tools.
+
+use archway_gateway::terms::{PROMPTS, PROMPTS_PER_MINUTE, TOTAL};
+use archway_workers::tools;
+
+use super::AdminError;
+
+/// Something that spends.
+pub(super) struct Spending {
+    /// A tool's name, or `prompts/get`.
+    pub(super) name: String,
+    /// Calls a minute of a session, and of a key of one agent; `None`: the totals alone bind it.
+    pub(super) per_minute: Option<u32>,
+    /// Units of the totals that a call costs.
+    pub(super) weight: u32,
+}
+
+/// All that spends, in the order in which tools are listed.
+pub(super) fn all() -> Result<Vec<Spending>, AdminError> {
+    let registry = tools::registry().map_err(|error| AdminError::Refused(error.to_string()))?;
+    let tools = registry.list().tools.iter().map(|tool| Spending {
+        name: tool.name.clone(),
+        per_minute: tool.per_minute,
+        weight: tool.weight,
+    });
+    let prompts = Spending {
+        name: PROMPTS.to_owned(),
+        per_minute: Some(PROMPTS_PER_MINUTE),
+        weight: 1,
+    };
+    Ok(tools.chain([prompts]).collect())
+}
+
+/// Checks that these are names of something with a limit.
+pub(super) fn check_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<(), AdminError> {
+    let all = all()?;
+    let known: Vec<&str> = all.iter().map(|known| known.name.as_str()).collect();
+    let mut names = names.into_iter();
+    match names.find(|name| *name != TOTAL && !known.contains(name)) {
+        None => Ok(()),
+        Some(unknown) => Err(AdminError::Refused(unknown_name(unknown, &known))),
+    }
+}
+
+fn unknown_name(name: &str, known: &[&str]) -> String {
+    // Somebody pasted a key: it must not stand in a log besides.
+    if name.contains("awy_") {
+        return "what stands for a tool's name looks like an API key".to_owned();
+    }
+    let lower = name.to_lowercase();
+    let near = known.iter().copied().chain([TOTAL]);
+    let near = near.map(|known| (strsim::osa_distance(&lower, known), known));
+    let near = near
+        .filter(|(edits, known)| *edits <= (known.len() / 3).max(2))
+        .min();
+    let hint = match near {
+        Some((_, near)) => format!("did you mean {near}?"),
+        None => format!("there are {TOTAL}, {}", known.join(", ")),
+    };
+    format!("nothing that is called {name:?} has a limit; {hint}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(name: &str) -> String {
+        check_names([name]).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_misspelt_name_is_told_the_right_one_and_any_other_all() {
+        check_names(["total", "hello", "prompts/get", "grep_codebase"]).unwrap();
+        assert!(refusal("Totl").ends_with("did you mean total?"));
+        assert!(refusal("grep_code_base").ends_with("did you mean grep_codebase?"));
+        assert!(refusal("prompt/get").ends_with("did you mean prompts/get?"));
+        let other = refusal("nothing_like_it");
+        assert!(other.contains("there are total, hello, "), "{other}");
+    }
+
+    #[test]
+    fn a_key_in_place_of_a_name_is_not_told_further() {
+        assert!(!refusal("awy_a_b_c").contains("a_b_c"));
+    }
+}
