@@ -8,7 +8,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use archway_benches::{Client, Dev};
+use archway_benches::{Client, Dev, number};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -49,14 +49,6 @@ async fn main() {
         opened - knocked
     );
     dev.stop();
-}
-
-/// The number behind an argument's name.
-fn number(name: &str, default: usize) -> usize {
-    let given = std::env::args()
-        .skip_while(|argument| argument != name)
-        .nth(1);
-    given.map_or(default, |text| text.parse().expect("a number"))
 }
 
 /// Prints what is resident; in MiB.

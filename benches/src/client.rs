@@ -7,6 +7,17 @@ use tokio::{
     net::TcpStream,
 };
 
+/// What was answered.
+#[derive(Clone, Copy, Debug)]
+pub struct Answer {
+    /// The HTTP status.
+    pub status: u16,
+    /// Where the body begins in what came.
+    head: usize,
+    /// The connection takes no more requests.
+    pub closes: bool,
+}
+
 /// One HTTP/1.1 connection.
 pub struct Client {
     stream: TcpStream,
@@ -59,29 +70,45 @@ impl Client {
         self
     }
 
-    /// Posts once; the body that came back.
+    /// Posts once; the body that came back. Panics unless all went well.
     pub async fn post(&mut self) -> &[u8] {
-        self.stream
-            .write_all(&self.request)
-            .await
-            .expect("the connection holds");
+        let (status, head) = match self.exchange().await {
+            Some(answer) => (answer.status, answer.head),
+            None => panic!("the server closed the connection"),
+        };
+        let answer = String::from_utf8_lossy(&self.buffer);
+        assert_eq!(status, 200, "{answer}");
+        &self.buffer[head..]
+    }
+
+    /// Posts once, whatever is answered; `None` if the connection ended first.
+    pub async fn exchange(&mut self) -> Option<Answer> {
+        let sent = self.stream.write_all(&self.request).await;
         self.buffer.clear();
         loop {
-            let read = self
-                .stream
-                .read_buf(&mut self.buffer)
-                .await
-                .expect("the connection holds");
-            assert!(read > 0, "the server closed the connection");
+            let read = self.stream.read_buf(&mut self.buffer).await;
+            // A server that refuses a body may answer before it has read it all.
+            let ended = !matches!(read, Ok(1..));
             if let Some((head, end)) = whole(&self.buffer) {
-                assert!(
-                    self.buffer.starts_with(b"HTTP/1.1 200"),
-                    "{}",
-                    String::from_utf8_lossy(&self.buffer)
-                );
-                return &self.buffer[head..end];
+                self.buffer.truncate(end);
+                let status = self.buffer.get(9..12)?;
+                let status = std::str::from_utf8(status).ok()?.parse().ok()?;
+                let closes = sent.is_err() || ended || says_close(&self.buffer[..head]);
+                return Some(Answer {
+                    status,
+                    head,
+                    closes,
+                });
+            }
+            if ended {
+                return None;
             }
         }
+    }
+
+    /// The body of the last answer, as text.
+    pub fn body(&self, answer: Answer) -> std::borrow::Cow<'_, str> {
+        String::from_utf8_lossy(&self.buffer[answer.head..])
     }
 
     /// Posts `times` times; how long each took, in milliseconds.
@@ -94,6 +121,11 @@ impl Client {
         }
         taken
     }
+}
+
+fn says_close(head: &[u8]) -> bool {
+    let head = String::from_utf8_lossy(head).to_ascii_lowercase();
+    head.contains("\r\nconnection: close")
 }
 
 /// Where the body begins and ends, once all of it is there.

@@ -5,10 +5,12 @@
 
 mod client;
 mod process;
+mod stack;
 mod tree;
 
-pub use client::Client;
+pub use client::{Answer, Client};
 pub use process::{Dev, Usage};
+pub use stack::{Layout, Running, Stack, held};
 pub use tree::generate;
 
 /// The middle of `values`; sorts them.
@@ -24,4 +26,12 @@ pub fn quantile(values: &mut [f64], at: f64) -> f64 {
         .get((last as f64 * at).round() as usize)
         .copied()
         .unwrap_or(f64::NAN)
+}
+
+/// The number behind an argument's name.
+pub fn number(name: &str, default: usize) -> usize {
+    let given = std::env::args()
+        .skip_while(|argument| argument != name)
+        .nth(1);
+    given.map_or(default, |text| text.parse().expect("a number"))
 }

@@ -53,13 +53,16 @@ impl Dev {
     }
 
     fn interrupt(&mut self) {
-        let pid = self.child.id().to_string();
-        Command::new("kill")
-            .args(["-INT", &pid])
-            .status()
-            .expect("kill runs");
-        self.child.wait().expect("archway ends");
+        end(&mut self.child, "-INT");
     }
+}
+
+/// Ends a process by this signal, and waits.
+pub(crate) fn end(child: &mut Child, signal: &str) {
+    let pid = child.id().to_string();
+    let kill = Command::new("kill").args([signal, &pid]).status();
+    kill.expect("kill runs");
+    child.wait().expect("archway ends");
 }
 
 impl Drop for Dev {
@@ -71,7 +74,7 @@ impl Drop for Dev {
 }
 
 /// The release binary beside this bench: `target/release/archway`.
-fn binary() -> PathBuf {
+pub(crate) fn binary() -> PathBuf {
     let bench = std::env::current_exe().expect("a bench knows where it is");
     let release = bench.ancestors().nth(2).expect("target/release/deps/bench");
     let binary = release.join("archway");

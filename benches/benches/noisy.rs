@@ -1,0 +1,450 @@
+//! What a tenant that floods does to the others: the curve of their latency over its connections.
+//!
+//! Four calm tenants call at a steady pace that waits for no answer: `hello`, `read_file` and
+//! `grep_codebase` in turn. One more floods, every connection calling again as soon as it was
+//! answered, in four manners. Rounds take turns (quiet, no connection, 16, 64, 256, quiet, …), so
+//! that a drift of the machine meets all of them; the figure is the median of the ratios to the
+//! quiet round of the same turn, and the ratio without any connection is what chance makes of it.
+//! Gateway and worker have one core, all clients the other; the flooder runs at the lowest
+//! priority, since in life its CPU is its own. Target: no p99 of the calm rises by more than 20 %.
+//!
+//! Run: `cargo build --release && cargo bench -p archway-benches --bench noisy`, with `-- --turns N
+//! --seconds N` behind it for other numbers; needs `taskset` and two cores.
+
+use std::{process::Command, time::Duration};
+
+use archway_benches::{Client, Layout, Stack, Usage, held, median, number, quantile};
+use serde_json::{Value, json};
+use tokio::{
+    task::JoinSet,
+    time::{Instant, sleep_until},
+};
+
+const CALM: [&str; 4] = ["calm-0", "calm-1", "calm-2", "calm-3"];
+const FILES: usize = 1_000;
+const CONNECTIONS: [usize; 4] = [0, 16, 64, 256];
+/// Between two calls of the calm, whoever's turn it is.
+const PACE: Duration = Duration::from_millis(10);
+const SERVERS_CORE: &str = "0";
+const CLIENTS_CORE: &str = "1";
+const TARGET: f64 = 1.2;
+
+/// How the loud tenant floods.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Manner {
+    Hello,
+    Grep,
+    /// Sessions on half of the connections, arguments that are wrong on the others.
+    Sessions,
+    /// Bodies of nearly 1 MiB.
+    Bodies,
+}
+
+impl Manner {
+    const ALL: [Manner; 4] = [
+        Manner::Hello,
+        Manner::Grep,
+        Manner::Sessions,
+        Manner::Bodies,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Manner::Hello => "hello",
+            Manner::Grep => "grep",
+            Manner::Sessions => "sessions",
+            Manner::Bodies => "bodies",
+        }
+    }
+
+    /// What a connection sends.
+    fn body(self, connection: usize) -> String {
+        match self {
+            Manner::Hello => call("hello", json!({})),
+            Manner::Grep => call(
+                "grep_codebase",
+                json!({ "pattern": "tenant_(cache|index)_token" }),
+            ),
+            Manner::Sessions if connection.is_multiple_of(2) => INITIALIZE.to_owned(),
+            Manner::Sessions => call("hello", json!({ "no": "such" })),
+            Manner::Bodies => call("hello", json!({ "long": "x".repeat((1 << 20) - 1_000) })),
+        }
+    }
+}
+
+const INITIALIZE: &str = concat!(
+    r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","#,
+    r#""capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#,
+);
+
+fn main() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let runtime = runtime.expect("a runtime");
+    let arguments: Vec<String> = std::env::args().collect();
+    match arguments.iter().position(|argument| argument == "--flood") {
+        Some(at) => println!("{}", runtime.block_on(flood(&arguments[at + 1..]))),
+        None => runtime.block_on(measure()),
+    }
+}
+
+async fn measure() {
+    let (turns, seconds) = (number("--turns", 8), number("--seconds", 3));
+    let loud = |manner: Manner| format!("loud-{}", manner.name());
+    let stack = Stack::start(Layout {
+        tenants: CALM
+            .map(str::to_owned)
+            .into_iter()
+            .chain(Manner::ALL.map(loud))
+            .collect(),
+        files: FILES,
+        gateways: 1,
+        workers: 1,
+        cores: Some(SERVERS_CORE.to_owned()),
+        gateway_arguments: Vec::new(),
+    })
+    .await;
+    for tenant in CALM {
+        stack.lift(tenant);
+    }
+    keep_to(CLIENTS_CORE);
+    let mut calm = Calm::new(&stack);
+    calm.round(seconds).await;
+
+    println!(
+        "{} calls/s of {} calm tenants; {turns} turns of rounds of {seconds} s; servers on core {SERVERS_CORE}, clients on core {CLIENTS_CORE}",
+        1_000 / PACE.as_millis(),
+        CALM.len()
+    );
+    let mut worst = 0_f64;
+    for manner in Manner::ALL {
+        let key = stack.key(&loud(manner)).to_owned();
+        worst = worst.max(curve(&stack, &mut calm, manner, &key, turns, seconds).await);
+    }
+    println!(
+        "longest p99 of the calm while one floods / while none does: {worst:.2} (target ≤ {TARGET})"
+    );
+}
+
+/// Measures and prints one manner; the highest ratio of p99.
+async fn curve(
+    stack: &Stack,
+    calm: &mut Calm,
+    manner: Manner,
+    key: &str,
+    turns: usize,
+    seconds: usize,
+) -> f64 {
+    let url = stack.gateways[0].url();
+    let mut quiet = Vec::new();
+    let mut loud: [Vec<Round>; CONNECTIONS.len()] = Default::default();
+    for _ in 0..turns {
+        quiet.push(round(stack, calm, None, seconds).await);
+        for (connections, rounds) in CONNECTIONS.into_iter().zip(&mut loud) {
+            let flooder = Flooder {
+                manner,
+                connections,
+                url: &url,
+                key,
+            };
+            rounds.push(round(stack, calm, Some(flooder), seconds).await);
+        }
+    }
+    println!(
+        "\nflood of {:9} calm p50      p99   p99 of hello   ratio of p99   flooder: answered/s  admitted/s    CPU: gateway worker calm flooder",
+        manner.name()
+    );
+    print("quiet", &quiet, &quiet);
+    let ratios = CONNECTIONS
+        .iter()
+        .zip(&loud)
+        .map(|(connections, rounds)| print(&format!("{connections} connections"), rounds, &quiet));
+    // The first is what chance does.
+    ratios.skip(1).fold(0.0, f64::max)
+}
+
+/// What one round showed.
+struct Round {
+    /// In milliseconds, of all calls of the calm.
+    taken: Vec<f64>,
+    hello: Vec<f64>,
+    failed: usize,
+    flooded: Flooded,
+    /// Share of a core: gateway, worker, the calm's clients.
+    cpu: [f64; 3],
+}
+
+/// What a flooder counted.
+#[derive(Default)]
+struct Flooded {
+    answered: f64,
+    admitted: f64,
+    cpu: f64,
+}
+
+struct Flooder<'a> {
+    manner: Manner,
+    connections: usize,
+    url: &'a str,
+    key: &'a str,
+}
+
+impl Flooder<'_> {
+    /// A process of its own, at the lowest priority.
+    fn start(&self, seconds: usize) -> tokio::process::Child {
+        let bench = std::env::current_exe().expect("a bench knows where it is");
+        let mut command = Command::new("nice");
+        command.args(["-n", "19"]).arg(bench).args([
+            "--flood",
+            self.manner.name(),
+            &self.connections.to_string(),
+            &seconds.to_string(),
+            self.url,
+            self.key,
+        ]);
+        let mut command = tokio::process::Command::from(command);
+        command
+            .stdout(std::process::Stdio::piped())
+            .kill_on_drop(true);
+        command.spawn().expect("the flooder starts")
+    }
+}
+
+async fn round(
+    stack: &Stack,
+    calm: &mut Calm,
+    flooder: Option<Flooder<'_>>,
+    seconds: usize,
+) -> Round {
+    let flooding = flooder.map(|flooder| flooder.start(seconds));
+    let own = || Usage::of(std::process::id()).cpu_seconds;
+    let (before, own_before) = (stack.cpu(), own());
+    let (taken, hello, failed) = calm.round(seconds).await;
+    let (after, own_after) = (stack.cpu(), own());
+    let share = |used: f64| used / seconds as f64;
+    let flooded = match flooding {
+        None => Flooded::default(),
+        Some(flooding) => {
+            let said = flooding.wait_with_output().await.expect("the flooder ends");
+            let said: Value = serde_json::from_slice(&said.stdout).expect("its counts");
+            let rate = |name: &str| share(said[name].as_f64().expect("a number"));
+            Flooded {
+                answered: rate("answered"),
+                admitted: rate("admitted"),
+                cpu: rate("cpu"),
+            }
+        }
+    };
+    Round {
+        taken,
+        hello,
+        failed,
+        flooded,
+        cpu: [
+            share(after.0 - before.0),
+            share(after.1 - before.1),
+            share(own_after - own_before),
+        ],
+    }
+}
+
+/// Prints a line; the median of the ratios to the quiet rounds.
+fn print(name: &str, rounds: &[Round], quiet: &[Round]) -> f64 {
+    let p99 = |round: &Round| quantile(&mut round.taken.clone(), 0.99);
+    let ratios = rounds
+        .iter()
+        .zip(quiet)
+        .map(|(loud, quiet)| p99(loud) / p99(quiet));
+    let ratio = median(&mut ratios.collect::<Vec<_>>());
+    let all =
+        |of: fn(&Round) -> &Vec<f64>| -> Vec<f64> { rounds.iter().flat_map(of).copied().collect() };
+    let middle =
+        |of: &dyn Fn(&Round) -> f64| median(&mut rounds.iter().map(of).collect::<Vec<_>>());
+    let mut taken = all(|round| &round.taken);
+    let failed: usize = rounds.iter().map(|round| round.failed).sum();
+    println!(
+        "{name:>18} {:8.2} {:8.2} ms {:9.2} ms {ratio:12.2} {:22.0} {:11.0} {:18.0}% {:5.0}% {:3.0}% {:6.0}%{}",
+        median(&mut taken),
+        quantile(&mut taken, 0.99),
+        quantile(&mut all(|round| &round.hello), 0.99),
+        middle(&|round| round.flooded.answered),
+        middle(&|round| round.flooded.admitted),
+        100.0 * middle(&|round| round.cpu[0]),
+        100.0 * middle(&|round| round.cpu[1]),
+        100.0 * middle(&|round| round.cpu[2]),
+        100.0 * middle(&|round| round.flooded.cpu),
+        if failed > 0 {
+            format!("   {failed} CALM CALLS FAILED")
+        } else {
+            String::new()
+        },
+    );
+    ratio
+}
+
+/// The calm tenants' clients.
+struct Calm {
+    paces: Vec<Pace>,
+}
+
+impl Calm {
+    fn new(stack: &Stack) -> Calm {
+        let calls = [
+            call("hello", json!({})),
+            call(
+                "read_file",
+                json!({ "path": "src/module000/part0/file0.rs" }),
+            ),
+            call("grep_codebase", json!({ "pattern": "needle_in_haystack" })),
+        ];
+        let pace = |tenant: &str, body: &String| Pace {
+            url: stack.gateways[0].url(),
+            key: stack.key(tenant).to_owned(),
+            body: body.clone(),
+            idle: Vec::new(),
+            busy: JoinSet::new(),
+            taken: Vec::new(),
+            failed: 0,
+        };
+        let of = |body| CALM.map(|tenant| pace(tenant, body));
+        Calm {
+            paces: calls.iter().flat_map(of).collect(),
+        }
+    }
+
+    /// Milliseconds of all calls, of those of `hello`, and how many failed.
+    async fn round(&mut self, seconds: usize) -> (Vec<f64>, Vec<f64>, usize) {
+        let calls = (Duration::from_secs(seconds as u64).as_millis() / PACE.as_millis()) as u32;
+        let started = Instant::now();
+        for number in 0..calls {
+            sleep_until(started + number * PACE).await;
+            let turn = number as usize % self.paces.len();
+            self.paces[turn].send();
+        }
+        let (mut all, mut hello, mut failed) = (Vec::new(), Vec::new(), 0);
+        for (number, pace) in self.paces.iter_mut().enumerate() {
+            while let Some(done) = pace.busy.join_next().await {
+                pace.settle(done.expect("a call"));
+            }
+            all.extend(&pace.taken);
+            if number < CALM.len() {
+                hello.extend(&pace.taken);
+            }
+            failed += std::mem::take(&mut pace.failed);
+            pace.taken.clear();
+        }
+        (all, hello, failed)
+    }
+}
+
+/// One call of one tenant, again and again, over as many connections as it takes.
+struct Pace {
+    url: String,
+    key: String,
+    body: String,
+    idle: Vec<Client>,
+    busy: JoinSet<Sent>,
+    taken: Vec<f64>,
+    failed: usize,
+}
+
+/// A connection that is free again, how long its call took, and whether it went well.
+type Sent = (Client, f64, bool);
+
+impl Pace {
+    fn send(&mut self) {
+        while let Some(done) = self.busy.try_join_next() {
+            self.settle(done.expect("a call"));
+        }
+        let kept = self.idle.pop();
+        let (url, key, body) = (self.url.clone(), self.key.clone(), self.body.clone());
+        self.busy.spawn(async move {
+            let mut client = match kept {
+                Some(client) => client,
+                None => Client::connect(&url, &key, &body).await,
+            };
+            let started = Instant::now();
+            let well = client.exchange().await.is_some_and(|answer| {
+                answer.status == 200 && !client.body(answer).contains(r#""isError":true"#)
+            });
+            (client, started.elapsed().as_secs_f64() * 1e3, well)
+        });
+    }
+
+    fn settle(&mut self, (client, taken, well): Sent) {
+        self.taken.push(taken);
+        if well {
+            self.idle.push(client);
+        } else {
+            self.failed += 1;
+        }
+    }
+}
+
+/// The flooder's process: manner, connections, seconds, URL and key; its counts as JSON.
+async fn flood(arguments: &[String]) -> Value {
+    let [manner, connections, seconds, url, key] = arguments else {
+        panic!("--flood MANNER CONNECTIONS SECONDS URL KEY")
+    };
+    let manner = Manner::ALL.into_iter().find(|known| known.name() == manner);
+    let manner = manner.expect("a manner");
+    let (connections, seconds): (usize, u64) = (
+        connections.parse().expect("a number"),
+        seconds.parse().expect("a number"),
+    );
+    let until = Instant::now() + Duration::from_secs(seconds);
+    let mut flooding = JoinSet::new();
+    for connection in 0..connections {
+        let (url, key, body) = (url.clone(), key.clone(), manner.body(connection));
+        flooding.spawn(async move { call_on(&url, &key, &body, until).await });
+    }
+    let (mut answered, mut admitted) = (0, 0);
+    while let Some(counts) = flooding.join_next().await {
+        let counts = counts.expect("a connection");
+        answered += counts.0;
+        admitted += counts.1;
+    }
+    let cpu = Usage::of(std::process::id()).cpu_seconds;
+    json!({ "answered": answered, "admitted": admitted, "cpu": cpu })
+}
+
+/// Calls without a pause; how many answers came, and how many were no refusals.
+async fn call_on(url: &str, key: &str, body: &str, until: Instant) -> (u64, u64) {
+    let (mut answered, mut admitted) = (0, 0);
+    let mut connection = None;
+    while Instant::now() < until {
+        let mut client = match connection.take() {
+            Some(client) => client,
+            None => Client::connect(url, key, body).await,
+        };
+        let exchanged = tokio::time::timeout_at(until, client.exchange()).await;
+        let Ok(Some(answer)) = exchanged else {
+            continue;
+        };
+        answered += 1;
+        let said = client.body(answer);
+        let refused = ["rate_limited", r#""unavailable""#, "42900"];
+        let admits = answer.status != 429 && !refused.iter().any(|word| said.contains(word));
+        admitted += u64::from(admits);
+        if !answer.closes {
+            connection = Some(client);
+        }
+    }
+    (answered, admitted)
+}
+
+fn call(tool: &str, arguments: Value) -> String {
+    let params = json!({ "name": tool, "arguments": arguments });
+    json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }).to_string()
+}
+
+/// Keeps this process, and what it starts, to these cores.
+fn keep_to(cores: &str) {
+    let pid = std::process::id().to_string();
+    let mut taskset = held(None, "taskset".as_ref());
+    let done = taskset
+        .args(["--all-tasks", "--cpu-list", "--pid", cores, &pid])
+        .output();
+    assert!(done.expect("taskset runs").status.success());
+}

@@ -1,0 +1,281 @@
+//! Gateways and workers as processes of their own over one database, as an installation runs them.
+//!
+//! Everything is set up by the commands that an operator uses. The processes may be held on some
+//! of the machine's cores, so that whoever measures them doesn't take what they need.
+
+use std::{
+    collections::BTreeMap,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use e2e::Database;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::{Usage, generate, process::binary, process::end};
+
+/// What a key may do without end once its tenant's limits are lifted.
+pub(crate) const LIFTED: [&str; 7] = [
+    "total=0",
+    "hello=0",
+    "list_projects=0",
+    "list_files=0",
+    "read_file=0",
+    "grep_codebase=0",
+    "search_files=0",
+];
+
+/// What a [`Stack`] is made of.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// Slugs of tenants; each has the project `site` and one key.
+    pub tenants: Vec<String>,
+    /// Files of each project, of about 4 KiB.
+    pub files: usize,
+    /// How many gateways.
+    pub gateways: usize,
+    /// How many workers, all of the shared pool.
+    pub workers: usize,
+    /// Cores for gateways and workers, as `taskset --cpu-list` takes them; `None` for all.
+    pub cores: Option<String>,
+    /// Arguments of every gateway beyond those it needs.
+    pub gateway_arguments: Vec<String>,
+}
+
+/// A running installation. Its processes end with this value.
+pub struct Stack {
+    /// In the order they were started.
+    pub gateways: Vec<Running>,
+    /// In the order they were started.
+    pub workers: Vec<Running>,
+    keys: BTreeMap<String, String>,
+    place: Place,
+}
+
+impl Stack {
+    /// Sets everything up and returns once each gateway is ready.
+    pub async fn start(layout: Layout) -> Stack {
+        let place = Place::make().await;
+        let mut keys = BTreeMap::new();
+        for tenant in &layout.tenants {
+            generate(&place.path("repos").join(tenant).join("site"), layout.files);
+            place.run(&["tenant", "create", tenant]);
+            place.run(&["project", "add", tenant, "site"]);
+            let issued = place.run(&["key", "issue", tenant]);
+            let key = issued["api_key"].as_str().expect("a key");
+            keys.insert(tenant.clone(), key.to_owned());
+        }
+        let workers = (0..layout.workers).map(|number| place.worker(&layout, number));
+        let workers: Vec<Running> = workers.collect();
+        let gateways = (0..layout.gateways).map(|_| place.gateway(&layout, &workers));
+        let gateways: Vec<Running> = gateways.collect();
+        for gateway in &gateways {
+            gateway.is_ready();
+        }
+        Stack {
+            gateways,
+            workers,
+            keys,
+            place,
+        }
+    }
+
+    /// The key of a tenant.
+    pub fn key(&self, tenant: &str) -> &str {
+        &self.keys[tenant]
+    }
+
+    /// Takes every limit off a tenant.
+    pub fn lift(&self, tenant: &str) {
+        for level in ["session", "key", "tenant"] {
+            let mut arguments = vec!["limits", "set", tenant, "--level", level];
+            // A session has no total of its own.
+            arguments.extend(&LIFTED[usize::from(level == "session")..]);
+            self.place.run(&arguments);
+        }
+    }
+
+    /// What all gateways and all workers have used so far, in CPU seconds.
+    pub fn cpu(&self) -> (f64, f64) {
+        let sum = |running: &[Running]| running.iter().map(|one| one.usage().cpu_seconds).sum();
+        (sum(&self.gateways), sum(&self.workers))
+    }
+}
+
+/// One gateway or worker.
+pub struct Running {
+    child: Child,
+    /// Where gateways or agents connect.
+    pub address: String,
+    /// Where probes ask.
+    pub admin: String,
+}
+
+impl Running {
+    /// Starts it; returns once it says where it listens.
+    fn start(mut command: Command) -> Running {
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("archway starts");
+        let mut log = BufReader::new(child.stderr.take().expect("stderr is piped"));
+        let mut line = String::new();
+        log.read_line(&mut line).expect("a log");
+        let said: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
+        // A process whose log nobody reads stops at a full pipe.
+        std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
+        let field = |name: &str| said["fields"][name].as_str().expect("a string").to_owned();
+        Running {
+            address: field("address"),
+            admin: field("admin"),
+            child,
+        }
+    }
+
+    /// The MCP endpoint of a gateway.
+    pub fn url(&self) -> String {
+        format!("http://{}/mcp", self.address)
+    }
+
+    /// What the process has used so far.
+    pub fn usage(&self) -> Usage {
+        Usage::of(self.child.id())
+    }
+
+    /// Waits until it is.
+    fn is_ready(&self) {
+        let url = format!("http://{}", self.admin);
+        let check = || {
+            let mut check = Command::new(binary());
+            check.args(["healthcheck", "--admin-url", &url]);
+            check.output().expect("archway starts").status.success()
+        };
+        assert!(
+            (0..300).any(|_| check() || pause()),
+            "the gateway never was ready"
+        );
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        end(&mut self.child, "-TERM");
+    }
+}
+
+/// Between two looks; false.
+fn pause() -> bool {
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    false
+}
+
+/// Where an installation keeps what it needs.
+struct Place {
+    database: Database,
+    folder: TempDir,
+}
+
+impl Place {
+    async fn make() -> Place {
+        let place = Place {
+            database: Database::create().await,
+            folder: tempfile::tempdir().expect("a folder"),
+        };
+        let (secret, private, public) = (
+            place.text("secret"),
+            place.text("pass"),
+            place.text("pass.pub"),
+        );
+        place.run(&["secret", "generate", "--out", &secret]);
+        place.run(&[
+            "pass-key",
+            "generate",
+            "--private",
+            &private,
+            "--public",
+            &public,
+        ]);
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.path(name).display().to_string()
+    }
+
+    /// Runs an administrator's command; what it answered.
+    fn run(&self, arguments: &[&str]) -> Value {
+        let owner = self.database.owner();
+        let mut command = Command::new(binary());
+        command
+            .args(arguments)
+            .arg("--json")
+            .env("ARCHWAY_SECRET_FILE", self.path("secret"))
+            .env(
+                "ARCHWAY_MIGRATE_DATABASE_URL",
+                self.database.url(owner.get_username()),
+            );
+        answer(command)
+    }
+
+    fn worker(&self, layout: &Layout, number: usize) -> Running {
+        let mut command = held(layout.cores.as_deref(), &binary());
+        command
+            .args(["worker", "--log-format", "json"])
+            .args(["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"])
+            .args(["--name", &format!("worker-{number}")])
+            .arg("--repos")
+            .arg(self.path("repos"))
+            .arg("--pass-public-file")
+            .arg(self.path("pass.pub"))
+            .env("ARCHWAY_DATABASE_URL", self.database.url("archway_worker"));
+        Running::start(command)
+    }
+
+    fn gateway(&self, layout: &Layout, workers: &[Running]) -> Running {
+        let mut command = held(layout.cores.as_deref(), &binary());
+        command
+            .args(["gateway", "--log-format", "json"])
+            .args(["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"])
+            .arg("--secret-file")
+            .arg(self.path("secret"))
+            .arg("--pass-key-file")
+            .arg(self.path("pass"))
+            .args(&layout.gateway_arguments)
+            .env("ARCHWAY_DATABASE_URL", self.database.url("archway_gateway"));
+        for worker in workers {
+            command.args(["--worker", &format!("http://{}", worker.address)]);
+        }
+        Running::start(command)
+    }
+}
+
+/// A program on these cores.
+pub fn held(cores: Option<&str>, program: &Path) -> Command {
+    match cores {
+        None => Command::new(program),
+        Some(cores) => {
+            let mut command = Command::new("taskset");
+            command.args(["--cpu-list", cores]).arg(program);
+            command
+        }
+    }
+}
+
+/// Runs a command that answers with one JSON document, or none.
+pub(crate) fn answer(mut command: Command) -> Value {
+    let done = command.output().expect("archway starts");
+    assert!(
+        done.status.success(),
+        "{command:?}: {}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+    serde_json::from_slice(&done.stdout).unwrap_or_default()
+}
