@@ -1,7 +1,8 @@
-//! The admin port: `/healthz`, `/readyz`, `/metrics`. For probes and Prometheus, not for clients.
+//! The admin port: `/healthz`, `/readyz`, `/metrics`, `/status`. For probes, Prometheus and the
+//! operator, not for clients.
 //!
 //! It has no credential and no `Host` check: bind it where only the operator's network reaches.
-//! Its connections have few places, and are closed soon after their last request.
+//! `/status` names tenants; nothing else here does. Its connections have few places, and are closed soon after their last request.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,11 +13,18 @@ use axum::{
     routing::get,
 };
 use http::{StatusCode, header};
+use serde::Serialize;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tower::util::BoxCloneSyncService;
 
-use crate::{catalog::Catalog, metrics::Metrics, server::Port, store::Stores};
+use crate::{
+    breaker::{Breaker, BreakerReport},
+    catalog::Catalog,
+    metrics::Metrics,
+    server::Port,
+    store::Stores,
+};
 
 /// Connections at most: a few probes and scrapers, and room for those that hang.
 const PLACES: u32 = 64;
@@ -28,6 +36,7 @@ const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset
 /// What the admin port tells of.
 pub(crate) struct Admin {
     pub(crate) catalog: Arc<Catalog>,
+    pub(crate) breaker: Arc<Breaker>,
     pub(crate) stores: Stores,
     pub(crate) metrics: Arc<Metrics>,
     /// How long the gateway is of use without Postgres.
@@ -43,6 +52,7 @@ pub(crate) fn port(listener: TcpListener, admin: Arc<Admin>) -> Port {
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics))
+        .route("/status", get(status))
         .with_state(admin);
     Port {
         listener,
@@ -53,16 +63,23 @@ pub(crate) fn port(listener: TcpListener, admin: Arc<Admin>) -> Port {
     }
 }
 
-/// Ready: not about to end, a worker was seen, ended sessions are known, and Postgres answers or
-/// did so within the grace. Answered from what is known: a probe waits for nobody.
+impl Admin {
+    /// Why clients should not be sent here, if they should not. Ready is: not about to end, a worker
+    /// was seen, ended sessions are known, and Postgres answers or did so within the grace. Answered
+    /// from what is known: a probe waits for nobody.
+    fn refusal(&self) -> Option<&'static str> {
+        if self.draining.is_cancelled() {
+            Some("draining")
+        } else if self.catalog.snapshot().is_none() {
+            Some("no worker was seen yet")
+        } else {
+            self.stores.health().refusal(self.grace)
+        }
+    }
+}
+
 async fn ready(State(admin): State<Arc<Admin>>) -> Response {
-    let refusal = if admin.draining.is_cancelled() {
-        "draining"
-    } else if admin.catalog.snapshot().is_none() {
-        "no worker was seen yet"
-    } else if let Some(refusal) = admin.stores.health().refusal(admin.grace) {
-        refusal
-    } else {
+    let Some(refusal) = admin.refusal() else {
         return "ready\n".into_response();
     };
     (
@@ -73,7 +90,38 @@ async fn ready(State(admin): State<Arc<Admin>>) -> Response {
         .into_response()
 }
 
+/// What this gateway knows of itself. Its JSON is an interface: members are added, not renamed.
+#[derive(Serialize)]
+struct GatewayStatus {
+    version: &'static str,
+    ready: bool,
+    /// Why it is not ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+    #[serde(flatten)]
+    breaker: BreakerReport,
+}
+
+/// Always 200: a gateway that is not ready has a status, too.
+async fn status(State(admin): State<Arc<Admin>>) -> Response {
+    let reason = admin.refusal();
+    let status = GatewayStatus {
+        version: env!("CARGO_PKG_VERSION"),
+        ready: reason.is_none(),
+        reason,
+        breaker: admin.breaker.report(),
+    };
+    match serde_json::to_string(&status) {
+        Ok(text) => ([(header::CONTENT_TYPE, "application/json")], text).into_response(),
+        Err(error) => {
+            tracing::error!(%error, "the status could not be written");
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
+    }
+}
+
 async fn metrics(State(admin): State<Arc<Admin>>) -> Response {
+    admin.breaker.observe();
     match admin.metrics.text() {
         Ok(text) => ([(header::CONTENT_TYPE, METRICS_TYPE)], text).into_response(),
         Err(error) => {

@@ -13,7 +13,9 @@ use std::time::Duration;
 
 use archway_gateway::secrets::RootSecret;
 use archway_gateway::store::Stores;
-use archway_gateway::{AuthConfig, Gateway, GatewayConfig, GuardConfig, UpstreamConfig};
+use archway_gateway::{
+    AuthConfig, BreakerConfig, Gateway, GatewayConfig, GuardConfig, UpstreamConfig,
+};
 use archway_proto::pass::{PassError, PassMinter, PassVerifier};
 use archway_workers::repo::Mounts;
 use archway_workers::server::{ConfinedWorker, Listener, WorkerConfig, WorkerError};
@@ -195,6 +197,7 @@ fn gateway_config(guard: GuardConfig, socket: &std::path::Path) -> GatewayConfig
     GatewayConfig {
         guard,
         auth: AuthConfig::default(),
+        breaker: BreakerConfig::default(),
         upstream: UpstreamConfig {
             workers: vec![format!("unix:{}", socket.display())],
             pool: POOL.to_owned(),
