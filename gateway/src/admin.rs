@@ -1,7 +1,8 @@
-//! The admin port: `/healthz`, `/readyz`, `/metrics`. For probes and Prometheus, not for clients.
+//! The admin port: `/healthz`, `/readyz`, `/metrics`, `/status`. For probes, Prometheus and the
+//! operator, not for clients.
 //!
 //! It has no credential and no `Host` check: bind it where only the operator's network reaches.
-//! Its connections have few places, and are closed soon after their last request.
+//! `/status` names tenants; nothing else here does. Its connections have few places, and are closed soon after their last request.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,11 +13,19 @@ use axum::{
     routing::get,
 };
 use http::{StatusCode, header};
+use serde::Serialize;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tower::util::BoxCloneSyncService;
 
-use crate::{catalog::Catalog, limits::Limits, metrics::Metrics, server::Port, store::Stores};
+use crate::{
+    breaker::{Breaker, BreakerReport},
+    catalog::Catalog,
+    limits::Limits,
+    metrics::Metrics,
+    server::Port,
+    store::Stores,
+};
 
 /// Connections at most: a few probes and scrapers, and room for those that hang.
 const PLACES: u32 = 64;
@@ -29,6 +38,7 @@ const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset
 pub(crate) struct Admin {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) limits: Arc<Limits>,
+    pub(crate) breaker: Arc<Breaker>,
     pub(crate) stores: Stores,
     pub(crate) metrics: Arc<Metrics>,
     /// How long the gateway is of use without Postgres.
@@ -44,6 +54,7 @@ pub(crate) fn port(listener: TcpListener, admin: Arc<Admin>) -> Port {
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics))
+        .route("/status", get(status))
         .with_state(admin);
     Port {
         listener,
@@ -54,19 +65,26 @@ pub(crate) fn port(listener: TcpListener, admin: Arc<Admin>) -> Port {
     }
 }
 
-/// Ready: not about to end, a worker was seen (if not now then before, by a gateway that kept its
-/// tools), ended sessions are known, Postgres answers or did so within the grace, and limits can be
-/// counted where nothing may pass uncounted. Answered from what is known: a probe waits for nobody.
+impl Admin {
+    /// Why clients should not be sent here, if they should not. Ready is: not about to end, a worker
+    /// was seen (if not now then before, by a gateway that kept its tools), ended sessions are known,
+    /// Postgres answers or did so within the grace, and limits can be counted where nothing may pass
+    /// uncounted. Answered from what is known: a probe waits for nobody.
+    fn refusal(&self) -> Option<&'static str> {
+        if self.draining.is_cancelled() {
+            Some("draining")
+        } else if self.catalog.snapshot().is_none() {
+            Some("no worker was seen yet")
+        } else if let Some(refusal) = self.stores.health().refusal(self.grace) {
+            Some(refusal)
+        } else {
+            self.limits.refusal()
+        }
+    }
+}
+
 async fn ready(State(admin): State<Arc<Admin>>) -> Response {
-    let refusal = if admin.draining.is_cancelled() {
-        "draining"
-    } else if admin.catalog.snapshot().is_none() {
-        "no worker was seen yet"
-    } else if let Some(refusal) = admin.stores.health().refusal(admin.grace) {
-        refusal
-    } else if let Some(refusal) = admin.limits.refusal() {
-        refusal
-    } else {
+    let Some(refusal) = admin.refusal() else {
         return "ready\n".into_response();
     };
     (
@@ -77,7 +95,38 @@ async fn ready(State(admin): State<Arc<Admin>>) -> Response {
         .into_response()
 }
 
+/// What this gateway knows of itself. Its JSON is an interface: members are added, not renamed.
+#[derive(Serialize)]
+struct GatewayStatus {
+    version: &'static str,
+    ready: bool,
+    /// Why it is not ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+    #[serde(flatten)]
+    breaker: BreakerReport,
+}
+
+/// Always 200: a gateway that is not ready has a status, too.
+async fn status(State(admin): State<Arc<Admin>>) -> Response {
+    let reason = admin.refusal();
+    let status = GatewayStatus {
+        version: env!("CARGO_PKG_VERSION"),
+        ready: reason.is_none(),
+        reason,
+        breaker: admin.breaker.report(),
+    };
+    match serde_json::to_string(&status) {
+        Ok(text) => ([(header::CONTENT_TYPE, "application/json")], text).into_response(),
+        Err(error) => {
+            tracing::error!(%error, "the status could not be written");
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
+    }
+}
+
 async fn metrics(State(admin): State<Arc<Admin>>) -> Response {
+    admin.breaker.observe();
     match admin.metrics.text() {
         Ok(text) => ([(header::CONTENT_TYPE, METRICS_TYPE)], text).into_response(),
         Err(error) => {

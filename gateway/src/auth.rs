@@ -94,6 +94,11 @@ impl Principal {
         self.0.tenant_id
     }
 
+    /// The tenant's slug. For the operator and for workers: callers are told of no tenant.
+    pub(crate) fn tenant(&self) -> &str {
+        &self.0.tenant
+    }
+
     /// Who this is within the tenant: `key:<lineage>`. The same after a key was rotated.
     pub(crate) fn name(&self) -> &str {
         &self.0.name

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use admin::Admin;
 use auth::Auth;
+use breaker::Breaker;
 use catalog::{Catalog, Shelf};
 use changes::Changes;
 use cursor::Cursors;
@@ -24,6 +25,7 @@ use store::Stores;
 use upstream::Upstream;
 
 pub use auth::AuthConfig;
+pub use breaker::BreakerConfig;
 pub use limits::{LimitsConfig, LimitsError, WhenDown};
 pub use server::{MOST_CLIENTS, guard::GuardConfig};
 pub use upstream::{UpstreamConfig, UpstreamError};
@@ -33,7 +35,7 @@ pub mod tenants;
 mod admin;
 mod changes;
 
-// The path, in the order a request meets it. Breakers will stand between `catalog` and `upstream`.
+// The path, in the order a request meets it.
 mod server;
 mod auth;
 mod mcp;
@@ -41,6 +43,7 @@ mod session;
 mod limits;
 mod catalog;
 mod cursor;
+mod breaker;
 mod upstream;
 
 // Below the path: what its stops stand on.
@@ -65,6 +68,9 @@ pub struct GatewayConfig {
     /// Limits.
     #[command(flatten)]
     pub limits: LimitsConfig,
+    /// What a tenant may occupy.
+    #[command(flatten)]
+    pub breaker: BreakerConfig,
     /// Workers.
     #[command(flatten)]
     pub upstream: UpstreamConfig,
@@ -114,6 +120,7 @@ impl Gateway {
     ) -> Result<Self, GatewayConfigError> {
         let metrics = Arc::new(Metrics::new());
         let upstream = Arc::new(Upstream::new(&config.upstream, minter)?);
+        let breaker = Arc::new(Breaker::new(config.breaker, metrics.breaker.clone()));
         let catalog = Arc::new(Catalog::new());
         let shelf = Shelf::new(stores.clone(), config.upstream.pool.clone());
         let cursors = Cursors::new(secret.clone());
@@ -135,6 +142,7 @@ impl Gateway {
                 limits.clone(),
                 Calls {
                     catalog: catalog.clone(),
+                    breaker: breaker.clone(),
                     upstream: upstream.clone(),
                     cursors,
                     metrics: metrics.clone(),
@@ -145,6 +153,7 @@ impl Gateway {
         let admin = Arc::new(Admin {
             catalog: catalog.clone(),
             limits: limits.clone(),
+            breaker,
             stores,
             metrics: metrics.clone(),
             grace: config.auth.key_grace,
@@ -238,7 +247,11 @@ impl Gateway {
         self.announce_end();
         tokio::select! {
             () = drained.cancelled() => {}
-            () = tokio::time::sleep(self.drain_limit) => self.parts.upstream.end_calls(),
+            () = tokio::time::sleep(self.drain_limit) => {
+                // First: what ends now is nobody's fault.
+                self.parts.admin.breaker.end();
+                self.parts.upstream.end_calls();
+            }
         }
     }
 

@@ -43,6 +43,7 @@ mod price;
 mod logging;
 mod call;
 mod hearing;
+mod settle;
 mod reply;
 mod methods;
 

@@ -13,8 +13,10 @@ use prometheus_client::{
 
 use crate::terms::TOTAL;
 
+pub(crate) use breaker::{BreakerMetrics, CircuitLabels, Kind};
 pub(crate) use limit_store::LimitStore;
 
+mod breaker;
 mod limit_store;
 
 /// The tool label of names that are not in the catalogue.
@@ -50,6 +52,8 @@ struct LimitLabels {
 /// The gateway's counters.
 pub(crate) struct Metrics {
     registry: Registry,
+    /// Of circuits and bulkheads.
+    pub(crate) breaker: Arc<BreakerMetrics>,
     requests: Family<StatusLabel, Counter>,
     calls: Family<CallLabels, Counter>,
     durations: Family<ToolLabel, Histogram, fn() -> Histogram>,
@@ -78,6 +82,7 @@ impl Metrics {
         );
         let own = &mut registry;
         Metrics {
+            breaker: Arc::new(BreakerMetrics::new(own)),
             requests: registered(own, "http_requests", "HTTP requests by status"),
             calls: registered(own, "tool_calls", "Tool calls by tool and outcome"),
             durations,

@@ -78,9 +78,9 @@ impl Fault {
         self.row().0
     }
 
-    /// Whether this fault says the callee is ill, rather than the request.
-    pub fn trips_breaker(self) -> bool {
-        matches!(self.row().1, Blame::Callee)
+    /// Whose fault it is.
+    pub fn blame(self) -> Blame {
+        self.row().1
     }
 
     /// The gRPC code under which a worker sends this fault outside a tool result.
@@ -123,7 +123,7 @@ impl Fault {
             Fault::BinaryFile => ("binary_file", Blame::Caller, Code::FailedPrecondition),
             Fault::InvalidPattern => ("invalid_pattern", Blame::Caller, Code::InvalidArgument),
             Fault::SearchTimeout => ("search_timeout", Blame::Caller, Code::DeadlineExceeded),
-            Fault::DeadlineExceeded => ("deadline_exceeded", Blame::Callee, Code::DeadlineExceeded),
+            Fault::DeadlineExceeded => ("deadline_exceeded", Blame::Work, Code::DeadlineExceeded),
             Fault::NotAGitRepository => (
                 "not_a_git_repository",
                 Blame::Caller,
@@ -154,9 +154,14 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Whose fault it is: what a breaker asks.
-enum Blame {
+/// Whose fault a failure is: what a breaker asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blame {
+    /// The caller's: what it asked for can't be had, and says nothing about who was asked.
     Caller,
+    /// The work's: too much of it for its time, which the caller can cause as well as a slow callee.
+    Work,
+    /// The callee's: no caller's doing.
     Callee,
 }
 

@@ -13,7 +13,7 @@ use std::{
 use archway_proto::{
     context::CallContext,
     failure::Failure,
-    fault::Fault,
+    fault::{Blame, Fault},
     method::Method,
     pass::{PassToken, PassVerifier, VerifiedPass},
     v1,
@@ -163,7 +163,7 @@ fn late() -> Failure {
 
 /// Logs what an operator should know of a failure, and gives the result that carries it.
 fn report(failure: &Failure) -> Value {
-    if failure.code.trips_breaker() {
+    if failure.code.blame() != Blame::Caller {
         tracing::warn!(fault = %failure.code, message = failure.message, "tool call failed");
     }
     failure.to_result()

@@ -14,7 +14,7 @@ use std::time::Duration;
 use archway_gateway::secrets::RootSecret;
 use archway_gateway::store::Stores;
 use archway_gateway::{
-    AuthConfig, Gateway, GatewayConfig, GuardConfig, LimitsConfig, UpstreamConfig,
+    AuthConfig, BreakerConfig, Gateway, GatewayConfig, GuardConfig, LimitsConfig, UpstreamConfig,
 };
 use archway_proto::pass::{PassError, PassMinter, PassVerifier};
 use archway_workers::repo::Mounts;
@@ -197,6 +197,7 @@ fn gateway_config(guard: GuardConfig, socket: &std::path::Path) -> GatewayConfig
     GatewayConfig {
         guard,
         auth: AuthConfig::default(),
+        breaker: BreakerConfig::default(),
         limits: LimitsConfig::default(),
         upstream: UpstreamConfig {
             workers: vec![format!("unix:{}", socket.display())],

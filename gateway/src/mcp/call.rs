@@ -6,28 +6,26 @@
 //! events. A client that goes away drops the future, with it the upstream's stream, and so cancels
 //! the call.
 
-use std::{convert::Infallible, sync::Arc};
+use std::sync::Arc;
 
-use archway_proto::{
-    context::TraceContext, failure::Failure, fault::Fault, log::LogLevel, method::Method,
-};
-use axum::{body::Body, response::Response};
+use archway_proto::{context::TraceContext, failure::Failure, log::LogLevel, method::Method};
+use axum::response::Response;
 use bytes::Bytes;
-use futures::{StreamExt, stream};
-use http::{HeaderMap, HeaderValue, header};
+use http::HeaderMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use super::{
-    content::{Accepts, json_response},
+    content::Accepts,
     envelope::{Envelope, RequestId},
     era::Era,
     hearing::Hearing,
-    reply,
+    settle::Settle,
 };
 use crate::{
     auth::Principal,
+    breaker::Breaker,
     catalog::{Catalog, Tool},
     cursor::{CURSOR, CursorContext, Cursors},
     error::GatewayError,
@@ -40,6 +38,7 @@ use crate::{
 /// What calls need.
 pub(crate) struct Calls {
     pub(crate) catalog: Arc<Catalog>,
+    pub(crate) breaker: Arc<Breaker>,
     pub(crate) upstream: Arc<Upstream>,
     pub(crate) cursors: Cursors,
     pub(crate) metrics: Arc<Metrics>,
@@ -112,7 +111,7 @@ impl Calls {
         response
     }
 
-    /// Checks the arguments, opens their cursor, and calls the worker.
+    /// Checks the arguments, opens their cursor, gets the call its place, and calls the worker.
     async fn start(
         &self,
         who: &Principal,
@@ -138,6 +137,10 @@ impl Calls {
             arguments: &arguments,
         })
         .map_err(|error| upstream::internal(trace, &error))?;
+        let received = settle.ask.received;
+        let until = self.upstream.until(received);
+        let family = &tool.entry.family;
+        settle.permit = Some(self.breaker.admit(who, family, received, until).await?);
         let events = self
             .upstream
             .call(Outgoing {
@@ -147,7 +150,7 @@ impl Calls {
                 project,
                 idempotent: tool.entry.idempotent,
                 trace,
-                until: self.upstream.until(settle.ask.received),
+                until,
             })
             .await?;
         first(events, &mut settle.hearing).await
@@ -166,6 +169,7 @@ impl Calls {
             ask,
             hearing: Hearing::nothing(self.metrics.clone()),
             context: None,
+            permit: None,
             counted: false,
         }
     }
@@ -213,100 +217,4 @@ async fn first(mut events: CallStream, hearing: &mut Hearing) -> Result<First, F
             }
         }
     }
-}
-
-/// Turns the outcome of one call into its answer, and counts it.
-struct Settle {
-    cursors: Cursors,
-    metrics: Arc<Metrics>,
-    tool: Arc<str>,
-    ask: Ask,
-    hearing: Hearing,
-    /// What cursors of the call are bound to, where the tool has pages.
-    context: Option<CursorContext>,
-    counted: bool,
-}
-
-impl Drop for Settle {
-    /// Dropped without an answer: the client went away.
-    fn drop(&mut self) {
-        if !self.counted {
-            self.metrics
-                .call(&self.tool, "cancelled", self.ask.received.elapsed());
-        }
-    }
-}
-
-impl Settle {
-    fn respond(mut self, outcome: Result<Bytes, Failure>) -> Response {
-        let in_events = !self.ask.accepts.json;
-        let message = self.message(outcome);
-        if in_events {
-            events_response(Body::from(reply::event(&message)))
-        } else {
-            json_response(message)
-        }
-    }
-
-    /// The JSON-RPC message that answers the call.
-    fn message(&mut self, outcome: Result<Bytes, Failure>) -> Vec<u8> {
-        let took = self.ask.received.elapsed();
-        let head = reply::Head {
-            id: &self.ask.id,
-            era: self.ask.era,
-            took,
-        };
-        let seal = |plain: &str| match &self.context {
-            Some(context) => self.cursors.seal(context, plain).ok(),
-            None => None,
-        };
-        let written = outcome.and_then(|result| {
-            reply::result(&head, &result, seal)
-                .map_err(|error| upstream::internal(self.ask.trace, &error))
-        });
-        let (message, fault) = match written {
-            Ok(written) => written,
-            Err(failure) => (reply::failure(&head, &failure), Some(failure.code)),
-        };
-        self.metrics
-            .call(&self.tool, fault.map_or("ok", Fault::code), took);
-        self.counted = true;
-        message
-    }
-
-    /// What the call says as it comes, the answer last.
-    fn stream(self, first: Vec<u8>, events: Box<CallStream>) -> Response {
-        let body = stream::unfold(Some((self, events, Some(first))), |state| async {
-            let (mut settle, mut events, waiting) = state?;
-            if let Some(event) = waiting {
-                return Some((reply::event(&event), Some((settle, events, None))));
-            }
-            let outcome = loop {
-                match events.next().await {
-                    Ok(Step::Result(result)) => break Ok(result),
-                    Err(failure) => break Err(failure),
-                    Ok(Step::Said(said)) => {
-                        if let Some(event) = settle.hearing.notification(&said) {
-                            let rest = Some((settle, events, None));
-                            return Some((reply::event(&event), rest));
-                        }
-                    }
-                }
-            };
-            Some((reply::event(&settle.message(outcome)), None))
-        });
-        events_response(Body::from_stream(body.map(Ok::<_, Infallible>)))
-    }
-}
-
-/// A response of server-sent events.
-fn events_response(body: Body) -> Response {
-    let mut response = Response::new(body);
-    let headers = response.headers_mut();
-    headers.insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("text/event-stream"),
-    );
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    response
 }

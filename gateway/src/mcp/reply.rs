@@ -82,13 +82,23 @@ struct TextBlock<'a> {
     text: &'a str,
 }
 
-/// The JSON-RPC message for a worker's result, and the fault it carries, if any. `seal` gives the
-/// sealed form of the worker's cursor.
+/// A worker's result, as it goes to the client.
+pub(crate) struct Written {
+    /// The JSON-RPC message.
+    pub(crate) message: Vec<u8>,
+    /// The fault that it carries, if any.
+    pub(crate) fault: Option<Fault>,
+    /// The tool ended by itself because its time was up, and answered what it had, if anything.
+    pub(crate) incomplete: bool,
+}
+
+/// Writes the JSON-RPC message for a worker's result. `seal` gives the sealed form of the worker's
+/// cursor.
 pub(crate) fn result(
     head: &Head<'_>,
     result: &[u8],
     seal: impl FnOnce(&str) -> Option<String>,
-) -> Result<(Vec<u8>, Option<Fault>), ReplyError> {
+) -> Result<Written, ReplyError> {
     let mut worker: WorkerResult<'_> = serde_json::from_slice(result)?;
     let spliced = match (worker.meta.remove(meta::CURSOR), worker.structured_content) {
         (Some(Value::String(plain)), Some(structured)) => {
@@ -107,8 +117,14 @@ pub(crate) fn result(
         (None, None) => return Err(ReplyError::Empty),
     };
     let fault = fault(&worker);
+    let incomplete =
+        fault == Some(Fault::SearchTimeout) || worker.meta.contains_key(meta::INCOMPLETE);
     let message = write(head, content, structured, worker.is_error, worker.meta)?;
-    Ok((message, fault))
+    Ok(Written {
+        message,
+        fault,
+        incomplete,
+    })
 }
 
 /// The JSON-RPC message for a call that failed before or beside the worker's result.
@@ -116,7 +132,7 @@ pub(crate) fn failure(head: &Head<'_>, failure: &Failure) -> Vec<u8> {
     let worker = failure.to_result().to_string();
     // A failure's own form is a tool result, and has no cursor: this can't fail.
     result(head, worker.as_bytes(), |_none| None)
-        .map(|(message, _)| message)
+        .map(|written| written.message)
         .unwrap_or_default()
 }
 
@@ -232,11 +248,14 @@ mod tests {
             era,
             took: Duration::from_micros(1500),
         };
-        let (message, fault) = result(&head, worker.as_bytes(), |plain| {
+        let written = result(&head, worker.as_bytes(), |plain| {
             Some(format!("sealed-{plain}"))
         })
         .unwrap();
-        (serde_json::from_slice(&message).unwrap(), fault)
+        (
+            serde_json::from_slice(&written.message).unwrap(),
+            written.fault,
+        )
     }
 
     #[test]

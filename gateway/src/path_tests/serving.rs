@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     auth::{Auth, AuthConfig, key::KeyText},
+    breaker::{Breaker, BreakerConfig},
     catalog::Catalog,
     cursor::Cursors,
     limits::{Limits, LimitsConfig},
@@ -63,6 +64,10 @@ pub(super) async fn build_stack(
             Arc::new(Limits::new(&LimitsConfig::default(), metrics.clone()).unwrap()),
             Calls {
                 catalog,
+                breaker: Arc::new(Breaker::new(
+                    BreakerConfig::default(),
+                    metrics.breaker.clone(),
+                )),
                 upstream,
                 cursors: Cursors::new(secret),
                 metrics: metrics.clone(),

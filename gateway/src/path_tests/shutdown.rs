@@ -12,7 +12,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    AuthConfig, Gateway, GatewayConfig, GuardConfig, LimitsConfig, UpstreamConfig,
+    AuthConfig, BreakerConfig, Gateway, GatewayConfig, GuardConfig, LimitsConfig, UpstreamConfig,
     secrets::RootSecret, store::Stores,
 };
 
@@ -21,6 +21,7 @@ fn beside(worker: &TcpListener) -> Gateway {
     let config = GatewayConfig {
         guard: GuardConfig::default(),
         auth: AuthConfig::default(),
+        breaker: BreakerConfig::default(),
         limits: LimitsConfig::default(),
         upstream: UpstreamConfig {
             workers: vec![format!("http://{}", worker.local_addr().unwrap())],

@@ -1,0 +1,364 @@
+//! Which circuits a call passes: one of its pool and family, and one of its tenant there.
+//!
+//! The first counts what no tenant's work can cause (no worker, a defect), and stands between
+//! everybody and ill workers. The second counts what it can (a deadline that passed, slowness), and
+//! stands between one tenant's work and nobody else. A call must be admitted by both.
+//!
+//! Pools and families come from the configuration and the catalogue; tenants are many, so only
+//! those are kept that called a moment ago or whose circuit is not closed. Where there is no room a
+//! call goes without a circuit: never is one refused for that.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use archway_proto::fault::Blame;
+use parking_lot::{Mutex, RwLock};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::{
+    circuit::{Circuit, LONGEST_REST, Pass, Refused, State},
+    report::{CircuitRow, TenantRow},
+    window::{SPAN, Verdict},
+};
+use crate::metrics::{BreakerMetrics, CircuitLabels, Kind};
+
+/// Groups kept: more than pools times families are, unless somebody makes up names.
+const MOST_GROUPS: usize = 1_000;
+/// Tenants kept in one group, at about 300 bytes each.
+const MOST_TENANTS: usize = 10_000;
+/// How often a group that is full looks for tenants that it can forget.
+const FULL_SWEEP: Duration = Duration::from_secs(1);
+/// For how long a tenant that no longer calls is kept while its circuit is not closed.
+const KEPT_OPEN: Duration = Duration::from_secs(2 * LONGEST_REST.as_secs());
+
+/// Whose call, of what.
+#[derive(Clone, Copy)]
+pub(super) struct Caller<'a> {
+    pub(super) pool: &'a str,
+    pub(super) family: &'a str,
+    pub(super) tenant: Uuid,
+    pub(super) slug: &'a str,
+}
+
+/// A circuit did not admit the call.
+#[derive(Debug)]
+pub(super) struct CircuitOpen {
+    pub(super) kind: Kind,
+    pub(super) refused: Refused,
+}
+
+/// How a call ended, as far as circuits may know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// With an answer, whatever it says.
+    Answered {
+        /// It took longer than it should.
+        slow: bool,
+    },
+    /// Without one.
+    Failed(Blame),
+}
+
+/// All circuits of a gateway.
+pub(super) struct Circuits {
+    /// By pool, by family.
+    groups: RwLock<HashMap<String, HashMap<String, Arc<Group>>>>,
+    metrics: Arc<BreakerMetrics>,
+}
+
+/// The circuits of one family in one pool.
+struct Group {
+    labels: CircuitLabels,
+    inside: Mutex<Inside>,
+}
+
+struct Inside {
+    shared: Circuit,
+    tenants: HashMap<Uuid, Tenant>,
+    swept: Instant,
+}
+
+struct Tenant {
+    slug: Box<str>,
+    circuit: Circuit,
+    /// Calls that will bring a pass back.
+    calls: u32,
+    touched: Instant,
+}
+
+/// What a call that both circuits admitted holds. Dropped unsettled, it counts nothing.
+pub(super) struct Passes {
+    group: Arc<Group>,
+    metrics: Arc<BreakerMetrics>,
+    tenant: Uuid,
+    held: Option<Held>,
+}
+
+struct Held {
+    shared: Pass,
+    /// `None` where the tenant has no circuit.
+    own: Option<Pass>,
+}
+
+impl Circuits {
+    pub(super) fn new(metrics: Arc<BreakerMetrics>) -> Self {
+        Circuits {
+            groups: RwLock::default(),
+            metrics,
+        }
+    }
+
+    /// Lets a call through both circuits, or not. `None` if there is no room for its group.
+    pub(super) fn admit(
+        &self,
+        caller: Caller<'_>,
+        now: Instant,
+    ) -> Result<Option<Passes>, CircuitOpen> {
+        let Some(group) = self.group(caller, now) else {
+            return Ok(None);
+        };
+        let held = group.inside.lock().admit(caller, now);
+        match held {
+            Ok(held) => Ok(Some(Passes {
+                group,
+                metrics: self.metrics.clone(),
+                tenant: caller.tenant,
+                held: Some(held),
+            })),
+            Err(open) => {
+                self.metrics.circuit_refused(&group.labels, open.kind);
+                Err(open)
+            }
+        }
+    }
+
+    /// Every circuit of a pool and family that was ever called, and the tenants' that are not
+    /// closed, at most `most` of these; and how many those are in all.
+    pub(super) fn report(
+        &self,
+        most: usize,
+        now: Instant,
+    ) -> (Vec<CircuitRow>, Vec<TenantRow>, usize) {
+        let (mut rows, mut tenants, mut count) = (Vec::new(), Vec::new(), 0);
+        for group in self.all() {
+            let mut inside = group.inside.lock();
+            inside.forget(now);
+            rows.push(CircuitRow::new(&group.labels, &inside.shared, now));
+            for (id, tenant) in inside.not_closed(now) {
+                count += 1;
+                if tenants.len() < most {
+                    let labels = &group.labels;
+                    tenants.push(TenantRow::new(
+                        *id,
+                        &tenant.slug,
+                        labels,
+                        &tenant.circuit,
+                        now,
+                    ));
+                }
+            }
+        }
+        (rows, tenants, count)
+    }
+
+    /// Brings the gauges up to date.
+    pub(super) fn observe(&self, now: Instant) {
+        for group in self.all() {
+            let mut inside = group.inside.lock();
+            inside.forget(now);
+            let state = inside.shared.state(now);
+            let not_closed = inside.not_closed(now).count();
+            self.metrics
+                .circuit(&group.labels, state.number(), not_closed);
+        }
+    }
+
+    fn group(&self, caller: Caller<'_>, now: Instant) -> Option<Arc<Group>> {
+        let known = |groups: &HashMap<String, HashMap<String, Arc<Group>>>| {
+            groups.get(caller.pool)?.get(caller.family).cloned()
+        };
+        if let Some(group) = known(&self.groups.read()) {
+            return Some(group);
+        }
+        let mut groups = self.groups.write();
+        if let Some(group) = known(&groups) {
+            return Some(group);
+        }
+        let count: usize = groups.values().map(HashMap::len).sum();
+        (count < MOST_GROUPS).then(|| {
+            let group = Arc::new(Group::new(caller, now));
+            let families = groups.entry(caller.pool.to_owned()).or_default();
+            families.insert(caller.family.to_owned(), group.clone());
+            group
+        })
+    }
+
+    /// In order of pool and family.
+    fn all(&self) -> Vec<Arc<Group>> {
+        let groups = self.groups.read();
+        let mut all: Vec<_> = groups.values().flat_map(HashMap::values).cloned().collect();
+        all.sort_by(|a, b| a.labels.cmp(&b.labels));
+        all
+    }
+}
+
+impl Group {
+    fn new(caller: Caller<'_>, now: Instant) -> Self {
+        Group {
+            labels: CircuitLabels::new(caller.pool, caller.family),
+            inside: Mutex::new(Inside {
+                shared: Circuit::new(now),
+                tenants: HashMap::new(),
+                swept: now,
+            }),
+        }
+    }
+}
+
+impl Inside {
+    fn admit(&mut self, caller: Caller<'_>, now: Instant) -> Result<Held, CircuitOpen> {
+        let refused = |kind| move |refused| CircuitOpen { kind, refused };
+        let shared = self.shared.admit(now).map_err(refused(Kind::Shared))?;
+        let Some(tenant) = self.tenant(caller, now) else {
+            return Ok(Held { shared, own: None });
+        };
+        tenant.touched = now;
+        match tenant.circuit.admit(now) {
+            Ok(own) => {
+                tenant.calls += 1;
+                let own = Some(own);
+                Ok(Held { shared, own })
+            }
+            Err(open) => {
+                self.shared.give_back(shared);
+                Err(refused(Kind::Tenant)(open))
+            }
+        }
+    }
+
+    /// The caller's tenant, which is there from its first call on, if there is room.
+    fn tenant(&mut self, caller: Caller<'_>, now: Instant) -> Option<&mut Tenant> {
+        let full = self.tenants.len() >= MOST_TENANTS;
+        if now >= self.swept + if full { FULL_SWEEP } else { SPAN } {
+            self.forget(now);
+        }
+        let full = self.tenants.len() >= MOST_TENANTS;
+        if full && !self.tenants.contains_key(&caller.tenant) {
+            return None;
+        }
+        let fresh = || Tenant {
+            slug: caller.slug.into(),
+            circuit: Circuit::new(now),
+            calls: 0,
+            touched: now,
+        };
+        Some(self.tenants.entry(caller.tenant).or_insert_with(fresh))
+    }
+
+    fn forget(&mut self, now: Instant) {
+        self.swept = now;
+        self.tenants.retain(|_, tenant| {
+            let kept = match tenant.circuit.state(now) {
+                State::Closed => SPAN,
+                State::HalfOpen | State::Open => KEPT_OPEN,
+            };
+            tenant.calls > 0 || now < tenant.touched + kept
+        });
+    }
+
+    fn not_closed(&self, now: Instant) -> impl Iterator<Item = (&Uuid, &Tenant)> {
+        let all = self.tenants.iter();
+        all.filter(move |(_, tenant)| tenant.circuit.state(now) != State::Closed)
+    }
+
+    /// The states that this brought about.
+    fn settle(
+        &mut self,
+        id: Uuid,
+        held: Held,
+        ended: Option<Ended>,
+        now: Instant,
+    ) -> (Option<State>, Option<State>) {
+        let shared = match ended.and_then(Ended::for_shared) {
+            Some(verdict) => self.shared.settle(held.shared, verdict, now),
+            None => {
+                self.shared.give_back(held.shared);
+                None
+            }
+        };
+        let tenant = self.tenants.get_mut(&id);
+        let Some((pass, tenant)) = held.own.zip(tenant) else {
+            return (shared, None);
+        };
+        tenant.calls = tenant.calls.saturating_sub(1);
+        tenant.touched = now;
+        match ended.and_then(Ended::for_tenant) {
+            Some(verdict) => (shared, tenant.circuit.settle(pass, verdict, now)),
+            None => {
+                tenant.circuit.give_back(pass);
+                (shared, None)
+            }
+        }
+    }
+}
+
+impl Ended {
+    /// What it says of the workers. A call that ran out of time says nothing: it may have been its
+    /// own doing.
+    fn for_shared(self) -> Option<Verdict> {
+        match self {
+            Ended::Answered { .. } => Some(Verdict::Good),
+            Ended::Failed(Blame::Callee) => Some(Verdict::Fault),
+            Ended::Failed(Blame::Work | Blame::Caller) => None,
+        }
+    }
+
+    /// What it says of the tenant's work. Nothing, if the workers were ill.
+    fn for_tenant(self) -> Option<Verdict> {
+        match self {
+            Ended::Answered { slow: false } => Some(Verdict::Good),
+            Ended::Answered { slow: true } => Some(Verdict::Slow),
+            Ended::Failed(Blame::Work) => Some(Verdict::Fault),
+            Ended::Failed(Blame::Callee | Blame::Caller) => None,
+        }
+    }
+}
+
+impl Passes {
+    /// Tells both circuits how the call ended.
+    pub(super) fn settle(mut self, ended: Ended, now: Instant) {
+        self.bring_back(Some(ended), now);
+    }
+
+    fn bring_back(&mut self, ended: Option<Ended>, now: Instant) {
+        let Some(held) = self.held.take() else { return };
+        let mut inside = self.group.inside.lock();
+        let (shared, own) = inside.settle(self.tenant, held, ended, now);
+        drop(inside);
+        for (kind, became) in [(Kind::Shared, shared), (Kind::Tenant, own)] {
+            if let Some(state) = became {
+                self.tell(kind, state);
+            }
+        }
+    }
+
+    /// Tells the operator: once a change, not once a call.
+    fn tell(&self, kind: Kind, state: State) {
+        let CircuitLabels { pool, family } = &self.group.labels;
+        let tenant = (kind == Kind::Tenant).then_some(self.tenant);
+        let tenant = tenant.map(tracing::field::display);
+        let (pool, family, circuit) = (&**pool, &**family, kind.name());
+        if state == State::Open {
+            self.metrics.circuit_opened(&self.group.labels, kind);
+            tracing::warn!(pool, family, circuit, tenant.id = tenant, "circuit opened");
+        } else {
+            tracing::info!(pool, family, circuit, tenant.id = tenant, "circuit closed");
+        }
+    }
+}
+
+impl Drop for Passes {
+    fn drop(&mut self) {
+        self.bring_back(None, Instant::now());
+    }
+}

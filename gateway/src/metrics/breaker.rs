@@ -1,0 +1,151 @@
+//! What is counted of circuits and bulkheads. Labels are pools, families and kinds: never tenants.
+//!
+//! Counters move as things happen; gauges are set when somebody is about to read them, since a
+//! circuit changes by time alone, too.
+
+use std::sync::Arc;
+
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
+    registry::Registry,
+};
+
+use super::{ReasonLabel, registered};
+
+/// The circuits of one family in one pool.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, EncodeLabelSet)]
+pub(crate) struct CircuitLabels {
+    pub(crate) pool: Arc<str>,
+    pub(crate) family: Arc<str>,
+}
+
+impl CircuitLabels {
+    pub(crate) fn new(pool: &str, family: &str) -> Self {
+        CircuitLabels {
+            pool: Arc::from(pool),
+            family: Arc::from(family),
+        }
+    }
+}
+
+/// Whose circuit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Everybody's who uses the pool.
+    Shared,
+    /// One tenant's.
+    Tenant,
+}
+
+impl Kind {
+    /// The name in metrics and logs.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Kind::Shared => "shared",
+            Kind::Tenant => "tenant",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct KindLabels {
+    pool: Arc<str>,
+    family: Arc<str>,
+    circuit: &'static str,
+}
+
+impl KindLabels {
+    fn new(labels: &CircuitLabels, kind: Kind) -> Self {
+        KindLabels {
+            pool: labels.pool.clone(),
+            family: labels.family.clone(),
+            circuit: kind.name(),
+        }
+    }
+}
+
+/// The breaker's part of the gateway's metrics.
+pub(crate) struct BreakerMetrics {
+    states: Family<CircuitLabels, Gauge>,
+    tenants_open: Family<CircuitLabels, Gauge>,
+    opened: Family<KindLabels, Counter>,
+    refused: Family<KindLabels, Counter>,
+    in_flight: Gauge,
+    queued: Gauge,
+    no_place: Family<ReasonLabel, Counter>,
+}
+
+impl BreakerMetrics {
+    pub(super) fn new(registry: &mut Registry) -> Self {
+        BreakerMetrics {
+            states: registered(
+                registry,
+                "circuit_state",
+                "Circuit of a pool and family of tools: 0 closed, 1 half-open, 2 open",
+            ),
+            tenants_open: registered(
+                registry,
+                "tenant_circuits_not_closed",
+                "Tenants whose own circuit of a pool and family is open or half-open",
+            ),
+            opened: registered(
+                registry,
+                "circuit_openings",
+                "Circuits that opened, by whose they are",
+            ),
+            refused: registered(
+                registry,
+                "circuit_refusals",
+                "Calls that an open circuit refused, by whose it is",
+            ),
+            in_flight: registered(
+                registry,
+                "calls_in_flight",
+                "Calls that hold a place of their tenant",
+            ),
+            queued: registered(
+                registry,
+                "calls_queued",
+                "Calls that wait for a place of their tenant",
+            ),
+            no_place: registered(
+                registry,
+                "bulkhead_refusals",
+                "Calls that got no place of their tenant, by reason",
+            ),
+        }
+    }
+
+    /// Says how the circuits of a group stand: `state` as its number, and how many of its tenants'
+    /// are not closed.
+    pub(crate) fn circuit(&self, labels: &CircuitLabels, state: i64, tenants_open: usize) {
+        self.states.get_or_create(labels).set(state);
+        let gauge = self.tenants_open.get_or_create(labels);
+        gauge.set(i64::try_from(tenants_open).unwrap_or(i64::MAX));
+    }
+
+    /// Counts a circuit that opened.
+    pub(crate) fn circuit_opened(&self, labels: &CircuitLabels, kind: Kind) {
+        let labels = KindLabels::new(labels, kind);
+        self.opened.get_or_create(&labels).inc();
+    }
+
+    /// Counts a call that a circuit refused.
+    pub(crate) fn circuit_refused(&self, labels: &CircuitLabels, kind: Kind) {
+        let labels = KindLabels::new(labels, kind);
+        self.refused.get_or_create(&labels).inc();
+    }
+
+    /// Says how many calls hold a place, and how many wait for one.
+    pub(crate) fn calls(&self, in_flight: usize, queued: usize) {
+        let number = |count| i64::try_from(count).unwrap_or(i64::MAX);
+        self.in_flight.set(number(in_flight));
+        self.queued.set(number(queued));
+    }
+
+    /// Counts a call that got no place. `reason` is `full`, `stalled` or `waited`.
+    pub(crate) fn no_place(&self, reason: &'static str) {
+        self.no_place.get_or_create(&ReasonLabel { reason }).inc();
+    }
+}
