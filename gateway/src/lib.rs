@@ -95,7 +95,7 @@ impl Gateway {
         minter: PassMinter,
     ) -> Result<Self, UpstreamError> {
         let metrics = Arc::new(Metrics::new());
-        let upstream = Arc::new(Upstream::new(&config.upstream, minter)?);
+        let upstream = Arc::new(Upstream::new(&config.upstream, minter, metrics.upstream())?);
         let catalog = Arc::new(Catalog::new());
         let cursors = Cursors::new(secret.clone());
         let sessions = Arc::new(Sessions::new(secret.clone(), stores.clone()));

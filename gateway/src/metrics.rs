@@ -11,6 +11,10 @@ use prometheus_client::{
     registry::{Metric, Registry, Unit},
 };
 
+pub(crate) use upstream::UpstreamMetrics;
+
+mod upstream;
+
 /// The tool label of names that are not in the catalogue.
 pub(crate) const UNKNOWN_TOOL: &str = "unknown";
 
@@ -47,6 +51,7 @@ pub(crate) struct Metrics {
     admin_connections: Gauge,
     listening: Gauge,
     sessions_kept: Gauge,
+    upstream: UpstreamMetrics,
 }
 
 impl Metrics {
@@ -90,8 +95,14 @@ impl Metrics {
                 "sessions_kept",
                 "Sessions kept because they were ended or have a log level",
             ),
+            upstream: UpstreamMetrics::new(own),
             registry,
         }
+    }
+
+    /// What is counted of the way to the workers.
+    pub(crate) fn upstream(&self) -> &UpstreamMetrics {
+        &self.upstream
     }
 
     /// Says whether word of changes is heard.
