@@ -119,7 +119,7 @@ impl Gateway {
         minter: PassMinter,
     ) -> Result<Self, GatewayConfigError> {
         let metrics = Arc::new(Metrics::new());
-        let upstream = Arc::new(Upstream::new(&config.upstream, minter)?);
+        let upstream = Arc::new(Upstream::new(&config.upstream, minter, metrics.upstream())?);
         let breaker = Arc::new(Breaker::new(config.breaker, metrics.breaker.clone()));
         let catalog = Arc::new(Catalog::new());
         let shelf = Shelf::new(stores.clone(), config.upstream.pool.clone());

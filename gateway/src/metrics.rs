@@ -15,9 +15,11 @@ use crate::terms::TOTAL;
 
 pub(crate) use breaker::{BreakerMetrics, CircuitLabels, Kind};
 pub(crate) use limit_store::LimitStore;
+pub(crate) use upstream::UpstreamMetrics;
 
 mod breaker;
 mod limit_store;
+mod upstream;
 
 /// The tool label of names that are not in the catalogue.
 pub(crate) const UNKNOWN_TOOL: &str = "unknown";
@@ -68,6 +70,7 @@ pub(crate) struct Metrics {
     sessions_unbounded: Counter,
     limit_store: LimitStore,
     limit_replicas: Gauge,
+    upstream: UpstreamMetrics,
 }
 
 impl Metrics {
@@ -133,6 +136,7 @@ impl Metrics {
                 "limit_replicas",
                 "Gateways among which limits are divided where they are not counted together",
             ),
+            upstream: UpstreamMetrics::new(own),
             registry,
         }
     }
@@ -145,6 +149,11 @@ impl Metrics {
     /// Says among how many gateways limits are divided.
     pub(crate) fn limit_replicas(&self, count: u32) {
         self.limit_replicas.set(i64::from(count));
+    }
+
+    /// What is counted of the way to the workers.
+    pub(crate) fn upstream(&self) -> &UpstreamMetrics {
+        &self.upstream
     }
 
     /// Says whether word of changes is heard.

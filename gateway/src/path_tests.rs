@@ -73,7 +73,7 @@ impl Harness {
             pool: "shared".into(),
             call_deadline,
         };
-        let upstream = Arc::new(Upstream::new(&config, minter).unwrap());
+        let upstream = Arc::new(Upstream::new(&config, minter, Metrics::new().upstream()).unwrap());
         let catalog = Arc::new(Catalog::new());
         let (fetching, fetched) = (catalog.clone(), upstream.clone());
         let until = shutdown.clone();

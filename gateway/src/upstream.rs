@@ -1,56 +1,65 @@
-//! The way to the workers: one gRPC channel per address, a deadline on every call.
+//! The way to the workers, the last stop of a call: a pool, a worker of it, a pass, a deadline.
 //!
-//! The last stop of a call. The deadline travels as `grpc-timeout`, so the worker gives up by
-//! itself; a local timeout, a little longer, covers a worker that doesn't. Dropping the stream of
-//! a call cancels it at the worker. Whatever goes wrong here comes back as a
-//! [`Failure`] that an agent can act on; the reason goes to the log, since it may name hosts.
+//! Pools are sets of workers that mount the same repositories (`pool`); who they are is found by
+//! name (`discovery`), how they stand by their health service (`health`), which of them a call
+//! goes to by its project (`choice`), and what becomes of it when they fail in `errand`.
+//!
+//! The deadline travels as `grpc-timeout`, so the worker gives up by itself; a local timeout, a
+//! little longer, covers a worker that doesn't. Dropping the stream of a call cancels it at the
+//! worker. Whatever goes wrong here comes back as a [`Failure`] that an agent can act on; the
+//! reason goes to the log, since it may name hosts.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use archway_proto::{
-    MAX_MESSAGE_BYTES,
     context::{CallContext, TraceContext},
     failure::Failure,
-    fault::Fault,
     method::Method,
     pass::{self, PassError, PassMinter, PassToken},
-    v1::{CallRequest, worker_client::WorkerClient},
 };
 use bytes::Bytes;
+use parking_lot::Mutex;
 use tokio::{sync::Notify, time::Instant};
-use tokio_util::sync::CancellationToken;
-use tonic::transport::{Channel, Endpoint};
+use tokio_util::sync::{CancellationToken, DropGuard};
 use uuid::Uuid;
 
-use crate::auth::Principal;
-use failures::{never_left, of_status};
+use crate::{auth::Principal, metrics::UpstreamMetrics};
+use choice::Affinity;
+use deadly::Deadly;
+use discovery::Resolver;
+use errand::{Errand, Suspects};
 use patience::Patience;
+use pool::{Pool, Surroundings};
 
 pub use config::{UpstreamConfig, UpstreamError};
 pub(crate) use failures::{internal, unavailable};
+pub(crate) use pool::ReplicaStatus;
 pub(crate) use stream::{CallStream, Said, Step};
 
 mod config;
-mod failures;
-mod patience;
+mod discovery;
+mod pool;
+mod choice;
+mod replica;
+mod standing;
+mod health;
+mod errand;
+mod ending;
+mod budget;
+mod deadly;
 mod stream;
+mod patience;
+mod failures;
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-const KEEP_ALIVE: Duration = Duration::from_secs(10);
 /// How much longer than the worker the gateway waits, so that the worker's own answer wins.
 const PATIENCE: Duration = Duration::from_millis(250);
 const LONGEST_DEADLINE: Duration = Duration::from_secs(30);
-/// A result of 64 KiB arrives without waiting for a window update.
-const STREAM_WINDOW: u32 = 1024 * 1024;
-const CONNECTION_WINDOW: u32 = 8 * 1024 * 1024;
 /// Passes kept; each is good for seconds.
 const MOST_PASSES: u64 = 20_000;
+/// How often the operator is told of a pool that tenants have and this gateway has not.
+const TOLD_AGAIN: Duration = Duration::from_secs(600);
+/// Such pools that are remembered as told.
+const MOST_TOLD: u64 = 1_000;
 
 /// A caller's call, on its way to a worker.
 pub(crate) struct Outgoing<'a> {
@@ -67,41 +76,66 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) until: Instant,
 }
 
-/// The workers of one pool.
+/// The workers of every pool that is configured.
 pub(crate) struct Upstream {
-    clients: Vec<WorkerClient<Channel>>,
-    next: AtomicUsize,
-    pool: String,
+    pools: BTreeMap<String, Arc<Pool>>,
+    default_pool: String,
     deadline: Duration,
     minter: PassMinter,
     passes: moka::sync::Cache<u64, PassToken>,
-    lost: Notify,
+    deadly: Arc<Mutex<Deadly>>,
+    told: moka::sync::Cache<String, ()>,
+    lost: Arc<Notify>,
     end: CancellationToken,
+    _tasks: DropGuard,
 }
 
 impl Upstream {
-    /// Connects when first called: workers may start later.
-    pub(crate) fn new(config: &UpstreamConfig, minter: PassMinter) -> Result<Self, UpstreamError> {
-        let clients: Vec<_> = config
-            .workers
-            .iter()
-            .map(|address| connect(address))
-            .collect::<Result<_, _>>()?;
-        if clients.is_empty() {
-            return Err(UpstreamError::NoWorker);
-        }
+    /// Connects to the workers and goes on to look for them, in the background and as long as this
+    /// lives: they may come later. Call it within a runtime.
+    pub(crate) fn new(
+        config: &UpstreamConfig,
+        minter: PassMinter,
+        metrics: &UpstreamMetrics,
+    ) -> Result<Self, UpstreamError> {
+        Upstream::with_resolver(config, minter, metrics, &discovery::system())
+    }
+
+    /// With another way to find the addresses of hosts than the system's.
+    pub(crate) fn with_resolver(
+        config: &UpstreamConfig,
+        minter: PassMinter,
+        metrics: &UpstreamMetrics,
+        resolver: &Resolver,
+    ) -> Result<Self, UpstreamError> {
+        let places = config.places()?;
+        let around = Surroundings {
+            metrics: metrics.clone(),
+            lost: Arc::new(Notify::new()),
+            dropped: CancellationToken::new(),
+        };
+        let pools = places.into_iter().map(|(name, places)| {
+            let pool = Arc::new(Pool::new(&name, around.clone()));
+            discovery::begin(&pool, places, resolver);
+            (name, pool)
+        });
         Ok(Upstream {
-            clients,
-            next: AtomicUsize::new(0),
-            pool: config.pool.clone(),
+            pools: pools.collect(),
+            default_pool: config.pool.clone(),
             deadline: Duration::from_secs(config.call_deadline).min(LONGEST_DEADLINE),
             minter,
             passes: moka::sync::Cache::builder()
                 .max_capacity(MOST_PASSES)
                 .time_to_live(pass::REUSE)
                 .build(),
-            lost: Notify::new(),
+            deadly: Arc::default(),
+            told: moka::sync::Cache::builder()
+                .max_capacity(MOST_TOLD)
+                .time_to_live(TOLD_AGAIN)
+                .build(),
+            lost: around.lost,
             end: CancellationToken::new(),
+            _tasks: around.dropped.drop_guard(),
         })
     }
 
@@ -112,28 +146,53 @@ impl Upstream {
 
     /// Starts a caller's call of a worker's method.
     pub(crate) async fn call(&self, call: Outgoing<'_>) -> Result<CallStream, Failure> {
-        let trace = call.trace;
-        let pass = self
-            .pass(call.who)
-            .map_err(|error| internal(trace, &error))?;
-        let until = call.until;
-        self.start(pass, call.method, call.params, trace, until)
-            .await
+        let pool = self.pool_of(call.who)?;
+        let pass = self.pass(call.who);
+        let pass = pass.map_err(|error| internal(call.trace, &error))?;
+        let tenant = call.who.tenant_id();
+        CallStream::begin(Box::new(Errand {
+            pool: Arc::clone(pool),
+            affinity: Affinity::of(tenant, call.project),
+            method: call.method,
+            params: call.params,
+            context: context(call.trace, pass),
+            idempotent: call.idempotent,
+            until: call.until,
+            patience: self.patience(call.until),
+            suspects: self.suspects(Some(tenant)),
+            tried: Vec::new(),
+            repeated: false,
+        }))
+        .await
     }
 
-    /// The catalogue as one of the workers gives it: a `ToolList` in JSON.
+    /// The catalogue as one of the workers gives it, a `ToolList` in JSON: one of the default
+    /// pool, or of another as long as that has none.
     pub(crate) async fn catalog(&self) -> Result<Bytes, Failure> {
         let trace = TraceContext::start();
-        let pass = self
-            .minter
-            .mint_catalog()
-            .map_err(|error| internal(trace, &error))?;
-        let params = Bytes::from_static(b"{}");
+        let pass = self.minter.mint_catalog();
+        let pass = pass.map_err(|error| internal(trace, &error))?;
         let until = self.until(Instant::now());
-        self.start(pass, Method::ToolsList, params, trace, until)
-            .await?
-            .result()
-            .await
+        let pool = self.asked_for_tools().ok_or_else(unavailable)?;
+        let asked = CallStream::begin(Box::new(Errand {
+            pool: Arc::clone(pool),
+            affinity: Affinity::none(),
+            method: Method::ToolsList,
+            params: Bytes::from_static(b"{}"),
+            context: context(trace, pass),
+            idempotent: true,
+            until,
+            patience: self.patience(until),
+            suspects: self.suspects(None),
+            tried: Vec::new(),
+            repeated: false,
+        }));
+        asked.await?.result().await
+    }
+
+    /// Every worker that is known, for the operator.
+    pub(crate) fn replicas(&self) -> Vec<ReplicaStatus> {
+        self.pools.values().flat_map(|pool| pool.status()).collect()
     }
 
     /// Answers the calls that still run, and all to come, with `unavailable`: the gateway ends.
@@ -141,86 +200,59 @@ impl Upstream {
         self.end.cancel();
     }
 
-    /// Waits until a call finds its worker gone.
+    /// Waits until a worker is lost.
     pub(crate) async fn lost(&self) {
         self.lost.notified().await;
     }
 
-    /// A pass for the caller: minted once per reading of its record, used for 10 s.
-    fn pass(&self, who: &Principal) -> Result<PassToken, Arc<PassError>> {
-        self.passes
-            .try_get_with(who.edition(), || self.minter.mint(&who.pass(&self.pool)))
+    /// The pool of the caller's tenant. To the agent one that is not configured here is a pool
+    /// without workers; the operator is told, once in a while.
+    fn pool_of(&self, who: &Principal) -> Result<&Arc<Pool>, Failure> {
+        self.pools.get(who.pool()).ok_or_else(|| {
+            let told = self.told.entry(who.pool().to_owned()).or_insert(());
+            if told.is_fresh() {
+                tracing::warn!(
+                    pool = who.pool(), tenant.id = %who.tenant_id(),
+                    "a tenant's pool has no workers here: name them with --worker POOL=URL"
+                );
+            }
+            unavailable()
+        })
     }
 
-    async fn start(
-        &self,
-        pass: PassToken,
-        method: Method,
-        params: Bytes,
-        trace: TraceContext,
-        until: Instant,
-    ) -> Result<CallStream, Failure> {
-        let context = CallContext {
-            call_id: Uuid::new_v4(),
-            trace,
-            pass,
-            timeout: Some(until.saturating_duration_since(Instant::now())),
-        };
-        let patience = Patience {
+    fn asked_for_tools(&self) -> Option<&Arc<Pool>> {
+        let first = self.pools.get(&self.default_pool);
+        let in_order = || first.into_iter().chain(self.pools.values());
+        let ready = in_order().find(|pool| pool.is_ready());
+        ready.or_else(|| in_order().find(|pool| pool.has_workers()))
+    }
+
+    /// A pass for the caller and its pool: minted once per reading of its record, used for 10 s.
+    fn pass(&self, who: &Principal) -> Result<PassToken, Arc<PassError>> {
+        self.passes
+            .try_get_with(who.edition(), || self.minter.mint(&who.pass(who.pool())))
+    }
+
+    fn patience(&self, until: Instant) -> Patience {
+        Patience {
             until: until + PATIENCE,
             end: self.end.clone(),
-        };
-        let mut workers = self.workers();
-        loop {
-            let mut request = tonic::Request::new(CallRequest {
-                method: method.name().to_owned(),
-                params: params.clone(),
-            });
-            context
-                .attach(&mut request)
-                .map_err(|error| internal(trace, &error))?;
-            let mut worker = workers.next().ok_or_else(unavailable)?;
-            let status = match patience.wait(worker.call(request)).await? {
-                Ok(response) => return Ok(CallStream::new(response.into_inner(), patience, trace)),
-                Err(status) => status,
-            };
-            let failure = of_status(trace, &status);
-            if failure.code == Fault::Unavailable {
-                self.lost.notify_waiters();
-            }
-            // A call that never left may go to another worker, whatever it would do.
-            if !never_left(&status) || workers.len() == 0 {
-                return Err(failure);
-            }
         }
     }
 
-    /// Every worker once, beginning with another each time. Affinity, breakers and retries will
-    /// find their place here.
-    fn workers(&self) -> impl ExactSizeIterator<Item = WorkerClient<Channel>> {
-        let turn = self.next.fetch_add(1, Ordering::Relaxed);
-        let count = self.clients.len();
-        (0..count).map(move |more| self.clients[turn.wrapping_add(more) % count].clone())
+    fn suspects(&self, tenant: Option<Uuid>) -> Suspects {
+        Suspects {
+            deadly: Arc::clone(&self.deadly),
+            tenant,
+        }
     }
 }
 
-fn connect(address: &str) -> Result<WorkerClient<Channel>, UpstreamError> {
-    let wrong = |source| UpstreamError::Address {
-        address: address.to_owned(),
-        source,
-    };
-    // What tonic would take for a path on nobody's host.
-    let known = address.starts_with("http://") || address.starts_with("unix:/");
-    known.then_some(()).ok_or_else(|| wrong(None))?;
-    let endpoint = Endpoint::from_shared(address.to_owned())
-        .map_err(|source| wrong(Some(source)))?
-        .connect_timeout(CONNECT_TIMEOUT)
-        .tcp_nodelay(true)
-        .http2_keep_alive_interval(KEEP_ALIVE)
-        .keep_alive_while_idle(true)
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW);
-    Ok(WorkerClient::new(endpoint.connect_lazy())
-        .max_decoding_message_size(MAX_MESSAGE_BYTES)
-        .max_encoding_message_size(MAX_MESSAGE_BYTES))
+fn context(trace: TraceContext, pass: PassToken) -> CallContext {
+    CallContext {
+        call_id: Uuid::new_v4(),
+        trace,
+        pass,
+        timeout: None,
+    }
 }

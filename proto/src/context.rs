@@ -11,6 +11,9 @@ const CALL_ID: &str = "archway-call-id";
 const PASS: &str = "archway-pass";
 const TRACEPARENT: &str = "traceparent";
 const GRPC_TIMEOUT: &str = "grpc-timeout";
+/// In the metadata of a status: the worker did not begin the call, whatever it would have done. So
+/// it may go to another worker.
+pub const NOT_BEGUN: &str = "archway-not-begun";
 
 /// The context of one call, as the worker received it.
 #[derive(Clone, Debug)]

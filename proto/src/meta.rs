@@ -16,3 +16,5 @@ pub const MOVED: &str = "io.archway/moved";
 pub const UNTRUSTED: &str = "io.archway/untrusted";
 /// A worker's plain cursor. The gateway seals it into `structuredContent.cursor` and removes it.
 pub const CURSOR: &str = "io.archway/cursor";
+/// In a call's `_meta`: a key under which a write is done once, however often it is called.
+pub const IDEMPOTENCY_KEY: &str = "io.archway/idempotencyKey";

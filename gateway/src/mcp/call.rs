@@ -212,6 +212,7 @@ async fn first(mut events: CallStream, hearing: &mut Hearing) -> Result<First, F
             Step::Result(result) => return Ok(First::Result(result)),
             Step::Said(said) => {
                 if let Some(event) = hearing.notification(&said) {
+                    events.passed_on();
                     return Ok(First::Event(event, Box::new(events)));
                 }
             }

@@ -34,7 +34,8 @@ pub(super) async fn build_lonely_stack_with(catalog: Catalog) -> (Stack, String,
         pool: "shared".into(),
         call_deadline: 10,
     };
-    let upstream = Upstream::new(&config, PassMinter::generate().unwrap()).unwrap();
+    let minter = PassMinter::generate().unwrap();
+    let upstream = Upstream::new(&config, minter, Metrics::new().upstream()).unwrap();
     build_stack(Arc::new(catalog), Arc::new(upstream)).await
 }
 

@@ -151,7 +151,7 @@ impl Worker for Scripted {
         let params: Value = serde_json::from_slice(&params).unwrap();
         let told = json!({
             "arguments": params["arguments"], "tenant": pass.tenant,
-            "trace": context.trace.trace_id(), "seconds": context.timeout.unwrap().as_secs(),
+            "trace": context.trace.trace_id(), "seconds": context.timeout.unwrap().as_millis().div_ceil(1000) as u64,
         });
         let data = json!({ "structuredContent": told });
         let paged = json!({ "structuredContent": told, "_meta": { "io.archway/cursor": "5" } });

@@ -1,18 +1,32 @@
 //! Where the workers are, as it is configured, and what can be wrong with that.
+//!
+//! `http://host:port` stands for every address its name resolves to (a headless service of
+//! Kubernetes, for one); an IP address and `unix:/path` stand for themselves.
+
+use std::{collections::BTreeMap, net::IpAddr};
+
+use http::Uri;
+
+/// Where an `http://` address without a port is.
+const HTTP_PORT: u16 = 80;
+/// The longest name of a pool, in bytes.
+const LONGEST_POOL: usize = 63;
 
 /// Where the workers are.
 #[derive(Clone, Debug, clap::Args)]
 pub struct UpstreamConfig {
-    /// Workers' addresses, comma-separated: `http://host:port` or `unix:/path`.
+    /// Workers' addresses, comma-separated: `http://host:port` (every address that the host's name
+    /// resolves to) or `unix:/path`. `NAME=` before one puts it into the pool of that name.
     #[arg(
         long = "worker",
         env = "ARCHWAY_WORKERS",
-        value_name = "URL",
+        value_name = "[NAME=]URL",
         value_delimiter = ',',
         required = true
     )]
     pub workers: Vec<String>,
-    /// The pool these workers belong to: passes are good for it alone.
+    /// The pool of the workers that are listed without one. Tenants name theirs; passes are good
+    /// for it alone.
     #[arg(
         long,
         env = "ARCHWAY_POOL",
@@ -38,7 +52,7 @@ pub enum UpstreamError {
     #[error("no worker address is configured")]
     NoWorker,
     /// An address does not parse.
-    #[error("{address:?} is no worker address (http://host:port or unix:/path)")]
+    #[error("{address:?} is no worker address (http://host:port or unix:/path, NAME= before it)")]
     Address {
         /// As configured.
         address: String,
@@ -46,4 +60,148 @@ pub enum UpstreamError {
         #[source]
         source: Option<tonic::transport::Error>,
     },
+    /// A pool's name that no tenant can have.
+    #[error("{0:?} is no name of a pool: a-z, 0-9 and - inside, at most {LONGEST_POOL} characters")]
+    Pool(String),
+}
+
+/// One configured address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// `unix:/path`, or `http://` with an IP address.
+    Fixed(String),
+    /// A name that stands for as many workers as it has addresses.
+    Named(Name),
+}
+
+/// A host's name and a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Name {
+    pub(super) host: String,
+    pub(super) port: u16,
+    /// What a worker behind the name is called in requests.
+    pub(super) origin: Uri,
+}
+
+impl UpstreamConfig {
+    /// The places of each pool, at least one pool with at least one place.
+    pub(super) fn places(&self) -> Result<BTreeMap<String, Vec<Place>>, UpstreamError> {
+        let mut pools: BTreeMap<String, Vec<Place>> = BTreeMap::new();
+        for entry in &self.workers {
+            let (pool, address) = match entry.split_once('=') {
+                Some((pool, address)) if !is_address(entry) => (pool, address),
+                _ => (self.pool.as_str(), entry.as_str()),
+            };
+            if !is_pool(pool) {
+                return Err(UpstreamError::Pool(pool.to_owned()));
+            }
+            let place = place(address).ok_or_else(|| UpstreamError::Address {
+                address: address.to_owned(),
+                source: None,
+            })?;
+            pools.entry(pool.to_owned()).or_default().push(place);
+        }
+        if pools.is_empty() {
+            return Err(UpstreamError::NoWorker);
+        }
+        Ok(pools)
+    }
+}
+
+fn is_address(text: &str) -> bool {
+    text.starts_with("http://") || text.starts_with("unix:/")
+}
+
+/// What a tenant's pool may be called (`migrations/0005_limits.sql`).
+fn is_pool(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    (1..=LONGEST_POOL).contains(&name.len())
+        && name.starts_with(plain)
+        && name.chars().all(|c| plain(c) || c == '-')
+}
+
+fn place(address: &str) -> Option<Place> {
+    if !is_address(address) {
+        return None;
+    }
+    let fixed = Place::Fixed(address.to_owned());
+    if address.starts_with("unix:") {
+        return Some(fixed);
+    }
+    let origin: Uri = address.parse().ok()?;
+    let host = origin.host().filter(|host| !host.is_empty())?;
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    if bare.parse::<IpAddr>().is_ok() {
+        return Some(fixed);
+    }
+    Some(Place::Named(Name {
+        host: host.to_owned(),
+        port: origin.port_u16().unwrap_or(HTTP_PORT),
+        origin,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(workers: &[&str]) -> Result<BTreeMap<String, Vec<Place>>, UpstreamError> {
+        let config = UpstreamConfig {
+            workers: workers.iter().map(|&worker| worker.to_owned()).collect(),
+            pool: "shared".to_owned(),
+            call_deadline: 10,
+        };
+        config.places()
+    }
+
+    #[test]
+    fn a_name_before_an_address_is_its_pool_and_a_host_is_one_to_be_resolved() {
+        let pools = places(&[
+            "http://workers.archway:7000",
+            "http://[::1]:7000",
+            "gold=http://10.0.0.1",
+            "gold=unix:/run/a=b",
+            "unix:/run/c=d",
+        ])
+        .unwrap();
+        let fixed = |text: &str| Place::Fixed(text.to_owned());
+        let [Place::Named(name), ip, unix] = pools["shared"].as_slice() else {
+            panic!("{pools:?}");
+        };
+        assert_eq!((name.host.as_str(), name.port), ("workers.archway", 7000));
+        assert_eq!(
+            [ip, unix],
+            [&fixed("http://[::1]:7000"), &fixed("unix:/run/c=d")]
+        );
+        assert_eq!(
+            pools["gold"],
+            [fixed("http://10.0.0.1"), fixed("unix:/run/a=b")]
+        );
+    }
+
+    #[test]
+    fn what_is_no_address_or_no_pool_is_said() {
+        for text in [
+            "",
+            "worker:7000",
+            "https://worker",
+            "unix:run",
+            "gold=worker",
+            "http://",
+        ] {
+            let said = places(&[text]);
+            assert!(
+                matches!(said, Err(UpstreamError::Address { .. })),
+                "{text}: {said:?}"
+            );
+        }
+        for text in ["=http://a", "Gold=http://a", "-=http://a"] {
+            let said = places(&[text]);
+            assert!(
+                matches!(said, Err(UpstreamError::Pool(_))),
+                "{text}: {said:?}"
+            );
+        }
+        assert!(matches!(places(&[]), Err(UpstreamError::NoWorker)));
+    }
 }

@@ -2,10 +2,10 @@
 //!
 //! The reasons go to the log and nowhere else: they may name hosts and paths.
 
-use archway_proto::{context::TraceContext, failure::Failure, fault::Fault};
-use tonic::Status;
+use std::time::Duration;
 
-use archway_proto::chain::Chain;
+use archway_proto::{chain::Chain, context::TraceContext, failure::Failure, fault::Fault, meta};
+use tonic::Status;
 
 /// What an agent is told to wait when no worker can be reached.
 const RETRY_AFTER_SECONDS: u64 = 2;
@@ -54,19 +54,58 @@ pub(crate) fn unavailable() -> Failure {
     .detail("retry_after_seconds", RETRY_AFTER_SECONDS)
 }
 
-/// Whether a call ended before it left: no connection to its worker could be had.
-pub(super) fn never_left(status: &Status) -> bool {
-    let mut cause = std::error::Error::source(status);
-    while let Some(error) = cause {
-        if error.is::<tonic::ConnectError>() {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
+/// The call's worker was lost while it ran, and it was not tried again.
+pub(super) fn interrupted() -> Failure {
+    Failure::new(
+        Fault::Unavailable,
+        "the worker that ran the call was lost before it answered",
+        format!("wait {RETRY_AFTER_SECONDS} seconds and try again; another worker will answer"),
+    )
+    .detail("retry_after_seconds", RETRY_AFTER_SECONDS)
 }
 
-/// What an agent is told about a status. The status' own text stays in the log.
+/// This very call ended two workers: it gets no third one for so long.
+pub(super) fn deadly(trace: TraceContext, left: Duration) -> Failure {
+    Failure::new(
+        Fault::InternalError,
+        "this very call, with these arguments, ended two workers: it is refused for a while",
+        "change the arguments; report the trace id to the operator",
+    )
+    .detail("retry_after_seconds", left.as_secs().max(1))
+    .detail("trace_id", trace.trace_id())
+}
+
+/// What is known of a write that was not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// No worker took it up.
+    NotWritten,
+    /// One may have carried it out.
+    Unknown,
+}
+
+/// The failure of a call that must not be done twice: says whether it may have been done.
+pub(super) fn of_write(mut failure: Failure, outcome: Outcome) -> Failure {
+    let (word, advice) = match outcome {
+        Outcome::NotWritten => ("not_written", "nothing was written: call again".to_owned()),
+        Outcome::Unknown => (
+            "unknown",
+            format!(
+                "whether it was written is not known: read before you write again, or repeat the \
+                 call with the idempotency key it had (`_meta` {}), under which it is done once",
+                meta::IDEMPOTENCY_KEY
+            ),
+        ),
+    };
+    failure.suggestion = if outcome == Outcome::NotWritten {
+        format!("{}; {advice}", failure.suggestion)
+    } else {
+        advice
+    };
+    failure.detail("outcome", word)
+}
+
+/// What an agent is told about a worker's own status. The status' own text stays in the log.
 pub(super) fn of_status(trace: TraceContext, status: &Status) -> Failure {
     let fault = Fault::from_grpc(status.code());
     tracing::warn!(

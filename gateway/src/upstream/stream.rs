@@ -1,19 +1,18 @@
 //! What a worker answers to one call: what it says on its way, then one result.
 //!
 //! Every wait ends with the call's deadline. A stream that is dropped before its result cancels
-//! the call at the worker, which is how a client that goes away ends its work.
+//! the call at the worker, which is how a client that goes away ends its work. As long as nothing
+//! of it was passed on, the call may begin again on another worker, and the reader doesn't notice.
 
 use archway_proto::{
-    context::TraceContext,
     failure::Failure,
     v1::{CallEvent, Log, Progress, call_event::Event},
 };
 use bytes::Bytes;
-use tonic::Streaming;
 
 use super::{
-    failures::{internal, of_status},
-    patience::Patience,
+    errand::{Errand, Underway},
+    failures::{Outcome, internal},
 };
 
 /// What a call brings.
@@ -34,38 +33,39 @@ pub(crate) enum Said {
 
 /// The events of one call. Dropped before its end, it cancels the call.
 pub(crate) struct CallStream {
-    events: Streaming<CallEvent>,
-    patience: Patience,
-    trace: TraceContext,
+    errand: Box<Errand>,
+    try_: Underway,
+    passed_on: bool,
 }
 
 impl CallStream {
-    /// The events that answer a call, which are waited for as `patience` says.
-    pub(super) fn new(
-        events: Streaming<CallEvent>,
-        patience: Patience,
-        trace: TraceContext,
-    ) -> Self {
-        CallStream {
-            events,
-            patience,
-            trace,
-        }
+    /// Begins the call.
+    pub(super) async fn begin(mut errand: Box<Errand>) -> Result<Self, Failure> {
+        let try_ = errand.begin().await?;
+        Ok(CallStream {
+            errand,
+            try_,
+            passed_on: false,
+        })
     }
 
-    /// Reads to the end of a stream that has given its result. Dropped before its trailers it would
-    /// be reset, and HTTP/2 ends a connection on which too many streams are.
-    async fn close(&mut self) {
-        // The answer is here: however the stream ends, it changes nothing.
-        self.patience.wait(self.events.message()).await.ok();
+    /// The client was told something of what this call said: it must not begin again, or the
+    /// client would hear it twice.
+    pub(crate) fn passed_on(&mut self) {
+        self.passed_on = true;
     }
 
     /// The next step; a failure once the deadline passed or the stream ended without a result.
     pub(crate) async fn next(&mut self) -> Result<Step, Failure> {
         loop {
-            match self.patience.wait(self.events.message()).await? {
-                Err(status) => return Err(of_status(self.trace, &status)),
-                Ok(None) => return Err(internal(self.trace, &NoResult)),
+            let heard = self.errand.patience.wait(self.try_.events.message()).await;
+            match heard.map_err(|failure| self.errand.given_up(failure, Outcome::Unknown))? {
+                Err(status) => {
+                    let repeatable = !self.passed_on;
+                    self.errand.ended(&self.try_.flight, &status, repeatable)?;
+                    self.try_ = self.errand.go().await?;
+                }
+                Ok(None) => return Err(internal(self.errand.context.trace, &NoResult)),
                 Ok(Some(CallEvent { event })) => match event {
                     Some(Event::Result(result)) => {
                         self.close().await;
@@ -89,6 +89,15 @@ impl CallStream {
                 return Ok(result);
             }
         }
+    }
+
+    /// Reads to the end of a stream that has given its result. Dropped before its trailers it would
+    /// be reset, and HTTP/2 ends a connection on which too many streams are.
+    async fn close(&mut self) {
+        self.errand.answered();
+        let ending = self.errand.patience.wait(self.try_.events.message());
+        // The answer is here: however the stream ends, it changes nothing.
+        ending.await.ok();
     }
 }
 

@@ -1,0 +1,101 @@
+//! What is counted of the way to the workers. Pools are those that are configured.
+
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
+    registry::Registry,
+};
+
+use super::{ReasonLabel, registered};
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PoolLabel {
+    pool: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReplicaLabels {
+    pool: String,
+    state: &'static str,
+}
+
+/// Counters of the workers, their connections and the retries. Clones share them.
+#[derive(Clone)]
+pub(crate) struct UpstreamMetrics {
+    replicas: Family<ReplicaLabels, Gauge>,
+    connections_lost: Family<PoolLabel, Counter>,
+    dns_failures: Family<PoolLabel, Counter>,
+    retries: Family<ReasonLabel, Counter>,
+    budget_exhausted: Counter,
+    deadly_refused: Counter,
+}
+
+impl UpstreamMetrics {
+    pub(super) fn new(own: &mut Registry) -> Self {
+        UpstreamMetrics {
+            replicas: registered(own, "replicas", "Workers by pool and state"),
+            connections_lost: registered(
+                own,
+                "worker_connections_lost",
+                "Connections to ready workers that broke, by pool",
+            ),
+            dns_failures: registered(
+                own,
+                "worker_dns_failures",
+                "Questions for workers' addresses that were not answered, by pool",
+            ),
+            retries: registered(
+                own,
+                "worker_retries",
+                "Calls that went on to another worker, by reason",
+            ),
+            budget_exhausted: registered(
+                own,
+                "retry_budget_exhausted",
+                "Calls that were not repeated because too many were",
+            ),
+            deadly_refused: registered(
+                own,
+                "deadly_calls_refused",
+                "Calls refused because they had ended two workers",
+            ),
+        }
+    }
+
+    /// Says how many workers of a pool are in a state: `starting`, `ready`, `draining`, `away`.
+    pub(crate) fn replicas(&self, pool: &str, state: &'static str, count: usize) {
+        let pool = pool.to_owned();
+        let gauge = self.replicas.get_or_create(&ReplicaLabels { pool, state });
+        gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
+    /// Counts a ready worker whose connection broke.
+    pub(crate) fn connection_lost(&self, pool: &str) {
+        let pool = pool.to_owned();
+        self.connections_lost
+            .get_or_create(&PoolLabel { pool })
+            .inc();
+    }
+
+    /// Counts a name that was not resolved.
+    pub(crate) fn dns_failed(&self, pool: &str) {
+        let pool = pool.to_owned();
+        self.dns_failures.get_or_create(&PoolLabel { pool }).inc();
+    }
+
+    /// Counts a call that went on to another worker. `reason` is `not_begun`, `connection_lost`
+    /// or `stream_reset`.
+    pub(crate) fn retried(&self, reason: &'static str) {
+        self.retries.get_or_create(&ReasonLabel { reason }).inc();
+    }
+
+    /// Counts a call that was not repeated because its pool's budget was spent.
+    pub(crate) fn budget_exhausted(&self) {
+        self.budget_exhausted.inc();
+    }
+
+    /// Counts a call that was refused because it had ended two workers.
+    pub(crate) fn deadly_refused(&self) {
+        self.deadly_refused.inc();
+    }
+}

@@ -1,0 +1,182 @@
+//! Calls that kill: who lost two workers in ten minutes is refused for ten.
+//!
+//! A worker's end is counted against each call that was in flight on it, once for each life of a
+//! connection (`standing`), however many calls of the same digest it carried. So an innocent call
+//! that was beside a deadly one twice is refused with it; a success of its own clears it.
+
+use std::{collections::HashMap, time::Duration};
+
+use aws_lc_rs::digest::{Context, SHA256};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+/// Within which two losses make a call deadly, and for how long it is then refused.
+const WINDOW: Duration = Duration::from_secs(600);
+/// Calls that are remembered.
+const MOST: usize = 10_000;
+
+/// What a call is known by: tenant, method and params, of which the tool and its arguments are all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Digest([u8; 16]);
+
+impl Digest {
+    /// The first half of a SHA-256.
+    pub(super) fn of(tenant: Uuid, method: &str, params: &[u8]) -> Self {
+        let mut context = Context::new(&SHA256);
+        context.update(tenant.as_bytes());
+        // No method's name has a NUL.
+        context.update(method.as_bytes());
+        context.update(&[0]);
+        context.update(params);
+        let mut half = [0; 16];
+        let whole = context.finish();
+        half.iter_mut()
+            .zip(whole.as_ref())
+            .for_each(|(half, whole)| *half = *whole);
+        Digest(half)
+    }
+}
+
+/// The calls that lost workers. A plain state machine: the caller brings the time.
+#[derive(Debug, Default)]
+pub(super) struct Deadly {
+    calls: HashMap<Digest, Losses>,
+}
+
+#[derive(Debug)]
+struct Losses {
+    /// The life of the connection that was lost first.
+    epoch: u64,
+    /// When the last loss that counted was.
+    at: Instant,
+    twice: bool,
+}
+
+impl Deadly {
+    /// Whether nothing is remembered: then no digest need be made.
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    /// A call's connection was lost in this life of it; whether the call is deadly now.
+    pub(super) fn lost(&mut self, call: Digest, epoch: u64, now: Instant) -> bool {
+        self.make_room(call, now);
+        let losses = self.calls.entry(call).or_insert(Losses {
+            epoch,
+            at: now,
+            twice: false,
+        });
+        if now - losses.at >= WINDOW {
+            *losses = Losses {
+                epoch,
+                at: now,
+                twice: false,
+            };
+        } else if losses.epoch != epoch && !losses.twice {
+            losses.twice = true;
+            losses.at = now;
+        }
+        losses.twice
+    }
+
+    /// How long the call is still refused, if it is.
+    pub(super) fn refused(&self, call: Digest, now: Instant) -> Option<Duration> {
+        let losses = self.calls.get(&call).filter(|losses| losses.twice)?;
+        WINDOW
+            .checked_sub(now - losses.at)
+            .filter(|left| !left.is_zero())
+    }
+
+    /// The call was answered: what was lost beside it was not its doing.
+    pub(super) fn answered(&mut self, call: Digest) {
+        self.calls.remove(&call);
+    }
+
+    /// Makes room for a call that is not known yet: what is over goes, then the oldest.
+    fn make_room(&mut self, call: Digest, now: Instant) {
+        if self.calls.len() < MOST || self.calls.contains_key(&call) {
+            return;
+        }
+        self.calls.retain(|_, losses| now - losses.at < WINDOW);
+        let oldest = self.calls.iter().min_by_key(|(_, losses)| losses.at);
+        if let Some(oldest) = oldest.map(|(call, _)| *call)
+            && self.calls.len() >= MOST
+        {
+            self.calls.remove(&oldest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+
+    fn call(number: u128) -> Digest {
+        Digest::of(Uuid::from_u128(number), "tools/call", b"{}")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_lost_two_workers_is_refused_for_ten_minutes() {
+        let mut deadly = Deadly::default();
+        assert!(!deadly.lost(call(1), 1, Instant::now()));
+        assert_eq!(deadly.refused(call(1), Instant::now()), None);
+        advance(WINDOW - Duration::from_secs(1)).await;
+        assert!(deadly.lost(call(1), 2, Instant::now()));
+        assert_eq!(deadly.refused(call(1), Instant::now()), Some(WINDOW));
+        assert_eq!(deadly.refused(call(2), Instant::now()), None);
+        advance(WINDOW).await;
+        assert_eq!(deadly.refused(call(1), Instant::now()), None);
+        assert!(!deadly.lost(call(1), 3, Instant::now()), "counted anew");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_calls_on_one_dying_worker_count_once() {
+        let mut deadly = Deadly::default();
+        for _ in 0..100 {
+            assert!(!deadly.lost(call(1), 7, Instant::now()));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn losses_that_are_ten_minutes_apart_are_two_accidents() {
+        let mut deadly = Deadly::default();
+        deadly.lost(call(1), 1, Instant::now());
+        advance(WINDOW).await;
+        assert!(!deadly.lost(call(1), 2, Instant::now()));
+        assert!(deadly.lost(call(1), 3, Instant::now()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_clears_the_call() {
+        let mut deadly = Deadly::default();
+        deadly.lost(call(1), 1, Instant::now());
+        deadly.answered(call(1));
+        assert!(deadly.is_empty());
+        assert!(!deadly.lost(call(1), 2, Instant::now()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_oldest_of_ten_thousand_is_forgotten_for_one_more() {
+        let mut deadly = Deadly::default();
+        for number in 0..=MOST {
+            deadly.lost(call(number as u128), 1, Instant::now());
+            advance(Duration::from_millis(1)).await;
+        }
+        assert_eq!(deadly.calls.len(), MOST);
+        assert!(!deadly.lost(call(0), 2, Instant::now()), "was forgotten");
+        assert!(deadly.lost(call(MOST as u128), 2, Instant::now()));
+        advance(WINDOW).await;
+        deadly.lost(call(u128::MAX), 1, Instant::now());
+        assert_eq!(deadly.calls.len(), 1, "what is over goes first");
+    }
+
+    #[test]
+    fn tenant_and_params_make_the_digest() {
+        let of = |tenant, params| Digest::of(Uuid::from_u128(tenant), "tools/call", params);
+        assert_eq!(of(1, b"a"), of(1, b"a"));
+        assert_ne!(of(1, b"a"), of(2, b"a"));
+        assert_ne!(of(1, b"a"), of(1, b"b"));
+    }
+}

@@ -1,0 +1,104 @@
+//! How a try of a call ended without its answer, as far as its status tells: what may be done
+//! again depends on nothing else.
+//!
+//! What a reader would get wrong: the code of a status does not tell. tonic gives `Unavailable`,
+//! `Cancelled`, `Internal` and `Unknown` to connections that broke, and a worker may send each of
+//! them itself. The chain of causes does: only a status that was made here has one.
+
+use std::{error::Error, io};
+
+use archway_proto::context::NOT_BEGUN;
+use tonic::Status;
+
+/// How a try ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// No connection to its worker could be had: nothing was begun.
+    Unreached,
+    /// Its worker did not take it up, and said so: nothing was begun.
+    TurnedAway,
+    /// Its connection broke, and what became of it is unknown.
+    Lost,
+    /// Its worker gave it up, and nothing but it.
+    Reset,
+    /// Its worker answered: with a status of its own.
+    Answered,
+}
+
+impl Ending {
+    pub(super) fn of(status: &Status) -> Self {
+        if status.metadata().contains_key(NOT_BEGUN) {
+            return Ending::TurnedAway;
+        }
+        let causes = std::iter::successors(status.source(), |cause| (*cause).source());
+        causes
+            .filter_map(of_cause)
+            // The last word is nearest to the wire: h2's within hyper's within tonic's.
+            .reduce(|outer, inner| if outer == Ending::Lost { inner } else { outer })
+            .unwrap_or(Ending::Answered)
+    }
+}
+
+fn of_cause(cause: &(dyn Error + 'static)) -> Option<Ending> {
+    if cause.is::<tonic::ConnectError>() {
+        return Some(Ending::Unreached);
+    }
+    if let Some(error) = cause.downcast_ref::<hyper::Error>() {
+        // "Canceled" are requests that still waited for their turn on the connection.
+        return Some(match error.is_canceled() {
+            true => Ending::TurnedAway,
+            false => Ending::Lost,
+        });
+    }
+    if let Some(error) = cause.downcast_ref::<h2::Error>() {
+        return Some(of_h2(error));
+    }
+    cause.is::<io::Error>().then_some(Ending::Lost)
+}
+
+fn of_h2(error: &h2::Error) -> Ending {
+    let refused = error.reason() == Some(h2::Reason::REFUSED_STREAM);
+    if error.is_remote() && (error.is_go_away() || refused) {
+        // A GOAWAY reaches only streams beyond the last that its sender took up (RFC 9113, 6.8);
+        // those before it end with the connection, as an error of reading.
+        return Ending::TurnedAway;
+    }
+    if error.is_reset() {
+        Ending::Reset
+    } else {
+        Ending::Lost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_worker_says_itself_is_an_answer() {
+        for status in [
+            Status::unavailable("x"),
+            Status::internal("x"),
+            Status::cancelled("x"),
+        ] {
+            assert_eq!(Ending::of(&status), Ending::Answered);
+        }
+        let mut turned_away = Status::unavailable("x");
+        turned_away
+            .metadata_mut()
+            .insert(NOT_BEGUN, "1".parse().unwrap());
+        assert_eq!(Ending::of(&turned_away), Ending::TurnedAway);
+    }
+
+    #[test]
+    fn a_stream_that_was_reset_is_not_a_connection_that_broke() {
+        let reset = Status::from_error(Box::new(h2::Error::from(h2::Reason::CANCEL)));
+        assert_eq!(
+            Ending::of(&reset),
+            Ending::Lost,
+            "made here: no reset of a stream"
+        );
+        let broken = Status::from_error(Box::new(io::Error::from(io::ErrorKind::BrokenPipe)));
+        assert_eq!(Ending::of(&broken), Ending::Lost);
+    }
+}

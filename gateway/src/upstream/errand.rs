@@ -1,0 +1,228 @@
+//! One call and its tries: at most three, on as many workers, all within its deadline.
+//!
+//! A call that no worker took up goes to the next, whatever it does. One whose worker was lost is
+//! done again once, if doing it twice is doing it once, no word of it was passed on, and the
+//! pool's budget allows. A deadline and an answer end it: neither is ever tried again.
+
+use std::sync::Arc;
+
+use archway_proto::{
+    context::CallContext,
+    failure::Failure,
+    fault::Fault,
+    method::Method,
+    v1::{CallEvent, CallRequest},
+};
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use tonic::{Status, Streaming};
+use uuid::Uuid;
+
+use super::{
+    choice::Affinity,
+    deadly::{Deadly, Digest},
+    ending::Ending,
+    failures::{self, Outcome, internal, interrupted, of_status, of_write, unavailable},
+    patience::Patience,
+    pool::Pool,
+    replica::{Flight, Replica},
+};
+
+/// Tries of one call.
+const MOST_TRIES: usize = 3;
+
+/// A call, and what was tried of it so far.
+pub(super) struct Errand {
+    pub(super) pool: Arc<Pool>,
+    pub(super) affinity: Affinity,
+    pub(super) method: Method,
+    /// One JSON object.
+    pub(super) params: Bytes,
+    /// Its timeout is set anew for each try.
+    pub(super) context: CallContext,
+    /// Whether doing it twice is the same as doing it once.
+    pub(super) idempotent: bool,
+    /// What workers are told to answer by.
+    pub(super) until: Instant,
+    pub(super) patience: Patience,
+    pub(super) suspects: Suspects,
+    pub(super) tried: Vec<Arc<Replica>>,
+    /// Whether it was done again after its worker was lost.
+    pub(super) repeated: bool,
+}
+
+/// Who asks, for the table of calls that kill.
+pub(super) struct Suspects {
+    pub(super) deadly: Arc<Mutex<Deadly>>,
+    /// `None` for what no tenant asks: it is never refused.
+    pub(super) tenant: Option<Uuid>,
+}
+
+/// A try that is under way.
+pub(super) struct Underway {
+    pub(super) events: Streaming<CallEvent>,
+    pub(super) flight: Flight,
+}
+
+impl Errand {
+    /// The first try, and those after it as long as none gets under way.
+    pub(super) async fn begin(&mut self) -> Result<Underway, Failure> {
+        if let Some(refused) = self.refused() {
+            return Err(refused);
+        }
+        self.pool.budget().lock().earn();
+        self.go().await
+    }
+
+    /// Tries until a worker takes it up.
+    pub(super) async fn go(&mut self) -> Result<Underway, Failure> {
+        loop {
+            let chosen = self.pool.choose(self.affinity, &self.tried);
+            let flight = chosen.ok_or_else(|| self.given_up(unavailable(), Outcome::NotWritten))?;
+            self.tried.push(Arc::clone(&flight.replica));
+            let request = self.request()?;
+            let mut worker = flight.client();
+            let answered = self.patience.wait(worker.call(request)).await;
+            match answered.map_err(|failure| self.given_up(failure, Outcome::Unknown))? {
+                Ok(response) => {
+                    return Ok(Underway {
+                        events: response.into_inner(),
+                        flight,
+                    });
+                }
+                Err(status) => self.ended(&flight, &status, true)?,
+            }
+        }
+    }
+
+    /// A try ended with this status. `Ok` if the call is to go on with another worker; `repeatable`
+    /// unless a word of it was passed on.
+    pub(super) fn ended(
+        &mut self,
+        flight: &Flight,
+        status: &Status,
+        repeatable: bool,
+    ) -> Result<(), Failure> {
+        let ending = Ending::of(status);
+        if ending == Ending::Answered {
+            return Err(of_status(self.context.trace, status));
+        }
+        tracing::debug!(
+            trace.id = %self.context.trace.trace_id(), ?ending,
+            error = %archway_proto::chain::Chain(status), "try of a call ended without an answer"
+        );
+        match ending {
+            Ending::Unreached => self.pool.lose(&flight.replica, flight.epoch),
+            Ending::TurnedAway => flight.replica.doubt(),
+            Ending::Lost => {
+                self.pool.lose(&flight.replica, flight.epoch);
+                self.suspect(flight)?;
+            }
+            Ending::Reset | Ending::Answered => {}
+        }
+        match ending {
+            Ending::Unreached | Ending::TurnedAway => self.next("not_begun"),
+            Ending::Lost if repeatable => self.repeat("connection_lost"),
+            Ending::Reset if repeatable => self.repeat("stream_reset"),
+            Ending::Lost | Ending::Reset | Ending::Answered => {
+                Err(self.given_up(interrupted(), Outcome::Unknown))
+            }
+        }
+    }
+
+    /// The call was answered: it ends no workers.
+    pub(super) fn answered(&self) {
+        let known = !self.suspects.deadly.lock().is_empty();
+        if let Some(digest) = self.digest().filter(|_| known) {
+            self.suspects.deadly.lock().answered(digest);
+        }
+    }
+
+    /// What is told of a call that is not tried again: of a write, whether it may have been done.
+    pub(super) fn given_up(&self, failure: Failure, outcome: Outcome) -> Failure {
+        let unanswered = matches!(failure.code, Fault::Unavailable | Fault::DeadlineExceeded);
+        if self.idempotent || !unanswered {
+            return failure;
+        }
+        of_write(failure, outcome)
+    }
+
+    /// Nothing was begun: the next worker, if there is one.
+    fn next(&self, reason: &'static str) -> Result<(), Failure> {
+        if !self.may_go_on() {
+            return Err(self.given_up(unavailable(), Outcome::NotWritten));
+        }
+        self.pool.metrics().retried(reason);
+        Ok(())
+    }
+
+    /// What was begun is done again, if that is allowed.
+    fn repeat(&mut self, reason: &'static str) -> Result<(), Failure> {
+        let given_up = || self.given_up(interrupted(), Outcome::Unknown);
+        if !self.idempotent || self.repeated || !self.may_go_on() {
+            return Err(given_up());
+        }
+        if !self.pool.budget().lock().spend() {
+            self.pool.metrics().budget_exhausted();
+            return Err(given_up());
+        }
+        self.repeated = true;
+        self.pool.metrics().retried(reason);
+        Ok(())
+    }
+
+    fn may_go_on(&self) -> bool {
+        self.tried.len() < MOST_TRIES
+            && Instant::now() < self.until
+            && self.pool.has_other(&self.tried)
+    }
+
+    /// Counts the loss of a worker against the call: a failure if it was the second.
+    fn suspect(&self, flight: &Flight) -> Result<(), Failure> {
+        let Some(digest) = self.digest() else {
+            return Ok(());
+        };
+        let now = Instant::now();
+        let lost = self.suspects.deadly.lock().lost(digest, flight.epoch, now);
+        if !lost {
+            return Ok(());
+        }
+        tracing::error!(
+            trace.id = %self.context.trace.trace_id(), tenant.id = ?self.suspects.tenant,
+            "a call ended two workers: it is refused for ten minutes"
+        );
+        self.refused().map_or(Ok(()), Err)
+    }
+
+    /// The refusal of a call that ended two workers.
+    fn refused(&self) -> Option<Failure> {
+        if self.suspects.deadly.lock().is_empty() {
+            return None;
+        }
+        let digest = self.digest()?;
+        let left = self
+            .suspects
+            .deadly
+            .lock()
+            .refused(digest, Instant::now())?;
+        self.pool.metrics().deadly_refused();
+        Some(failures::deadly(self.context.trace, left))
+    }
+
+    fn digest(&self) -> Option<Digest> {
+        let tenant = self.suspects.tenant?;
+        Some(Digest::of(tenant, self.method.name(), &self.params))
+    }
+
+    fn request(&mut self) -> Result<tonic::Request<CallRequest>, Failure> {
+        self.context.timeout = Some(self.until.saturating_duration_since(Instant::now()));
+        let mut request = tonic::Request::new(CallRequest {
+            method: self.method.name().to_owned(),
+            params: self.params.clone(),
+        });
+        let attached = self.context.attach(&mut request);
+        attached.map_err(|error| internal(self.context.trace, &error))?;
+        Ok(request)
+    }
+}

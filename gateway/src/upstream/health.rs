@@ -1,0 +1,102 @@
+//! How a worker stands, from its own mouth: `grpc.health.v1.Health`, watched as long as it is of
+//! the pool.
+//!
+//! The watch shares the connection of the calls, so it also keeps that open, and hears of its end
+//! when there are no calls to notice. A worker that doesn't know the service counts as ready.
+
+use std::{sync::Arc, time::Duration};
+
+use archway_proto::v1::worker_server::SERVICE_NAME;
+use tokio::time::{sleep, timeout};
+use tonic::{Code, Status, Streaming};
+use tonic_health::pb::{
+    HealthCheckRequest, HealthCheckResponse, health_check_response::ServingStatus,
+    health_client::HealthClient,
+};
+
+use super::{pool::Pool, replica::Replica, standing::State};
+
+const FIRST_RETRY: Duration = Duration::from_millis(100);
+const LONGEST_RETRY: Duration = Duration::from_secs(2);
+/// How long a worker may take to say its first word. After that the connection's keep-alive
+/// tells whether it is there.
+const FIRST_WORD: Duration = Duration::from_secs(3);
+/// A message of the health service has a few bytes.
+const LARGEST_MESSAGE: usize = 1024;
+
+/// Watches a worker until it leaves its pool.
+pub(super) async fn watch(pool: Arc<Pool>, replica: Arc<Replica>) {
+    tokio::select! {
+        () = replica.retired() => {}
+        () = keep_watching(&pool, &replica) => {}
+    }
+}
+
+async fn keep_watching(pool: &Pool, replica: &Replica) {
+    let mut pause = FIRST_RETRY;
+    loop {
+        let epoch = replica.standing.epoch();
+        tokio::select! {
+            () = listen(pool, replica, epoch) => {}
+            // A call found out first: this connection is of no use, and asked at once again.
+            () = replica.doubted() => {}
+        }
+        if replica.state() == State::Ready {
+            pause = FIRST_RETRY;
+            continue;
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_RETRY);
+    }
+}
+
+/// Hears what the worker says until its connection ends.
+async fn listen(pool: &Pool, replica: &Replica, epoch: u64) {
+    let said = |state| pool.hear(replica, epoch, state);
+    let first = timeout(FIRST_WORD, ask(replica)).await;
+    let mut words = match first {
+        Ok(Ok((words, state))) => {
+            said(state);
+            words
+        }
+        Ok(Err(status)) if status.code() == Code::Unimplemented => {
+            said(State::Ready);
+            return sleep(LONGEST_RETRY).await;
+        }
+        Ok(Err(_)) | Err(_) => {
+            // Lost, if it was ready in this epoch; else nothing that wasn't known.
+            pool.lose(replica, epoch);
+            return said(State::Away);
+        }
+    };
+    while let Ok(Some(word)) = words.message().await {
+        said(state(&word));
+    }
+    match replica.state() {
+        State::Draining => said(State::Away),
+        _ => pool.lose(replica, epoch),
+    }
+}
+
+type Words = Streaming<HealthCheckResponse>;
+
+async fn ask(replica: &Replica) -> Result<(Words, State), Status> {
+    let mut client =
+        HealthClient::new(replica.channel()).max_decoding_message_size(LARGEST_MESSAGE);
+    let request = HealthCheckRequest {
+        service: SERVICE_NAME.to_owned(),
+    };
+    let mut words = client.watch(request).await?.into_inner();
+    let first = words.message().await?;
+    let first = first.ok_or_else(|| Status::unavailable("it ended without a word"))?;
+    Ok((words, state(&first)))
+}
+
+fn state(word: &HealthCheckResponse) -> State {
+    match word.status() {
+        ServingStatus::Serving => State::Ready,
+        ServingStatus::NotServing | ServingStatus::Unknown | ServingStatus::ServiceUnknown => {
+            State::Draining
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! The workers of one pool: who there is, who takes a call, and what is made of their loss.
+//!
+//! What a reader would get wrong: a pool without a ready worker still has its calls tried. Health
+//! only orders the workers; were it believed alone, a false alarm would be an outage.
+
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    budget::Budget,
+    choice::{Affinity, heaviest_two},
+    health,
+    replica::{Address, Flight, Replica},
+    standing::State,
+};
+use crate::metrics::UpstreamMetrics;
+
+/// Workers of one pool at most; of more, the first in the order of their addresses.
+const MOST_REPLICAS: usize = 256;
+/// Who is asked first: the ready, then those that may be, then those that should not be.
+const ORDER: [&[State]; 3] = [
+    &[State::Ready],
+    &[State::Draining, State::Starting],
+    &[State::Away],
+];
+
+/// What a pool shares with the whole way upstream.
+#[derive(Clone)]
+pub(super) struct Surroundings {
+    pub(super) metrics: UpstreamMetrics,
+    /// Told of every worker that is lost.
+    pub(super) lost: Arc<Notify>,
+    /// Cancelled when the way upstream is dropped: ends every task.
+    pub(super) dropped: CancellationToken,
+}
+
+/// One worker, for the operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ReplicaStatus {
+    pub(crate) pool: String,
+    /// `http://ip:port` or `unix:/path`.
+    pub(crate) address: String,
+    pub(crate) state: State,
+    /// Calls it has of this gateway.
+    pub(crate) in_flight: usize,
+}
+
+/// The workers of one pool.
+pub(super) struct Pool {
+    name: String,
+    replicas: RwLock<Arc<[Arc<Replica>]>>,
+    budget: Mutex<Budget>,
+    /// Has the workers be looked for at once.
+    hurry: Notify,
+    around: Surroundings,
+}
+
+impl Pool {
+    /// A pool without workers.
+    pub(super) fn new(name: &str, around: Surroundings) -> Self {
+        Pool {
+            name: name.to_owned(),
+            replicas: RwLock::new(Arc::new([])),
+            budget: Mutex::default(),
+            hurry: Notify::new(),
+            around,
+        }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn metrics(&self) -> &UpstreamMetrics {
+        &self.around.metrics
+    }
+
+    pub(super) fn budget(&self) -> &Mutex<Budget> {
+        &self.budget
+    }
+
+    /// Whether a worker of it is ready.
+    pub(super) fn is_ready(&self) -> bool {
+        let replicas = self.replicas();
+        replicas.iter().any(|one| one.state() == State::Ready)
+    }
+
+    /// Whether it has workers, ready or not.
+    pub(super) fn has_workers(&self) -> bool {
+        !self.replicas.read().is_empty()
+    }
+
+    /// Its workers, for the operator.
+    pub(super) fn status(&self) -> Vec<ReplicaStatus> {
+        let replicas = self.replicas();
+        let told = replicas.iter().map(|replica| ReplicaStatus {
+            pool: self.name.clone(),
+            address: replica.address().to_owned(),
+            state: replica.state(),
+            in_flight: replica.in_flight(),
+        });
+        told.collect()
+    }
+
+    /// Gives the call to one of the two workers that its affinity weighs most, the one with fewer
+    /// calls; never to one of `avoid`. `None` if no other is there.
+    pub(super) fn choose(&self, affinity: Affinity, avoid: &[Arc<Replica>]) -> Option<Flight> {
+        let replicas = self.replicas();
+        let among = |states: &[State]| {
+            let fit = replicas.iter().filter(|replica| {
+                let avoided = avoid.iter().any(|avoided| Arc::ptr_eq(avoided, replica));
+                !avoided && states.contains(&replica.state())
+            });
+            heaviest_two(fit.map(|replica| (affinity.weight(replica.hash()), replica)))
+        };
+        let chosen = ORDER.iter().find_map(|states| match among(states) {
+            (Some(first), Some(second)) if second.in_flight() < first.in_flight() => Some(second),
+            (first, _) => first,
+        });
+        chosen.map(|replica| Flight::on(Arc::clone(replica)))
+    }
+
+    /// Whether another worker than those is there.
+    pub(super) fn has_other(&self, than: &[Arc<Replica>]) -> bool {
+        let replicas = self.replicas();
+        let mut others = replicas
+            .iter()
+            .filter(|replica| !than.iter().any(|one| Arc::ptr_eq(one, replica)));
+        others.next().is_some()
+    }
+
+    /// The connection of a call was lost: its worker is away, and its calls go elsewhere.
+    pub(super) fn lose(&self, replica: &Replica, epoch: u64) {
+        if !replica.standing.lose(epoch) {
+            return;
+        }
+        tracing::warn!(
+            pool = self.name,
+            worker = replica.address(),
+            in_flight = replica.in_flight(),
+            "worker lost: its connection broke or can't be made"
+        );
+        self.around.metrics.connection_lost(&self.name);
+        self.count();
+        replica.doubt();
+        self.hurry.notify_one();
+        self.around.lost.notify_waiters();
+    }
+
+    /// A worker said how it stands, or can't be asked.
+    pub(super) fn hear(&self, replica: &Replica, epoch: u64, said: State) {
+        let Some(before) = replica.standing.hear(epoch, said) else {
+            return;
+        };
+        let (pool, worker) = (self.name.as_str(), replica.address());
+        match (before, said) {
+            (_, State::Ready) => tracing::info!(pool, worker, "worker ready"),
+            (_, State::Draining) => tracing::info!(pool, worker, "worker takes no more calls"),
+            (State::Draining, _) => tracing::info!(pool, worker, "worker ended"),
+            _ => tracing::warn!(pool, worker, "worker can't be reached"),
+        }
+        if said == State::Away {
+            self.hurry.notify_one();
+        }
+        self.count();
+    }
+
+    /// Waits until a worker was lost since it was last waited for.
+    pub(super) async fn hurried(&self) {
+        self.hurry.notified().await;
+    }
+
+    /// Waits until the way upstream is dropped.
+    pub(super) async fn dropped(&self) {
+        self.around.dropped.cancelled().await;
+    }
+
+    /// Has these workers and no others. Who stays keeps its connection; who is gone gets no new
+    /// call, and its connection ends with the last of those it has.
+    pub(super) fn replace(self: &Arc<Self>, mut addresses: Vec<Address>) {
+        addresses.sort_by(|a, b| a.text.cmp(&b.text));
+        addresses.dedup_by(|a, b| a.text == b.text);
+        let found = addresses.len();
+        addresses.truncate(MOST_REPLICAS);
+        let before = self.replicas();
+        let same = before.len() == addresses.len()
+            && before
+                .iter()
+                .zip(&addresses)
+                .all(|(one, address)| one.address() == address.text);
+        if same {
+            return;
+        }
+        if found > MOST_REPLICAS {
+            tracing::warn!(
+                pool = self.name,
+                found,
+                used = MOST_REPLICAS,
+                "more workers than are used"
+            );
+        }
+        let known = |address: &Address| before.iter().find(|one| one.address() == address.text);
+        let now: Arc<[Arc<Replica>]> = addresses
+            .iter()
+            .filter_map(|address| known(address).cloned().or_else(|| self.take_on(address)))
+            .collect();
+        *self.replicas.write() = Arc::clone(&now);
+        for gone in before
+            .iter()
+            .filter(|one| !now.iter().any(|now| Arc::ptr_eq(now, one)))
+        {
+            tracing::info!(
+                pool = self.name,
+                worker = gone.address(),
+                "worker left the pool"
+            );
+            gone.retire();
+        }
+        self.count();
+    }
+
+    fn take_on(self: &Arc<Self>, address: &Address) -> Option<Arc<Replica>> {
+        match Replica::new(address, self.around.dropped.child_token()) {
+            Ok(replica) => {
+                let replica = Arc::new(replica);
+                tokio::spawn(health::watch(Arc::clone(self), Arc::clone(&replica)));
+                Some(replica)
+            }
+            Err(error) => {
+                tracing::warn!(pool = self.name, worker = address.text, %error, "no address of a worker");
+                None
+            }
+        }
+    }
+
+    fn replicas(&self) -> Arc<[Arc<Replica>]> {
+        Arc::clone(&self.replicas.read())
+    }
+
+    fn count(&self) {
+        let replicas = self.replicas();
+        for state in State::ALL {
+            let count = replicas.iter().filter(|one| one.state() == state).count();
+            self.around
+                .metrics
+                .replicas(&self.name, state.name(), count);
+        }
+    }
+}

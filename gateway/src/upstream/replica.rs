@@ -1,0 +1,157 @@
+//! One worker of a pool: its connection, how it stands, and the calls it has.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use archway_proto::{MAX_MESSAGE_BYTES, v1::worker_client::WorkerClient};
+use http::Uri;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tonic::transport::{Channel, Endpoint, Error};
+
+use super::{
+    choice::WorkerHash,
+    standing::{Standing, State},
+};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// How often a worker is asked whether it is there, and how long it has to answer: a frozen one is
+/// found within 5 s, while calls on it have half of their 10 s left.
+const KEEP_ALIVE: Duration = Duration::from_secs(2);
+const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(3);
+/// A result of 64 KiB arrives without waiting for a window update.
+const STREAM_WINDOW: u32 = 1024 * 1024;
+const CONNECTION_WINDOW: u32 = 8 * 1024 * 1024;
+
+/// Where one worker is.
+#[derive(Clone, Debug)]
+pub(super) struct Address {
+    /// `http://ip:port` or `unix:/path`: what the operator reads and the choice hashes.
+    pub(super) text: String,
+    /// What the worker is called in requests, if it was found by a name.
+    pub(super) origin: Option<Uri>,
+}
+
+impl Address {
+    /// A channel that connects when it is first used, and again whenever it has to.
+    fn channel(&self) -> Result<Channel, Error> {
+        let mut endpoint = Endpoint::from_shared(self.text.clone())?
+            .connect_timeout(CONNECT_TIMEOUT)
+            .tcp_nodelay(true)
+            .http2_keep_alive_interval(KEEP_ALIVE)
+            .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
+            .keep_alive_while_idle(true)
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW);
+        if let Some(origin) = &self.origin {
+            endpoint = endpoint.origin(origin.clone());
+        }
+        Ok(endpoint.connect_lazy())
+    }
+}
+
+/// One worker.
+#[derive(Debug)]
+pub(super) struct Replica {
+    address: String,
+    hash: WorkerHash,
+    channel: Channel,
+    pub(super) standing: Standing,
+    in_flight: AtomicUsize,
+    /// Has its watch ask anew.
+    doubted: Notify,
+    /// Cancelled when it left its pool.
+    gone: CancellationToken,
+}
+
+impl Replica {
+    /// A worker that nobody called yet. `gone` is cancelled when it leaves its pool, at the latest.
+    pub(super) fn new(address: &Address, gone: CancellationToken) -> Result<Self, Error> {
+        Ok(Replica {
+            channel: address.channel()?,
+            hash: WorkerHash::of(&address.text),
+            address: address.text.clone(),
+            standing: Standing::new(),
+            in_flight: AtomicUsize::new(0),
+            doubted: Notify::new(),
+            gone,
+        })
+    }
+
+    pub(super) fn address(&self) -> &str {
+        &self.address
+    }
+
+    pub(super) fn hash(&self) -> WorkerHash {
+        self.hash
+    }
+
+    /// The connection that calls and the watch share.
+    pub(super) fn channel(&self) -> Channel {
+        self.channel.clone()
+    }
+
+    pub(super) fn state(&self) -> State {
+        self.standing.state()
+    }
+
+    /// How many calls it has.
+    pub(super) fn in_flight(&self) -> usize {
+        self.in_flight.load(Ordering::Relaxed)
+    }
+
+    /// Something is wrong with its connection: its watch asks at once.
+    pub(super) fn doubt(&self) {
+        self.doubted.notify_one();
+    }
+
+    /// Waits until it is doubted.
+    pub(super) async fn doubted(&self) {
+        self.doubted.notified().await;
+    }
+
+    /// It leaves its pool: nobody watches it any longer. Calls it has go on.
+    pub(super) fn retire(&self) {
+        self.gone.cancel();
+    }
+
+    /// Waits until it leaves its pool.
+    pub(super) async fn retired(&self) {
+        self.gone.cancelled().await;
+    }
+}
+
+/// A call on its worker. Counted there until it is dropped.
+#[derive(Debug)]
+pub(super) struct Flight {
+    pub(super) replica: Arc<Replica>,
+    /// The life of the connection in which it began.
+    pub(super) epoch: u64,
+}
+
+impl Flight {
+    pub(super) fn on(replica: Arc<Replica>) -> Self {
+        replica.in_flight.fetch_add(1, Ordering::Relaxed);
+        Flight {
+            epoch: replica.standing.epoch(),
+            replica,
+        }
+    }
+
+    pub(super) fn client(&self) -> WorkerClient<Channel> {
+        WorkerClient::new(self.replica.channel())
+            .max_decoding_message_size(MAX_MESSAGE_BYTES)
+            .max_encoding_message_size(MAX_MESSAGE_BYTES)
+    }
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        self.replica.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}
