@@ -1,10 +1,11 @@
 """An agent's client, by fastmcp.
 
-    fastmcp_client.py URL (legacy|modern)               the key is in ARCHWAY_TEST_KEY
+    fastmcp_client.py URL (legacy|modern) [limited]     the key is in ARCHWAY_TEST_KEY
 
 `legacy` makes the initialize handshake; `modern` speaks 2026-07-28, found by server/discover.
 Prints one JSON line with all it saw, waits for a line, calls once more over the same client and
-prints a second one. What it calls, and what is made of the lines: tests/it/clients.rs.
+prints a second one. `limited` goes over its limits instead, and prints what it is told of that in
+one line. What it calls, and what is made of the lines: tests/it/clients.rs.
 """
 
 import json
@@ -58,5 +59,42 @@ async def look_around(url: str, era: str) -> None:
         print(json.dumps({"hello": await told(call("hello", {}))}), flush=True)
 
 
+async def go_over_limits(url: str, era: str) -> None:
+    saw = {}
+    key = os.environ["ARCHWAY_TEST_KEY"]
+
+    def client() -> Client:
+        return Client(StreamableHttpTransport(url, auth=key), mode=MODES[era], timeout=30)
+
+    async with client() as first:
+        await first.call_tool("hello", {})
+        saw["call"] = await told(first.call_tool("hello", {}))
+        # A tool that is not there costs a unit, and is not kept by the client as a list is.
+        for _ in range(100):
+            told_then = await told(first.call_tool("no_such_tool", {}))
+            if "unknown tool" not in told_then["text"]:
+                saw["spent"] = told_then
+                break
+        saw["list"] = await told_of(first.list_tools(cache_mode="bypass"))
+
+    async def connect() -> None:
+        async with client():
+            pass
+
+    saw["connect"] = await told_of(connect())
+    print(json.dumps(saw), flush=True)
+
+
+async def told_of(request) -> dict:
+    """What a caller is told whose request gives no result of a tool."""
+    try:
+        await request
+    except Exception as error:
+        while isinstance(error, ExceptionGroup):
+            error = error.exceptions[0]
+        return {"raised": type(error).__name__, "text": str(error)}
+    return {"raised": None}
+
+
 if __name__ == "__main__":
-    anyio.run(look_around, *sys.argv[1:3])
+    anyio.run(go_over_limits if sys.argv[3:] else look_around, *sys.argv[1:3])

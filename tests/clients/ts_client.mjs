@@ -1,10 +1,11 @@
 // An agent's client, by the official TypeScript SDK.
 //
-//     ts_client.mjs URL (legacy|modern)                 the key is in ARCHWAY_TEST_KEY
+//     ts_client.mjs URL (legacy|modern) [limited]       the key is in ARCHWAY_TEST_KEY
 //
 // `legacy` makes the initialize handshake; `modern` speaks 2026-07-28, found by server/discover.
 // Prints one JSON line with all it saw, waits for a line, calls once more over the same client and
-// prints a second one. What it calls, and what is made of the lines: tests/it/clients.rs.
+// prints a second one. `limited` goes over its limits instead, and prints what it is told of that in
+// one line. What it calls, and what is made of the lines: tests/it/clients.rs.
 // The SDK stands outside the clone, in the folder ARCHWAY_TEST_NODE_CLIENT.
 
 import { createRequire } from "node:module";
@@ -14,17 +15,17 @@ import { createInterface } from "node:readline/promises";
 const require = createRequire(join(process.env.ARCHWAY_TEST_NODE_CLIENT, "index.js"));
 const { Client, StreamableHTTPClientTransport } = require("@modelcontextprotocol/client");
 
-const [url, era] = process.argv.slice(2);
+const [url, era, limited] = process.argv.slice(2);
 // `auto` asks server/discover first and takes what the server offers.
 const modes = { legacy: "legacy", modern: "auto" };
 
 // What a caller is told: a result, or what was thrown in its place.
-async function told(name, args, options) {
+async function told(client, name, args, options) {
   let result;
   try {
     result = await client.callTool({ name, arguments: args }, options);
   } catch (error) {
-    return { raised: error.constructor.name, text: error.message };
+    return raised(error);
   }
   return {
     is_error: result.isError ?? false,
@@ -34,30 +35,62 @@ async function told(name, args, options) {
   };
 }
 
-const client = new Client(
-  { name: "archway-tests", version: "1.0.0" },
-  { versionNegotiation: { mode: modes[era] } },
-);
-const headers = { Authorization: `Bearer ${process.env.ARCHWAY_TEST_KEY}` };
-await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }));
-const { tools } = await client.listTools();
-const progress = [];
-const onprogress = (step) => progress.push([step.progress, step.total ?? null]);
-console.log(
-  JSON.stringify({
-    protocol_version: client.getNegotiatedProtocolVersion(),
-    tools: tools.map((tool) => tool.name),
-    hello: await told("hello", {}),
-    grep: await told("grep_codebase", { pattern: "ses.me" }),
-    everywhere: await told("grep_codebase", { pattern: "ses.me", project: "*" }, { onprogress }),
-    failure: await told("grep_codebase", { pattern: "(" }),
-    invalid: await told("grep_codebase", { pattern: 7 }),
-    unknown: await told("no_such_tool", {}),
-    progress,
-  }),
-);
-const lines = createInterface({ input: process.stdin });
-await lines[Symbol.asyncIterator]().next();
-lines.close();
-console.log(JSON.stringify({ hello: await told("hello", {}) }));
-await client.close();
+function raised(error) {
+  return { raised: error.constructor.name, text: error.message };
+}
+
+async function connected() {
+  const client = new Client(
+    { name: "archway-tests", version: "1.0.0" },
+    { versionNegotiation: { mode: modes[era] } },
+  );
+  const headers = { Authorization: `Bearer ${process.env.ARCHWAY_TEST_KEY}` };
+  await client.connect(
+    new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }),
+  );
+  return client;
+}
+
+async function lookAround() {
+  const client = await connected();
+  const { tools } = await client.listTools();
+  const progress = [];
+  const onprogress = (step) => progress.push([step.progress, step.total ?? null]);
+  const everywhere = { pattern: "ses.me", project: "*" };
+  console.log(
+    JSON.stringify({
+      protocol_version: client.getNegotiatedProtocolVersion(),
+      tools: tools.map((tool) => tool.name),
+      hello: await told(client, "hello", {}),
+      grep: await told(client, "grep_codebase", { pattern: "ses.me" }),
+      everywhere: await told(client, "grep_codebase", everywhere, { onprogress }),
+      failure: await told(client, "grep_codebase", { pattern: "(" }),
+      invalid: await told(client, "grep_codebase", { pattern: 7 }),
+      unknown: await told(client, "no_such_tool", {}),
+      progress,
+    }),
+  );
+  const lines = createInterface({ input: process.stdin });
+  await lines[Symbol.asyncIterator]().next();
+  lines.close();
+  console.log(JSON.stringify({ hello: await told(client, "hello", {}) }));
+  await client.close();
+}
+
+async function goOverLimits() {
+  const client = await connected();
+  const nothing = () => ({ raised: null });
+  await told(client, "hello", {});
+  const saw = { call: await told(client, "hello", {}) };
+  // A tool that is not there costs a unit, and is not kept by the client as a list is.
+  for (let turn = 0; turn < 100 && !saw.spent; turn += 1) {
+    const toldThen = await told(client, "no_such_tool", {});
+    if (!toldThen.text.includes("unknown tool")) saw.spent = toldThen;
+  }
+  saw.list = await client.listTools(undefined, { cacheMode: "bypass" }).then(nothing, raised);
+  saw.connect = await connected().then(nothing, raised);
+  console.log(JSON.stringify(saw));
+  await client.close();
+}
+
+await (limited ? goOverLimits() : lookAround());

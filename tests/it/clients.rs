@@ -13,6 +13,7 @@ use tokio::process::Command;
 use crate::outside::{Talk, given};
 
 mod inspector;
+mod limited;
 mod logs;
 
 const TOOLS: [&str; 8] = [

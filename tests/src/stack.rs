@@ -127,6 +127,7 @@ impl Harness {
             if !tenant.is_limited() {
                 terms::lift(&owner, id).await;
             }
+            terms::set(&owner, id, tenant.limits()).await;
             for project in tenant.projects() {
                 tenants.add_project(id, project, None).await.unwrap();
             }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use archway_gateway::tenants::KeyRequest;
+use archway_gateway::{tenants::KeyRequest, terms::Level};
 use archway_proto::catalog::Scope;
 
 use crate::{Repo, stack::PLAIN};
@@ -14,6 +14,7 @@ pub struct Tenant {
     projects: Vec<(String, Repo)>,
     keys: Vec<Key>,
     limited: bool,
+    limits: Vec<(Level, String, u32)>,
 }
 
 impl Tenant {
@@ -24,6 +25,7 @@ impl Tenant {
             projects: Vec::new(),
             keys: vec![Key::new(PLAIN)],
             limited: false,
+            limits: Vec::new(),
         }
     }
 
@@ -46,6 +48,17 @@ impl Tenant {
     pub fn limited(mut self) -> Tenant {
         self.limited = true;
         self
+    }
+
+    /// Sets a limit a minute of a tool, or of `total`, for all its keys.
+    #[must_use]
+    pub fn limit(mut self, level: Level, of: &str, per_minute: u32) -> Tenant {
+        self.limits.push((level, of.to_owned(), per_minute));
+        self
+    }
+
+    pub(crate) fn limits(&self) -> &[(Level, String, u32)] {
+        &self.limits
     }
 
     pub(crate) fn is_limited(&self) -> bool {

@@ -26,11 +26,7 @@ async fn inspects(era: Era) {
     let (mut stack, client) = serve(3).await;
     let mut proxy = Proxy::bind().await;
     proxy.serve(stack.gateways(), client.key());
-    let inspector = Inspector {
-        url: proxy.url(),
-        era,
-        home: tempfile::tempdir().unwrap(),
-    };
+    let inspector = Inspector::new(proxy.url(), era);
     let listed = inspector.list().await;
     for tool in TOOLS {
         assert!(listed.contains(&tool.to_owned()), "{tool}: {listed:?}");
@@ -73,21 +69,37 @@ async fn inspects(era: Era) {
     );
 }
 
-struct Inspector {
+pub(super) struct Inspector {
     url: String,
     era: Era,
+    /// The credential that it sends, if any.
+    header: Option<String>,
     /// It keeps files in its user's home.
     home: tempfile::TempDir,
 }
 
 /// What the Inspector printed.
-struct Shown {
-    success: bool,
-    stdout: Value,
-    stderr: Value,
+pub(super) struct Shown {
+    pub(super) success: bool,
+    pub(super) stdout: Value,
+    pub(super) stderr: Value,
 }
 
 impl Inspector {
+    pub(super) fn new(url: String, era: Era) -> Inspector {
+        Inspector {
+            url,
+            era,
+            header: None,
+            home: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    pub(super) fn with_key(mut self, key: &str) -> Inspector {
+        self.header = Some(format!("Authorization: Bearer {key}"));
+        self
+    }
+
     async fn list(&self) -> Vec<String> {
         let shown = self.run(&["--method", "tools/list"]).await;
         assert!(shown.success, "{}", shown.stderr);
@@ -96,19 +108,20 @@ impl Inspector {
         names.map(str::to_owned).collect()
     }
 
-    async fn call(&self, tool: &str, arguments: Value) -> Shown {
+    pub(super) async fn call(&self, tool: &str, arguments: Value) -> Shown {
         let arguments = arguments.to_string();
         let call = ["--method", "tools/call", "--tool-name", tool];
         let call = [&call[..], &["--tool-args-json", &arguments]].concat();
         self.run(&call).await
     }
 
-    async fn run(&self, arguments: &[&str]) -> Shown {
+    pub(super) async fn run(&self, arguments: &[&str]) -> Shown {
         let mut command = outside::node("ARCHWAY_TEST_INSPECTOR").unwrap();
         command
             .args(["--cli", &self.url, "--transport", "http"])
             .args(["--format", "json", "--quiet"])
             .args(["--protocol-era", self.era.name()])
+            .args(self.header.iter().flat_map(|header| ["--header", header]))
             .args(arguments)
             .env("HOME", self.home.path());
         let outcome = outside::run(command).await;

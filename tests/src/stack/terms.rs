@@ -3,6 +3,7 @@
 //! Tests ask again and again until something is so, and faster than an agent; that they should not
 //! be refused for it has nothing to do with what they are about.
 
+use archway_gateway::terms::Level;
 use sqlx::PgPool;
 use uuid::Uuid;
 
@@ -23,4 +24,21 @@ pub(super) async fn lift(owner: &PgPool, tenant: Uuid) {
     .execute(owner)
     .await
     .unwrap();
+}
+
+/// Sets limits for all keys of a tenant.
+pub(super) async fn set(owner: &PgPool, tenant: Uuid, limits: &[(Level, String, u32)]) {
+    for (level, of, per_minute) in limits {
+        sqlx::query(
+            "insert into limits (tenant_id, level, of, per_minute) values ($1, $2, $3, $4) \
+             on conflict (tenant_id, lineage, level, of) do update set per_minute = $4",
+        )
+        .bind(tenant)
+        .bind(level.name())
+        .bind(of)
+        .bind(i32::try_from(*per_minute).unwrap())
+        .execute(owner)
+        .await
+        .unwrap();
+    }
 }
