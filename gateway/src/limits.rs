@@ -59,8 +59,8 @@ impl Limits {
             shared: Shared::new(config, &metrics)?,
             when_down: config.limits_when_down,
             buckets: Buckets::new(
-                metrics.buckets_kept().clone(),
-                metrics.sessions_unbounded().clone(),
+                metrics.limits().buckets().clone(),
+                metrics.limits().unbounded().clone(),
             ),
             replicas: Replicas::new(config.gateway_service.clone(), metrics.clone()),
             epoch: Instant::now(),
@@ -94,7 +94,7 @@ impl Limits {
             }
         };
         outcome::settle(&bill, &verdict).map_err(|over| {
-            self.metrics.limited(over.level().name(), over.tool());
+            self.metrics.limits().refused(over.scope(), over.of());
             Refused::Over(over)
         })
     }

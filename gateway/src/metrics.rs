@@ -11,14 +11,14 @@ use prometheus_client::{
     registry::{Metric, Registry, Unit},
 };
 
-use crate::terms::TOTAL;
-
 pub(crate) use breaker::{BreakerMetrics, CircuitLabels, Kind};
 pub(crate) use limit_store::LimitStore;
+pub(crate) use limits::LimitMetrics;
 pub(crate) use upstream::UpstreamMetrics;
 
 mod breaker;
 mod limit_store;
+mod limits;
 mod upstream;
 
 /// The tool label of names that are not in the catalogue.
@@ -45,12 +45,6 @@ struct ReasonLabel {
     reason: &'static str,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct LimitLabels {
-    scope: &'static str,
-    of: Arc<str>,
-}
-
 /// The gateway's counters.
 pub(crate) struct Metrics {
     registry: Registry,
@@ -65,11 +59,8 @@ pub(crate) struct Metrics {
     admin_connections: Gauge,
     listening: Gauge,
     sessions_kept: Gauge,
-    limited: Family<LimitLabels, Counter>,
-    buckets_kept: Gauge,
-    sessions_unbounded: Counter,
+    limits: LimitMetrics,
     limit_store: LimitStore,
-    limit_replicas: Gauge,
     upstream: UpstreamMetrics,
 }
 
@@ -115,27 +106,8 @@ impl Metrics {
                 "sessions_kept",
                 "Sessions kept because they were ended or have a log level",
             ),
-            limited: registered(
-                own,
-                "rate_limited",
-                "Messages over a limit, by whose it was and of what",
-            ),
-            buckets_kept: registered(
-                own,
-                "limit_buckets_kept",
-                "Buckets of limits kept because they may not be full",
-            ),
-            sessions_unbounded: registered(
-                own,
-                "limit_sessions_unbounded",
-                "Calls of sessions beyond those that get limits of their own",
-            ),
+            limits: LimitMetrics::new(own),
             limit_store: LimitStore::new(own),
-            limit_replicas: registered(
-                own,
-                "limit_replicas",
-                "Gateways among which limits are divided where they are not counted together",
-            ),
             upstream: UpstreamMetrics::new(own),
             registry,
         }
@@ -146,9 +118,9 @@ impl Metrics {
         &self.limit_store
     }
 
-    /// Says among how many gateways limits are divided.
-    pub(crate) fn limit_replicas(&self, count: u32) {
-        self.limit_replicas.set(i64::from(count));
+    /// What is told of limits.
+    pub(crate) fn limits(&self) -> &LimitMetrics {
+        &self.limits
     }
 
     /// What is counted of the way to the workers.
@@ -198,22 +170,6 @@ impl Metrics {
             .durations
             .get_or_create(&ToolLabel { tool: tool.clone() });
         duration.observe(took.as_secs_f64());
-    }
-
-    /// Counts a message over a limit: of a session, key or tenant, for a tool or for everything.
-    pub(crate) fn limited(&self, scope: &'static str, tool: Option<&Arc<str>>) {
-        let of = tool.cloned().unwrap_or_else(|| Arc::from(TOTAL));
-        self.limited.get_or_create(&LimitLabels { scope, of }).inc();
-    }
-
-    /// How many buckets of limits there are.
-    pub(crate) fn buckets_kept(&self) -> &Gauge {
-        &self.buckets_kept
-    }
-
-    /// How many calls found no place for a bucket of their session.
-    pub(crate) fn sessions_unbounded(&self) -> &Counter {
-        &self.sessions_unbounded
     }
 
     /// Counts a log event that was not passed on. `reason` is `malformed`, `oversized` or `excess`.

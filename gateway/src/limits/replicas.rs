@@ -33,7 +33,7 @@ pub(super) struct Replicas {
 impl Replicas {
     /// One gateway, until [`Replicas::keep`] counts more at the name.
     pub(super) fn new(service: Option<String>, metrics: Arc<Metrics>) -> Self {
-        metrics.limit_replicas(1);
+        metrics.limits().replicas(1);
         Replicas {
             service,
             count: AtomicU32::new(1),
@@ -84,7 +84,7 @@ impl Replicas {
     fn set(&self, count: u32) {
         if self.count.swap(count, Ordering::Relaxed) != count {
             tracing::info!(count, "gateways were counted");
-            self.metrics.limit_replicas(count);
+            self.metrics.limits().replicas(count);
         }
     }
 }
