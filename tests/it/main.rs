@@ -10,6 +10,7 @@ mod credentials;
 mod freshness;
 mod hostile;
 mod isolation;
+mod limits;
 mod listening;
 mod messages;
 mod mounts;

@@ -23,6 +23,7 @@ use gateways::{Gateways, Shared};
 use workers::Worker;
 
 mod gateways;
+mod terms;
 mod workers;
 
 const POOL: &str = "shared";
@@ -113,13 +114,16 @@ impl Harness {
         }
         let database = Database::create().await;
         let owner = PgPool::connect_with(database.owner()).await.unwrap();
-        let tenants = Tenants::new(owner);
+        let tenants = Tenants::new(owner.clone());
         let secret = RootSecret::parse(&RootSecret::generate_line().unwrap()).unwrap();
         let mut keys = BTreeMap::new();
         let mut ids = BTreeMap::new();
         for tenant in &self.tenants {
             let slug = tenant.slug().to_owned();
             let id = tenants.create_tenant(&slug).await.unwrap();
+            if !tenant.is_limited() {
+                terms::lift(&owner, id).await;
+            }
             for project in tenant.projects() {
                 tenants.add_project(id, project, None).await.unwrap();
             }

@@ -7,12 +7,13 @@ use archway_proto::catalog::Scope;
 
 use crate::{Repo, stack::PLAIN};
 
-/// A tenant with its projects and keys. It has a plain key, for all its projects.
+/// A tenant with its projects and keys. It has a plain key, for all its projects, and no limits.
 #[derive(Clone, Debug)]
 pub struct Tenant {
     slug: String,
     projects: Vec<(String, Repo)>,
     keys: Vec<Key>,
+    limited: bool,
 }
 
 impl Tenant {
@@ -22,6 +23,7 @@ impl Tenant {
             slug: slug.to_owned(),
             projects: Vec::new(),
             keys: vec![Key::new(PLAIN)],
+            limited: false,
         }
     }
 
@@ -37,6 +39,17 @@ impl Tenant {
     pub fn key(mut self, key: Key) -> Tenant {
         self.keys.push(key);
         self
+    }
+
+    /// Leaves it the limits that a tenant has by default.
+    #[must_use]
+    pub fn limited(mut self) -> Tenant {
+        self.limited = true;
+        self
+    }
+
+    pub(crate) fn is_limited(&self) -> bool {
+        self.limited
     }
 
     pub(crate) fn slug(&self) -> &str {
@@ -87,6 +100,13 @@ impl Key {
     #[must_use]
     pub fn families<const N: usize>(mut self, names: [&str; N]) -> Key {
         self.request.families = Some(names.map(str::to_owned).to_vec());
+        self
+    }
+
+    /// Says how many agents share it.
+    #[must_use]
+    pub fn agents(mut self, count: u32) -> Key {
+        self.request.agents = count;
         self
     }
 
