@@ -72,15 +72,8 @@ pub(crate) enum GatewayError {
     ScopeMissing(Scope),
 
     // The limits.
-    #[error("{message}")]
-    RateLimited {
-        /// Whose limit is spent, and how long to wait.
-        message: String,
-        /// Whole seconds.
-        retry_after: u64,
-        /// The same for programs.
-        details: Value,
-    },
+    #[error("{}", .0.message)]
+    RateLimited(Box<OverLimit>),
 
     // The session.
     #[error(
@@ -126,6 +119,17 @@ pub(crate) enum GatewayError {
     BadParams(&'static str),
 }
 
+/// What a caller is told of a limit that is spent.
+#[derive(Debug)]
+pub(crate) struct OverLimit {
+    /// Whose limit it is, and how long to wait.
+    pub(crate) message: String,
+    /// Whole seconds.
+    pub(crate) retry_after: u64,
+    /// The same for programs.
+    pub(crate) details: Value,
+}
+
 impl GatewayError {
     /// HTTP status, and the JSON-RPC code where the refusal is a JSON-RPC error.
     fn row(&self) -> (StatusCode, Option<i32>) {
@@ -145,7 +149,7 @@ impl GatewayError {
             GatewayError::TooManyFailures { .. } => (StatusCode::TOO_MANY_REQUESTS, None),
             GatewayError::CredentialUnchecked => (StatusCode::SERVICE_UNAVAILABLE, None),
             GatewayError::ScopeMissing(_) => (StatusCode::FORBIDDEN, None),
-            GatewayError::RateLimited { .. } => (StatusCode::TOO_MANY_REQUESTS, Some(42900)),
+            GatewayError::RateLimited(_) => (StatusCode::TOO_MANY_REQUESTS, Some(42900)),
             GatewayError::SessionUnknown => (StatusCode::NOT_FOUND, Some(-32600)),
             GatewayError::HandleMissing => (StatusCode::BAD_REQUEST, Some(-32600)),
             GatewayError::SessionUnrecorded => (StatusCode::SERVICE_UNAVAILABLE, None),
@@ -171,9 +175,11 @@ impl GatewayError {
             GatewayError::MethodNotAllowed => {
                 Some((ALLOW, HeaderValue::from_static("POST, DELETE")))
             }
-            GatewayError::TooManyFailures { retry_after }
-            | GatewayError::RateLimited { retry_after, .. } => {
+            GatewayError::TooManyFailures { retry_after } => {
                 Some((RETRY_AFTER, HeaderValue::from(*retry_after)))
+            }
+            GatewayError::RateLimited(limit) => {
+                Some((RETRY_AFTER, HeaderValue::from(limit.retry_after)))
             }
             GatewayError::CredentialUnchecked | GatewayError::SessionUnrecorded => {
                 Some((RETRY_AFTER, HeaderValue::from_static("2")))
@@ -204,7 +210,7 @@ impl GatewayError {
             GatewayError::UnsupportedVersion(requested) => {
                 Some(json!({ "requested": cut(requested), "supported": REVISIONS }))
             }
-            GatewayError::RateLimited { details, .. } => Some(details.clone()),
+            GatewayError::RateLimited(limit) => Some(limit.details.clone()),
             _ => None,
         }
     }

@@ -71,7 +71,7 @@ impl Limits {
         let bill = Bill::new(who, session, price, |limit| share(limit, replicas));
         let verdict = self.buckets.spend(&bill, self.now());
         outcome::settle(&bill, &verdict).inspect_err(|refused| {
-            self.metrics.limited(refused.level().name(), refused.tool());
+            self.metrics.limited(refused.scope(), refused.of());
         })
     }
 

@@ -10,13 +10,10 @@ use std::{future::ready, sync::Arc};
 
 use archway_proto::log::LogLevel;
 use axum::{
-    body::Body,
     extract::Request,
     response::{IntoResponse, Response},
 };
-use http::{HeaderMap, HeaderValue, Method, StatusCode, request::Parts};
-use http_body_util::{BodyExt, Collected};
-use serde_json::Value;
+use http::{HeaderMap, Method, StatusCode, request::Parts};
 use tokio::time::Instant;
 
 use crate::{
@@ -25,7 +22,7 @@ use crate::{
     limits::{Limits, Price, Refused, Spent},
     session::{HANDLE_HEADER, Session, Sessions},
 };
-use call::Ask;
+use ask::Ask;
 use content::Accepts;
 use envelope::{Envelope, RequestId, Unreadable};
 use era::Era;
@@ -41,6 +38,7 @@ mod json;
 mod era;
 mod price;
 mod logging;
+mod ask;
 mod call;
 mod hearing;
 mod reply;
@@ -75,7 +73,8 @@ impl Mcp {
         };
         if parts.method == Method::DELETE {
             // Its body, if it has one, says nothing.
-            return self.for_a_unit(&who, None, self.end(&who, &parts)).await;
+            let ended = Box::pin(self.end(&who, &parts));
+            return self.for_a_unit(&who, None, ended).await;
         }
         match content::read(&parts.headers, body).await {
             Ok((accepts, body)) => {
@@ -206,7 +205,7 @@ impl Mcp {
             }
             "initialize" => {
                 let answer = self.ask_sdk(*era, arrived.parts, &id, envelope).await?;
-                Ok(with_handle(answer, &self.sessions.open(&who)).await)
+                Ok(reply::with_handle(answer, &self.sessions.open(&who)).await)
             }
             _ => self.ask_sdk(*era, arrived.parts, &id, envelope).await,
         }
@@ -247,21 +246,6 @@ impl Mcp {
     }
 }
 
-/// The answer to `initialize` with the handle of the session that it opens; a refusal opens none.
-async fn with_handle(response: Response, handle: &str) -> Response {
-    let (mut parts, body) = response.into_parts();
-    let body = body.collect().await.map(Collected::to_bytes);
-    // The SDK's body is in memory: it can't break off.
-    let body = body.unwrap_or_default();
-    let answer = serde_json::from_slice::<Value>(&body);
-    if answer.is_ok_and(|answer| answer.get("result").is_some()) {
-        // Base64 is always a header's value.
-        let handle = HeaderValue::try_from(handle).ok();
-        parts.headers.extend(handle.map(|it| (HANDLE_HEADER, it)));
-    }
-    Response::from_parts(parts, Body::from(body))
-}
-
 /// The answer to what was paid for, which says what is left.
 fn told(spent: &Spent, id: Option<&RequestId>, answer: Result<Response, GatewayError>) -> Response {
     let mut response = answer.unwrap_or_else(|error| error.respond(id));
@@ -293,7 +277,7 @@ impl Arrived {
             accepts: self.accepts,
             received: self.received,
             log_level,
-            trace: call::trace_of(&self.parts.headers),
+            trace: ask::trace_of(&self.parts.headers),
         }
     }
 }

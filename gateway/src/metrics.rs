@@ -11,8 +11,6 @@ use prometheus_client::{
     registry::{Metric, Registry, Unit},
 };
 
-use crate::terms::TOTAL;
-
 /// The tool label of names that are not in the catalogue.
 pub(crate) const UNKNOWN_TOOL: &str = "unknown";
 
@@ -55,9 +53,35 @@ pub(crate) struct Metrics {
     admin_connections: Gauge,
     listening: Gauge,
     sessions_kept: Gauge,
-    limited: Family<LimitLabels, Counter>,
+    limits: LimitMetrics,
+}
+
+struct LimitMetrics {
+    refused: Family<LimitLabels, Counter>,
     buckets_kept: Gauge,
     sessions_unbounded: Counter,
+}
+
+impl LimitMetrics {
+    fn new(registry: &mut Registry) -> Self {
+        LimitMetrics {
+            refused: registered(
+                registry,
+                "rate_limited",
+                "Messages over a limit, by whose it was and of what",
+            ),
+            buckets_kept: registered(
+                registry,
+                "limit_buckets_kept",
+                "Buckets of limits kept because they may not be full",
+            ),
+            sessions_unbounded: registered(
+                registry,
+                "limit_sessions_unbounded",
+                "Calls of sessions beyond those that get limits of their own",
+            ),
+        }
+    }
 }
 
 impl Metrics {
@@ -101,21 +125,7 @@ impl Metrics {
                 "sessions_kept",
                 "Sessions kept because they were ended or have a log level",
             ),
-            limited: registered(
-                own,
-                "rate_limited",
-                "Messages over a limit, by whose it was and of what",
-            ),
-            buckets_kept: registered(
-                own,
-                "limit_buckets_kept",
-                "Buckets of limits kept because they may not be full",
-            ),
-            sessions_unbounded: registered(
-                own,
-                "limit_sessions_unbounded",
-                "Calls of sessions beyond those that get limits of their own",
-            ),
+            limits: LimitMetrics::new(own),
             registry,
         }
     }
@@ -164,20 +174,21 @@ impl Metrics {
         duration.observe(took.as_secs_f64());
     }
 
-    /// Counts a message over a limit: of a session, key or tenant, for a tool or for everything.
-    pub(crate) fn limited(&self, scope: &'static str, tool: Option<&Arc<str>>) {
-        let of = tool.cloned().unwrap_or_else(|| Arc::from(TOTAL));
-        self.limited.get_or_create(&LimitLabels { scope, of }).inc();
+    /// Counts a message over a limit: of a session, key or tenant, for a tool of the catalogue or
+    /// for everything.
+    pub(crate) fn limited(&self, scope: &'static str, of: Arc<str>) {
+        let refused = &self.limits.refused;
+        refused.get_or_create(&LimitLabels { scope, of }).inc();
     }
 
     /// How many buckets of limits there are.
     pub(crate) fn buckets_kept(&self) -> &Gauge {
-        &self.buckets_kept
+        &self.limits.buckets_kept
     }
 
     /// How many calls found no place for a bucket of their session.
     pub(crate) fn sessions_unbounded(&self) -> &Counter {
-        &self.sessions_unbounded
+        &self.limits.sessions_unbounded
     }
 
     /// Counts a log event that was not passed on. `reason` is `malformed`, `oversized` or `excess`.

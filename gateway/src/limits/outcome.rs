@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::charge::{Bill, Charge, Debts, Verdict};
 use crate::{
-    error::GatewayError,
+    error::{GatewayError, OverLimit},
     terms::{Level, TOTAL},
 };
 
@@ -126,13 +126,14 @@ impl Refused {
     }
 
     /// Whose limit it was.
-    pub(super) fn level(&self) -> Level {
-        self.by.level
+    pub(super) fn scope(&self) -> &'static str {
+        self.by.level.name()
     }
 
-    /// What it was a limit of, if not of everything.
-    pub(super) fn tool(&self) -> Option<&Arc<str>> {
-        self.by.tool.as_ref()
+    /// What it was a limit of.
+    pub(super) fn of(&self) -> Arc<str> {
+        let tool = self.by.tool.clone();
+        tool.unwrap_or_else(|| Arc::from(TOTAL))
     }
 
     /// Says in an answer's headers when to come again, and what is left.
@@ -153,11 +154,11 @@ impl Refused {
 
     /// The refusal of anything else.
     pub(crate) fn error(&self) -> GatewayError {
-        GatewayError::RateLimited {
+        GatewayError::RateLimited(Box::new(OverLimit {
             message: format!("{}: wait {} seconds", self.message(), self.seconds()),
             retry_after: self.whole_seconds(),
             details: self.details(),
-        }
+        }))
     }
 
     fn message(&self) -> String {
@@ -170,8 +171,8 @@ impl Refused {
 
     fn details(&self) -> Value {
         json!({
-            "scope": self.by.level.name(),
-            "of": self.by.tool.as_deref().unwrap_or(TOTAL),
+            "scope": self.scope(),
+            "of": &*self.of(),
             "limit": self.by.limit,
             // Of what was refused nothing more passes.
             "remaining": 0,

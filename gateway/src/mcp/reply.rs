@@ -9,12 +9,12 @@ use archway_proto::{failure::Failure, fault::Fault, meta};
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Collected};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json, value::RawValue};
 
 use super::{content::json_response, envelope::RequestId, era::Era};
-use crate::cursor::CURSOR;
+use crate::{cursor::CURSOR, session::HANDLE_HEADER};
 
 /// What every answer to a call says first.
 pub(crate) struct Head<'a> {
@@ -187,6 +187,21 @@ fn splice(object: &str, sealed: &str) -> Result<Box<RawValue>, serde_json::Error
 pub(crate) fn empty(id: &RequestId) -> Response {
     let message = json!({ "jsonrpc": "2.0", "id": id, "result": {} });
     json_response(message.to_string().into_bytes())
+}
+
+/// The answer to `initialize` with the handle of the session that it opens; a refusal opens none.
+pub(crate) async fn with_handle(response: Response, handle: &str) -> Response {
+    let (mut parts, body) = response.into_parts();
+    let body = body.collect().await.map(Collected::to_bytes);
+    // The SDK's body is in memory: it can't break off.
+    let body = body.unwrap_or_default();
+    let answer = serde_json::from_slice::<Value>(&body);
+    if answer.is_ok_and(|answer| answer.get("result").is_some()) {
+        // Base64 is always a header's value.
+        let handle = HeaderValue::try_from(handle).ok();
+        parts.headers.extend(handle.map(|it| (HANDLE_HEADER, it)));
+    }
+    Response::from_parts(parts, Body::from(body))
 }
 
 /// One message as a server-sent event. A worker's JSON may have line ends between its tokens, where

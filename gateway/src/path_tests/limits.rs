@@ -109,8 +109,12 @@ fn request(method: &str, params: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params })
 }
 
-/// A message of each kind: HTTP method, headers, body, and its status where nothing is spent.
-fn kinds() -> Vec<(&'static str, Vec<(&'static str, &'static str)>, String, u16)> {
+/// A message: HTTP method, headers, body, and the status of its answer where nothing is spent.
+type Kind = (&'static str, Headers, String, u16);
+type Headers = Vec<(&'static str, &'static str)>;
+
+/// A message of each kind.
+fn kinds() -> Vec<Kind> {
     let json = vec![("content-type", JSON)];
     let with = |name, value| vec![("content-type", JSON), (name, value)];
     let request = |method: &str| request(method, &json!({})).to_string();
