@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use archway_gateway::secrets::{RootSecret, SecretError};
 use archway_gateway::store::{StoreConfig, StoreError, Stores};
-use archway_gateway::{Gateway, GatewayConfig, UpstreamError};
+use archway_gateway::{Gateway, GatewayConfig, GatewayConfigError};
 use archway_proto::pass::files::{self, PassFileError};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -69,9 +69,9 @@ pub enum GatewayCommandError {
     /// The pass key can't be used.
     #[error("--pass-key-file (ARCHWAY_PASS_KEY_FILE) can't be used")]
     PassKey(#[from] PassFileError),
-    /// The workers' addresses are malformed.
-    #[error("--worker (ARCHWAY_WORKERS) can't be used")]
-    Workers(#[from] UpstreamError),
+    /// The addresses of workers or of the store of limits are malformed.
+    #[error(transparent)]
+    Config(#[from] GatewayConfigError),
     /// The database URL is malformed, or its role the wrong one.
     #[error("--database-url (ARCHWAY_DATABASE_URL) can't be used")]
     Store(#[from] StoreError),

@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tower::util::BoxCloneSyncService;
 
-use crate::{catalog::Catalog, metrics::Metrics, server::Port, store::Stores};
+use crate::{catalog::Catalog, limits::Limits, metrics::Metrics, server::Port, store::Stores};
 
 /// Connections at most: a few probes and scrapers, and room for those that hang.
 const PLACES: u32 = 64;
@@ -28,6 +28,7 @@ const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset
 /// What the admin port tells of.
 pub(crate) struct Admin {
     pub(crate) catalog: Arc<Catalog>,
+    pub(crate) limits: Arc<Limits>,
     pub(crate) stores: Stores,
     pub(crate) metrics: Arc<Metrics>,
     /// How long the gateway is of use without Postgres.
@@ -53,14 +54,16 @@ pub(crate) fn port(listener: TcpListener, admin: Arc<Admin>) -> Port {
     }
 }
 
-/// Ready: not about to end, a worker was seen, ended sessions are known, and Postgres answers or
-/// did so within the grace. Answered from what is known: a probe waits for nobody.
+/// Ready: not about to end, a worker was seen, ended sessions are known, Postgres answers or did so
+/// within the grace, and limits can be counted where nothing may pass uncounted. Answered from what is known: a probe waits for nobody.
 async fn ready(State(admin): State<Arc<Admin>>) -> Response {
     let refusal = if admin.draining.is_cancelled() {
         "draining"
     } else if admin.catalog.snapshot().is_none() {
         "no worker was seen yet"
     } else if let Some(refusal) = admin.stores.health().refusal(admin.grace) {
+        refusal
+    } else if let Some(refusal) = admin.limits.refusal() {
         refusal
     } else {
         return "ready\n".into_response();

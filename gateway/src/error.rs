@@ -2,7 +2,8 @@
 //!
 //! Beside the path: every stop refuses with a [`GatewayError`]. Failures of a tool are no
 //! refusals; they are results (`archway_proto::failure`). There is no 5xx here but the 503 of a
-//! credential that can't be checked and of an end that can't be recorded; -32603 is for bugs only.
+//! credential that can't be checked, of limits that can't be counted and of an end that can't be
+//! recorded; -32603 is for bugs only.
 
 use archway_proto::{catalog::Scope, misleading::is_misleading};
 use axum::{
@@ -74,6 +75,8 @@ pub(crate) enum GatewayError {
     // The limits.
     #[error("{}", .0.message)]
     RateLimited(Box<OverLimit>),
+    #[error("limits can't be counted at the moment, so nothing is served: try again")]
+    LimitsUncounted,
 
     // The session.
     #[error(
@@ -150,6 +153,7 @@ impl GatewayError {
             GatewayError::CredentialUnchecked => (StatusCode::SERVICE_UNAVAILABLE, None),
             GatewayError::ScopeMissing(_) => (StatusCode::FORBIDDEN, None),
             GatewayError::RateLimited(_) => (StatusCode::TOO_MANY_REQUESTS, Some(42900)),
+            GatewayError::LimitsUncounted => (StatusCode::SERVICE_UNAVAILABLE, None),
             GatewayError::SessionUnknown => (StatusCode::NOT_FOUND, Some(-32600)),
             GatewayError::HandleMissing => (StatusCode::BAD_REQUEST, Some(-32600)),
             GatewayError::SessionUnrecorded => (StatusCode::SERVICE_UNAVAILABLE, None),
@@ -184,6 +188,7 @@ impl GatewayError {
             GatewayError::CredentialUnchecked | GatewayError::SessionUnrecorded => {
                 Some((RETRY_AFTER, HeaderValue::from_static("2")))
             }
+            GatewayError::LimitsUncounted => Some((RETRY_AFTER, HeaderValue::from_static("1"))),
             GatewayError::NoCredential => Some((
                 WWW_AUTHENTICATE,
                 HeaderValue::from_static("Bearer realm=\"archway\""),

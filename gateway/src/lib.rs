@@ -24,6 +24,7 @@ use store::Stores;
 use upstream::Upstream;
 
 pub use auth::AuthConfig;
+pub use limits::{LimitsConfig, LimitsError, WhenDown};
 pub use server::{MOST_CLIENTS, guard::GuardConfig};
 pub use upstream::{UpstreamConfig, UpstreamError};
 
@@ -61,9 +62,23 @@ pub struct GatewayConfig {
     /// Credentials.
     #[command(flatten)]
     pub auth: AuthConfig,
+    /// Limits.
+    #[command(flatten)]
+    pub limits: LimitsConfig,
     /// Workers.
     #[command(flatten)]
     pub upstream: UpstreamConfig,
+}
+
+/// What of a gateway's configuration can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum GatewayConfigError {
+    /// The store of limits.
+    #[error("--limits-url (ARCHWAY_LIMITS_URL) can't be used")]
+    Limits(#[from] LimitsError),
+    /// The workers' addresses.
+    #[error("--worker (ARCHWAY_WORKERS) can't be used")]
+    Workers(#[from] UpstreamError),
 }
 
 /// How long calls in flight may go on once the gateway ends: within the 30 s that orchestrators
@@ -95,13 +110,13 @@ impl Gateway {
         stores: Stores,
         secret: Arc<RootSecret>,
         minter: PassMinter,
-    ) -> Result<Self, UpstreamError> {
+    ) -> Result<Self, GatewayConfigError> {
         let metrics = Arc::new(Metrics::new());
         let upstream = Arc::new(Upstream::new(&config.upstream, minter)?);
         let catalog = Arc::new(Catalog::new());
         let cursors = Cursors::new(secret.clone());
         let sessions = Arc::new(Sessions::new(secret.clone(), stores.clone()));
-        let limits = Arc::new(Limits::new(metrics.clone()));
+        let limits = Arc::new(Limits::new(&config.limits, metrics.clone())?);
         let auth = Auth::new(&config.auth, stores.clone(), secret, metrics.clone());
         let auth = Arc::new(auth);
         let changes = Changes {
@@ -127,6 +142,7 @@ impl Gateway {
         });
         let admin = Arc::new(Admin {
             catalog: catalog.clone(),
+            limits: limits.clone(),
             stores,
             metrics: metrics.clone(),
             grace: config.auth.key_grace,

@@ -4,32 +4,35 @@
 //! that a tool is unknown or its arguments are bad costs, too. Up to six buckets are asked (a
 //! session's, its key's and its tenant's, of the tool and of everything), and spent together or not
 //! at all, so a refusal costs nothing and opening sessions buys nothing. `terms` says how much each
-//! may hold, `charge` what a message costs them, `local` keeps them.
+//! may hold, `charge` what a message costs them; `local` keeps them, or `shared` does for all gateways.
 //!
 //! What a reader would get wrong: nothing counts in windows. A bucket of N a minute takes N at once,
 //! then one every 60/N seconds.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{auth::Principal, metrics::Metrics, session::SessionKey};
-use charge::Bill;
+use charge::{Bill, Verdict};
 use local::Buckets;
+use replicas::Replicas;
+use shared::Shared;
 
 pub(crate) use charge::{Price, Tariff};
-pub(crate) use outcome::{Refused, Spent};
+pub(crate) use outcome::Spent;
+pub(crate) use refused::Refused;
+
+pub use config::{LimitsConfig, LimitsError, WhenDown};
 
 mod charge;
+mod config;
 mod local;
 mod outcome;
+mod refused;
+mod replicas;
+mod shared;
 
 /// How often full buckets are looked for where nobody calls.
 const SWEEP: Duration = Duration::from_secs(10);
@@ -38,25 +41,31 @@ const LEAST_SHARE: u32 = 60;
 
 /// The limits of all callers.
 pub(crate) struct Limits {
+    /// Where all gateways count, if they do.
+    shared: Option<Shared>,
+    when_down: WhenDown,
+    /// Where this one counts otherwise.
     buckets: Buckets,
-    /// Gateways that share what a caller may spend, this one included.
-    replicas: AtomicU32,
-    /// What the buckets' time counts from.
+    replicas: Replicas,
+    /// What the time of this process counts from.
     epoch: Instant,
     metrics: Arc<Metrics>,
 }
 
 impl Limits {
-    pub(crate) fn new(metrics: Arc<Metrics>) -> Self {
-        Limits {
+    /// Connects to nothing yet.
+    pub(crate) fn new(config: &LimitsConfig, metrics: Arc<Metrics>) -> Result<Self, LimitsError> {
+        Ok(Limits {
+            shared: Shared::new(config, &metrics)?,
+            when_down: config.limits_when_down,
             buckets: Buckets::new(
                 metrics.buckets_kept().clone(),
                 metrics.sessions_unbounded().clone(),
             ),
-            replicas: AtomicU32::new(1),
+            replicas: Replicas::new(config.gateway_service.clone(), metrics.clone()),
             epoch: Instant::now(),
             metrics,
-        }
+        })
     }
 
     /// Spends the price of a message; all of it, or nothing and says why. A message whose session
@@ -67,18 +76,65 @@ impl Limits {
         session: Option<SessionKey>,
         price: &Price,
     ) -> Result<Spent, Refused> {
-        let replicas = self.replicas.load(Ordering::Relaxed);
-        let bill = Bill::new(who, session, price, |limit| share(limit, replicas));
-        let verdict = self.buckets.spend(&bill, self.now());
-        outcome::settle(&bill, &verdict).inspect_err(|refused| {
-            self.metrics.limited(refused.scope(), refused.of());
+        let (bill, verdict) = match &self.shared {
+            None => self.spend_here(who, session, price),
+            Some(shared) => {
+                let bill = Bill::new(who, session, price, |limit| limit);
+                match shared.spend(&bill, self.now()).await {
+                    Ok(verdict) => (bill, verdict),
+                    Err(_away) => {
+                        self.metrics.limit_store().fallback(self.when_down.name());
+                        match self.when_down {
+                            WhenDown::Shares => self.spend_here(who, session, price),
+                            WhenDown::Closed => return Err(Refused::Uncounted),
+                            WhenDown::Open => return Ok(Spent::nothing()),
+                        }
+                    }
+                }
+            }
+        };
+        outcome::settle(&bill, &verdict).map_err(|over| {
+            self.metrics.limited(over.scope(), over.of());
+            Refused::Over(over)
         })
     }
 
-    /// Forgets buckets that are full, until `shutdown`.
+    /// Spends of this gateway's share.
+    fn spend_here(
+        &self,
+        who: &Principal,
+        session: Option<SessionKey>,
+        price: &Price,
+    ) -> (Bill, Verdict) {
+        let replicas = self.replicas.count();
+        let bill = Bill::new(who, session, price, |limit| share(limit, replicas));
+        let verdict = self.buckets.spend(&bill, self.now());
+        (bill, verdict)
+    }
+
+    /// Why nothing could be served at the moment: whatever has a limit is refused.
+    pub(crate) fn refusal(&self) -> Option<&'static str> {
+        let shared = self.shared.as_ref()?;
+        let closed = self.when_down == WhenDown::Closed && !shared.is_there();
+        closed.then_some("the store of limits does not answer")
+    }
+
+    /// Forgets buckets that are full, counts gateways, and keeps the way to the store, until
+    /// `shutdown`.
     pub(crate) async fn keep(&self, shutdown: &CancellationToken) {
+        let shared = async {
+            if let Some(shared) = &self.shared {
+                shared.keep().await;
+            }
+        };
+        let all = async { tokio::join!(self.sweep(), self.replicas.keep(), shared) };
+        shutdown.run_until_cancelled(all).await;
+    }
+
+    async fn sweep(&self) {
         let mut ticks = tokio::time::interval(SWEEP);
-        while shutdown.run_until_cancelled(ticks.tick()).await.is_some() {
+        loop {
+            ticks.tick().await;
             self.buckets.sweep(self.now());
         }
     }

@@ -11,6 +11,10 @@ use prometheus_client::{
     registry::{Metric, Registry, Unit},
 };
 
+pub(crate) use limit_store::LimitStore;
+
+mod limit_store;
+
 /// The tool label of names that are not in the catalogue.
 pub(crate) const UNKNOWN_TOOL: &str = "unknown";
 
@@ -60,6 +64,8 @@ struct LimitMetrics {
     refused: Family<LimitLabels, Counter>,
     buckets_kept: Gauge,
     sessions_unbounded: Counter,
+    replicas: Gauge,
+    store: LimitStore,
 }
 
 impl LimitMetrics {
@@ -80,6 +86,12 @@ impl LimitMetrics {
                 "limit_sessions_unbounded",
                 "Calls of sessions beyond those that get limits of their own",
             ),
+            replicas: registered(
+                registry,
+                "limit_replicas",
+                "Gateways among which limits are divided where they are not counted together",
+            ),
+            store: LimitStore::new(registry),
         }
     }
 }
@@ -128,6 +140,16 @@ impl Metrics {
             limits: LimitMetrics::new(own),
             registry,
         }
+    }
+
+    /// The store of limits.
+    pub(crate) fn limit_store(&self) -> &LimitStore {
+        &self.limits.store
+    }
+
+    /// Says among how many gateways limits are divided.
+    pub(crate) fn limit_replicas(&self, count: u32) {
+        self.limits.replicas.set(i64::from(count));
     }
 
     /// Says whether word of changes is heard.

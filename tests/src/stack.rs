@@ -9,7 +9,8 @@ use std::{
 };
 
 use archway_gateway::{
-    AuthConfig, GatewayConfig, GuardConfig, UpstreamConfig, secrets::RootSecret, tenants::Tenants,
+    AuthConfig, GatewayConfig, GuardConfig, LimitsConfig, UpstreamConfig, secrets::RootSecret,
+    tenants::Tenants,
 };
 use archway_proto::pass::{PassMinter, PassVerifier};
 use secrecy::ExposeSecret;
@@ -56,6 +57,7 @@ impl Harness {
             config: GatewayConfig {
                 guard: GuardConfig::default(),
                 auth: AuthConfig::default(),
+                limits: LimitsConfig::default(),
                 upstream: UpstreamConfig {
                     workers: Vec::new(),
                     pool: POOL.to_owned(),

@@ -13,7 +13,9 @@ use std::time::Duration;
 
 use archway_gateway::secrets::RootSecret;
 use archway_gateway::store::Stores;
-use archway_gateway::{AuthConfig, Gateway, GatewayConfig, GuardConfig, UpstreamConfig};
+use archway_gateway::{
+    AuthConfig, Gateway, GatewayConfig, GuardConfig, LimitsConfig, UpstreamConfig,
+};
 use archway_proto::pass::{PassError, PassMinter, PassVerifier};
 use archway_workers::repo::Mounts;
 use archway_workers::server::{ConfinedWorker, Listener, WorkerConfig, WorkerError};
@@ -77,7 +79,7 @@ pub enum StackError {
     Worker(#[from] WorkerError),
     /// The gateway could not be put together.
     #[error("putting the gateway together")]
-    Gateway(#[from] archway_gateway::UpstreamError),
+    Gateway(#[from] archway_gateway::GatewayConfigError),
     /// The gateway's database URL is not right.
     #[error(transparent)]
     Store(#[from] archway_gateway::store::StoreError),
@@ -195,6 +197,7 @@ fn gateway_config(guard: GuardConfig, socket: &std::path::Path) -> GatewayConfig
     GatewayConfig {
         guard,
         auth: AuthConfig::default(),
+        limits: LimitsConfig::default(),
         upstream: UpstreamConfig {
             workers: vec![format!("unix:{}", socket.display())],
             pool: POOL.to_owned(),

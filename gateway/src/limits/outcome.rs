@@ -70,11 +70,11 @@ impl Standing {
 
 /// What a store's word means to the caller. A refusal that none of the store's own debts explain is
 /// not believed.
-pub(super) fn settle(bill: &Bill, verdict: &Verdict) -> Result<Spent, Refused> {
+pub(super) fn settle(bill: &Bill, verdict: &Verdict) -> Result<Spent, Over> {
     match verdict {
         Verdict::Passed(debts) => Ok(Spent::new(bill, debts)),
-        Verdict::Refused(debts) => match Refused::new(bill, debts) {
-            Some(refused) => Err(refused),
+        Verdict::Refused(debts) => match Over::new(bill, debts) {
+            Some(over) => Err(over),
             None => Ok(Spent::new(bill, debts)),
         },
     }
@@ -96,6 +96,11 @@ impl Spent {
         Spent(tightest.map(|(charge, debt)| Standing::of(bill, charge, *debt)))
     }
 
+    /// Where nothing was counted.
+    pub(super) fn nothing() -> Self {
+        Spent(None)
+    }
+
     /// Says in an answer's headers what is left; nothing where nothing is limited.
     pub(crate) fn tell(&self, headers: &mut HeaderMap) {
         if let Some(tightest) = &self.0 {
@@ -106,20 +111,20 @@ impl Spent {
 
 /// A message that was not paid for, and cost nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refused {
+pub(crate) struct Over {
     by: Standing,
     /// Until the message would pass, in microseconds.
     wait: u64,
 }
 
-impl Refused {
+impl Over {
     /// By the debts that the bill's buckets have; `None` if they would take all charges.
     fn new(bill: &Bill, debts: &Debts) -> Option<Self> {
         let charges = bill.charges.iter().zip(debts);
         // Of equals the widest, which comes last.
         let (charge, debt) = charges.max_by_key(|(charge, debt)| charge.wait(**debt))?;
         let wait = charge.wait(*debt);
-        (wait > 0).then(|| Refused {
+        (wait > 0).then(|| Over {
             by: Standing::of(bill, charge, *debt),
             wait,
         })
@@ -137,13 +142,13 @@ impl Refused {
     }
 
     /// Says in an answer's headers when to come again, and what is left.
-    pub(crate) fn tell(&self, headers: &mut HeaderMap) {
+    pub(super) fn tell(&self, headers: &mut HeaderMap) {
         headers.insert(RETRY_AFTER, HeaderValue::from(self.whole_seconds()));
         self.by.tell(headers);
     }
 
     /// The refusal of a tool call: a result, as clients drop the body of a 429.
-    pub(crate) fn failure(&self) -> Failure {
+    pub(super) fn failure(&self) -> Failure {
         let suggestion = format!("wait {} seconds, then call again", self.seconds());
         let mut failure = Failure::new(Fault::RateLimited, self.message(), suggestion);
         if let Value::Object(details) = self.details() {
@@ -153,7 +158,7 @@ impl Refused {
     }
 
     /// The refusal of anything else.
-    pub(crate) fn error(&self) -> GatewayError {
+    pub(super) fn error(&self) -> GatewayError {
         GatewayError::RateLimited(Box::new(OverLimit {
             message: format!("{}: wait {} seconds", self.message(), self.seconds()),
             retry_after: self.whole_seconds(),

@@ -11,7 +11,7 @@ use crate::{
     auth::{Auth, AuthConfig, key::KeyText},
     catalog::Catalog,
     cursor::Cursors,
-    limits::Limits,
+    limits::{Limits, LimitsConfig},
     mcp::{Calls, Mcp},
     metrics::Metrics,
     secrets::RootSecret,
@@ -60,7 +60,7 @@ pub(super) async fn build_stack(
         auth: Arc::new(auth),
         mcp: Arc::new(Mcp::new(
             Arc::new(Sessions::new(secret.clone(), stores)),
-            Arc::new(Limits::new(metrics.clone())),
+            Arc::new(Limits::new(&LimitsConfig::default(), metrics.clone()).unwrap()),
             Calls {
                 catalog,
                 upstream,

@@ -12,8 +12,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    AuthConfig, Gateway, GatewayConfig, GuardConfig, UpstreamConfig, secrets::RootSecret,
-    store::Stores,
+    AuthConfig, Gateway, GatewayConfig, GuardConfig, LimitsConfig, UpstreamConfig,
+    secrets::RootSecret, store::Stores,
 };
 
 /// A gateway whose worker takes connections and never says a word.
@@ -21,6 +21,7 @@ fn beside(worker: &TcpListener) -> Gateway {
     let config = GatewayConfig {
         guard: GuardConfig::default(),
         auth: AuthConfig::default(),
+        limits: LimitsConfig::default(),
         upstream: UpstreamConfig {
             workers: vec![format!("http://{}", worker.local_addr().unwrap())],
             pool: "shared".into(),

@@ -1,0 +1,141 @@
+//! Limits that all gateways share: one Redis or Valkey keeps the buckets, on its own clock.
+//!
+//! A call waits for the store at most for the configured time, and only while the store is there:
+//! after a failure it is left alone (`presence.rs`), and its calls are judged as `when_down` says.
+//! What a reader would miss: what the store refused is refused here until it could pass
+//! (`refused.rs`), so that a flood of refused calls stays with the gateways it comes to.
+
+use std::{sync::Arc, time::Duration};
+
+use redis::{AsyncConnectionConfig, Client, ConnectionAddr, aio::MultiplexedConnection};
+use secrecy::{ExposeSecret, SecretString};
+use tokio::time::{Instant, timeout};
+
+use super::{
+    charge::{Bill, MOST_CHARGES, Verdict},
+    config::{LimitsConfig, LimitsError},
+};
+use crate::metrics::Metrics;
+use failure::StoreFailure;
+use presence::Presence;
+use refused::Refused;
+use script::Spend;
+
+mod failure;
+mod presence;
+mod refused;
+mod script;
+
+/// A connection, and the first answer on it.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+/// Calls that may stand before the connection's writer; more wait, within their own time.
+const WRITE_QUEUE: usize = 1024;
+
+/// The store.
+pub(super) struct Shared {
+    client: Client,
+    patience: Duration,
+    presence: Presence<MultiplexedConnection>,
+    script: Spend,
+    refused: Refused,
+    metrics: Arc<Metrics>,
+}
+
+/// The store did not judge: it is away.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Away;
+
+impl Shared {
+    /// The store of the configuration, if it has one. Connects to nothing yet.
+    pub(super) fn new(
+        config: &LimitsConfig,
+        metrics: &Arc<Metrics>,
+    ) -> Result<Option<Self>, LimitsError> {
+        let Some(url) = &config.limits_url else {
+            return Ok(None);
+        };
+        Ok(Some(Shared {
+            client: client(url)?,
+            patience: config.timeout(),
+            presence: Presence::new(metrics.clone()),
+            script: Spend::new(),
+            refused: Refused::new(),
+            metrics: metrics.clone(),
+        }))
+    }
+
+    /// Spends all charges of the bill or none. `now` is in microseconds of this process' clock.
+    pub(super) async fn spend(&self, bill: &Bill, now: u64) -> Result<Verdict, Away> {
+        if bill.charges.is_empty() {
+            return Ok(Verdict::Passed([0; MOST_CHARGES]));
+        }
+        let line = self.presence.line().ok_or(Away)?;
+        if let Some(debts) = self.refused.check(bill, now) {
+            return Ok(Verdict::Refused(debts));
+        }
+        let begun = Instant::now();
+        let mut connection = line.way.clone();
+        let answer = self
+            .script
+            .spend(&mut connection, bill.tenant, &bill.charges);
+        let answer = line.unless_broken(timeout(self.patience, answer)).await;
+        let answer = match answer.ok_or(Away)? {
+            Ok(answer) => answer,
+            Err(_elapsed) => Err(StoreFailure::Timeout),
+        };
+        self.metrics.limit_store().took(begun.elapsed());
+        let verdict = answer.map_err(|failure| {
+            line.fail(failure);
+            Away
+        })?;
+        if let Verdict::Refused(debts) = &verdict {
+            self.refused.remember(bill, debts, now);
+        }
+        Ok(verdict)
+    }
+
+    /// Whether the store answered last, and a call would ask it.
+    pub(super) fn is_there(&self) -> bool {
+        self.presence.line().is_some()
+    }
+
+    /// Keeps a connection to the store, until it is dropped.
+    pub(super) async fn keep(&self) {
+        self.presence.keep(|| self.connect_in_time()).await;
+    }
+
+    async fn connect_in_time(&self) -> Result<MultiplexedConnection, StoreFailure> {
+        match timeout(CONNECT_TIMEOUT, self.connect()).await {
+            Ok(connected) => connected,
+            Err(_elapsed) => Err(StoreFailure::ConnectTimeout),
+        }
+    }
+
+    /// A connection on which the script was run.
+    async fn connect(&self) -> Result<MultiplexedConnection, StoreFailure> {
+        // The time is bounded by those who wait, not once more by the crate.
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(None)
+            .set_response_timeout(None)
+            .set_pipeline_buffer_size(WRITE_QUEUE);
+        let connecting = self
+            .client
+            .get_multiplexed_async_connection_with_config(&config);
+        let mut connection = connecting.await?;
+        self.script.probe(&mut connection).await?;
+        self.refused.forget();
+        Ok(connection)
+    }
+}
+
+fn client(url: &SecretString) -> Result<Client, LimitsError> {
+    let client = Client::open(url.expose_secret()).map_err(LimitsError::Url)?;
+    let info = client.get_connection_info();
+    if matches!(info.addr(), ConnectionAddr::TcpTls { insecure: true, .. }) {
+        return Err(LimitsError::Insecure);
+    }
+    // Each call is a small packet that somebody waits for.
+    let settings = info.tcp_settings().clone().set_nodelay(true);
+    let info = info.clone().set_tcp_settings(settings);
+    Client::open(info).map_err(LimitsError::Url)
+}

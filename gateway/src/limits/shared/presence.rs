@@ -1,0 +1,217 @@
+//! Whether the store is there: a plain state machine, which knows nothing of Redis.
+//!
+//! There is a line to the store, or there is none, and then nobody waits for one: lines are made
+//! off the path, one at a time, and none within a second after the last failure. The first call
+//! that finds something wrong breaks the line; those that still wait on it learn it at once.
+
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use archway_proto::chain::Chain;
+use parking_lot::RwLock;
+use tokio_util::sync::CancellationToken;
+
+use super::failure::StoreFailure;
+use crate::metrics::Metrics;
+
+/// How long the store is left alone after a failure.
+const REST: Duration = Duration::from_secs(1);
+
+/// The way to the store, while there is one.
+pub(super) struct Presence<W> {
+    line: RwLock<Option<Arc<Line<W>>>>,
+    metrics: Arc<Metrics>,
+}
+
+/// A way to the store that was good when it was made.
+pub(super) struct Line<W> {
+    pub(super) way: W,
+    broken: CancellationToken,
+    failure: OnceLock<StoreFailure>,
+}
+
+impl<W> Presence<W> {
+    /// Away, until [`Presence::keep`] finds otherwise.
+    pub(super) fn new(metrics: Arc<Metrics>) -> Self {
+        metrics.limit_store().up(false);
+        Presence {
+            line: RwLock::new(None),
+            metrics,
+        }
+    }
+
+    /// The line to the store, if there is one.
+    pub(super) fn line(&self) -> Option<Arc<Line<W>>> {
+        let line = self.line.read().clone();
+        line.filter(|line| !line.broken.is_cancelled())
+    }
+
+    /// Makes a line by `connect` whenever there is none. Runs until it is dropped.
+    pub(super) async fn keep<F>(&self, connect: impl Fn() -> F)
+    where
+        F: Future<Output = Result<W, StoreFailure>>,
+    {
+        let mut told = false;
+        loop {
+            match connect().await {
+                Ok(way) => {
+                    tracing::info!("the store of limits answers: limits are shared");
+                    let line = Arc::new(Line::new(way));
+                    self.hold(&line).await;
+                    if let Some(failure) = line.failure.get() {
+                        self.tell(failure, true);
+                    }
+                    told = true;
+                }
+                Err(failure) => {
+                    self.tell(&failure, !told);
+                    told = true;
+                }
+            }
+            tokio::time::sleep(REST).await;
+        }
+    }
+
+    /// Offers the line until somebody finds it broken.
+    async fn hold(&self, line: &Arc<Line<W>>) {
+        *self.line.write() = Some(line.clone());
+        self.metrics.limit_store().up(true);
+        line.broken.cancelled().await;
+        *self.line.write() = None;
+        self.metrics.limit_store().up(false);
+    }
+
+    /// Counts the failure, and writes it to the log if it is the first since the store was there.
+    fn tell(&self, failure: &StoreFailure, first: bool) {
+        self.metrics.limit_store().failed(failure.reason());
+        if first {
+            tracing::warn!(
+                reason = failure.reason(),
+                error = %Chain(failure),
+                "the store of limits is away: this gateway judges by itself until it is back"
+            );
+        }
+    }
+}
+
+impl<W> Line<W> {
+    fn new(way: W) -> Self {
+        Line {
+            way,
+            broken: CancellationToken::new(),
+            failure: OnceLock::new(),
+        }
+    }
+
+    /// Breaks the line. Only the first failure is kept: others follow from it.
+    pub(super) fn fail(&self, failure: StoreFailure) {
+        let _first = self.failure.set(failure);
+        self.broken.cancel();
+    }
+
+    /// What `answer` says, or nothing once the line is broken.
+    pub(super) async fn unless_broken<T>(&self, answer: impl Future<Output = T>) -> Option<T> {
+        self.broken.run_until_cancelled(answer).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::time::{Instant, advance};
+
+    use super::*;
+
+    /// A store that is there or not, and counts who asks.
+    #[derive(Default)]
+    struct Store {
+        there: parking_lot::Mutex<bool>,
+        asked: AtomicUsize,
+    }
+
+    impl Store {
+        async fn connect(&self) -> Result<usize, StoreFailure> {
+            let number = self.asked.fetch_add(1, Ordering::Relaxed);
+            let there = self.there.lock().then_some(number);
+            there.ok_or(StoreFailure::Timeout)
+        }
+    }
+
+    fn start(there: bool) -> (Arc<Store>, Arc<Presence<usize>>, Arc<Metrics>) {
+        let metrics = Arc::new(Metrics::new());
+        let presence = Arc::new(Presence::new(metrics.clone()));
+        let store = Arc::new(Store::default());
+        *store.there.lock() = there;
+        tokio::spawn({
+            let (store, presence) = (store.clone(), presence.clone());
+            async move { presence.keep(|| store.connect()).await }
+        });
+        (store, presence, metrics)
+    }
+
+    async fn settle() {
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_store_that_is_away_is_asked_once_a_second_and_by_nobody_on_the_path() {
+        let (store, presence, _) = start(false);
+        let begun = Instant::now();
+        for second in 1..=5 {
+            settle().await;
+            for _ in 0..100 {
+                assert!(presence.line().is_none());
+            }
+            assert_eq!(store.asked.load(Ordering::Relaxed), second);
+            advance(REST).await;
+        }
+        assert_eq!(begun.elapsed(), REST * 5, "nobody waited");
+        *store.there.lock() = true;
+        advance(REST).await;
+        settle().await;
+        assert!(presence.line().is_some(), "it is found when it is back");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_broken_line_is_nobodys_at_once_and_a_new_one_is_made_a_second_later() {
+        let (store, presence, metrics) = start(true);
+        settle().await;
+        let line = presence.line().unwrap();
+        line.fail(StoreFailure::Timeout);
+        line.fail(StoreFailure::Nonsense);
+        assert!(presence.line().is_none());
+        settle().await;
+        advance(REST - Duration::from_millis(1)).await;
+        settle().await;
+        assert_eq!(store.asked.load(Ordering::Relaxed), 1);
+        assert!(presence.line().is_none());
+        advance(Duration::from_millis(1)).await;
+        settle().await;
+        assert_eq!(presence.line().unwrap().way, 1);
+        let text = metrics.text().unwrap();
+        let one = r#"limit_store_failures_total{reason="timeout"} 1"#;
+        assert!(text.contains(one) && !text.contains("garbage"), "{text}");
+        assert!(text.contains("limit_store_up 1"), "{text}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_on_a_line_that_breaks_learns_it_at_once() {
+        let (_store, presence, _) = start(true);
+        settle().await;
+        let line = presence.line().unwrap();
+        let begun = Instant::now();
+        let waiting = line.unless_broken(std::future::pending::<()>());
+        let breaking = async {
+            advance(Duration::from_millis(30)).await;
+            line.fail(StoreFailure::Timeout);
+        };
+        let (heard, ()) = tokio::join!(waiting, breaking);
+        assert!(heard.is_none());
+        assert_eq!(begun.elapsed(), Duration::from_millis(30));
+    }
+}
