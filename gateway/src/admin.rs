@@ -2,7 +2,8 @@
 //! operator, not for clients.
 //!
 //! It has no credential and no `Host` check: bind it where only the operator's network reaches.
-//! `/status` names tenants; nothing else here does. Its connections have few places, and are closed soon after their last request.
+//! `/status` names tenants; nothing else here does. Its connections have few places, and are closed
+//! soon after their last request.
 
 use std::{sync::Arc, time::Duration};
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
-    sync::mpsc,
+    sync::{Semaphore, mpsc},
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -21,6 +21,7 @@ use crate::{
 };
 
 mod answers;
+mod breakers;
 mod calls;
 mod farewell;
 mod leaving;
@@ -65,6 +66,7 @@ impl Harness {
         let scripted = Scripted {
             verifier,
             seen: tell,
+            gate: Arc::new(Semaphore::new(0)),
         };
         workers.push(worker::serve(scripted).await);
         let shutdown = CancellationToken::new();
