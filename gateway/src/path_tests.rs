@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
-    sync::{Semaphore, mpsc},
+    sync::mpsc,
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -63,12 +63,7 @@ impl Harness {
         let minter = PassMinter::generate().unwrap();
         let (tell, seen) = mpsc::channel(64);
         let verifier = PassVerifier::new(&[minter.public_key()], "shared");
-        let scripted = Scripted {
-            verifier,
-            seen: tell,
-            gate: Arc::new(Semaphore::new(0)),
-        };
-        workers.push(worker::serve(scripted).await);
+        workers.push(worker::serve(Scripted::new(verifier, tell)).await);
         let shutdown = CancellationToken::new();
         let config = UpstreamConfig {
             workers,

@@ -53,19 +53,16 @@ impl Scene {
     async fn with(call_deadline: u64, breaker: BreakerConfig) -> Scene {
         let minter = PassMinter::generate().unwrap();
         let (tell, seen) = mpsc::channel(256);
-        let gate = Arc::new(Semaphore::new(0));
-        let worker = worker::serve(Scripted {
-            verifier: PassVerifier::new(&[minter.public_key()], "shared"),
-            seen: tell,
-            gate: gate.clone(),
-        });
+        let verifier = PassVerifier::new(&[minter.public_key()], "shared");
+        let scripted = Scripted::new(verifier, tell);
+        let gate = scripted.gate.clone();
         let config = GatewayConfig {
             guard: GuardConfig::default(),
             auth: AuthConfig::default(),
             limits: LimitsConfig::default(),
             breaker,
             upstream: UpstreamConfig {
-                workers: vec![worker.await],
+                workers: vec![worker::serve(scripted).await],
                 pool: "shared".into(),
                 call_deadline,
             },
@@ -82,7 +79,8 @@ impl Scene {
         let (address, admin) = (clients.local_addr().unwrap(), probes.local_addr().unwrap());
         let (serving, shutdown) = (gateway.clone(), CancellationToken::new());
         let until = shutdown.clone();
-        let serving = tokio::spawn(async move { serving.serve(clients, probes, until).await });
+        let serving = async move { serving.serve(clients, probes, until).await };
+        let serving = tokio::spawn(Box::pin(serving));
         timeout(PATIENCE, gateway.parts.catalog.fetched())
             .await
             .unwrap();
@@ -340,8 +338,8 @@ async fn a_client_that_goes_away_amid_a_probe_frees_its_slot() {
 
 #[tokio::test]
 async fn deadlines_and_slowness_of_one_tenant_touch_no_other() {
-    for (tool, came) in [("hang", "deadline_exceeded"), ("slow", "ok")] {
-        let scene = Scene::with(1, BreakerConfig::default()).await;
+    for (tool, came, deadline) in [("hang", "deadline_exceeded", 1), ("slow", "ok", 3)] {
+        let scene = Scene::with(deadline, BreakerConfig::default()).await;
         assert_eq!(scene.calls(tool, 10).await, [came; 10]);
         let refused = scene.refused("echo").await;
         assert_eq!(refused["code"], "circuit_open", "{refused}");
@@ -415,33 +413,28 @@ async fn a_tenant_runs_64_calls_and_64_wait_and_one_more_is_refused_at_once() {
 async fn calls_wait_in_order_and_what_they_waited_is_gone_from_their_time() {
     let scene = Scene::with(10, BreakerConfig { tenant_calls: 3 }).await;
     let (tell, mut told) = mpsc::channel(8);
-    let held: Vec<_> = join_all((0..3).map(|_| scene.open("gate"))).await;
-    scene.until(3, 0).await;
-    let one_after_the_other = async {
-        for place in 0..3 {
-            scene.until(3, place).await;
-            let mut waiting = scene.open("echo").await;
-            let tell = tell.clone();
-            tokio::spawn(async move {
-                let mut answer = String::new();
-                waiting.read_to_string(&mut answer).await.unwrap();
-                tell.send((place, answer)).await.unwrap();
-            });
-        }
-        scene.until(3, 3).await;
-    };
-    one_after_the_other.await;
+    for place in 0..6_usize {
+        scene.until(place.min(3), place.saturating_sub(3)).await;
+        let mut waiting = scene.open("gate").await;
+        let tell = tell.clone();
+        tokio::spawn(async move {
+            let mut answer = String::new();
+            waiting.read_to_string(&mut answer).await.unwrap();
+            tell.send((place, answer)).await.unwrap();
+        });
+    }
+    scene.until(3, 3).await;
     skip(4 * SECOND).await;
-    scene.gate.add_permits(1);
-    for expected in 0..3 {
+    for expected in 0..6 {
+        scene.gate.add_permits(1);
         let (place, answer) = timeout(PATIENCE, told.recv()).await.unwrap().unwrap();
         assert_eq!(place, expected);
         let body = answer.split_once("\r\n\r\n").unwrap().1;
         let answer: Value = serde_json::from_str(body).unwrap();
-        let seconds = answer["result"]["structuredContent"]["seconds"].as_u64();
-        assert!(seconds.unwrap() <= 6, "{answer}");
+        let seconds = &answer["result"]["structuredContent"]["seconds"];
+        let seconds = seconds.as_u64().unwrap();
+        assert_eq!(seconds <= 6, place >= 3, "{answer}");
     }
-    drop(held);
 }
 
 #[tokio::test]

@@ -47,6 +47,17 @@ pub(super) struct Scripted {
     pub(super) gate: Arc<Semaphore>,
 }
 
+impl Scripted {
+    /// A worker whose gate is shut.
+    pub(super) fn new(verifier: PassVerifier, seen: mpsc::Sender<Seen>) -> Self {
+        Scripted {
+            verifier,
+            seen,
+            gate: Arc::new(Semaphore::new(0)),
+        }
+    }
+}
+
 /// Tells when the stream that holds it is dropped.
 struct Held(mpsc::Sender<Seen>);
 
