@@ -154,6 +154,7 @@ impl Gateway {
             catalog: catalog.clone(),
             limits: limits.clone(),
             breaker,
+            upstream: upstream.clone(),
             stores,
             metrics: metrics.clone(),
             grace: config.auth.key_grace,

@@ -112,6 +112,11 @@ impl Limits {
         (bill, verdict)
     }
 
+    /// Whether the store that gateways share answers; `None` if there is none.
+    pub(crate) fn store_answers(&self) -> Option<bool> {
+        self.shared.as_ref().map(Shared::is_there)
+    }
+
     /// Why nothing could be served at the moment: whatever has a limit is refused.
     pub(crate) fn refusal(&self) -> Option<&'static str> {
         let shared = self.shared.as_ref()?;

@@ -21,6 +21,7 @@ use crate::{
 };
 
 mod answers;
+mod breakers;
 mod calls;
 mod farewell;
 mod leaving;
@@ -62,11 +63,7 @@ impl Harness {
         let minter = PassMinter::generate().unwrap();
         let (tell, seen) = mpsc::channel(64);
         let verifier = PassVerifier::new(&[minter.public_key()], "shared");
-        let scripted = Scripted {
-            verifier,
-            seen: tell,
-        };
-        workers.push(worker::serve(scripted).await);
+        workers.push(worker::serve(Scripted::new(verifier, tell)).await);
         let shutdown = CancellationToken::new();
         let config = UpstreamConfig {
             workers,

@@ -32,7 +32,7 @@ use patience::Patience;
 use pool::{Pool, Surroundings};
 
 pub use config::{UpstreamConfig, UpstreamError};
-pub(crate) use failures::{internal, unavailable};
+pub(crate) use failures::{internal, is_refusal, unavailable};
 pub(crate) use pool::ReplicaStatus;
 pub(crate) use stream::{CallStream, Said, Step};
 

@@ -81,6 +81,7 @@ impl Settle {
                 (written.message, written.fault)
             }
             Err(failure) => {
+                let permit = permit.filter(|_| !upstream::is_refusal(&failure));
                 if let Some(permit) = permit {
                     permit.failed(failure.code);
                 }
