@@ -23,10 +23,16 @@ use crate::{
 mod answers;
 mod breakers;
 mod calls;
+mod door;
 mod farewell;
+mod fleet;
+mod garbage;
 mod leaving;
 mod limits;
+mod losing;
+mod mortal;
 mod places;
+mod replicas;
 mod serving;
 mod shutdown;
 mod times;
@@ -64,13 +70,18 @@ impl Harness {
         let (tell, seen) = mpsc::channel(64);
         let verifier = PassVerifier::new(&[minter.public_key()], "shared");
         workers.push(worker::serve(Scripted::new(verifier, tell)).await);
-        let shutdown = CancellationToken::new();
         let config = UpstreamConfig {
             workers,
             pool: "shared".into(),
             call_deadline,
         };
-        let upstream = Arc::new(Upstream::new(&config, minter, Metrics::new().upstream()).unwrap());
+        let upstream = Upstream::new(&config, minter, Metrics::new().upstream()).unwrap();
+        Harness::around(Arc::new(upstream), seen).await
+    }
+
+    /// A gateway with this way to the workers, which tell of calls to `seen`.
+    async fn around(upstream: Arc<Upstream>, seen: mpsc::Receiver<Seen>) -> Self {
+        let shutdown = CancellationToken::new();
         let catalog = Arc::new(Catalog::new());
         let (fetching, fetched) = (catalog.clone(), upstream.clone());
         let until = shutdown.clone();

@@ -68,7 +68,7 @@ impl Drop for Held {
     }
 }
 
-fn entry(name: &str, scope: Scope) -> Value {
+pub(super) fn entry(name: &str, scope: Scope) -> Value {
     json!({
         "name": name, "title": name, "description": name, "readOnly": true, "idempotent": true,
         "inputSchema": {
@@ -90,13 +90,13 @@ fn catalog() -> Value {
     json!({ "tools": tools })
 }
 
-fn result(value: &Value) -> Result<CallEvent, Status> {
+pub(super) fn result(value: &Value) -> Result<CallEvent, Status> {
     Ok(CallEvent {
         event: Some(Event::Result(value.to_string().into())),
     })
 }
 
-fn progress(done: f64) -> Result<CallEvent, Status> {
+pub(super) fn progress(done: f64) -> Result<CallEvent, Status> {
     let progress = Progress {
         progress: done,
         total: Some(2.0),
