@@ -76,3 +76,97 @@ impl Health {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures::{FutureExt, StreamExt};
+    use tonic::Request;
+    use tonic_health::pb::{HealthCheckRequest, health_server::Health as _};
+
+    use super::*;
+
+    struct Ending {
+        health: Health,
+        announced: CancellationToken,
+        stop: CancellationToken,
+        gateways: watch::Sender<usize>,
+    }
+
+    impl Ending {
+        async fn begin() -> Self {
+            let (announced, stop) = (CancellationToken::new(), CancellationToken::new());
+            let health = Health::until(announced.clone(), stop.clone());
+            health.say(ServingStatus::Serving).await;
+            Ending {
+                health,
+                announced,
+                stop,
+                gateways: watch::Sender::new(1),
+            }
+        }
+
+        /// What a gateway hears, as far as it was said.
+        async fn watched(&self) -> impl FnMut() -> Option<Option<i32>> {
+            let service = HealthService::from_health_reporter(self.health.reporter.clone());
+            let asked = Request::new(HealthCheckRequest {
+                service: SERVICE_NAME.to_owned(),
+            });
+            let mut words = service.watch(asked).await.unwrap().into_inner();
+            move || {
+                let next = words.next().now_or_never()?;
+                Some(next.map(|word| word.unwrap().status))
+            }
+        }
+    }
+
+    const SERVING: Option<Option<i32>> = Some(Some(1));
+    const NOT_SERVING: Option<Option<i32>> = Some(Some(2));
+    const OVER: Option<Option<i32>> = Some(None);
+
+    #[tokio::test(start_paused = true)]
+    async fn the_end_is_said_a_second_before_the_listener_closes() {
+        let ending = Ending::begin().await;
+        let mut heard = ending.watched().await;
+        assert_eq!(heard(), SERVING);
+        let begun = Instant::now();
+        let over = async {
+            ending.health.end_noticed(ending.gateways.subscribe()).await;
+            begun.elapsed()
+        };
+        let hearing = async {
+            ending.stop.cancel();
+            tokio::time::sleep(NOTICE / 2).await;
+            heard()
+        };
+        let (took, said) = tokio::join!(over, hearing);
+        assert_eq!((took, said), (NOTICE, NOT_SERVING));
+        assert_eq!(heard(), OVER, "the watch would hold its connection");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_end_that_was_announced_long_before_waits_no_longer() {
+        let ending = Ending::begin().await;
+        let mut heard = ending.watched().await;
+        heard();
+        ending.announced.cancel();
+        let over = ending.health.end_noticed(ending.gateways.subscribe());
+        let stopping = async {
+            tokio::time::sleep(2 * NOTICE).await;
+            assert_eq!(heard(), NOT_SERVING);
+            ending.stop.cancel();
+            Instant::now()
+        };
+        let ((), stopped) = tokio::join!(over, stopping);
+        assert_eq!(stopped, Instant::now());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_is_waited_for_who_is_not_there() {
+        let ending = Ending::begin().await;
+        ending.gateways.send_replace(0);
+        let begun = Instant::now();
+        ending.stop.cancel();
+        ending.health.end_noticed(ending.gateways.subscribe()).await;
+        assert_eq!(begun, Instant::now());
+    }
+}
