@@ -86,7 +86,7 @@ async fn a_result_that_is_no_json_is_a_failure_of_that_call() {
     let fleet = Fleet::of(1).await;
     assert_eq!(code(&fleet.call("no_json", 1).await), "internal_error");
     assert_eq!(
-        fleet.count(r#"worker_connections_lost_total{pool="shared"}"#),
+        fleet.count(r#"upstream_connections_lost_total{pool="shared"}"#),
         0
     );
 }

@@ -24,11 +24,11 @@ async fn a_reading_call_whose_worker_dies_is_answered_by_another() {
         fleet.ready(2).await;
     }
     assert_eq!(
-        fleet.count(r#"worker_retries_total{reason="connection_lost"}"#),
+        fleet.count(r#"upstream_retries_total{reason="connection_lost"}"#),
         2
     );
     assert_eq!(
-        fleet.count(r#"worker_connections_lost_total{pool="shared"}"#),
+        fleet.count(r#"upstream_connections_lost_total{pool="shared"}"#),
         2
     );
 }
@@ -77,7 +77,7 @@ async fn a_call_that_ended_two_workers_gets_no_third() {
             > 590
     );
     assert_eq!(fleet.calls(), 2);
-    assert_eq!(fleet.count("deadly_calls_refused_total"), 2);
+    assert_eq!(fleet.count("upstream_deadly_calls_refused_total"), 2);
     // Other arguments make another call.
     let other = fleet.call("mortal", 2).await;
     assert!(other["structuredContent"]["worker"].is_string(), "{other}");
@@ -117,7 +117,7 @@ async fn without_a_budget_nothing_is_done_again() {
     fleet.upstream.spend_budgets();
     let result = fleet.call("mortal", 1).await;
     assert_eq!(code(&result), "unavailable", "{result}");
-    assert_eq!(fleet.count("retry_budget_exhausted_total"), 1);
+    assert_eq!(fleet.count("upstream_retry_budget_exhausted_total"), 1);
     fleet.ready(2).await;
     // What never left costs nothing.
     fleet.members.first().unwrap().door.close();
@@ -140,7 +140,7 @@ async fn a_frozen_worker_is_found_before_the_deadline_and_its_calls_go_elsewhere
         "{result}"
     );
     assert_eq!(
-        fleet.count(r#"worker_retries_total{reason="connection_lost"}"#),
+        fleet.count(r#"upstream_retries_total{reason="connection_lost"}"#),
         1
     );
 }

@@ -91,12 +91,18 @@ async fn a_worker_that_is_back_is_ready_again() {
     fleet
         .until(|replicas| replicas[0].state == State::Away)
         .await;
-    assert_eq!(fleet.count(r#"replicas{pool="shared",state="away"}"#), 1);
+    assert_eq!(
+        fleet.count(r#"upstream_replicas{pool="shared",state="away"}"#),
+        1
+    );
     fleet.members[0].door.open().await;
     fleet.ready(1).await;
     let result = fleet.call("mortal", 0).await;
     assert_eq!(result["structuredContent"]["worker"], "worker-0");
-    assert_eq!(fleet.count(r#"replicas{pool="shared",state="ready"}"#), 1);
+    assert_eq!(
+        fleet.count(r#"upstream_replicas{pool="shared",state="ready"}"#),
+        1
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -142,7 +148,7 @@ async fn workers_that_come_and_go_lose_no_call() {
         assert!(timeout(PATIENCE, caller).await.unwrap().unwrap() > 0);
     }
     assert_eq!(
-        fleet.count(r#"worker_connections_lost_total{pool="shared"}"#),
+        fleet.count(r#"upstream_connections_lost_total{pool="shared"}"#),
         0
     );
 }
@@ -153,7 +159,7 @@ async fn a_name_that_is_not_answered_keeps_its_workers() {
     fleet.found.lock().clear();
     fleet.upstream.look_again();
     let failed = async {
-        while fleet.count(r#"worker_dns_failures_total{pool="shared"}"#) == 0 {
+        while fleet.count(r#"upstream_dns_failures_total{pool="shared"}"#) == 0 {
             sleep(Duration::from_millis(5)).await;
         }
     };
