@@ -139,3 +139,49 @@ fn client(url: &SecretString) -> Result<Client, LimitsError> {
     let info = info.clone().set_tcp_settings(settings);
     Client::open(info).map_err(LimitsError::Url)
 }
+
+#[cfg(test)]
+mod tests {
+    use archway_proto::chain::Chain;
+
+    use super::*;
+
+    fn url(url: &str) -> SecretString {
+        SecretString::from(url.to_owned())
+    }
+
+    #[test]
+    fn stores_are_named_by_the_urls_that_redis_has() {
+        for good in [
+            "redis://limits",
+            "redis://:secret@limits:6380/3",
+            "rediss://user:secret@limits.example:6380",
+            "redis://[fd00::1]:6379",
+            "unix:///run/redis.sock?db=2&pass=secret",
+            "unix:/run/redis.sock",
+        ] {
+            let client = client(&url(good));
+            assert!(client.is_ok_and(|it| it.get_connection_info().tcp_settings().nodelay()));
+        }
+    }
+
+    #[test]
+    fn what_is_no_store_is_said_without_the_password() {
+        for bad in [
+            "",
+            "limits:6379",
+            "http://user:hunter2@limits",
+            "redis://user:hunter2@limits/first",
+            "redis://user:hunter2@:port",
+            "redis://:hun/ter2@limits",
+            "rediss://user:hunter2@limits#insecure",
+        ] {
+            let error = client(&url(bad)).unwrap_err();
+            let text = format!("{} {error:?}", Chain(&error));
+            assert!(
+                !text.contains("hunter2") && !text.contains("ter2"),
+                "{text}"
+            );
+        }
+    }
+}
