@@ -110,7 +110,9 @@ impl RedisServer {
     /// How often the script was run.
     pub async fn scripts_run(&self) -> u64 {
         let info = self.ask("INFO commandstats").await;
-        let line = info.lines().find(|line| line.starts_with("cmdstat_evalsha:"));
+        let line = info
+            .lines()
+            .find(|line| line.starts_with("cmdstat_evalsha:"));
         let calls = line.and_then(|line| line.split_once("calls=")?.1.split_once(','));
         calls.map_or(0, |(calls, _)| calls.parse().unwrap())
     }
