@@ -17,7 +17,7 @@ use super::{
 };
 use crate::metrics::Metrics;
 use failure::StoreFailure;
-use presence::Presence;
+use presence::{Line, Presence};
 use refused::Refused;
 use script::Spend;
 
@@ -101,7 +101,17 @@ impl Shared {
 
     /// Keeps a connection to the store, until it is dropped.
     pub(super) async fn keep(&self) {
-        self.presence.keep(|| self.connect_in_time()).await;
+        let connect = || self.connect_in_time();
+        self.presence.keep(connect, |line| self.test(line)).await;
+    }
+
+    /// Whether the store still does what calls need.
+    async fn test(&self, line: Arc<Line<MultiplexedConnection>>) -> Result<(), StoreFailure> {
+        let mut connection = line.way.clone();
+        match timeout(self.patience, self.script.probe(&mut connection)).await {
+            Ok(answered) => answered,
+            Err(_elapsed) => Err(StoreFailure::Timeout),
+        }
     }
 
     async fn connect_in_time(&self) -> Result<MultiplexedConnection, StoreFailure> {
