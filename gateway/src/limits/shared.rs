@@ -25,6 +25,8 @@ mod failure;
 mod presence;
 mod refused;
 mod script;
+#[cfg(test)]
+mod server;
 
 /// A connection, and the first answer on it.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
