@@ -32,9 +32,9 @@ async fn a_store_that_is_killed_under_load_fails_no_call() {
     assert!(fallbacks > 100.0, "{fallbacks}");
     redis.restart().await;
     until_up(&stack, 1).await;
-    let before = redis.scripts_run().await;
+    let before = sum(&stack, "limit_fallbacks").await;
     assert!(passed(&call(&stack.client("acme"), "hello").await));
-    assert!(redis.scripts_run().await > before);
+    assert_eq!(sum(&stack, "limit_fallbacks").await, before);
 }
 
 #[tokio::test]
@@ -71,10 +71,7 @@ async fn a_store_that_hangs_is_waited_for_once() {
     let in_flight = (0..8).map(|_| call(&client, "hello"));
     assert!(join_all(in_flight).await.iter().all(passed));
     let waited = began.elapsed();
-    assert!(
-        waited >= Duration::from_secs(1) && waited < Duration::from_secs(3),
-        "{waited:?}"
-    );
+    assert!(waited < Duration::from_secs(3), "{waited:?}");
     let began = Instant::now();
     for _ in 0..20 {
         assert!(passed(&call(&client, "hello").await));
