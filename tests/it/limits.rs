@@ -10,7 +10,7 @@ use e2e::{
 };
 use serde_json::{Value, json};
 use sqlx::PgPool;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 /// In which a change is in force everywhere.
 const EVERYWHERE: Duration = Duration::from_secs(1);
@@ -24,24 +24,29 @@ async fn serve(tenant: Tenant) -> Stack {
     Harness::new().tenant(tenant).start().await
 }
 
-/// Sets limits of `hello` for the tenant `acme`, for all its keys or for that of one client.
-async fn set(stack: &Stack, of: Option<&Client>, level: &str, tool: &str, per_minute: i32) {
+/// Sets limits of the tenant `acme`, for all its keys or for that of one client: levels, tools, and
+/// how much a minute. All of them come into force at once.
+async fn set(stack: &Stack, of: Option<&Client>, limits: &[(&str, &str, i32)]) {
     let owner = PgPool::connect_with(stack.database().owner())
         .await
         .unwrap();
     let key = of.map(|client| client.key().split('_').nth(1).unwrap().to_owned());
-    let written = sqlx::query(
-        "insert into limits (tenant_id, lineage, level, of, per_minute) \
-         select $1, (select lineage from api_keys where id = $2), $3, $4, $5 \
-         on conflict (tenant_id, lineage, level, of) do update set per_minute = $5",
-    )
-    .bind(stack.tenant_id("acme"))
-    .bind(key)
-    .bind(level)
-    .bind(tool)
-    .bind(per_minute)
-    .execute(&owner);
-    assert_eq!(written.await.unwrap().rows_affected(), 1);
+    let mut change = owner.begin().await.unwrap();
+    for (level, of, per_minute) in limits {
+        let written = sqlx::query(
+            "insert into limits (tenant_id, lineage, level, of, per_minute) \
+             select $1, (select lineage from api_keys where id = $2), $3, $4, $5 \
+             on conflict (tenant_id, lineage, level, of) do update set per_minute = $5",
+        )
+        .bind(stack.tenant_id("acme"))
+        .bind(&key)
+        .bind(level)
+        .bind(of)
+        .bind(per_minute)
+        .execute(&mut *change);
+        assert_eq!(written.await.unwrap().rows_affected(), 1);
+    }
+    change.commit().await.unwrap();
     owner.close().await;
 }
 
@@ -90,6 +95,8 @@ async fn in_force(client: &Client, policy: &str) {
             if answer.header("ratelimit-policy") == Some(policy) {
                 return;
             }
+            // What is asked too often is answered late.
+            sleep(Duration::from_millis(25)).await;
         }
     };
     let waited = timeout(EVERYWHERE, waiting).await;
@@ -102,8 +109,12 @@ async fn in_force(client: &Client, policy: &str) {
 #[tokio::test]
 async fn new_sessions_and_labels_and_keys_rotated_buy_nothing() {
     let stack = serve(acme()).await;
-    set(&stack, None, "key", "hello", 4).await;
-    set(&stack, None, "session", "hello", 3).await;
+    set(
+        &stack,
+        None,
+        &[("key", "hello", 4), ("session", "hello", 3)],
+    )
+    .await;
     let client = stack.client("acme");
     in_force(&client, "\"session:hello\";q=3;w=60").await;
     // The call that saw it in force was the session's first of three. Its key has one more.
@@ -166,10 +177,10 @@ async fn the_most_specific_limit_holds_within_a_second_on_every_gateway() {
     };
     policies("", "\"key:hello\";q=100;w=60").await;
     let tenants = "\"key:hello\";q=50;w=60";
-    set(&stack, None, "key", "hello", 50).await;
+    set(&stack, None, &[("key", "hello", 50)]).await;
     policies("", tenants).await;
     policies("other", tenants).await;
-    set(&stack, Some(&stack.client("acme")), "key", "hello", 40).await;
+    set(&stack, Some(&stack.client("acme")), &[("key", "hello", 40)]).await;
     policies("", "\"key:hello\";q=40;w=60").await;
     policies("other", tenants).await;
 }
@@ -184,10 +195,10 @@ async fn nought_lifts_its_own_level_only() {
         ("tenant", "hello", "\"key\";q=1200;w=60"),
         ("key", "total", "\"tenant\";q=12000;w=60"),
     ] {
-        set(&stack, None, level, of, 0).await;
+        set(&stack, None, &[(level, of, 0)]).await;
         in_force(&client, next).await;
     }
-    set(&stack, None, "tenant", "total", 0).await;
+    set(&stack, None, &[("tenant", "total", 0)]).await;
     let free = async || {
         let answer = hello(&client).send(client.address()).await;
         answer.header("ratelimit").is_none().then_some(())
@@ -199,8 +210,12 @@ async fn nought_lifts_its_own_level_only() {
 async fn a_refusal_reads_the_same_in_both_eras_and_waiting_as_told_is_enough() {
     let stack = serve(acme()).await;
     let client = stack.client("acme");
-    set(&stack, None, "key", "hello", 120).await;
-    set(&stack, None, "session", "hello", 0).await;
+    set(
+        &stack,
+        None,
+        &[("key", "hello", 120), ("session", "hello", 0)],
+    )
+    .await;
     in_force(&client, "\"key:hello\";q=120;w=60").await;
     passed(&client, async |_| hello(&client)).await;
     for client in [client.clone(), client.modern()] {
@@ -231,7 +246,7 @@ async fn a_refusal_reads_the_same_in_both_eras_and_waiting_as_told_is_enough() {
         assert_eq!(&text["error"], error);
         let seconds = error["details"]["retry_after_seconds"].as_f64().unwrap();
         assert!((0.0..=0.5).contains(&seconds), "{seconds}");
-        tokio::time::sleep(Duration::from_secs_f64(seconds)).await;
+        sleep(Duration::from_secs_f64(seconds)).await;
         assert!(passes(&hello(&client), &client).await);
     }
 }
@@ -240,7 +255,7 @@ async fn a_refusal_reads_the_same_in_both_eras_and_waiting_as_told_is_enough() {
 async fn what_is_no_call_is_refused_by_429_whether_it_can_be_read_or_not() {
     let stack = serve(acme()).await;
     let client = stack.client("acme");
-    set(&stack, None, "key", "total", 1).await;
+    set(&stack, None, &[("key", "total", 1)]).await;
     let refused = async || {
         let answer = client.rpc("tools/list", json!({})).await;
         (answer.status == 429).then_some(answer)

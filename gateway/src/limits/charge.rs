@@ -21,6 +21,9 @@ pub(crate) const FULL: u64 = 60_000_000;
 /// The most charges of a bill: a tool's buckets at three levels, the totals of two or three.
 pub(crate) const MOST_CHARGES: usize = 6;
 
+/// What a bucket's name is hashed from is hardly ever longer, in bytes.
+const LONGEST_NAME: usize = 128;
+
 /// What a message asks for.
 #[derive(Clone, Debug)]
 pub(crate) struct Price {
@@ -56,22 +59,19 @@ impl BucketId {
     /// its length or at the end: no other bucket's bytes are the same.
     fn new(tenant: Uuid, level: Level, owner: &[u8], tool: Option<&str>) -> Self {
         let length = u32::try_from(owner.len()).unwrap_or(u32::MAX);
-        let mut hash = digest::Context::new(&digest::SHA256);
-        hash.update(tenant.as_bytes());
-        hash.update(&[level as u8]);
-        hash.update(&length.to_be_bytes());
-        hash.update(owner);
+        // In one piece: a digest that is fed piece by piece costs three times as much.
+        let mut name = Vec::with_capacity(LONGEST_NAME);
+        name.extend_from_slice(tenant.as_bytes());
+        name.push(level as u8);
+        name.extend_from_slice(&length.to_be_bytes());
+        name.extend_from_slice(owner);
         if let Some(tool) = tool {
-            hash.update(b"/");
-            hash.update(tool.as_bytes());
+            name.push(b'/');
+            name.extend_from_slice(tool.as_bytes());
         }
+        let digest = digest::digest(&digest::SHA256, &name);
         let mut id = [0; 16];
-        id.copy_from_slice(
-            hash.finish()
-                .as_ref()
-                .first_chunk::<16>()
-                .unwrap_or(&[0; 16]),
-        );
+        id.copy_from_slice(digest.as_ref().first_chunk::<16>().unwrap_or(&[0; 16]));
         BucketId(id)
     }
 

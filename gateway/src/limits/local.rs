@@ -209,6 +209,19 @@ mod tests {
     }
 
     #[test]
+    fn a_flood_of_sessions_is_kept_for_two_generations_at_most() {
+        let buckets = buckets();
+        for number in 0..200_000_u32 {
+            let session = Charge::for_tests(0, Level::Session, 1, 1).numbered(number.into());
+            assert!(passes(&buckets, &[session], u64::from(number) * 1_000));
+        }
+        let kept = usize::try_from(buckets.kept.get()).unwrap();
+        assert!(kept <= 2 * MOST_SESSIONS, "{kept}");
+        // Two tables of 32,768 places of an entry and a byte: 1.6 MiB.
+        assert_eq!(size_of::<(BucketId, u64)>(), 24);
+    }
+
+    #[test]
     fn full_buckets_are_forgotten_whether_anybody_calls_or_not() {
         let (buckets, charge) = (buckets(), [Charge::for_tests(1, Level::Key, 1, 1)]);
         assert!(passes(&buckets, &charge, 70 * SECOND));
