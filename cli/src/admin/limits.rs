@@ -76,7 +76,7 @@ impl Of {
 /// Whose limit, and at which level.
 #[derive(Debug, clap::Args)]
 struct At {
-    /// For this key alone, and for what it is rotated to: the id of any key of its lineage.
+    /// For this key alone, and for what it is rotated to [default: for all keys of the tenant].
     #[arg(long, value_name = "ID", value_parser = key_id)]
     key: Option<String>,
     /// What is bounded: each session, each key, or the tenant [default: key with --key, else

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The oldest major version that the migrations are tested with.
-const OLDEST: u32 = 14;
+const OLDEST: u32 = 15;
 
 /// Folders of folders: each match of `<parent>/<prefix>*<suffix>` may hold the programs.
 const PLACES: [(&str, &str, &str); 9] = [
