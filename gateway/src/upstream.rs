@@ -189,7 +189,8 @@ impl Upstream {
             tried: Vec::new(),
             repeated: false,
         }));
-        asked.await?.result().await
+        // Off the path, and large.
+        Box::pin(async { asked.await?.result().await }).await
     }
 
     /// Every worker that is known, for the operator.

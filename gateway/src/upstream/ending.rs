@@ -72,6 +72,8 @@ fn of_h2(error: &h2::Error) -> Ending {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::duplex;
+
     use super::*;
 
     #[test]
@@ -90,15 +92,54 @@ mod tests {
         assert_eq!(Ending::of(&turned_away), Ending::TurnedAway);
     }
 
-    #[test]
-    fn a_stream_that_was_reset_is_not_a_connection_that_broke() {
-        let reset = Status::from_error(Box::new(h2::Error::from(h2::Reason::CANCEL)));
-        assert_eq!(
-            Ending::of(&reset),
-            Ending::Lost,
-            "made here: no reset of a stream"
-        );
-        let broken = Status::from_error(Box::new(io::Error::from(io::ErrorKind::BrokenPipe)));
-        assert_eq!(Ending::of(&broken), Ending::Lost);
+    /// What a server does with a request.
+    #[derive(Clone, Copy)]
+    enum Treatment {
+        Reset(h2::Reason),
+        /// It ends in good order, without this one.
+        GoAway,
+        Break,
+    }
+
+    /// The status of a request that is treated like this, over real HTTP/2.
+    async fn status_of(treatment: Treatment) -> Status {
+        let (near, far) = duplex(64 * 1024);
+        tokio::spawn(async move {
+            let mut connection = h2::server::handshake(far).await.unwrap();
+            if let Treatment::GoAway = treatment {
+                connection.abrupt_shutdown(h2::Reason::NO_ERROR);
+            }
+            while let Some(Ok((_request, mut respond))) = connection.accept().await {
+                match treatment {
+                    Treatment::Reset(reason) => respond.send_reset(reason),
+                    Treatment::GoAway => {}
+                    Treatment::Break => return,
+                }
+            }
+        });
+        let (client, connection) = h2::client::handshake(near).await.unwrap();
+        let mut client = client.ready().await.unwrap();
+        let request = http::Request::get("http://worker/").body(()).unwrap();
+        let (answer, _body) = client.send_request(request, true).unwrap();
+        // Only now does the client hear anything: the request is on its way already.
+        tokio::spawn(connection);
+        Status::from_error(Box::new(answer.await.unwrap_err()))
+    }
+
+    #[tokio::test]
+    async fn what_was_not_taken_up_is_told_from_what_broke() {
+        for (treatment, ending) in [
+            (
+                Treatment::Reset(h2::Reason::REFUSED_STREAM),
+                Ending::TurnedAway,
+            ),
+            (Treatment::GoAway, Ending::TurnedAway),
+            (Treatment::Reset(h2::Reason::CANCEL), Ending::Reset),
+            (Treatment::Reset(h2::Reason::INTERNAL_ERROR), Ending::Reset),
+            (Treatment::Break, Ending::Lost),
+        ] {
+            let status = status_of(treatment).await;
+            assert_eq!(Ending::of(&status), ending, "{status:?}");
+        }
     }
 }
