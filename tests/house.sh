@@ -49,6 +49,7 @@ export_node() {
 install_system_packages() {
     local missing=()
     postgres_bin >/dev/null || missing+=(postgresql)
+    command -v redis-server >/dev/null || missing+=(redis-server)
     command -v git >/dev/null || missing+=(git)
     command -v mold >/dev/null || missing+=(mold)
     command -v npm >/dev/null || missing+=(nodejs npm)

@@ -2,6 +2,8 @@
 //!
 //! 1. A signal: `/readyz` answers 503 from now on, everything else goes on for `--drain-delay`, so
 //!    that load balancers notice before the listener is gone.
+//!    A worker tells its gateways, too, and gives them a second for it: if the delay is shorter, the
+//!    rest of that second comes out of the next step.
 //! 2. No new connections; calls in flight finish, connections are closed after their answers.
 //! 3. After `--drain-timeout` the calls that still run are answered `unavailable`.
 //!

@@ -15,6 +15,9 @@ use stage::Stage;
 #[path = "roles/held.rs"]
 mod held;
 
+#[path = "roles/kept_tools.rs"]
+mod kept_tools;
+
 #[path = "roles/refused.rs"]
 mod refused;
 

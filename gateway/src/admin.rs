@@ -2,7 +2,8 @@
 //! operator, not for clients.
 //!
 //! It has no credential and no `Host` check: bind it where only the operator's network reaches.
-//! `/status` names tenants; nothing else here does. Its connections have few places, and are closed soon after their last request.
+//! `/status` names tenants; nothing else here does. Its connections have few places, and are closed
+//! soon after their last request.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,19 +14,17 @@ use axum::{
     routing::get,
 };
 use http::{StatusCode, header};
-use serde::Serialize;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tower::util::BoxCloneSyncService;
 
 use crate::{
-    breaker::{Breaker, BreakerReport},
-    catalog::Catalog,
-    limits::Limits,
-    metrics::Metrics,
-    server::Port,
-    store::Stores,
+    breaker::Breaker, catalog::Catalog, limits::Limits, metrics::Metrics, server::Port,
+    store::Stores, upstream::Upstream,
 };
+use status::GatewayStatus;
+
+mod status;
 
 /// Connections at most: a few probes and scrapers, and room for those that hang.
 const PLACES: u32 = 64;
@@ -39,6 +38,7 @@ pub(crate) struct Admin {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) limits: Arc<Limits>,
     pub(crate) breaker: Arc<Breaker>,
+    pub(crate) upstream: Arc<Upstream>,
     pub(crate) stores: Stores,
     pub(crate) metrics: Arc<Metrics>,
     /// How long the gateway is of use without Postgres.
@@ -95,28 +95,9 @@ async fn ready(State(admin): State<Arc<Admin>>) -> Response {
         .into_response()
 }
 
-/// What this gateway knows of itself. Its JSON is an interface: members are added, not renamed.
-#[derive(Serialize)]
-struct GatewayStatus {
-    version: &'static str,
-    ready: bool,
-    /// Why it is not ready.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'static str>,
-    #[serde(flatten)]
-    breaker: BreakerReport,
-}
-
 /// Always 200: a gateway that is not ready has a status, too.
 async fn status(State(admin): State<Arc<Admin>>) -> Response {
-    let reason = admin.refusal();
-    let status = GatewayStatus {
-        version: env!("CARGO_PKG_VERSION"),
-        ready: reason.is_none(),
-        reason,
-        breaker: admin.breaker.report(),
-    };
-    match serde_json::to_string(&status) {
+    match serde_json::to_string(&GatewayStatus::of(&admin)) {
         Ok(text) => ([(header::CONTENT_TYPE, "application/json")], text).into_response(),
         Err(error) => {
             tracing::error!(%error, "the status could not be written");

@@ -329,6 +329,18 @@ mod tests {
             }))
         }
 
+        /// A caller of another tenant.
+        pub(crate) fn stranger_for_tests() -> Self {
+            let who = Principal::for_tests(&[Scope::ToolsRead], None);
+            let facts = Arc::try_unwrap(who.0).unwrap();
+            Principal(Arc::new(PrincipalFacts {
+                tenant_id: Uuid::from_u128(2),
+                tenant: "zeta".into(),
+                edition: 2,
+                ..facts
+            }))
+        }
+
         /// Another caller of the same tenant.
         pub(crate) fn named_for_tests(name: &str) -> Self {
             let who = Principal::for_tests(&[Scope::ToolsRead], None);
@@ -343,6 +355,12 @@ mod tests {
     impl Auth {
         /// Behaves as if Postgres had just confirmed this key.
         pub(crate) async fn know_for_tests(&self, key: &key::KeyText, scopes: &[Scope]) {
+            let principal = Principal::for_tests(scopes, None);
+            self.know_as_for_tests(key, principal).await;
+        }
+
+        /// The same for this caller's key.
+        pub(crate) async fn know_as_for_tests(&self, key: &key::KeyText, principal: Principal) {
             let (line, hash) = self.secret.hash_key(key.secret());
             let record = lookup::KeyRecord {
                 secret_hash: hash,
@@ -353,7 +371,7 @@ mod tests {
                     at: tokio::time::Instant::now(),
                     edition: 1,
                 },
-                principal: Principal::for_tests(scopes, None),
+                principal,
             };
             self.keys.know_for_tests(key.id(), record).await;
         }

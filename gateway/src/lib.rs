@@ -111,7 +111,8 @@ struct Parts {
 }
 
 impl Gateway {
-    /// Puts a gateway together. Connects to nothing yet: Postgres and workers may come later.
+    /// Puts a gateway together, and begins to look for its workers; Postgres and they may come
+    /// later. Call it within a runtime.
     pub fn new(
         config: &GatewayConfig,
         stores: Stores,
@@ -154,6 +155,7 @@ impl Gateway {
             catalog: catalog.clone(),
             limits: limits.clone(),
             breaker,
+            upstream: upstream.clone(),
             stores,
             metrics: metrics.clone(),
             grace: config.auth.key_grace,

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{auth::Principal, metrics::Metrics, session::SessionKey};
 use charge::{Bill, Verdict};
+use holding::Holding;
 use local::Buckets;
 use replicas::Replicas;
 use shared::Shared;
@@ -28,6 +29,7 @@ pub use config::{LimitsConfig, LimitsError, WhenDown};
 
 mod charge;
 mod config;
+mod holding;
 mod local;
 mod outcome;
 mod refused;
@@ -47,6 +49,7 @@ pub(crate) struct Limits {
     /// Where this one counts otherwise.
     buckets: Buckets,
     replicas: Replicas,
+    holding: Holding,
     /// What the time of this process counts from.
     epoch: Instant,
     metrics: Arc<Metrics>,
@@ -63,13 +66,14 @@ impl Limits {
                 metrics.limits().unbounded().clone(),
             ),
             replicas: Replicas::new(config.gateway_service.clone(), metrics.clone()),
+            holding: Holding::new(),
             epoch: Instant::now(),
             metrics,
         })
     }
 
     /// Spends the price of a message; all of it, or nothing and says why. A message whose session
-    /// isn't known is its key's.
+    /// isn't known is its key's. Callers that are refused again and again hear of it late.
     pub(crate) async fn spend(
         &self,
         who: &Principal,
@@ -93,10 +97,14 @@ impl Limits {
                 }
             }
         };
-        outcome::settle(&bill, &verdict).map_err(|over| {
-            self.metrics.limits().refused(over.scope(), over.of());
-            Refused::Over(over)
-        })
+        match outcome::settle(&bill, &verdict) {
+            Ok(spent) => Ok(spent),
+            Err(over) => {
+                self.metrics.limits().refused(over.scope(), over.of());
+                let held = self.holding.hold(who).await;
+                Err(Refused::Over(over.after(held)))
+            }
+        }
     }
 
     /// Spends of this gateway's share.
@@ -110,6 +118,11 @@ impl Limits {
         let bill = Bill::new(who, session, price, |limit| share(limit, replicas));
         let verdict = self.buckets.spend(&bill, self.now());
         (bill, verdict)
+    }
+
+    /// Whether the store that gateways share answers; `None` if there is none.
+    pub(crate) fn store_answers(&self) -> Option<bool> {
+        self.shared.as_ref().map(Shared::is_there)
     }
 
     /// Why nothing could be served at the moment: whatever has a limit is refused.

@@ -22,7 +22,7 @@ use crate::{
     limits::{Limits, Price, Refused, Spent},
     session::{HANDLE_HEADER, Session, Sessions},
 };
-use call::Ask;
+use ask::Ask;
 use content::Accepts;
 use envelope::{Envelope, RequestId, Unreadable};
 use era::Era;
@@ -38,6 +38,7 @@ mod json;
 mod era;
 mod price;
 mod logging;
+mod ask;
 mod call;
 mod hearing;
 mod settle;
@@ -277,7 +278,7 @@ impl Arrived {
             accepts: self.accepts,
             received: self.received,
             log_level,
-            trace: call::trace_of(&self.parts.headers),
+            trace: ask::trace_of(&self.parts.headers),
         }
     }
 }

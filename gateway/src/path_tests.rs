@@ -21,11 +21,18 @@ use crate::{
 };
 
 mod answers;
+mod breakers;
 mod calls;
+mod door;
 mod farewell;
+mod fleet;
+mod garbage;
 mod leaving;
 mod limits;
+mod losing;
+mod mortal;
 mod places;
+mod replicas;
 mod serving;
 mod shutdown;
 mod times;
@@ -62,18 +69,19 @@ impl Harness {
         let minter = PassMinter::generate().unwrap();
         let (tell, seen) = mpsc::channel(64);
         let verifier = PassVerifier::new(&[minter.public_key()], "shared");
-        let scripted = Scripted {
-            verifier,
-            seen: tell,
-        };
-        workers.push(worker::serve(scripted).await);
-        let shutdown = CancellationToken::new();
+        workers.push(worker::serve(Scripted::new(verifier, tell)).await);
         let config = UpstreamConfig {
             workers,
             pool: "shared".into(),
             call_deadline,
         };
-        let upstream = Arc::new(Upstream::new(&config, minter, Metrics::new().upstream()).unwrap());
+        let upstream = Upstream::new(&config, minter, Metrics::new().upstream()).unwrap();
+        Harness::around(Arc::new(upstream), seen).await
+    }
+
+    /// A gateway with this way to the workers, which tell of calls to `seen`.
+    async fn around(upstream: Arc<Upstream>, seen: mpsc::Receiver<Seen>) -> Self {
+        let shutdown = CancellationToken::new();
         let catalog = Arc::new(Catalog::new());
         let (fetching, fetched) = (catalog.clone(), upstream.clone());
         let until = shutdown.clone();

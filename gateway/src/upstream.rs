@@ -26,14 +26,16 @@ use uuid::Uuid;
 use crate::{auth::Principal, metrics::UpstreamMetrics};
 use choice::Affinity;
 use deadly::Deadly;
-use discovery::Resolver;
 use errand::{Errand, Suspects};
 use patience::Patience;
 use pool::{Pool, Surroundings};
 
 pub use config::{UpstreamConfig, UpstreamError};
-pub(crate) use failures::{internal, unavailable};
+pub(crate) use discovery::Resolver;
+pub(crate) use failures::{internal, is_refusal, unavailable};
 pub(crate) use pool::ReplicaStatus;
+#[cfg(test)]
+pub(crate) use standing::State;
 pub(crate) use stream::{CallStream, Said, Step};
 
 mod config;
@@ -255,6 +257,21 @@ impl Upstream {
         Suspects {
             deadly: Arc::clone(&self.deadly),
             tenant,
+        }
+    }
+}
+
+#[cfg(test)]
+impl Upstream {
+    /// Looks for workers now, not in 5 s.
+    pub(crate) fn look_again(&self) {
+        self.pools.values().for_each(|pool| pool.hasten());
+    }
+
+    /// Spends all retries.
+    pub(crate) fn spend_budgets(&self) {
+        for pool in self.pools.values() {
+            while pool.budget().lock().spend() {}
         }
     }
 }

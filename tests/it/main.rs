@@ -20,6 +20,8 @@ mod progress;
 mod revocation;
 mod search_differential;
 mod sessions;
+mod shared_limits;
+mod terms;
 mod tidy;
 
 use e2e::{Client, Harness, Repo, Stack, Tenant};

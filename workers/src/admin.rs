@@ -66,6 +66,11 @@ impl Admin {
         self.0.draining.cancel();
     }
 
+    /// Cancelled once the end is announced.
+    pub(crate) fn end(&self) -> CancellationToken {
+        self.0.draining.clone()
+    }
+
     /// Answers probes on `listener` until it is dropped.
     ///
     /// # Errors

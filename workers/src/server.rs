@@ -1,9 +1,10 @@
 //! The first stop of a call: the worker's listener.
 //!
 //! The socket is bound by the caller, before confinement, which forbids making files. A worker
-//! that ends lets calls in flight finish, and tells those that don't that they were ended: the
-//! caller reads a result, never a broken connection. A gateway that does not answer holds up
-//! neither: its connection is given up, and what calls left to be written is written.
+//! that ends says so first, and takes calls until its gateways had a moment to notice; then it lets
+//! those in flight finish, and tells the ones that don't that they were ended: the caller reads a
+//! result, never a broken connection. A gateway that does not answer holds up neither: its
+//! connection is given up, and what calls left to be written is written.
 
 use std::{
     num::NonZeroUsize,
@@ -31,8 +32,11 @@ use crate::{
 
 pub use confined::ConfinedWorker;
 
+use health::Health;
+
 mod confined;
 mod connections;
+mod health;
 
 /// How long calls in flight may go on once the worker ends: within the 30 s that orchestrators
 /// give a process by default, with time to tell the rest.
@@ -206,9 +210,10 @@ impl Worker {
         self.stores.clone()
     }
 
-    /// Serves until `stop`. Then it lets calls in flight finish, tells those that don't within
-    /// the drain limit that they were ended, and writes what is queued. It is over 1.5 s after
-    /// the drain limit, whatever gateways and Postgres do.
+    /// Serves until `stop`. Then it tells gateways, and takes calls for up to a second more, less
+    /// what has passed since the end was announced on the admin port. It lets calls in flight
+    /// finish, tells those that don't within the drain limit that they were ended, and writes what
+    /// is queued. It is over 1.5 s after the drain limit, whatever gateways and Postgres do.
     pub async fn serve(
         self,
         listener: Listener,
@@ -217,7 +222,8 @@ impl Worker {
         let reporting = self
             .reporter
             .map(|reporter| tokio::spawn(reporter.run(stop.clone())));
-        let mut serving = pin!(connections::serve(self.service, listener, &stop));
+        let health = Health::until(self.admin.end(), stop.clone());
+        let mut serving = pin!(connections::serve(self.service, listener, &health));
         let ended = tokio::select! {
             ended = &mut serving => Some(ended),
             () = stop.cancelled() => None,

@@ -11,7 +11,7 @@ use std::{
 };
 
 use archway_proto::{
-    context::CallContext,
+    context::{CallContext, NOT_BEGUN},
     failure::Failure,
     fault::{Blame, Fault},
     method::Method,
@@ -23,7 +23,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::{CancellationToken, DropGuard};
-use tonic::{Request, Response, Status};
+use tonic::{
+    Request, Response, Status,
+    metadata::{AsciiMetadataValue, MetadataMap},
+};
 use tracing::Instrument;
 
 use crate::{
@@ -152,6 +155,17 @@ fn draining() -> Failure {
     .detail("retry_after_seconds", RETRY_AFTER_SECONDS)
 }
 
+/// What a call is answered that comes when the worker's time is up: another worker may take it.
+fn turned_away() -> Status {
+    let mut metadata = MetadataMap::new();
+    metadata.insert(NOT_BEGUN, AsciiMetadataValue::from_static("1"));
+    Status::with_metadata(
+        tonic::Code::Unavailable,
+        "the worker is shutting down",
+        metadata,
+    )
+}
+
 /// What a call is answered whose tool did not look at its deadline, as on files that hang.
 fn late() -> Failure {
     Failure::new(
@@ -182,6 +196,7 @@ impl v1::worker_server::Worker for WorkerService {
         let ask = request.into_inner();
         let stream = match Method::parse(&ask.method) {
             Some(Method::ToolsList) => self.list(&context.pass)?,
+            Some(Method::ToolsCall) if self.end.is_cancelled() => return Err(turned_away()),
             Some(Method::ToolsCall) => WorkerService::call(self, context, &ask.params)?,
             None => {
                 return Err(Status::unimplemented(

@@ -53,11 +53,24 @@ enum LimitsCommand {
 /// A tenant, and names of what has a limit.
 #[derive(Debug, clap::Args)]
 struct Of {
-    /// The tenant's slug.
-    tenant: String,
-    /// Tools, `prompts/get` or `total`.
-    #[arg(value_name = "NAME")]
-    names: Vec<String>,
+    /// The tenant's slug, then tools, `prompts/get` or `total`.
+    #[arg(value_name = "TENANT|NAME", required_unless_present = "tenant")]
+    words: Vec<String>,
+    /// The tenant, by name.
+    #[arg(long, value_name = "TENANT")]
+    tenant: Option<String>,
+}
+
+impl Of {
+    /// The tenant's slug, and the names.
+    fn read(&self) -> (&str, &[String]) {
+        match (&self.tenant, self.words.split_first()) {
+            (Some(tenant), _) => (tenant, &self.words),
+            (None, Some((tenant, names))) => (tenant, names),
+            // clap lets nobody come here without either.
+            (None, None) => ("", &[]),
+        }
+    }
 }
 
 /// Whose limit, and at which level.
@@ -124,15 +137,16 @@ async fn set<'a>(place: &Place, given: &'a Given) -> Result<Changes<'a>, AdminEr
 
 async fn unset<'a>(place: &Place, of: &'a Of, at: &'a At) -> Result<Changes<'a>, AdminError> {
     let level = at.level();
-    if of.names.is_empty() {
+    let (tenant, names) = of.read();
+    if names.is_empty() {
         return Err(AdminError::Refused(
             "name what shall have its default again: tools, prompts/get or total".to_owned(),
         ));
     }
     let unset = place.change(async |tx, _| {
-        let (whose, _) = spender(tx, &of.tenant, at.key.as_deref()).await?;
-        let mut changes = Vec::with_capacity(of.names.len());
-        for name in &of.names {
+        let (whose, _) = spender(tx, tenant, at.key.as_deref()).await?;
+        let mut changes = Vec::with_capacity(names.len());
+        for name in names {
             let changed = tx.unset_limit(whose, level, name).await?;
             if !changed {
                 spending::check_names([name.as_str()])?;
@@ -146,7 +160,7 @@ async fn unset<'a>(place: &Place, of: &'a Of, at: &'a At) -> Result<Changes<'a>,
         Ok(changes)
     });
     Ok(Changes {
-        tenant: &of.tenant,
+        tenant,
         key: at.key.as_deref(),
         level,
         limits: unset.await?,
@@ -158,21 +172,22 @@ async fn show<'a>(
     of: &'a Of,
     key: Option<&'a str>,
 ) -> Result<Shown<'a>, AdminError> {
+    let (tenant, names) = of.read();
     let found = place.read(async |tx, _| {
-        let (whose, key) = spender(tx, &of.tenant, key).await?;
+        let (whose, key) = spender(tx, tenant, key).await?;
         Ok((whose, key, tx.limits(whose.tenant).await?))
     });
     let (whose, found, limits) = found.await?;
     let overrides = limits.in_force(whose.lineage);
     // What was set with --force for a tool that this build doesn't know is in force, too.
     let is_set = |name: &&str| overrides.iter().any(|set| set.of == **name);
-    let names = of.names.iter().map(String::as_str);
-    spending::check_names(names.filter(|name| !is_set(name)))?;
+    let asked = names.iter().map(String::as_str);
+    spending::check_names(asked.filter(|name| !is_set(name)))?;
     let agents = found.map_or(1, |key| key.terms.agents);
     let terms = Terms::new(agents, overrides.clone());
-    let mut shown = Shown::new(&of.tenant, key, agents);
+    let mut shown = Shown::new(tenant, key, agents);
     shown.add(&spending::all()?, &overrides, &terms);
-    shown.only(&of.names);
+    shown.only(names);
     Ok(shown)
 }
 

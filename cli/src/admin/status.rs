@@ -1,20 +1,17 @@
-//! `archway status`: what the database says of the installation, and whether its gateways are ready.
-
-use std::time::Duration;
+//! `archway status`: what the database says of the installation, and what its gateways say of
+//! themselves.
 
 use archway_gateway::tenants::Census;
 use http::Uri;
 use serde::Serialize;
-use tokio::task::JoinSet;
 
 use super::AdminError;
 use super::connect::Place;
 use super::print::{Answer, print, table};
 use crate::healthcheck::admin_url;
-use crate::http_get;
+use gateway::GatewayRow;
 
-/// How long a gateway may take to say that it is ready.
-const LIMIT: Duration = Duration::from_secs(2);
+mod gateway;
 
 /// What `archway status` is told.
 #[derive(Debug, clap::Args)]
@@ -45,7 +42,7 @@ pub async fn run(args: StatusArgs) -> Result<(), AdminError> {
         Ok((to.schema, tx.census().await?, workers.collect::<Vec<_>>()))
     });
     let (schema, census, workers) = from_database.await?;
-    let gateways = ask_all(&args.admin_urls).await;
+    let gateways = gateway::ask_all(&args.admin_urls).await;
     let waiting: Vec<&str> = gateways
         .iter()
         .filter(|gateway| !gateway.ready)
@@ -61,29 +58,6 @@ pub async fn run(args: StatusArgs) -> Result<(), AdminError> {
     };
     print(&status, args.place.json)?;
     refusal.map_or(Ok(()), Err)
-}
-
-/// Asks them side by side; answers in the order in which they were named.
-async fn ask_all(urls: &[Uri]) -> Vec<GatewayRow> {
-    let mut asking = JoinSet::new();
-    for (place, url) in urls.iter().cloned().enumerate() {
-        asking.spawn(async move { (place, ask(&url).await) });
-    }
-    let mut answers = asking.join_all().await;
-    answers.sort_by_key(|(place, _)| *place);
-    answers.into_iter().map(|(_, answer)| answer).collect()
-}
-
-async fn ask(url: &Uri) -> GatewayRow {
-    let (ready, reason) = match http_get::get(url, LIMIT).await {
-        Ok((status, body)) => (status.is_success(), body.trim().to_owned()),
-        Err(error) => (false, error.to_string()),
-    };
-    GatewayRow {
-        url: url.to_string(),
-        ready,
-        reason,
-    }
 }
 
 #[derive(Serialize)]
@@ -122,14 +96,6 @@ struct Keys {
     live: u64,
     expired: u64,
     revoked: u64,
-}
-
-#[derive(Serialize)]
-struct GatewayRow {
-    url: String,
-    ready: bool,
-    /// Its own words, or why it was not reached.
-    reason: String,
 }
 
 #[derive(Serialize)]
@@ -186,14 +152,9 @@ impl Answer for Status {
             text.push_str("\n\n");
             text.push_str(&table(["worker", "pool", "projects"], rows, ""));
         }
-        if !self.gateways.is_empty() {
-            let row = |row: &GatewayRow| {
-                let verdict = if row.ready { "ready" } else { "not ready" };
-                [row.url.clone(), verdict.to_owned(), row.reason.clone()]
-            };
-            let rows = self.gateways.iter().map(row).collect();
+        for table in gateway::tables(&self.gateways) {
             text.push_str("\n\n");
-            text.push_str(&table(["gateway", "state", "says"], rows, ""));
+            text.push_str(&table);
         }
         text
     }

@@ -205,11 +205,11 @@ fn one_entry_that_is_refused_undoes_the_others() {
 #[test]
 fn a_file_that_is_not_right_is_refused_with_the_place() {
     let (place, key) = (Place::new(), generated());
-    let text = FILE.replace("    name: Acme\n", "    limits: {calls: 5}\n");
+    let text = FILE.replace("    name: Acme\n", "    bounds: {calls: 5}\n");
     let refusal = apply(&place, &text, &key, &[]).refusal();
     assert!(refusal.contains("tenants.yaml is not right"), "{refusal}");
     assert!(
-        refusal.contains("limits") && refusal.contains("line 4"),
+        refusal.contains("bounds") && refusal.contains("line 4"),
         "{refusal}"
     );
     let text = FILE.replace("tools:read", "tools:reed");

@@ -6,9 +6,11 @@ mod place;
 
 mod apply;
 mod apply_keys;
+mod apply_limits;
 mod connecting;
 mod dev;
 mod keys;
+mod limits;
 mod projects;
 mod purge;
 mod status;

@@ -35,6 +35,7 @@ fn purging_a_tenant_leaves_no_row_of_it_and_every_row_of_others() {
         place.run(&format!("project add {tenant} gone")).ok();
         place.run(&format!("project remove {tenant} gone")).ok();
         place.run(&format!("key issue {tenant}")).ok();
+        place.run(&format!("limits set {tenant} hello=5")).ok();
     }
     place.sql(ROWS);
     let tables = tables(&place);

@@ -49,7 +49,7 @@ fn the_database_is_counted() {
     assert!(shown.contains("worker-a  shared"), "{shown}");
 }
 
-/// Answers one request, and tells where.
+/// Answers one request, as a gateway without `/status`, and tells where.
 fn admin_port(status: &'static str, body: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -93,4 +93,61 @@ fn gateways_are_asked_and_one_that_is_not_ready_fails_the_command() {
     assert_eq!(verdicts[0]["ready"], true);
     assert_eq!(verdicts[1]["reason"], "no worker was seen yet");
     assert_eq!(verdicts[2]["ready"], false);
+}
+
+/// Answers `/readyz`, then `/status` with `body`, and tells where.
+fn telling_port(body: String) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for (path, body) in [("/readyz", "ready\n"), ("/status", &body)] {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = [0; 1024];
+            let length = stream.read(&mut request).unwrap();
+            let asked = format!("GET {path} HTTP/1.1\r\n");
+            assert!(request[..length].starts_with(asked.as_bytes()));
+            let length = body.len();
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
+            stream.write_all(head.as_bytes()).unwrap();
+            stream.write_all(body.as_bytes()).unwrap();
+        }
+    });
+    url
+}
+
+#[test]
+fn circuits_that_are_not_closed_are_shown_and_all_of_them_to_programs() {
+    let place = Place::new();
+    let circuit = |family: &str, state: &str| {
+        json!({
+            "pool": "shared", "family": family, "state": state,
+            "calls": 12, "faults": 7, "slow": 0,
+        })
+    };
+    let mut open = circuit("search", "open");
+    open["retry_after_seconds"] = json!(4);
+    let mut tenants = circuit("git", "half-open");
+    tenants["tenant"] = json!("acme");
+    let told = json!({
+        "version": "9.9.9", "circuits": [open, circuit("files", "closed")],
+        "tenant_circuits_open": [tenants], "tenant_circuits_open_total": 3,
+    });
+    let url = telling_port(told.to_string());
+    let shown = place.run(&format!("status --admin-url {url}")).ok();
+    for (family, tenant, state, wait) in [
+        ("search", "-", "open", "4 s"),
+        ("git", "acme", "half-open", "-"),
+    ] {
+        let line = shown.lines().find(|line| line.contains(family));
+        let cells: Vec<_> = line.unwrap().split_whitespace().collect();
+        let wait = wait.split(' ');
+        let expected: Vec<_> = [family, tenant, state].into_iter().chain(wait).collect();
+        assert!(cells[2..].starts_with(&expected), "{shown}");
+    }
+    assert!(!shown.contains("files"), "{shown}");
+    assert!(shown.contains("2 more tenants"), "{shown}");
+
+    let url = telling_port(told.to_string());
+    let status = place.json(&format!("status --admin-url {url}"));
+    assert_eq!(status["gateways"][0]["status"], told);
 }

@@ -28,11 +28,11 @@ fn a_tenant_is_made_listed_disabled_and_enabled() {
     let list = place.run("tenant list").ok();
     let lines: Vec<&str> = list.lines().collect();
     assert!(
-        lines[0].starts_with("tenant  name        projects  live keys  created"),
+        lines[0].starts_with("tenant  name        pool    projects  live keys  created"),
         "{list}"
     );
     assert!(
-        lines[1].starts_with("acme    Acme & Co.  0         0"),
+        lines[1].starts_with("acme    Acme & Co.  shared  0         0"),
         "{list}"
     );
     assert!(lines[1].contains("disabled 20"), "{list}");
@@ -66,4 +66,39 @@ fn what_makes_no_sense_is_refused_by_name() {
     );
     assert_eq!(place.run("tenant").code, 2);
     assert_eq!(place.run("tenant create").code, 2);
+}
+
+#[test]
+fn a_pool_is_given_and_changed_with_word_of_who_works_there() {
+    let place = Place::new();
+    let made = place.run("tenant create acme --pool own").ok();
+    assert!(
+        made.starts_with("tenant acme: created\nno worker of pool own "),
+        "{made}"
+    );
+    place.run("project add acme site").ok();
+    place.sql("select report_mounts('worker-0', 'shared', array['acme'], array['site'])");
+    let set = place.json("tenant set acme --pool shared --name Acme");
+    assert_eq!(set, json!({ "tenant": "acme", "done": "changed" }));
+    let row = &place.json("tenant list")["tenants"][0];
+    assert_eq!(
+        (&row["pool"], &row["name"]),
+        (&json!("shared"), &json!("Acme"))
+    );
+    let hint = &place.json("tenant set acme --pool own")["hint"];
+    assert!(hint.as_str().unwrap().contains("pool own"), "{hint}");
+
+    let refusal = place.run("tenant set acme --pool Own").refusal();
+    assert!(refusal.contains("\"Own\" is not a slug"), "{refusal}");
+    assert!(
+        place
+            .run("tenant create zeta --pool a/b")
+            .refusal()
+            .contains("not a slug")
+    );
+    assert_eq!(place.run("tenant set acme").code, 2);
+    assert_eq!(
+        place.texts("select slug || ' ' || pool from tenants"),
+        ["acme own"]
+    );
 }

@@ -35,9 +35,14 @@ impl Role {
             .spawn()
             .unwrap();
         let log = lines(child.stderr.take().unwrap());
-        let line = log.recv().unwrap();
-        let said: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
-        let text = |name: &str| said["fields"][name].as_str().unwrap().to_owned();
+        // A gateway may find its workers before it says so.
+        let fields = log.iter().find_map(|line| {
+            let said: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
+            let fields = said["fields"].clone();
+            fields["admin"].is_string().then_some(fields)
+        });
+        let fields = fields.unwrap();
+        let text = |name: &str| fields[name].as_str().unwrap().to_owned();
         Role {
             child,
             address: text("address"),

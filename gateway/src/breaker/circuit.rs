@@ -373,7 +373,9 @@ mod tests {
         for _ in 0..10 {
             let probes = [(); 3].map(|()| bench.admit().unwrap());
             assert!(bench.admit().is_err());
-            probes.map(|probe| bench.circuit.give_back(probe));
+            for probe in probes {
+                bench.circuit.give_back(probe);
+            }
         }
         assert_eq!(bench.state(), State::HalfOpen);
         bench.calls(2, Verdict::Good);

@@ -15,7 +15,7 @@ pub(super) fn circuit_open(pool: &str, family: &str, open: &CircuitOpen) -> Fail
     let (circuit, why) = match open.kind {
         Kind::Shared => (
             format!("{pool}/{family}"),
-            "too many calls of them failed in a row of seconds, for reasons that are in no call's \
+            "too many calls of them failed in the last seconds, for reasons that are in no call's \
              arguments",
         ),
         Kind::Tenant => (

@@ -45,10 +45,14 @@ impl Shelf {
         let mut wait = FIRST_RETRY;
         while catalog.snapshot().is_none() {
             match self.stores.catalog(&self.pool).await {
-                Ok(kept) => {
-                    let kept = kept.map(Bytes::from)?;
+                Ok(Some(kept)) => {
+                    let kept = Bytes::from(kept);
                     put_in_force(catalog, kept.clone());
                     return Some(kept);
+                }
+                Ok(None) => {
+                    tracing::info!(pool = self.pool, "no worker of the pool was ever seen");
+                    return None;
                 }
                 // `/readyz` tells of that.
                 Err(error) => {

@@ -109,11 +109,6 @@ impl Charge {
     pub(super) fn calls_left(&self, debt: u64) -> u64 {
         FULL.saturating_sub(debt) / self.step
     }
-
-    /// The same in calls or units of its limit.
-    pub(super) fn units_left(&self, debt: u64) -> u64 {
-        FULL.saturating_sub(debt) * u64::from(self.limit) / FULL
-    }
 }
 
 /// The debt that `cost` is to a bucket of `limit` a minute, in microseconds. What costs more than

@@ -12,12 +12,14 @@ use archway_proto::{failure::Failure, fault::Fault};
 use http::{HeaderMap, HeaderName, HeaderValue, header::RETRY_AFTER};
 use serde_json::{Value, json};
 
-use super::charge::{Bill, Charge, Debts, Verdict};
+use super::charge::{Bill, Charge, Debts, FULL, Verdict};
 use crate::{
     error::{GatewayError, OverLimit},
     terms::{Level, TOTAL},
 };
 
+/// The least that a refusal asks to wait, in microseconds.
+const SHORTEST_WAIT: u64 = 1_000;
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const LEFT: HeaderName = HeaderName::from_static("ratelimit");
 
@@ -29,8 +31,6 @@ struct Standing {
     tool: Option<Arc<str>>,
     /// Calls, or units of everything, a minute.
     limit: u32,
-    /// Of these, what could be spent now.
-    left: u64,
     /// Until it is full, in microseconds.
     debt: u64,
 }
@@ -41,9 +41,13 @@ impl Standing {
             level: charge.level,
             tool: bill.tool.clone().filter(|_| !charge.total),
             limit: charge.limit,
-            left: charge.units_left(debt),
             debt,
         }
+    }
+
+    /// Of its limit, what could be spent now.
+    fn left(&self) -> u64 {
+        FULL.saturating_sub(self.debt) * u64::from(self.limit) / FULL
     }
 
     /// The two headers that describe it.
@@ -60,7 +64,7 @@ impl Standing {
         let full_in = self.debt.div_ceil(1_000_000);
         // Writing to a string can't fail, and only a tool's name could be no header's text.
         write!(name, ";q={};w=60", self.limit).ok();
-        write!(left, ";r={};t={full_in}", self.left).ok();
+        write!(left, ";r={};t={full_in}", self.left()).ok();
         if let (Ok(policy), Ok(left)) = (HeaderValue::try_from(name), HeaderValue::try_from(left)) {
             headers.insert(POLICY, policy);
             headers.insert(LEFT, left);
@@ -128,6 +132,15 @@ impl Over {
             by: Standing::of(bill, charge, *debt),
             wait,
         })
+    }
+
+    /// The same, told so much later: the bucket refilled meanwhile.
+    pub(super) fn after(mut self, held: Duration) -> Self {
+        let held = u64::try_from(held.as_micros()).unwrap_or(u64::MAX);
+        self.by.debt = self.by.debt.saturating_sub(held);
+        // Somebody else may have spent what was refilled: there is something to wait for.
+        self.wait = self.wait.saturating_sub(held).max(SHORTEST_WAIT);
+        self
     }
 
     /// Whose limit it was.
@@ -198,7 +211,6 @@ impl Over {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::charge::FULL;
 
     const SECOND: u64 = 1_000_000;
 
@@ -281,6 +293,17 @@ mod tests {
             "the session's limit of 60 a minute for hello is spent"
         );
         assert_eq!(failure.suggestion, "wait 0.002 seconds, then call again");
+    }
+
+    #[test]
+    fn a_refusal_that_was_held_asks_for_what_is_left() {
+        let debts = [0, FULL - 100, 0, 0, 0, 0];
+        let over = settle(&bill(), &Verdict::Refused(debts)).unwrap_err();
+        let later = over.clone().after(Duration::from_millis(200));
+        assert_eq!(later.details()["retry_after_seconds"], 0.3);
+        let much_later = over.after(Duration::from_secs(61));
+        assert_eq!(much_later.details()["retry_after_seconds"], 0.001);
+        assert_eq!(much_later.whole_seconds(), 1);
     }
 
     #[test]

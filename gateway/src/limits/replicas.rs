@@ -101,3 +101,67 @@ fn gateways(addresses: &HashSet<IpAddr>) -> u32 {
     let most = fourth.max(addresses.len() - fourth).max(1);
     u32::try_from(most).unwrap_or(u32::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use parking_lot::Mutex;
+
+    use super::*;
+
+    fn set(addresses: &[&str]) -> HashSet<IpAddr> {
+        let parsed = addresses.iter().map(|address| address.parse().unwrap());
+        parsed.collect()
+    }
+
+    #[test]
+    fn an_address_of_each_family_is_one_gateway() {
+        assert_eq!(gateways(&set(&["10.0.0.1"])), 1);
+        assert_eq!(
+            gateways(&set(&["10.0.0.1", "10.0.0.2", "fd00::1", "fd00::2"])),
+            2
+        );
+        assert_eq!(
+            gateways(&set(&["10.0.0.1", "fd00::1", "fd00::2", "fd00::3"])),
+            3
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn gateways_are_counted_every_few_seconds_and_the_last_good_count_is_kept() {
+        let replicas = Replicas::new(Some("gateways".into()), Arc::new(Metrics::new()));
+        assert_eq!(replicas.count(), 1);
+        let answers = Mutex::new(vec![
+            Ok(set(&["10.0.0.1"])),
+            Err(io::Error::other("no answer")),
+            Ok(set(&[])),
+            Ok(set(&["10.0.0.1", "10.0.0.2", "10.0.0.3"])),
+        ]);
+        // What is not answered at all is given up.
+        let lookup = || async {
+            let answer = answers.lock().pop();
+            match answer {
+                Some(answer) => answer,
+                None => std::future::pending().await,
+            }
+        };
+        let counts = async {
+            let mut counts = Vec::new();
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            for _ in 0..5 {
+                counts.push(replicas.count());
+                tokio::time::sleep(EVERY).await;
+            }
+            counts
+        };
+        tokio::select! {
+            counts = counts => assert_eq!(counts, [3, 3, 3, 1, 1]),
+            () = replicas.keep_by(lookup) => panic!("it never ends"),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_is_looked_up_and_one_that_is_nobodys_is_one_gateway() {
+        assert!(gateways(&addresses("localhost").await.unwrap()) >= 1);
+        assert!(addresses("gateways.invalid").await.is_err());
+    }
+}

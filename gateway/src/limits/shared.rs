@@ -17,7 +17,7 @@ use super::{
 };
 use crate::metrics::Metrics;
 use failure::StoreFailure;
-use presence::Presence;
+use presence::{Line, Presence};
 use refused::Refused;
 use script::Spend;
 
@@ -25,6 +25,8 @@ mod failure;
 mod presence;
 mod refused;
 mod script;
+#[cfg(test)]
+mod server;
 
 /// A connection, and the first answer on it.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
@@ -101,7 +103,17 @@ impl Shared {
 
     /// Keeps a connection to the store, until it is dropped.
     pub(super) async fn keep(&self) {
-        self.presence.keep(|| self.connect_in_time()).await;
+        let connect = || self.connect_in_time();
+        self.presence.keep(connect, |line| self.test(line)).await;
+    }
+
+    /// Whether the store still does what calls need.
+    async fn test(&self, line: Arc<Line<MultiplexedConnection>>) -> Result<(), StoreFailure> {
+        let mut connection = line.way.clone();
+        match timeout(self.patience, self.script.probe(&mut connection)).await {
+            Ok(answered) => answered,
+            Err(_elapsed) => Err(StoreFailure::Timeout),
+        }
     }
 
     async fn connect_in_time(&self) -> Result<MultiplexedConnection, StoreFailure> {
@@ -138,4 +150,87 @@ fn client(url: &SecretString) -> Result<Client, LimitsError> {
     let settings = info.tcp_settings().clone().set_nodelay(true);
     let info = info.clone().set_tcp_settings(settings);
     Client::open(info).map_err(LimitsError::Url)
+}
+
+#[cfg(test)]
+mod tests {
+    use archway_proto::chain::Chain;
+
+    use super::{server::Server, *};
+    use crate::{limits::charge::Charge, terms::Level};
+
+    fn url(url: &str) -> SecretString {
+        SecretString::from(url.to_owned())
+    }
+
+    #[test]
+    fn stores_are_named_by_the_urls_that_redis_has() {
+        for good in [
+            "redis://limits",
+            "redis://:secret@limits:6380/3",
+            "rediss://user:secret@limits.example:6380",
+            "redis://[fd00::1]:6379",
+            "unix:///run/redis.sock?db=2&pass=secret",
+            "unix:/run/redis.sock",
+        ] {
+            let client = client(&url(good));
+            assert!(client.is_ok_and(|it| it.get_connection_info().tcp_settings().nodelay()));
+        }
+    }
+
+    #[test]
+    fn what_is_no_store_is_said_without_the_password() {
+        for bad in [
+            "",
+            "limits:6379",
+            "http://user:hunter2@limits",
+            "redis://user:hunter2@limits/first",
+            "redis://user:hunter2@:port",
+            "redis://:hun/ter2@limits",
+            "rediss://user:hunter2@limits#insecure",
+        ] {
+            let error = client(&url(bad)).unwrap_err();
+            let text = format!("{} {error:?}", Chain(&error));
+            assert!(
+                !text.contains("hunter2") && !text.contains("ter2"),
+                "{text}"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_store_of_limits_spends_once_for_all_who_ask_it() {
+        let server = Server::start();
+        drop(server.connect().await);
+        let config = LimitsConfig {
+            limits_url: Some(url(&server.url())),
+            ..LimitsConfig::default()
+        };
+        let shared = || {
+            let shared = Shared::new(&config, &Arc::new(Metrics::new()));
+            shared.unwrap().unwrap()
+        };
+        let (one, other) = (shared(), shared());
+        let bill = Bill::for_tests(&[Charge::for_tests(1, Level::Key, 2, 1)]);
+        assert!(one.spend(&bill, 0).await.is_err(), "nothing was connected");
+        let asking = async {
+            while !(one.is_there() && other.is_there()) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            let mut passed = Vec::new();
+            for store in [&one, &other, &one, &other] {
+                passed.push(matches!(
+                    store.spend(&bill, 0).await,
+                    Ok(Verdict::Passed(_))
+                ));
+            }
+            passed
+        };
+        tokio::select! {
+            passed = timeout(Duration::from_secs(20), asking) => {
+                assert_eq!(passed.unwrap(), [true, true, false, false]);
+            }
+            _ = async { tokio::join!(one.keep(), other.keep()) } => panic!("they keep on"),
+        }
+    }
 }

@@ -8,18 +8,15 @@
 
 use std::sync::Arc;
 
-use archway_proto::{context::TraceContext, failure::Failure, log::LogLevel, method::Method};
+use archway_proto::{failure::Failure, method::Method};
 use axum::response::Response;
 use bytes::Bytes;
-use http::HeaderMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use tokio::time::Instant;
 
 use super::{
-    content::Accepts,
-    envelope::{Envelope, RequestId},
-    era::Era,
+    ask::{Ask, arguments, tool_name},
+    envelope::Envelope,
     hearing::Hearing,
     settle::Settle,
 };
@@ -31,7 +28,6 @@ use crate::{
     error::GatewayError,
     limits::{Price, Refused},
     metrics::{Metrics, UNKNOWN_TOOL},
-    session::Session,
     upstream::{self, CallStream, Outgoing, Step, Upstream},
 };
 
@@ -42,29 +38,6 @@ pub(crate) struct Calls {
     pub(crate) upstream: Arc<Upstream>,
     pub(crate) cursors: Cursors,
     pub(crate) metrics: Arc<Metrics>,
-}
-
-/// How the caller wants to be answered.
-pub(super) struct Ask {
-    pub(super) id: RequestId,
-    pub(super) era: Era,
-    pub(super) session: Session,
-    pub(super) accepts: Accepts,
-    /// When the body was read.
-    pub(super) received: Instant,
-    /// From which level on the client wants to hear the call's log, if at all.
-    pub(super) log_level: Option<LogLevel>,
-    pub(super) trace: TraceContext,
-}
-
-/// The trace of a request: the caller's, continued, or a new one.
-pub(crate) fn trace_of(headers: &HeaderMap) -> TraceContext {
-    let parent = headers
-        .get("traceparent")
-        .and_then(|value| value.to_str().ok());
-    parent
-        .and_then(TraceContext::parse)
-        .map_or_else(TraceContext::start, TraceContext::child)
 }
 
 impl Calls {
@@ -179,24 +152,6 @@ impl Calls {
 struct CallParams<'a> {
     name: &'a str,
     arguments: &'a Map<String, Value>,
-}
-
-fn tool_name(message: &Envelope) -> Result<&str, GatewayError> {
-    let name = message.params.get("name").and_then(Value::as_str);
-    name.ok_or(GatewayError::BadParams(
-        "a call needs the name of a tool, a string",
-    ))
-}
-
-/// `arguments: null` is no arguments.
-fn arguments(mut message: Envelope) -> Result<Map<String, Value>, GatewayError> {
-    match message.params.remove("arguments") {
-        None | Some(Value::Null) => Ok(Map::new()),
-        Some(Value::Object(arguments)) => Ok(arguments),
-        Some(_) => Err(GatewayError::BadParams(
-            "the arguments of a call are an object",
-        )),
-    }
 }
 
 enum First {

@@ -12,7 +12,7 @@ use archway_proto::{
 };
 use serde_json::{Value, json};
 
-use super::{call::Ask, envelope::Envelope};
+use super::{ask::Ask, envelope::Envelope};
 use crate::{metrics::Metrics, upstream::Said};
 
 /// The largest log message passed on, in bytes: its data and its logger's name.

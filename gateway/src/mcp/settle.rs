@@ -12,7 +12,7 @@ use bytes::Bytes;
 use futures::{StreamExt, stream};
 use http::{HeaderValue, header};
 
-use super::{call::Ask, content::json_response, hearing::Hearing, reply};
+use super::{ask::Ask, content::json_response, hearing::Hearing, reply};
 use crate::{
     breaker::Permit,
     cursor::{CursorContext, Cursors},
@@ -81,6 +81,7 @@ impl Settle {
                 (written.message, written.fault)
             }
             Err(failure) => {
+                let permit = permit.filter(|_| !upstream::is_refusal(&failure));
                 if let Some(permit) = permit {
                     permit.failed(failure.code);
                 }

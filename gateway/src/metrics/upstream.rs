@@ -33,30 +33,30 @@ pub(crate) struct UpstreamMetrics {
 impl UpstreamMetrics {
     pub(super) fn new(own: &mut Registry) -> Self {
         UpstreamMetrics {
-            replicas: registered(own, "replicas", "Workers by pool and state"),
+            replicas: registered(own, "upstream_replicas", "Workers by pool and state"),
             connections_lost: registered(
                 own,
-                "worker_connections_lost",
+                "upstream_connections_lost",
                 "Connections to ready workers that broke, by pool",
             ),
             dns_failures: registered(
                 own,
-                "worker_dns_failures",
+                "upstream_dns_failures",
                 "Questions for workers' addresses that were not answered, by pool",
             ),
             retries: registered(
                 own,
-                "worker_retries",
+                "upstream_retries",
                 "Calls that went on to another worker, by reason",
             ),
             budget_exhausted: registered(
                 own,
-                "retry_budget_exhausted",
+                "upstream_retry_budget_exhausted",
                 "Calls that were not repeated because too many were",
             ),
             deadly_refused: registered(
                 own,
-                "deadly_calls_refused",
+                "upstream_deadly_calls_refused",
                 "Calls refused because they had ended two workers",
             ),
         }

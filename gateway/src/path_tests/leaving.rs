@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 impl Harness {
     /// Waits until the worker has begun a call.
-    async fn began(&mut self) {
+    pub(super) async fn began(&mut self) {
         let seen = timeout(PATIENCE, self.seen.recv()).await;
         assert!(matches!(seen, Ok(Some(Seen::Began))), "{seen:?}");
     }
@@ -47,7 +47,7 @@ impl Harness {
     }
 
     /// Sends a request of these headers and this body, and leaves the connection open.
-    async fn open(&self, extra: &str, body: &Value) -> TcpStream {
+    pub(super) async fn open(&self, extra: &str, body: &Value) -> TcpStream {
         let body = body.to_string();
         let request = format!("{}{body}", self.head(body.len(), extra));
         let mut socket = TcpStream::connect(&self.address).await.unwrap();

@@ -1,10 +1,12 @@
 //! The worker that a test scripts: one tool for each thing a worker may do.
 
-use std::pin::Pin;
+use std::{pin::Pin, sync::Arc};
 
 use archway_proto::{
     catalog::Scope,
     context::CallContext,
+    failure::Failure,
+    fault::Fault,
     log::LogLevel,
     pass::PassVerifier,
     v1::{
@@ -15,13 +17,18 @@ use archway_proto::{
 };
 use futures::{Stream, StreamExt, stream};
 use serde_json::{Value, json};
-use tokio::{net::TcpListener, sync::mpsc, time::Instant};
+use tokio::{
+    net::TcpListener,
+    sync::{Semaphore, mpsc},
+    time::{Instant, sleep},
+};
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{Request, Response, Status};
 
 /// The tools that every key may call, in their order.
-pub(super) const TOOLS: [&str; 10] = [
+pub(super) const TOOLS: [&str; 14] = [
     "echo", "pages", "progress", "logs", "flood", "pretty", "hang", "drip", "status", "garbage",
+    "denies", "slow", "gate", "far",
 ];
 
 /// What the worker tells of a call that does not end by itself.
@@ -36,6 +43,19 @@ pub(super) enum Seen {
 pub(super) struct Scripted {
     pub(super) verifier: PassVerifier,
     pub(super) seen: mpsc::Sender<Seen>,
+    /// Calls of `gate` wait here, and take what the test adds.
+    pub(super) gate: Arc<Semaphore>,
+}
+
+impl Scripted {
+    /// A worker whose gate is shut.
+    pub(super) fn new(verifier: PassVerifier, seen: mpsc::Sender<Seen>) -> Self {
+        Scripted {
+            verifier,
+            seen,
+            gate: Arc::new(Semaphore::new(0)),
+        }
+    }
 }
 
 /// Tells when the stream that holds it is dropped.
@@ -48,7 +68,7 @@ impl Drop for Held {
     }
 }
 
-fn entry(name: &str, scope: Scope) -> Value {
+pub(super) fn entry(name: &str, scope: Scope) -> Value {
     json!({
         "name": name, "title": name, "description": name, "readOnly": true, "idempotent": true,
         "inputSchema": {
@@ -59,7 +79,8 @@ fn entry(name: &str, scope: Scope) -> Value {
             },
             "additionalProperties": false,
         },
-        "outputSchema": { "type": "object" }, "family": "basics", "scope": scope,
+        "outputSchema": { "type": "object" }, "scope": scope,
+        "family": if name == "far" { "distance" } else { "basics" },
     })
 }
 
@@ -69,13 +90,13 @@ fn catalog() -> Value {
     json!({ "tools": tools })
 }
 
-fn result(value: &Value) -> Result<CallEvent, Status> {
+pub(super) fn result(value: &Value) -> Result<CallEvent, Status> {
     Ok(CallEvent {
         event: Some(Event::Result(value.to_string().into())),
     })
 }
 
-fn progress(done: f64) -> Result<CallEvent, Status> {
+pub(super) fn progress(done: f64) -> Result<CallEvent, Status> {
     let progress = Progress {
         progress: done,
         total: Some(2.0),
@@ -117,6 +138,11 @@ fn flood() -> Vec<Result<CallEvent, Status>> {
     ];
     events.extend((0..1010).map(|number: i32| log("error", number.to_string())));
     events
+}
+
+/// What a tool answers that failed by itself.
+fn denial() -> Value {
+    Failure::new(Fault::InternalError, "the tool failed", "try again").to_result()
 }
 
 /// Events that never end.
@@ -165,6 +191,16 @@ impl Worker for Scripted {
             })])),
             "hang" => Box::pin(endless(vec![], &self.seen)),
             "drip" => Box::pin(endless(vec![progress(1.0)], &self.seen)),
+            "denies" => Box::pin(stream::iter([result(&denial())])),
+            "slow" => {
+                sleep(context.timeout.unwrap().mul_f64(0.7)).await;
+                Box::pin(stream::iter([result(&data)]))
+            }
+            "gate" => {
+                self.seen.try_send(Seen::Began).ok();
+                self.gate.acquire().await.unwrap().forget();
+                Box::pin(stream::iter([result(&data)]))
+            }
             "status" => return Err(Status::internal("/host/path")),
             "garbage" => Box::pin(stream::iter([result(&json!([]))])),
             _ => Box::pin(stream::iter([result(&data)])),

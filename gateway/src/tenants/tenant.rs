@@ -113,14 +113,6 @@ impl TenantsTx {
         Ok(())
     }
 
-    /// The pool of workers that serves a tenant.
-    pub async fn tenant_pool(&mut self, tenant: Uuid) -> Result<String, TenantError> {
-        sqlx::query_scalar!("select pool from tenants where id = $1", tenant)
-            .fetch_one(&mut *self.tx)
-            .await
-            .map_err(query("find a tenant"))
-    }
-
     /// Has a tenant served by the workers of another pool; whether it was another. Gateways send
     /// its calls there within a second. Whether it has workers is not looked at.
     pub async fn set_pool(&mut self, tenant: Uuid, pool: &str) -> Result<bool, TenantError> {

@@ -2,7 +2,7 @@
 //!
 //! Every gateway gives a project the same two workers of the same pool, and a worker that comes or
 //! goes moves only the projects it takes or had. The hash is FNV-1a over the bytes, finished by
-//! SplitMix64's mixer; both are fixed, without keys: gateways of all builds have to agree.
+//! `SplitMix64`'s mixer; both are fixed, without keys: gateways of all builds have to agree.
 //! Nobody gains by steering it: a tenant's choice of project names only crowds its own calls.
 
 use uuid::Uuid;
@@ -64,7 +64,7 @@ fn fnv(state: u64, bytes: &[u8]) -> u64 {
     })
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea, Flood 2014).
+/// The finaliser of `SplitMix64` (Steele, Lea, Flood 2014).
 fn mix(mut bits: u64) -> u64 {
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

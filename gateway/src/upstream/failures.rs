@@ -10,6 +10,10 @@ use tonic::Status;
 /// What an agent is told to wait when no worker can be reached.
 const RETRY_AFTER_SECONDS: u64 = 2;
 
+/// The detail by which a refusal is told from a fault.
+const REASON: &str = "reason";
+const DEADLY: &str = "deadly_call";
+
 /// A failure that is nobody's but ours: logged in full, told with the trace id.
 pub(crate) fn internal(trace: TraceContext, error: &(dyn std::error::Error + 'static)) -> Failure {
     tracing::error!(trace.id = %trace.trace_id(), error = %Chain(error), "call failed");
@@ -73,6 +77,13 @@ pub(super) fn deadly(trace: TraceContext, left: Duration) -> Failure {
     )
     .detail("retry_after_seconds", left.as_secs().max(1))
     .detail("trace_id", trace.trace_id())
+    .detail(REASON, DEADLY)
+}
+
+/// Whether a failure is a refusal of the gateway's own: no worker was asked, and it says nothing
+/// about any.
+pub(crate) fn is_refusal(failure: &Failure) -> bool {
+    failure.details.get(REASON).is_some_and(|why| why == DEADLY)
 }
 
 /// What is known of a write that was not answered.

@@ -146,7 +146,7 @@ impl Pool {
         self.around.metrics.connection_lost(&self.name);
         self.count();
         replica.doubt();
-        self.hurry.notify_one();
+        self.hasten();
         self.around.lost.notify_waiters();
     }
 
@@ -163,9 +163,14 @@ impl Pool {
             _ => tracing::warn!(pool, worker, "worker can't be reached"),
         }
         if said == State::Away {
-            self.hurry.notify_one();
+            self.hasten();
         }
         self.count();
+    }
+
+    /// Has the workers be looked for at once.
+    pub(super) fn hasten(&self) {
+        self.hurry.notify_one();
     }
 
     /// Waits until a worker was lost since it was last waited for.

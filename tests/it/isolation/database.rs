@@ -19,10 +19,23 @@ async fn the_runtime_roles_see_no_row_of_any_tenant_but_the_one_they_state() {
     .execute(&mut owner)
     .await
     .unwrap();
+    // One limit a key, beside those of the tenant: as many as another tenant has.
+    sqlx::query("delete from limits")
+        .execute(&mut owner)
+        .await
+        .unwrap();
+    sqlx::query(
+        "insert into limits (tenant_id, lineage, level, of, per_minute) \
+         select tenant_id, lineage, 'key', 'hello', 7 from api_keys \
+         union all select id, null, 'tenant', 'total', 7 from tenants",
+    )
+    .execute(&mut owner)
+    .await
+    .unwrap();
     for (role, tables) in [
         (
             "archway_gateway",
-            &["tenants", "projects", "api_keys"] as &[&'static str],
+            &["tenants", "projects", "api_keys", "limits"] as &[&'static str],
         ),
         ("archway_worker", &["projects", "file_accesses"]),
     ] {
@@ -34,6 +47,7 @@ async fn the_runtime_roles_see_no_row_of_any_tenant_but_the_one_they_state() {
                 "tenants" => "select count(*) from tenants",
                 "projects" => "select count(*) from projects",
                 "file_accesses" => "select count(*) from file_accesses",
+                "limits" => "select count(*) from limits",
                 _ => "select count(*) from api_keys",
             };
             let mut transaction = connection.begin().await.unwrap();
@@ -52,7 +66,7 @@ async fn the_runtime_roles_see_no_row_of_any_tenant_but_the_one_they_state() {
                 .await
                 .unwrap();
             let own = match *table {
-                "projects" | "file_accesses" => 2,
+                "projects" | "file_accesses" | "limits" => 2,
                 _ => 1,
             };
             assert_eq!(rows, own, "{role} {table}");
@@ -150,10 +164,16 @@ async fn a_worker_can_read_neither_keys_nor_tenants_and_nobody_can_write_them() 
         ("archway_worker", "select 1 from api_keys"),
         ("archway_worker", "select 1 from tenants"),
         ("archway_worker", "select 1 from find_api_key('x')"),
+        ("archway_worker", "select 1 from limits"),
+        ("archway_worker", "select 1 from catalogs"),
         ("archway_worker", "update projects set name = 'x'"),
         ("archway_gateway", "update projects set name = 'x'"),
         ("archway_gateway", "update api_keys set revoked_at = null"),
         ("archway_gateway", "delete from tenants"),
+        ("archway_gateway", "update tenants set pool = 'x'"),
+        ("archway_gateway", "update limits set per_minute = 0"),
+        ("archway_gateway", "delete from limits"),
+        ("archway_gateway", "delete from catalogs"),
         ("archway_gateway", "select 1 from file_accesses"),
         ("archway_worker", "delete from file_accesses"),
     ] {

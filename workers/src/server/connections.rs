@@ -19,13 +19,12 @@ use axum::serve::{Listener as Accept, ListenerExt};
 use futures::{Stream, stream};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
-    sync::{OwnedSemaphorePermit, Semaphore},
+    sync::{OwnedSemaphorePermit, Semaphore, watch},
     time::{Sleep, sleep},
 };
-use tokio_util::sync::CancellationToken;
 use tonic::transport::server::Connected;
 
-use super::{Listener, WorkerError};
+use super::{Listener, WorkerError, health::Health};
 use crate::service::WorkerService;
 
 /// Connections at most: a gateway has one to each worker.
@@ -40,11 +39,12 @@ const OPENING_TIMEOUT: Duration = Duration::from_secs(10);
 /// The length of what opens every HTTP/2 connection (RFC 9113, 3.4).
 const PREFACE: usize = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len();
 
-/// Serves gateways until `stop`, and then until the last of them has closed its connection.
+/// Serves gateways until `health` says that the end was noticed, and then until the last of them
+/// has closed its connection.
 pub(super) async fn serve(
     service: WorkerService,
     listener: Listener,
-    stop: &CancellationToken,
+    health: &Health,
 ) -> Result<(), WorkerError> {
     let bound = |source| WorkerError::Start {
         what: "socket",
@@ -59,12 +59,12 @@ pub(super) async fn serve(
                     tracing::debug!(%error, "a connection sends with delay");
                 }
             });
-            serve_at(service, listener, stop).await
+            serve_at(service, listener, health).await
         }
         Listener::Unix(listener) => {
             listener.set_nonblocking(true).map_err(bound)?;
             let listener = tokio::net::UnixListener::from_std(listener).map_err(bound)?;
-            serve_at(service, listener, stop).await
+            serve_at(service, listener, health).await
         }
     }
 }
@@ -72,34 +72,43 @@ pub(super) async fn serve(
 async fn serve_at<L: Accept<Io: Connected>>(
     service: WorkerService,
     listener: L,
-    stop: &CancellationToken,
+    health: &Health,
 ) -> Result<(), WorkerError> {
     let worker = WorkerServer::new(service)
         .max_decoding_message_size(MAX_MESSAGE_BYTES)
         .max_encoding_message_size(MAX_MESSAGE_BYTES);
-    let incoming = accept(listener, MOST_CONNECTIONS);
+    let open = watch::Sender::new(0);
+    let gateways = open.subscribe();
+    let incoming = accept(listener, MOST_CONNECTIONS, open);
     tonic::transport::Server::builder()
         .max_concurrent_streams(MOST_STREAMS)
         .http2_keepalive_interval(Some(KEEPALIVE))
         .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
+        .add_service(health.service().await)
         .add_service(worker)
-        .serve_with_incoming_shutdown(incoming, stop.cancelled())
+        .serve_with_incoming_shutdown(incoming, health.end_noticed(gateways))
         .await
         .map_err(WorkerError::Serve)
 }
 
-/// Accepts connections, `most` at a time; more wait in the listener's queue.
+/// Accepts connections, `most` at a time; more wait in the listener's queue. `open` is kept at
+/// their number.
 fn accept<L: Accept>(
     listener: L,
     most: usize,
+    open: watch::Sender<usize>,
 ) -> impl Stream<Item = Result<Connection<L::Io>, Infallible>> {
     let places = Arc::new(Semaphore::new(most));
-    stream::unfold((listener, places), async |(mut listener, places)| {
-        // The semaphore is never closed: without a place this waits, it does not end.
-        let place = Arc::clone(&places).acquire_owned().await.ok()?;
-        let (socket, _address) = listener.accept().await;
-        Some((Ok(Connection::new(socket, place)), (listener, places)))
-    })
+    stream::unfold(
+        (listener, places, open),
+        async |(mut listener, places, open)| {
+            // The semaphore is never closed: without a place this waits, it does not end.
+            let place = Arc::clone(&places).acquire_owned().await.ok()?;
+            let (socket, _address) = listener.accept().await;
+            let connection = Connection::new(socket, place, open.clone());
+            Some((Ok(connection), (listener, places, open)))
+        },
+    )
 }
 
 /// A gateway's connection. It gives its place back when it is dropped.
@@ -107,6 +116,8 @@ struct Connection<S> {
     socket: S,
     /// Until the preface was read.
     opening: Option<Opening>,
+    /// How many of them there are.
+    open: watch::Sender<usize>,
     _place: OwnedSemaphorePermit,
 }
 
@@ -116,7 +127,8 @@ struct Opening {
 }
 
 impl<S> Connection<S> {
-    fn new(socket: S, place: OwnedSemaphorePermit) -> Self {
+    fn new(socket: S, place: OwnedSemaphorePermit, open: watch::Sender<usize>) -> Self {
+        open.send_modify(|open| *open += 1);
         let opening = Opening {
             missing: PREFACE,
             timer: Box::pin(sleep(OPENING_TIMEOUT)),
@@ -124,6 +136,7 @@ impl<S> Connection<S> {
         Connection {
             socket,
             opening: Some(opening),
+            open,
             _place: place,
         }
     }
@@ -144,6 +157,12 @@ impl<S> Connection<S> {
         };
         ready!(opening.timer.as_mut().poll(cx));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl<S> Drop for Connection<S> {
+    fn drop(&mut self) {
+        self.open.send_modify(|open| *open -= 1);
     }
 }
 
@@ -218,7 +237,8 @@ mod tests {
     async fn connected() -> (Connection<DuplexStream>, DuplexStream) {
         let (ours, theirs) = duplex(64);
         let place = Arc::new(Semaphore::new(1)).acquire_owned().await;
-        (Connection::new(ours, place.unwrap()), theirs)
+        let open = watch::Sender::new(0);
+        (Connection::new(ours, place.unwrap(), open), theirs)
     }
 
     #[tokio::test(start_paused = true)]
@@ -246,7 +266,7 @@ mod tests {
     async fn one_connection_more_than_there_are_places_waits_for_the_end_of_another() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let mut accepting = pin!(accept(listener, 1));
+        let mut accepting = pin!(accept(listener, 1, watch::Sender::new(0)));
         let _gateways = [
             TcpStream::connect(address).await.unwrap(),
             TcpStream::connect(address).await.unwrap(),

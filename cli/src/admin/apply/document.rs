@@ -203,10 +203,10 @@ mod tests {
 
     #[test]
     fn an_unknown_word_is_refused_with_its_place_and_without_what_it_says() {
-        let text = "tenants:\n  - slug: acme\n    limits: awy_secret\n";
+        let text = "tenants:\n  - slug: acme\n    bounds: awy_secret\n";
         let refusal = Document::parse(text).unwrap_err().to_string();
         assert!(
-            refusal.contains("limits") && refusal.contains("line 3"),
+            refusal.contains("bounds") && refusal.contains("line 3"),
             "{refusal}"
         );
         assert!(
@@ -216,8 +216,27 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_in_the_place_of_limits_is_refused_without_what_it_says() {
+        for limits in [
+            "awy_secret",
+            "{key: awy_secret}",
+            "{key: {hello: awy_secret}}",
+            "{key: [awy_secret]}",
+            "{key: {hello: -1}}",
+        ] {
+            let text = format!("tenants:\n  - slug: acme\n    limits: {limits}\n");
+            let refusal = Document::parse(&text).unwrap_err().to_string();
+            assert!(refusal.contains("line 3"), "{refusal}");
+            assert!(!refusal.contains("awy_"), "{refusal}");
+        }
+    }
+
+    #[test]
     fn a_word_that_is_given_twice_is_refused() {
         assert!(Document::parse("tenants: []\ntenants: []\n").is_err());
+        let limits = "{key: {hello: 1, hello: 2}}";
+        let text = format!("tenants: [{{slug: acme, limits: {limits}}}]");
+        assert!(Document::parse(&text).is_err());
         assert!(Document::parse("tenants: []\n---\ntenants: []\n").is_err());
     }
 

@@ -32,7 +32,7 @@ impl Answer for Changes<'_> {
             Some(key) => format!("key {key}"),
             None => format!("tenant {}", self.tenant),
         };
-        let line = |limit: &Changed| {
+        let line = |limit: &Changed<'_>| {
             let now = match limit.per_minute {
                 Some(0) => "unlimited".to_owned(),
                 Some(limit) => format!("{limit} a minute"),

@@ -1,8 +1,9 @@
 //! Whether the store is there: a plain state machine, which knows nothing of Redis.
 //!
 //! There is a line to the store, or there is none, and then nobody waits for one: lines are made
-//! off the path, one at a time, and none within a second after the last failure. The first call
-//! that finds something wrong breaks the line; those that still wait on it learn it at once.
+//! off the path, one at a time, and none within a second after the last failure. A line is tried once
+//! a second, so that a store that went away is known to be before anybody calls. The first try or
+//! call that finds something wrong breaks the line; those that still wait on it learn it at once.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -18,6 +19,8 @@ use crate::metrics::Metrics;
 
 /// How long the store is left alone after a failure.
 const REST: Duration = Duration::from_secs(1);
+/// How often a line is tried.
+const TRY: Duration = Duration::from_secs(1);
 
 /// The way to the store, while there is one.
 pub(super) struct Presence<W> {
@@ -48,10 +51,12 @@ impl<W> Presence<W> {
         line.filter(|line| !line.broken.is_cancelled())
     }
 
-    /// Makes a line by `connect` whenever there is none. Runs until it is dropped.
-    pub(super) async fn keep<F>(&self, connect: impl Fn() -> F)
+    /// Makes a line by `connect` whenever there is none, and tries it by `test` while there is one.
+    /// Runs until it is dropped.
+    pub(super) async fn keep<C, T>(&self, connect: impl Fn() -> C, test: impl Fn(Arc<Line<W>>) -> T)
     where
-        F: Future<Output = Result<W, StoreFailure>>,
+        C: Future<Output = Result<W, StoreFailure>>,
+        T: Future<Output = Result<(), StoreFailure>>,
     {
         let mut told = false;
         loop {
@@ -59,7 +64,7 @@ impl<W> Presence<W> {
                 Ok(way) => {
                     tracing::info!("the store of limits answers: limits are shared");
                     let line = Arc::new(Line::new(way));
-                    self.hold(&line).await;
+                    self.hold(&line, &test).await;
                     if let Some(failure) = line.failure.get() {
                         self.tell(failure, true);
                     }
@@ -75,10 +80,21 @@ impl<W> Presence<W> {
     }
 
     /// Offers the line until somebody finds it broken.
-    async fn hold(&self, line: &Arc<Line<W>>) {
+    async fn hold<T>(&self, line: &Arc<Line<W>>, test: &impl Fn(Arc<Line<W>>) -> T)
+    where
+        T: Future<Output = Result<(), StoreFailure>>,
+    {
         *self.line.write() = Some(line.clone());
         self.metrics.limit_store().up(true);
-        line.broken.cancelled().await;
+        line.unless_broken(async {
+            loop {
+                tokio::time::sleep(TRY).await;
+                if let Err(failure) = test(line.clone()).await {
+                    line.fail(failure);
+                }
+            }
+        })
+        .await;
         *self.line.write() = None;
         self.metrics.limit_store().up(false);
     }
@@ -111,7 +127,7 @@ impl<W> Line<W> {
         self.broken.cancel();
     }
 
-    /// What `answer` says, or nothing once the line is broken.
+    /// What `answer` says; nothing if the line breaks first.
     pub(super) async fn unless_broken<T>(&self, answer: impl Future<Output = T>) -> Option<T> {
         self.broken.run_until_cancelled(answer).await
     }
@@ -119,7 +135,7 @@ impl<W> Line<W> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     use tokio::time::{Instant, advance};
 
@@ -130,6 +146,7 @@ mod tests {
     struct Store {
         there: parking_lot::Mutex<bool>,
         asked: AtomicUsize,
+        silent: AtomicBool,
     }
 
     impl Store {
@@ -137,6 +154,11 @@ mod tests {
             let number = self.asked.fetch_add(1, Ordering::Relaxed);
             let there = self.there.lock().then_some(number);
             there.ok_or(StoreFailure::Timeout)
+        }
+
+        async fn test(&self) -> Result<(), StoreFailure> {
+            let silent = self.silent.load(Ordering::Relaxed);
+            (!silent).then_some(()).ok_or(StoreFailure::Timeout)
         }
     }
 
@@ -147,7 +169,7 @@ mod tests {
         *store.there.lock() = there;
         tokio::spawn({
             let (store, presence) = (store.clone(), presence.clone());
-            async move { presence.keep(|| store.connect()).await }
+            async move { presence.keep(|| store.connect(), |_| store.test()).await }
         });
         (store, presence, metrics)
     }
@@ -197,6 +219,19 @@ mod tests {
         let one = r#"limit_store_failures_total{reason="timeout"} 1"#;
         assert!(text.contains(one) && !text.contains("garbage"), "{text}");
         assert!(text.contains("limit_store_up 1"), "{text}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_store_that_went_away_is_known_to_be_before_anybody_calls() {
+        let (store, presence, _) = start(true);
+        settle().await;
+        advance(TRY).await;
+        settle().await;
+        assert!(presence.line().is_some());
+        store.silent.store(true, Ordering::Relaxed);
+        advance(TRY).await;
+        settle().await;
+        assert!(presence.line().is_none());
     }
 
     #[tokio::test(start_paused = true)]

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::limits::charge::{Bill, BucketId, Debts, MOST_CHARGES};
 
 const SHARDS: usize = 16;
-/// Buckets remembered in a shard; 100,000 in all. Of more the store is asked again.
+/// Buckets remembered in a shard: 100,000 in all. Of more the store is asked again.
 const MOST: usize = 6_250;
 
 /// Buckets that the store says can't take a call.
@@ -26,21 +26,16 @@ impl Refused {
 
     /// The debts that refuse the bill, as far as they are known; `None` if the store is to be asked.
     pub(super) fn check(&self, bill: &Bill, now: u64) -> Option<Debts> {
-        let mut known = self.shard(bill.tenant).lock();
+        let known = self.shard(bill.tenant).lock();
         if known.is_empty() {
             return None;
         }
         let mut debts: Debts = [0; MOST_CHARGES];
         let mut fits = true;
         for (charge, debt) in bill.charges.iter().zip(&mut debts) {
-            let Some(full) = known.get(&charge.id) else {
-                continue;
-            };
-            *debt = full.saturating_sub(now);
-            fits &= charge.fits(*debt);
-            // One that can take a call again is the store's to judge.
-            if charge.fits(*debt) {
-                known.remove(&charge.id);
+            if let Some(full) = known.get(&charge.id) {
+                *debt = full.saturating_sub(now);
+                fits &= charge.fits(*debt);
             }
         }
         (!fits).then_some(debts)
@@ -49,12 +44,14 @@ impl Refused {
     /// Remembers which buckets were why the store, asked at `asked`, refused the bill.
     pub(super) fn remember(&self, bill: &Bill, debts: &Debts, asked: u64) {
         let mut known = self.shard(bill.tenant).lock();
-        if known.len() >= MOST {
+        if known.len() + MOST_CHARGES > MOST {
             known.retain(|_, full| *full > asked);
         }
         for (charge, debt) in bill.charges.iter().zip(debts) {
             if !charge.fits(*debt) && known.len() < MOST {
-                known.insert(charge.id, asked + debt);
+                // Another call may have heard of a later moment; it is as true as this one.
+                let full = known.entry(charge.id).or_default();
+                *full = (*full).max(asked + debt);
             }
         }
     }
@@ -70,5 +67,88 @@ impl Refused {
         // Ids of tenants are random in their last bytes, whatever their version.
         let [.., last] = tenant.into_bytes();
         &self.0[usize::from(last) % SHARDS]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        limits::charge::{Charge, FULL},
+        terms::Level,
+    };
+
+    const SECOND: u64 = 1_000_000;
+
+    fn debts(first: u64, second: u64) -> Debts {
+        [first, second, 0, 0, 0, 0]
+    }
+
+    #[test]
+    fn a_refused_bucket_refuses_until_the_store_would_let_pass_and_not_a_moment_longer() {
+        let refused = Refused::new();
+        let charge = Charge::for_tests(1, Level::Key, 60, 1);
+        let bill = Bill::for_tests(&[charge]);
+        assert_eq!(refused.check(&bill, 7), None);
+        // By the store, asked at 7, one call more would fit in half a second.
+        let debt = FULL - SECOND / 2;
+        refused.remember(&bill, &debts(debt, 0), 7);
+        let last = 7 + SECOND / 2 - 1;
+        assert_eq!(refused.check(&bill, 7), Some(debts(debt, 0)));
+        assert_eq!(
+            refused.check(&bill, last),
+            Some(debts(FULL - SECOND + 1, 0))
+        );
+        assert_eq!(refused.check(&bill, last + 1), None);
+    }
+
+    #[test]
+    fn only_what_refused_is_remembered_and_what_costs_less_is_the_stores_to_judge() {
+        let refused = Refused::new();
+        let (spent, free) = (
+            Charge::for_tests(1, Level::Key, 60, 10),
+            Charge::for_tests(2, Level::Tenant, 60, 1),
+        );
+        let debt = FULL - 5 * SECOND;
+        refused.remember(&Bill::for_tests(&[spent, free]), &debts(debt, debt), 0);
+        assert_eq!(refused.check(&Bill::for_tests(&[free]), 0), None);
+        let both = Bill::for_tests(&[free, spent]);
+        assert_eq!(refused.check(&both, 0), Some(debts(0, debt)));
+        let cheaper = Charge::for_tests(1, Level::Key, 60, 1);
+        assert_eq!(refused.check(&Bill::for_tests(&[cheaper]), 0), None);
+    }
+
+    #[test]
+    fn a_limit_that_was_raised_is_in_force_as_soon_as_the_store_says_so() {
+        let refused = Refused::new();
+        let before = Charge::for_tests(1, Level::Key, 1, 1);
+        refused.remember(&Bill::for_tests(&[before]), &debts(FULL, 0), 0);
+        let raised = Bill::for_tests(&[Charge::for_tests(1, Level::Key, 600, 1)]);
+        assert!(refused.check(&raised, SECOND / 10 - 1).is_some());
+        assert!(refused.check(&raised, SECOND / 10).is_none());
+    }
+
+    #[test]
+    fn no_more_is_remembered_than_the_bound_and_what_is_over_makes_room() {
+        let refused = Refused::new();
+        let charge = Charge::for_tests(1, Level::Session, 60, 1);
+        let bill = |number: u128| Bill::for_tests(&[charge.numbered(number)]);
+        let most = u128::try_from(MOST).unwrap();
+        for number in 0..most + 100 {
+            refused.remember(&bill(number), &debts(FULL, 0), 0);
+        }
+        let kept = |from: u128, now| {
+            (from..from + 100)
+                .filter(|n| refused.check(&bill(*n), now).is_some())
+                .count()
+        };
+        assert_eq!((kept(0, 0), kept(most, 0)), (100, 0));
+        // A minute later all of them are full.
+        for number in most..most + 100 {
+            refused.remember(&bill(number), &debts(FULL, 0), FULL);
+        }
+        assert_eq!((kept(0, FULL), kept(most, FULL)), (0, 100));
+        refused.forget();
+        assert_eq!(kept(most, FULL), 0);
     }
 }

@@ -81,3 +81,119 @@ fn verdict(told: &[u64], charges: usize) -> Option<Verdict> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use prometheus_client::metrics::{counter::Counter, gauge::Gauge};
+    use proptest::{
+        collection::vec, prelude::*, sample::subsequence, strategy::ValueTree,
+        test_runner::TestRunner,
+    };
+    use redis::AsyncTypedCommands;
+
+    use super::*;
+    use crate::{
+        limits::{
+            charge::{Bill, FULL},
+            local::Buckets,
+            shared::server::Server,
+        },
+        terms::Level,
+    };
+
+    /// Bills over few buckets, some of them wide and some narrow, and pauses in milliseconds.
+    fn bills() -> impl Strategy<Value = Vec<(Vec<Charge>, u64)>> {
+        let buckets = vec![1_u8, 2, 3, 4, 5, 6];
+        let charge = |bucket: u8| {
+            let limit = [1, 7, 600, 60_000, 999_983, 1_000_000][usize::from(bucket) - 1];
+            (1_u32..12).prop_map(move |cost| Charge::for_tests(bucket, Level::Key, limit, cost))
+        };
+        let charges = subsequence(buckets, 1..=6)
+            .prop_flat_map(move |of| of.into_iter().map(charge).collect::<Vec<_>>());
+        vec((charges, 0_u64..4), 1..25)
+    }
+
+    #[tokio::test]
+    async fn the_script_and_the_local_buckets_agree_to_the_microsecond() {
+        let server = Server::start();
+        let (script, mut connection) = (Spend::new(), server.connect().await);
+        let mut runner = TestRunner::deterministic();
+        for case in 0..60 {
+            let bills = bills().new_tree(&mut runner).unwrap().current();
+            let local = Buckets::new(Gauge::default(), Counter::default());
+            let tenant = Uuid::from_u128(case);
+            for (charges, pause) in bills {
+                tokio::time::sleep(Duration::from_millis(pause)).await;
+                let buckets = charges
+                    .iter()
+                    .map(|charge| (key(tenant, &charge.id), charge.step));
+                let told = script.ask(&mut connection, buckets).await.unwrap();
+                let mut bill = Bill::for_tests(&charges);
+                bill.tenant = tenant;
+                let expected = local.spend(&bill, told[1]);
+                assert_eq!(verdict(&told, charges.len()), Some(expected), "{told:?}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_no_bucket_of_ours_is_taken_for_a_full_one_and_written_over() {
+        let server = Server::start();
+        let (script, mut connection) = (Spend::new(), server.connect().await);
+        let tenant = Uuid::from_u128(1);
+        let charge = Charge::for_tests(1, Level::Key, 60, 1);
+        let bucket = key(tenant, &charge.id);
+        for garbage in ["", "words", "nan", "-inf", "-5", "12e"] {
+            connection.set(&bucket, garbage).await.unwrap();
+            let answer = script.spend(&mut connection, tenant, &[charge]).await;
+            let debts = [charge.step, 0, 0, 0, 0, 0];
+            assert_eq!(answer.unwrap(), Verdict::Passed(debts), "{garbage:?}");
+        }
+        connection.del(&bucket).await.unwrap();
+        connection.hset(&bucket, "field", 1).await.unwrap();
+        let answer = script.spend(&mut connection, tenant, &[charge]).await;
+        assert!(matches!(answer, Ok(Verdict::Passed(_))));
+        let again = script.spend(&mut connection, tenant, &[charge]).await;
+        let Ok(Verdict::Passed([debt, ..])) = again else {
+            panic!("{again:?}");
+        };
+        assert!(debt > charge.step, "the first call is known: {debt}");
+    }
+
+    #[tokio::test]
+    async fn a_debt_from_another_clock_ends_within_a_minute() {
+        let server = Server::start();
+        let (script, mut connection) = (Spend::new(), server.connect().await);
+        let tenant = Uuid::from_u128(1);
+        let charge = Charge::for_tests(1, Level::Key, 60, 1);
+        let bucket = key(tenant, &charge.id);
+        for ahead in ["9007199254740991", "inf", "1e300"] {
+            connection.set(&bucket, ahead).await.unwrap();
+            let answer = script.spend(&mut connection, tenant, &[charge]).await;
+            let debts = [FULL, 0, 0, 0, 0, 0];
+            assert_eq!(answer.unwrap(), Verdict::Refused(debts), "{ahead}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_bucket_is_kept_until_it_is_full_and_no_longer() {
+        let server = Server::start();
+        let (script, mut connection) = (Spend::new(), server.connect().await);
+        let tenant = Uuid::from_u128(1);
+        let charge = Charge::for_tests(1, Level::Key, 60, 1);
+        for calls in 1..=3 {
+            let spent = script.spend(&mut connection, tenant, &[charge]).await;
+            let Ok(Verdict::Passed([debt, ..])) = spent else {
+                panic!("{spent:?}");
+            };
+            let left: u64 = redis::cmd("PTTL")
+                .arg(key(tenant, &charge.id))
+                .query_async(&mut connection)
+                .await
+                .unwrap();
+            assert!(left <= debt / 1_000 + 2, "{calls}: {left} ms for {debt} µs");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! `archway apply`: limits and pools.
+
+use serde_json::json;
+
+use crate::apply::{apply, generated};
+use crate::place::Place;
+
+const FILE: &str = "
+tenants:
+  - slug: acme
+    pool: own
+    limits:
+      tenant: {total: 20000}
+      key: {grep_codebase: 120, total: 0}
+    keys:
+      - label: ci
+        from_env: ACME_CI
+        limits:
+          session: {hello: 5}
+";
+
+/// Every row, in order.
+fn rows(place: &Place) -> Vec<String> {
+    place.texts(
+        "select concat_ws(' ', lineage is not null, level, of, per_minute) from limits order by 1",
+    )
+}
+
+#[test]
+fn limits_and_pool_are_made_true_and_a_second_run_changes_nothing() {
+    let (place, key) = (Place::new(), generated());
+    let id = key.split('_').nth(1).unwrap();
+    let first = apply(&place, FILE, &key, &[]).ok();
+    assert_eq!(
+        first,
+        format!(
+            "created tenant acme\ncreated limit acme key grep_codebase\n\
+             created limit acme key total\ncreated limit acme tenant total\n\
+             created key acme/ci {id}\ncreated limit acme/ci session hello\nunchanged 0\n"
+        )
+    );
+    let all = [
+        "f key grep_codebase 120",
+        "f key total 0",
+        "f tenant total 20000",
+        "t session hello 5",
+    ];
+    assert_eq!(rows(&place), all);
+    assert_eq!(place.texts("select pool from tenants"), ["own"]);
+    assert_eq!(apply(&place, FILE, &key, &[]).ok(), "unchanged 6\n");
+    assert_eq!(
+        apply(&place, FILE, &key, &["--prune"]).ok(),
+        "unchanged 6\n"
+    );
+    assert_eq!(rows(&place), all);
+}
+
+#[test]
+fn what_differs_is_changed_and_what_is_not_listed_goes_only_when_pruned() {
+    let (place, key) = (Place::new(), generated());
+    apply(&place, FILE, &key, &[]).ok();
+    let changed = FILE
+        .replace("pool: own", "pool: shared")
+        .replace(
+            "key: {grep_codebase: 120, total: 0}",
+            "key: {grep_codebase: 60}",
+        )
+        .replace("session: {hello: 5}", "key: {hello: 6}");
+    let report = apply(&place, &changed, &key, &["--json"]).json();
+    let changes = json!([
+        { "action": "changed", "kind": "tenant", "name": "acme", "fields": ["pool"] },
+        {
+            "action": "changed", "kind": "limit", "name": "acme key grep_codebase",
+            "fields": ["per_minute"],
+        },
+        { "action": "created", "kind": "limit", "name": "acme/ci key hello" },
+    ]);
+    assert_eq!(
+        (&report["changes"], &report["unchanged"]),
+        (&changes, &json!(2))
+    );
+    let dry = apply(&place, &changed, &key, &["--prune", "--dry-run"]).ok();
+    let pruned = apply(&place, &changed, &key, &["--prune"]).ok();
+    assert_eq!(
+        pruned,
+        "removed limit acme key total\nremoved limit acme/ci session hello\nunchanged 5\n"
+    );
+    assert_eq!(dry, format!("{pruned}dry run: nothing was changed\n"));
+    let left = [
+        "f key grep_codebase 60",
+        "f tenant total 20000",
+        "t key hello 6",
+    ];
+    assert_eq!(rows(&place), left);
+    // Without the words, all of it is left alone.
+    let silent = "tenants: [{slug: acme, keys: [{label: ci, from_env: ACME_CI}]}]";
+    assert_eq!(
+        apply(&place, silent, &key, &["--prune"]).ok(),
+        "unchanged 2\n"
+    );
+    let none = "tenants: [{slug: acme, limits: {}}]";
+    let pruned = apply(&place, none, &key, &["--prune"]).ok();
+    assert_eq!(
+        pruned,
+        "removed limit acme key grep_codebase\nremoved limit acme tenant total\nunchanged 1\n"
+    );
+    assert_eq!(rows(&place), ["t key hello 6"]);
+}
+
+#[test]
+fn a_limit_that_makes_no_sense_is_refused_by_its_place_and_undoes_the_rest() {
+    let (place, key) = (Place::new(), generated());
+    let refusal = |from: &str, to: &str| {
+        let text = FILE.replace(from, to);
+        assert_ne!(text, FILE);
+        apply(&place, &text, &key, &[]).refusal()
+    };
+    let unknown = refusal("grep_codebase", "grep_code_base");
+    assert!(
+        unknown.contains("tenant acme: ") && unknown.contains("did you mean grep_codebase?"),
+        "{unknown}"
+    );
+    let of_key = refusal("session: {hello", "session: {helo");
+    assert!(of_key.contains("key acme/ci: "), "{of_key}");
+    let total = refusal("{hello: 5}", "{total: 5}");
+    assert!(
+        total.contains("limit acme/ci session total") && total.contains("no total of its own"),
+        "{total}"
+    );
+    let level = refusal("session: {hello", "tenant: {hello");
+    assert!(level.contains("line 12"), "{level}");
+    for number in ["-1", "1.5", "lots", "1000001", "99999999999"] {
+        refusal("hello: 5", &format!("hello: {number}"));
+    }
+    assert!(refusal("pool: own", "pool: 'Not one'").contains("is not a slug"));
+    // What is pasted where a number or a name belongs is told no further.
+    for (from, to) in [
+        ("hello: 5", format!("hello: {key}")),
+        ("hello: 5", format!("{key}: 5")),
+        ("session: {hello: 5}", key.clone()),
+        ("{total: 20000}", key.clone()),
+    ] {
+        let told = refusal(from, &to);
+        assert!(!told.contains(&key), "{told}");
+    }
+    assert_eq!(place.count("select count(*) from tenants"), 0);
+}

@@ -1,0 +1,215 @@
+//! `archway limits`.
+
+use serde_json::{Value, json};
+
+use crate::place::Place;
+
+/// What a gateway is told of a key: the limits that are set for it and for its tenant, in order.
+fn found(place: &Place, id: &str) -> Vec<String> {
+    place.texts(&format!(
+        "select concat_ws(' ', l->>'level', l->>'of', l->>'per_minute', l->>'of_key') \
+         from find_api_key('{id}'), jsonb_array_elements(limits) l order by 1"
+    ))
+}
+
+fn issue(place: &Place, options: &str) -> String {
+    let issued = place.json(&format!("key issue acme {options}"));
+    issued["id"].as_str().unwrap().to_owned()
+}
+
+/// A line of what `limits show` says, by the name it begins with.
+fn line(shown: &str, name: &str) -> String {
+    let line = shown.lines().find(|line| line.starts_with(name)).unwrap();
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn place() -> Place {
+    let place = Place::new();
+    place.run("tenant create acme").ok();
+    place
+}
+
+#[test]
+fn what_is_set_is_told_to_gateways_and_shown_with_where_it_comes_from() {
+    let place = place();
+    let key = issue(&place, "--label ci --agents 3");
+    let other = issue(&place, "--label other");
+    let set = |line: &str| place.run(&format!("limits set {line}")).ok();
+    assert_eq!(
+        set("acme total=0 grep_codebase=500"),
+        "tenant acme, level tenant: total unlimited\n\
+         tenant acme, level tenant: grep_codebase 500 a minute\n"
+    );
+    set("acme --level session grep_codebase=7");
+    set(&format!("acme --key {key} total=9000"));
+    set(&format!(
+        "--tenant acme --key {key} --tool grep_codebase 90"
+    ));
+    assert_eq!(
+        found(&place, &other),
+        [
+            "session grep_codebase 7 false",
+            "tenant grep_codebase 500 false",
+            "tenant total 0 false"
+        ]
+    );
+    assert_eq!(
+        found(&place, &key)[..2],
+        ["key grep_codebase 90 true", "key total 9000 true"]
+    );
+
+    let shown = place.run("limits show acme").ok();
+    assert!(shown.starts_with("any key of tenant acme that nothing is set for, 1 agent\n"));
+    assert_eq!(
+        line(&shown, "total"),
+        "total - - 1200 unlimited (set for the tenant)"
+    );
+    assert_eq!(
+        line(&shown, "grep_codebase"),
+        "grep_codebase 5 7 (set for the tenant) 60 500 (set for the tenant)"
+    );
+    assert_eq!(line(&shown, "hello"), "hello 1 100 100 1000");
+    assert_eq!(line(&shown, "prompts/get"), "prompts/get 1 60 60 600");
+    assert_eq!(
+        line(&shown, "list_projects"),
+        "list_projects 1 unlimited unlimited unlimited"
+    );
+
+    let shown = place.run(&format!("limits show acme --key {key}")).ok();
+    assert!(shown.starts_with(&format!("key {key} of tenant acme, 3 agents\n")));
+    assert_eq!(line(&shown, "hello"), "hello 1 100 300 1000");
+    assert_eq!(
+        line(&shown, "total"),
+        "total - - 9000 (set for the key) unlimited (set for the tenant)"
+    );
+}
+
+#[test]
+fn programs_are_told_the_same() {
+    let place = place();
+    let key = issue(&place, "");
+    let set = place.json(&format!("limits set acme --key {key} hello=0 total=5"));
+    let hello = json!({ "name": "hello", "per_minute": 0, "changed": true });
+    assert_eq!((&set["level"], &set["limits"][0]), (&json!("key"), &hello));
+    let again = place.json(&format!("limits set acme --key {key} hello=0"));
+    assert_eq!(again["limits"][0]["changed"], false);
+
+    let shown = place.json(&format!("limits show acme --key {key} total hello"));
+    let by =
+        |per_minute: Value, origin: &str| json!({ "per_minute": per_minute, "origin": origin });
+    let limits = json!([
+        {
+            "name": "total", "weight": null, "session": null,
+            "key": by(json!(5), "key"), "tenant": by(json!(12_000), "default"),
+        },
+        {
+            "name": "hello", "weight": 1, "session": by(json!(100), "default"),
+            "key": by(Value::Null, "key"), "tenant": by(json!(1000), "default"),
+        },
+    ]);
+    let wanted = json!({ "tenant": "acme", "key": key, "agents": 1, "limits": limits });
+    assert_eq!(shown, wanted);
+}
+
+#[test]
+fn what_is_taken_back_is_as_before_it_was_set() {
+    let place = place();
+    let key = issue(&place, "");
+    place
+        .run("limits set acme --level key hello=5 total=6")
+        .ok();
+    place
+        .run(&format!("limits set acme --key {key} hello=7"))
+        .ok();
+    let unset = place
+        .run(&format!("limits unset acme --key {key} hello total"))
+        .ok();
+    assert_eq!(
+        unset,
+        format!(
+            "key {key}, level key: hello not set\nkey {key}, level key: total not set, as before\n"
+        )
+    );
+    let shown = place.run(&format!("limits show acme --key {key}")).ok();
+    assert!(line(&shown, "hello").contains(" 5 (set for the tenant) "));
+    let unset = place.json("limits unset --tenant acme --level key hello total");
+    let total = json!({ "name": "total", "per_minute": null, "changed": true });
+    assert_eq!(unset["limits"][1], total);
+    assert_eq!(found(&place, &key), Vec::<String>::new());
+}
+
+#[test]
+fn a_limit_of_a_key_goes_for_its_successor_and_ends_with_neither() {
+    let place = place();
+    let old = issue(&place, "");
+    let rotated = place.json(&format!("key rotate {old}"));
+    let new = rotated["id"].as_str().unwrap();
+    place
+        .run(&format!("limits set acme --key {old} hello=5"))
+        .ok();
+    assert_eq!(found(&place, new), ["key hello 5 true"]);
+    place.run(&format!("key revoke {old}")).ok();
+    let refusal = place
+        .run(&format!("limits set acme --key {old} hello=6"))
+        .refusal();
+    assert!(
+        refusal.contains("is revoked; name one that is good"),
+        "{refusal}"
+    );
+    place
+        .run(&format!("limits set acme --key {new} hello=6"))
+        .ok();
+    assert_eq!(found(&place, new), ["key hello 6 true"]);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_and_changes_nothing() {
+    let place = place();
+    place.run("tenant create zeta").ok();
+    let key = issue(&place, "");
+    let refusal = |line: &str| place.run(&format!("limits {line}")).refusal();
+    assert!(refusal("set acme --level session total=5").contains("no total of its own"));
+    let line = format!("set acme --key {key} --level tenant hello=5");
+    assert!(refusal(&line).contains("says nothing of its tenant"));
+    assert!(refusal("set acme hello=5 helo=6").contains("did you mean hello?"));
+    assert!(refusal("unset acme helo").contains("did you mean hello?"));
+    assert!(refusal("show acme helo").contains("did you mean hello?"));
+    assert!(refusal("unset acme").contains("name what shall have its default again"));
+    assert!(refusal("set acme --force No-Name=5").contains("is no name of a limit"));
+    assert!(refusal("set nobody hello=5").contains("there is no tenant nobody"));
+    // Another tenant's key is told like one that nobody has.
+    for (tenant, id) in [("zeta", key.as_str()), ("acme", "aaaaaaaaaaaa")] {
+        let refusal = refusal(&format!("set {tenant} --key {id} hello=5"));
+        assert!(
+            refusal.contains(&format!("there is no key {id}")),
+            "{refusal}"
+        );
+    }
+    for line in [
+        "acme hello=-1",
+        "acme hello=x",
+        "acme -- -1",
+        "acme hello",
+        "hello=5",
+        "acme",
+    ] {
+        let refused = place.run(&format!("limits set {line}"));
+        assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{line}");
+    }
+    assert_eq!(place.count("select count(*) from limits"), 0);
+}
+
+#[test]
+fn a_tool_of_another_build_can_be_limited_shown_and_let_go() {
+    let place = place();
+    place
+        .run("limits set acme --force git_log_of_tomorrow=5")
+        .ok();
+    let shown = place.run("limits show acme git_log_of_tomorrow").ok();
+    assert_eq!(
+        line(&shown, "git_log"),
+        "git_log_of_tomorrow - unlimited unlimited 5 (set for the tenant)"
+    );
+    place.run("limits unset acme git_log_of_tomorrow").ok();
+    assert_eq!(place.count("select count(*) from limits"), 0);
+}

@@ -1,0 +1,123 @@
+//! The tools of a gateway that starts while no worker is there: those that workers gave before.
+
+use rustix::process::Signal;
+
+use crate::READ;
+use crate::http::{Answer, Connection, message};
+use crate::role::{Role, wait_until};
+use crate::stage::Stage;
+
+const KEPT: &str = "select count(*) from catalogs where pool = 'shared'";
+
+impl Stage {
+    /// What `tools/list` answers.
+    fn list(&self, gateway: &Role) -> Answer {
+        let ask = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}"#;
+        let mut connection = Connection::open(&gateway.address).unwrap();
+        connection.exchange(&message(&self.key, ask)).unwrap()
+    }
+
+    /// Runs a statement as the owner of the database; how many rows it changed.
+    fn change(&self, statement: &'static str) -> u64 {
+        let done = sqlx::query(statement).execute(&self.owner);
+        self.runtime.block_on(done).unwrap().rows_affected()
+    }
+}
+
+/// A stage whose database holds the tools of a worker that is gone: its address, and what a
+/// gateway listed while it was there.
+fn after_a_worker(stage: &Stage) -> (String, String) {
+    let (worker, gateway) = stage.both();
+    let address = worker.address.clone();
+    let listed = stage.list(&gateway);
+    assert!(listed.body.contains("grep_codebase"), "{listed:?}");
+    wait_until("the tools are kept", || stage.count(KEPT) == 1);
+    for role in [worker, gateway] {
+        role.signal(Signal::KILL);
+        role.end();
+    }
+    (address, listed.body)
+}
+
+/// Waits until the gateway's log says so.
+fn says(gateway: &Role, message: &str) {
+    wait_until(message, || {
+        gateway.log.try_iter().any(|line| line.contains(message))
+    });
+}
+
+#[test]
+fn a_gateway_that_starts_without_workers_is_ready_and_lists_the_last_known_tools() {
+    let stage = Stage::set();
+    let (address, listed) = after_a_worker(&stage);
+    let gateway = Role::start(stage.gateway(&address));
+    gateway.becomes(200, "ready");
+    assert_eq!(stage.list(&gateway).body, listed);
+    let call = stage.call(&gateway, "read_file", READ).unwrap();
+    assert!(
+        call.status == 200 && call.body.contains("unavailable"),
+        "{call:?}"
+    );
+    // Arguments are judged by its schemas, too.
+    let wrong = stage.call(&gateway, "read_file", r#"{"path":5}"#).unwrap();
+    assert!(wrong.body.contains("invalid_arguments"), "{wrong:?}");
+
+    let _worker = Role::start(stage.worker(&address));
+    wait_until("calls are answered", || {
+        let call = stage.call(&gateway, "read_file", READ).unwrap();
+        call.body.contains("sesame")
+    });
+    assert_eq!(stage.list(&gateway).body, listed);
+}
+
+#[test]
+fn a_workers_own_tools_take_the_place_of_those_that_were_kept() {
+    let stage = Stage::set();
+    let (address, listed) = after_a_worker(&stage);
+    // As an older version's workers had them: one tool, by another name.
+    let older = "update catalogs set tools = convert_to(replace(convert_from(tools, 'UTF8'), \
+                 'grep_codebase', 'grep_of_old'), 'UTF8')";
+    assert_eq!(stage.change(older), 1);
+    let gateway = Role::start(stage.gateway(&address));
+    gateway.becomes(200, "ready");
+    assert!(stage.list(&gateway).body.contains("grep_of_old"));
+    let _worker = Role::start(stage.worker(&address));
+    wait_until("the worker's tools are listed", || {
+        stage.list(&gateway).body == listed
+    });
+    let new = "select count(*) from catalogs where convert_from(tools, 'UTF8') like '%codebase%'";
+    wait_until("the worker's tools are kept", || stage.count(new) == 1);
+}
+
+#[test]
+fn what_is_no_list_of_tools_or_another_pools_is_no_sign_of_a_worker() {
+    let stage = Stage::set();
+    let (address, listed) = after_a_worker(&stage);
+    let never = "no worker of the pool was ever seen";
+    let useless = "the last known tools are of no use";
+    for (statement, said) in [
+        ("update catalogs set pool = 'other'", never),
+        (
+            "update catalogs set pool = 'shared', tools = 'nonsense'",
+            useless,
+        ),
+        (
+            r#"update catalogs set tools = '{"tools":[{"name":"hello"}]}'"#,
+            useless,
+        ),
+        (r"update catalogs set tools = '\xff00'", useless),
+    ] {
+        assert_eq!(stage.change(statement), 1, "{statement}");
+        let gateway = Role::start(stage.gateway(&address));
+        says(&gateway, said);
+        gateway.becomes(503, "no worker was seen yet");
+        gateway.signal(Signal::KILL);
+        gateway.end();
+    }
+    let gateway = Role::start(stage.gateway(&address));
+    let _worker = Role::start(stage.worker(&address));
+    gateway.becomes(200, "ready");
+    assert_eq!(stage.list(&gateway).body, listed);
+    let mended = "select count(*) from catalogs where convert_from(tools, 'UTF8') like '%hello%'";
+    wait_until("the row is mended", || stage.count(mended) == 1);
+}

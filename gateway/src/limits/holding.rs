@@ -1,0 +1,234 @@
+//! Refusals that are not answered at once, so that who goes on calling while it is refused does not
+//! take the time of others.
+//!
+//! Met on the way out of `limits`, by refusals alone. A client that waits for each answer before
+//! it calls again can be slowed by waiting with the answer, at the price of a timer: refusing it as
+//! fast as it asks would cost the same reading and parsing as serving it. A key is answered at once
+//! 20 times and then 20 times a second; what is more waits half a second. Those who wait are
+//! bounded, and whoever finds no place is answered at once: this is for the others' comfort, not a
+//! limit of its own.
+
+use std::{collections::HashMap, time::Duration};
+
+use parking_lot::Mutex;
+use tokio::{
+    sync::{Semaphore, SemaphorePermit},
+    time::{Instant, sleep},
+};
+use uuid::Uuid;
+
+use crate::auth::Principal;
+
+/// How long a refusal waits.
+const HOLD: Duration = Duration::from_millis(500);
+/// For each refusal that is answered at once, how much of the burst is used up, and until when.
+const STEP: Duration = Duration::from_millis(50);
+/// As much as 20 of them.
+const BURST: Duration = Duration::from_secs(1);
+/// Refusals that wait, in all. Each holds its request, about 20 KiB.
+const MOST_HELD: usize = 2_048;
+/// Of one key.
+const MOST_HELD_OF_KEY: u32 = 256;
+/// Keys that are told apart; others are answered at once.
+const MOST_KEYS: usize = 100_000;
+/// So many keys are kept without a look at whether they need be.
+const FEW_KEYS: usize = 1_024;
+
+/// The refusals of late.
+pub(super) struct Holding {
+    keys: Mutex<Keys>,
+    places: Semaphore,
+}
+
+type Key = (Uuid, String);
+
+struct Keys {
+    refused: HashMap<Key, Recent>,
+    /// How many keys there may be before those that were not refused of late are forgotten.
+    enough: usize,
+}
+
+/// What one key was refused of late.
+struct Recent {
+    /// When the burst is whole again.
+    arrival: Instant,
+    held: u32,
+}
+
+impl Recent {
+    fn is_past(&self, now: Instant) -> bool {
+        self.held == 0 && self.arrival <= now
+    }
+}
+
+impl Holding {
+    pub(super) fn new() -> Self {
+        Holding {
+            keys: Mutex::new(Keys {
+                refused: HashMap::new(),
+                enough: FEW_KEYS,
+            }),
+            places: Semaphore::new(MOST_HELD),
+        }
+    }
+
+    /// Waits with the refusal of this caller for as long as it should; how long that was.
+    pub(super) async fn hold(&self, who: &Principal) -> Duration {
+        let key = (who.tenant_id(), who.name().to_owned());
+        let Some(_place) = self.place(key) else {
+            return Duration::ZERO;
+        };
+        sleep(HOLD).await;
+        HOLD
+    }
+
+    /// A place to wait in; `None` to be answered at once.
+    fn place(&self, key: Key) -> Option<Place<'_>> {
+        let now = Instant::now();
+        let mut keys = self.keys.lock();
+        let recent = keys.recent(&key, now)?;
+        let arrival = recent.arrival.max(now) + STEP;
+        if arrival <= now + BURST {
+            recent.arrival = arrival;
+            return None;
+        }
+        if recent.held >= MOST_HELD_OF_KEY {
+            return None;
+        }
+        // Never waited for: there is room, or there is none.
+        let permit = self.places.try_acquire().ok()?;
+        recent.held += 1;
+        Some(Place {
+            key,
+            keys: &self.keys,
+            _permit: permit,
+        })
+    }
+}
+
+impl Keys {
+    /// What is known of a key; `None` if it is one too many.
+    fn recent(&mut self, key: &Key, now: Instant) -> Option<&mut Recent> {
+        if !self.refused.contains_key(key) {
+            if self.refused.len() >= self.enough {
+                self.refused.retain(|_, recent| !recent.is_past(now));
+                self.enough = (2 * self.refused.len()).clamp(FEW_KEYS, MOST_KEYS);
+            }
+            if self.refused.len() >= MOST_KEYS {
+                return None;
+            }
+            let recent = Recent {
+                arrival: now,
+                held: 0,
+            };
+            self.refused.insert(key.clone(), recent);
+        }
+        self.refused.get_mut(key)
+    }
+}
+
+/// A refusal's place, given back when it was answered or its client has gone.
+struct Place<'a> {
+    key: Key,
+    keys: &'a Mutex<Keys>,
+    _permit: SemaphorePermit<'a>,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        if let Some(recent) = self.keys.lock().refused.get_mut(&self.key) {
+            recent.held -= 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use futures::poll;
+    use tokio::time::advance;
+
+    use super::*;
+
+    fn key(number: u128) -> Key {
+        (Uuid::from_u128(number), "key:1".to_owned())
+    }
+
+    fn at_once(holding: &Holding, number: u128, of: usize) -> usize {
+        let mut waiting = Vec::new();
+        waiting.extend((0..of).filter_map(|_| holding.place(key(number))));
+        of - waiting.len()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn twenty_refusals_are_answered_at_once_and_then_twenty_a_second() {
+        let holding = Holding::new();
+        assert_eq!(at_once(&holding, 1, 100), 20);
+        assert_eq!(at_once(&holding, 2, 10), 10);
+        advance(Duration::from_millis(500)).await;
+        assert_eq!(at_once(&holding, 1, 100), 10);
+        advance(Duration::from_secs(60)).await;
+        assert_eq!(at_once(&holding, 1, 100), 20);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_more_waits_half_a_second() {
+        let (holding, began) = (Holding::new(), Instant::now());
+        let who = Principal::named_for_tests("key:1");
+        for _ in 0..20 {
+            assert_eq!(holding.hold(&who).await, Duration::ZERO);
+        }
+        assert_eq!(began.elapsed(), Duration::ZERO);
+        // Ten times a second more than the burst takes: some of them wait.
+        let held = holding.hold(&who).await;
+        assert_eq!((held, began.elapsed()), (HOLD, HOLD));
+        let other = Principal::named_for_tests("key:2");
+        assert_eq!(holding.hold(&other).await, Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn places_are_bounded_for_a_key_and_for_all_and_given_back() {
+        let holding = Holding::new();
+        let flood = |number, of| -> Vec<Place<'_>> {
+            (0..of).filter_map(|_| holding.place(key(number))).collect()
+        };
+        let most = MOST_HELD_OF_KEY as usize;
+        let first = flood(0, 1_000);
+        assert_eq!(first.len(), most);
+        let others: Vec<_> = (1..20).map(|number| flood(number, 1_000)).collect();
+        let held = others.iter().map(Vec::len).sum::<usize>();
+        assert_eq!(held + most, MOST_HELD);
+        drop(first);
+        assert_eq!(flood(0, 1_000).len(), most);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_goes_away_gives_its_place_back() {
+        let holding = Arc::new(Holding::new());
+        let who = Principal::named_for_tests("key:1");
+        at_once(&holding, 1, 0);
+        for _ in 0..20 {
+            holding.hold(&who).await;
+        }
+        {
+            let mut waiting = Box::pin(holding.hold(&who));
+            assert!(poll!(&mut waiting).is_pending());
+            assert_eq!(holding.places.available_permits(), MOST_HELD - 1);
+        }
+        assert_eq!(holding.places.available_permits(), MOST_HELD);
+        let keys = holding.keys.lock();
+        assert!(keys.refused.values().all(|recent| recent.held == 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn keys_are_forgotten_once_they_were_not_refused_for_a_while() {
+        let holding = Holding::new();
+        for number in 0..10_000 {
+            holding.place(key(number));
+            advance(Duration::from_millis(10)).await;
+        }
+        let kept = holding.keys.lock().refused.len();
+        assert!(kept <= FEW_KEYS, "{kept}");
+    }
+}

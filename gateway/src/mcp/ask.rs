@@ -1,0 +1,55 @@
+//! What a `tools/call` asks for, and how its caller wants to be answered.
+
+use archway_proto::{context::TraceContext, log::LogLevel};
+use http::HeaderMap;
+use serde_json::{Map, Value};
+use tokio::time::Instant;
+
+use super::{
+    content::Accepts,
+    envelope::{Envelope, RequestId},
+    era::Era,
+};
+use crate::{error::GatewayError, session::Session};
+
+/// How the caller wants to be answered.
+pub(super) struct Ask {
+    pub(super) id: RequestId,
+    pub(super) era: Era,
+    pub(super) session: Session,
+    pub(super) accepts: Accepts,
+    /// When the body was read.
+    pub(super) received: Instant,
+    /// From which level on the client wants to hear the call's log, if at all.
+    pub(super) log_level: Option<LogLevel>,
+    pub(super) trace: TraceContext,
+}
+
+/// The trace of a request: the caller's, continued, or a new one.
+pub(crate) fn trace_of(headers: &HeaderMap) -> TraceContext {
+    let parent = headers
+        .get("traceparent")
+        .and_then(|value| value.to_str().ok());
+    parent
+        .and_then(TraceContext::parse)
+        .map_or_else(TraceContext::start, TraceContext::child)
+}
+
+/// The tool that is called.
+pub(super) fn tool_name(message: &Envelope) -> Result<&str, GatewayError> {
+    let name = message.params.get("name").and_then(Value::as_str);
+    name.ok_or(GatewayError::BadParams(
+        "a call needs the name of a tool, a string",
+    ))
+}
+
+/// Its arguments; null is none.
+pub(super) fn arguments(mut message: Envelope) -> Result<Map<String, Value>, GatewayError> {
+    match message.params.remove("arguments") {
+        None | Some(Value::Null) => Ok(Map::new()),
+        Some(Value::Object(arguments)) => Ok(arguments),
+        Some(_) => Err(GatewayError::BadParams(
+            "the arguments of a call are an object",
+        )),
+    }
+}

@@ -1,0 +1,146 @@
+//! Workers that die under a call: who is answered by another, who is not, and what is said.
+
+use std::sync::atomic::Ordering;
+
+use serde_json::json;
+use tokio::{io::AsyncReadExt, time::timeout};
+
+use super::{
+    fleet::{Fleet, PATIENCE, code, error},
+    modern,
+};
+
+#[tokio::test]
+async fn a_reading_call_whose_worker_dies_is_answered_by_another() {
+    let fleet = Fleet::of(2).await;
+    for tool in ["mortal", "mortal_said"] {
+        fleet.deaths.store(0, Ordering::SeqCst);
+        let result = fleet.call(tool, 1).await;
+        assert!(
+            result["structuredContent"]["worker"].is_string(),
+            "{result}"
+        );
+        assert_eq!(fleet.deaths.load(Ordering::SeqCst), 1);
+        fleet.ready(2).await;
+    }
+    assert_eq!(
+        fleet.count(r#"upstream_retries_total{reason="connection_lost"}"#),
+        2
+    );
+    assert_eq!(
+        fleet.count(r#"upstream_connections_lost_total{pool="shared"}"#),
+        2
+    );
+}
+
+#[tokio::test]
+async fn a_writing_call_whose_worker_dies_is_tried_once_and_its_outcome_unknown() {
+    let fleet = Fleet::of(2).await;
+    let result = fleet.call("mortal_write", 1).await;
+    assert_eq!(code(&result), "unavailable", "{result}");
+    assert_eq!(error(&result)["details"]["outcome"], "unknown");
+    let suggestion = error(&result)["suggestion"].as_str().unwrap();
+    assert!(
+        suggestion.contains("io.archway/idempotencyKey"),
+        "{suggestion}"
+    );
+    assert_eq!(fleet.calls(), 1);
+}
+
+#[tokio::test]
+async fn a_writing_call_that_no_worker_took_up_is_not_written() {
+    let fleet = Fleet::of(2).await;
+    fleet.members.iter().for_each(|member| member.door.close());
+    fleet.ready(0).await;
+    let result = fleet.call("mortal_write", 0).await;
+    assert_eq!(code(&result), "unavailable", "{result}");
+    assert_eq!(error(&result)["details"]["outcome"], "not_written");
+    assert_eq!(fleet.calls(), 0);
+    // A read has nothing to be written.
+    let result = fleet.call("echo", 1).await;
+    assert_eq!(code(&result), "unavailable", "{result}");
+    assert_eq!(error(&result)["details"].get("outcome"), None);
+}
+
+#[tokio::test]
+async fn a_call_that_ended_two_workers_gets_no_third() {
+    let fleet = Fleet::of(3).await;
+    let first = fleet.call("mortal", 9).await;
+    assert_eq!(code(&first), "internal_error", "{first}");
+    assert_eq!(fleet.deaths.load(Ordering::SeqCst), 2);
+    let again = fleet.call("mortal", 9).await;
+    assert_eq!(code(&again), "internal_error", "{again}");
+    assert!(
+        error(&again)["details"]["retry_after_seconds"]
+            .as_u64()
+            .unwrap()
+            > 590
+    );
+    assert_eq!(fleet.calls(), 2);
+    assert_eq!(fleet.count("upstream_deadly_calls_refused_total"), 2);
+    // Other arguments make another call.
+    let other = fleet.call("mortal", 2).await;
+    assert!(other["structuredContent"]["worker"].is_string(), "{other}");
+}
+
+#[tokio::test]
+async fn a_call_of_which_the_client_heard_is_not_begun_again() {
+    let mut fleet = Fleet::of(2).await;
+    let params = json!({ "name": "drip", "_meta": { "progressToken": 1 } });
+    let (extra, body) = modern("tools/call", params);
+    let mut socket = fleet.harness.open(&extra, &body).await;
+    let mut heard = Vec::new();
+    while !String::from_utf8_lossy(&heard).contains("notifications/progress") {
+        let read = timeout(PATIENCE, socket.read_buf(&mut heard)).await;
+        assert!(read.unwrap().unwrap() > 0);
+    }
+    fleet.harness.began().await;
+    fleet
+        .members
+        .iter()
+        .for_each(|member| member.door.life.end());
+    let rest = timeout(PATIENCE, socket.read_to_end(&mut heard)).await;
+    rest.unwrap().unwrap();
+    let heard = String::from_utf8(heard).unwrap();
+    assert!(heard.contains("unavailable"), "{heard}");
+    assert_eq!(
+        heard.matches("notifications/progress").count(),
+        1,
+        "{heard}"
+    );
+    assert_eq!(fleet.calls(), 1);
+}
+
+#[tokio::test]
+async fn without_a_budget_nothing_is_done_again() {
+    let fleet = Fleet::of(2).await;
+    fleet.upstream.spend_budgets();
+    let result = fleet.call("mortal", 1).await;
+    assert_eq!(code(&result), "unavailable", "{result}");
+    assert_eq!(fleet.count("upstream_retry_budget_exhausted_total"), 1);
+    fleet.ready(2).await;
+    // What never left costs nothing.
+    fleet.members.first().unwrap().door.close();
+    for _ in 0..4 {
+        let result = fleet.call("echo", 1).await;
+        assert!(result["structuredContent"].is_object(), "{result}");
+    }
+}
+
+#[tokio::test]
+async fn a_frozen_worker_is_found_before_the_deadline_and_its_calls_go_elsewhere() {
+    let fleet = Fleet::of(2).await;
+    // Whoever answers now is who gets the next one, too.
+    fleet.call("mortal", 0).await;
+    let favourite = fleet.members.iter().find(|member| member.calls() == 1);
+    favourite.unwrap().door.freeze();
+    let result = fleet.call("mortal", 0).await;
+    assert!(
+        result["structuredContent"]["worker"].is_string(),
+        "{result}"
+    );
+    assert_eq!(
+        fleet.count(r#"upstream_retries_total{reason="connection_lost"}"#),
+        1
+    );
+}

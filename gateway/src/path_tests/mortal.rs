@@ -1,0 +1,130 @@
+//! A worker that dies when it is told to, and says who it is; the rest is the scripted one's.
+
+use std::{
+    net::SocketAddr,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use archway_proto::{
+    catalog::Scope,
+    v1::{
+        CallEvent, CallRequest,
+        call_event::Event,
+        worker_server::{SERVICE_NAME, Worker, WorkerServer},
+    },
+};
+use futures::{Stream, StreamExt, stream};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio_stream::wrappers::TcpListenerStream;
+use tonic::{Request, Response, Status};
+use tonic_health::{
+    ServingStatus,
+    pb::health_server::HealthServer,
+    server::{HealthReporter, HealthService},
+};
+
+use super::{
+    door::Life,
+    worker::{Scripted, entry, progress, result},
+};
+
+/// Its tools. `max_depth` tells the mortal ones how many lives to end before they answer.
+const TOOLS: [&str; 7] = [
+    "echo",
+    "hang",
+    "drip",
+    "no_json",
+    "mortal",
+    "mortal_said",
+    "mortal_write",
+];
+
+/// The worker's service.
+pub(super) struct Mortal {
+    pub(super) scripted: Scripted,
+    /// What it is called in its answers.
+    pub(super) name: String,
+    /// What the mortal tools end.
+    pub(super) life: Life,
+    /// How many lives they ended, of all workers that share this.
+    pub(super) deaths: Arc<AtomicU64>,
+    /// How many calls of tools it got.
+    pub(super) calls: Arc<AtomicU64>,
+    pub(super) health: HealthReporter,
+}
+
+type Events = Pin<Box<dyn Stream<Item = Result<CallEvent, Status>> + Send>>;
+
+impl Mortal {
+    /// Serves it, with the health service; its address.
+    pub(super) async fn serve(self) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let health = self.health.clone();
+        health
+            .set_service_status(SERVICE_NAME, ServingStatus::Serving)
+            .await;
+        let health = HealthServer::new(HealthService::from_health_reporter(health));
+        let server = tonic::transport::Server::builder()
+            .add_service(health)
+            .add_service(WorkerServer::new(self));
+        tokio::spawn(server.serve_with_incoming(TcpListenerStream::new(listener)));
+        address
+    }
+
+    fn answer(&self, tool: &str, wanted: u64) -> Events {
+        let count = |deaths: u64| (deaths < wanted).then_some(deaths + 1);
+        let ordering = Ordering::SeqCst;
+        if self.deaths.fetch_update(ordering, ordering, count).is_err() {
+            let told = json!({ "structuredContent": { "worker": self.name } });
+            return Box::pin(stream::iter([result(&told)]));
+        }
+        let said = match tool {
+            "mortal_said" => vec![progress(1.0)],
+            _ => Vec::new(),
+        };
+        let life = self.life.clone();
+        let end = stream::once(async move {
+            // What was said goes out first.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            life.end();
+            std::future::pending().await
+        });
+        Box::pin(stream::iter(said).chain(end))
+    }
+}
+
+#[tonic::async_trait]
+impl Worker for Mortal {
+    type CallStream = Events;
+
+    async fn call(&self, request: Request<CallRequest>) -> Result<Response<Events>, Status> {
+        if request.get_ref().method == "tools/list" {
+            let tools = TOOLS.map(|name| {
+                let mut entry = entry(name, Scope::ToolsRead);
+                entry["idempotent"] = json!(name != "mortal_write");
+                entry
+            });
+            let list = json!({ "tools": tools });
+            return Ok(Response::new(Box::pin(stream::iter([result(&list)]))));
+        }
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        let params: Value = serde_json::from_slice(&request.get_ref().params).unwrap();
+        let wanted = params["arguments"]["max_depth"].as_u64();
+        match params["name"].as_str().unwrap() {
+            name if name.starts_with("mortal") => {
+                Ok(Response::new(self.answer(name, wanted.unwrap_or_default())))
+            }
+            "no_json" => Ok(Response::new(Box::pin(stream::iter([Ok(CallEvent {
+                event: Some(Event::Result(b"\xff{"[..].into())),
+            })])))),
+            _ => self.scripted.call(request).await,
+        }
+    }
+}

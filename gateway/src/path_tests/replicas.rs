@@ -1,0 +1,211 @@
+//! Which workers there are, how they stand, and who of them takes a call.
+
+use std::{sync::Arc, time::Duration};
+
+use archway_proto::{
+    pass::{PassMinter, PassVerifier},
+    v1::worker_server::SERVICE_NAME,
+};
+use serde_json::json;
+use tokio::{
+    sync::mpsc,
+    time::{sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+use tonic_health::ServingStatus;
+
+use super::{
+    Harness,
+    fleet::{Fleet, PATIENCE, code},
+    worker::{self, Scripted, Seen},
+};
+use crate::{
+    metrics::Metrics,
+    upstream::{State, Upstream, UpstreamConfig},
+};
+
+#[tokio::test]
+async fn a_project_stays_with_its_worker_while_that_is_idle() {
+    let mut fleet = Fleet::of(4).await;
+    for _ in 0..20 {
+        fleet.call("mortal", 0).await;
+    }
+    let busy: Vec<_> = fleet.members.iter().map(|member| member.calls()).collect();
+    assert_eq!(
+        busy.iter().filter(|calls| **calls == 20).count(),
+        1,
+        "{busy:?}"
+    );
+
+    // With a call in flight there, the second of the project's two takes the next.
+    let body = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "hang" },
+    });
+    let _hanging = fleet.harness.open("", &body).await;
+    fleet.harness.began().await;
+    let result = fleet.call("mortal", 0).await;
+    let favourite = fleet.members.iter().find(|member| member.calls() == 21);
+    assert_ne!(
+        result["structuredContent"]["worker"],
+        favourite.unwrap().name
+    );
+}
+
+#[tokio::test]
+async fn a_worker_that_says_it_ends_gets_no_calls_while_another_is_ready() {
+    let fleet = Fleet::of(2).await;
+    let say = async |member: usize, status| {
+        let health = &fleet.members[member].health;
+        health.set_service_status(SERVICE_NAME, status).await;
+    };
+    for (ending, ready) in [(0, 1), (1, 0)] {
+        say(ending, ServingStatus::NotServing).await;
+        fleet.ready(1).await;
+        let before = fleet.members[ending].calls();
+        for _ in 0..10 {
+            let result = fleet.call("mortal", 0).await;
+            assert_eq!(
+                result["structuredContent"]["worker"],
+                fleet.members[ready].name
+            );
+        }
+        assert_eq!(fleet.members[ending].calls(), before);
+        say(ending, ServingStatus::Serving).await;
+        fleet.ready(2).await;
+    }
+    // With none ready, a call is tried all the same: the word may be wrong.
+    say(0, ServingStatus::NotServing).await;
+    say(1, ServingStatus::NotServing).await;
+    fleet.ready(0).await;
+    let result = fleet.call("mortal", 0).await;
+    assert!(
+        result["structuredContent"]["worker"].is_string(),
+        "{result}"
+    );
+}
+
+#[tokio::test]
+async fn a_worker_that_is_back_is_ready_again() {
+    let fleet = Fleet::of(1).await;
+    fleet.members[0].door.close();
+    fleet
+        .until(|replicas| replicas[0].state == State::Away)
+        .await;
+    assert_eq!(
+        fleet.count(r#"upstream_replicas{pool="shared",state="away"}"#),
+        1
+    );
+    fleet.members[0].door.open().await;
+    fleet.ready(1).await;
+    let result = fleet.call("mortal", 0).await;
+    assert_eq!(result["structuredContent"]["worker"], "worker-0");
+    assert_eq!(
+        fleet.count(r#"upstream_replicas{pool="shared",state="ready"}"#),
+        1
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn workers_that_come_and_go_lose_no_call() {
+    let fleet = Arc::new(Fleet::of(4).await);
+    let stop = CancellationToken::new();
+    let callers: Vec<_> = (0..8)
+        .map(|_| {
+            let (fleet, stop) = (fleet.clone(), stop.clone());
+            tokio::spawn(async move {
+                let mut answered = 0;
+                while !stop.is_cancelled() {
+                    let result = fleet.call("mortal_write", 0).await;
+                    assert!(
+                        result["structuredContent"]["worker"].is_string(),
+                        "{result}"
+                    );
+                    answered += 1;
+                }
+                answered
+            })
+        })
+        .collect();
+    let all = fleet.found.lock().clone();
+    for gone in 0..4 {
+        // The one that is left takes calls before the next change.
+        for known in [[all[gone]].as_slice(), &all] {
+            *fleet.found.lock() = known.to_vec();
+            fleet.upstream.look_again();
+            fleet.until(|replicas| replicas.len() == known.len()).await;
+            fleet.ready(known.len()).await;
+            let (before, wanted) = (fleet.calls(), 20);
+            let called = async {
+                while fleet.calls() < before + wanted {
+                    sleep(Duration::from_millis(1)).await;
+                }
+            };
+            timeout(PATIENCE, called).await.unwrap();
+        }
+    }
+    stop.cancel();
+    for caller in callers {
+        assert!(timeout(PATIENCE, caller).await.unwrap().unwrap() > 0);
+    }
+    assert_eq!(
+        fleet.count(r#"upstream_connections_lost_total{pool="shared"}"#),
+        0
+    );
+}
+
+#[tokio::test]
+async fn a_name_that_is_not_answered_keeps_its_workers() {
+    let fleet = Fleet::of(2).await;
+    fleet.found.lock().clear();
+    fleet.upstream.look_again();
+    let failed = async {
+        while fleet.count(r#"upstream_dns_failures_total{pool="shared"}"#) == 0 {
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(PATIENCE, failed).await.unwrap();
+    fleet.ready(2).await;
+}
+
+/// A gateway whose one worker, of the pool `pool`, is where `address` says of its port.
+async fn with_worker_at(address: impl Fn(u16) -> String, pool: &str) -> (Harness, Arc<Upstream>) {
+    let minter = PassMinter::generate().unwrap();
+    let (tell, seen) = mpsc::channel::<Seen>(64);
+    let verifier = PassVerifier::new(&[minter.public_key()], pool);
+    let served = worker::serve(Scripted::new(verifier, tell)).await;
+    let port = served.rsplit(':').next().unwrap().parse().unwrap();
+    let config = UpstreamConfig {
+        workers: vec![address(port)],
+        pool: "shared".into(),
+        call_deadline: 10,
+    };
+    let upstream = Upstream::new(&config, minter, Metrics::new().upstream()).unwrap();
+    let upstream = Arc::new(upstream);
+    (Harness::around(upstream.clone(), seen).await, upstream)
+}
+
+#[tokio::test]
+async fn a_host_name_is_resolved() {
+    let (harness, upstream) =
+        with_worker_at(|port| format!("http://localhost:{port}"), "shared").await;
+    let result = harness.call("echo", json!({})).await;
+    assert_eq!(result["structuredContent"]["tenant"], "acme", "{result}");
+    let replicas = upstream.replicas();
+    assert!(
+        replicas
+            .iter()
+            .any(|one| one.address.starts_with("http://127.0.0.1:")),
+        "{replicas:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_tenant_whose_pool_is_not_here_is_told_that_no_worker_is() {
+    let address = |port| format!("gold=http://127.0.0.1:{port}");
+    // The catalogue comes from the pool that has workers.
+    let (harness, upstream) = with_worker_at(address, "gold").await;
+    assert_eq!(upstream.replicas()[0].pool, "gold");
+    let result = harness.call("echo", json!({})).await;
+    assert_eq!(code(&result), "unavailable", "{result}");
+    assert!(!result.to_string().contains("gold"), "{result}");
+}

@@ -1,0 +1,210 @@
+//! Limits that gateways count together, in a real redis-server: what is admitted is admitted once,
+//! and whatever happens to the server, calls are answered.
+//!
+//! The tenants here have no limits but those that a test sets. A refill may come at any time, so
+//! counts are held against the limit and what came back to it meanwhile.
+
+use std::time::Duration;
+
+use e2e::{
+    Client, Harness, RedisServer, Repo, Stack, Tenant,
+    http::{Request, Response},
+};
+use futures::future::join_all;
+use serde_json::json;
+use sqlx::PgPool;
+use tokio::time::Instant;
+
+mod outages;
+
+/// Longer than this machine keeps a running server waiting, however busy it is.
+const PATIENT: u64 = 5_000;
+
+fn acme() -> Tenant {
+    Tenant::new("acme").project("site", Repo::new().file("a.txt", "a").commit())
+}
+
+/// Gateways that count in this store.
+fn gateways(count: usize, url: &str) -> Harness {
+    let harness = Harness::new().tenant(acme()).replicas(count);
+    harness.configure(|config| {
+        config.limits.limits_url = Some(url.into());
+        config.limits.limits_timeout = PATIENT;
+    })
+}
+
+/// Once each gateway says of the store that it is there (1), or away (0).
+async fn until_up(stack: &Stack, up: u8) {
+    let line = format!("archway_gateway_limit_store_up {up}");
+    let all = async || {
+        let texts = join_all(stack.admins().into_iter().map(metrics)).await;
+        let said = |text: &String| text.lines().any(|said| said == line);
+        texts.iter().all(said).then_some(())
+    };
+    stack.eventually(all).await;
+}
+
+async fn metrics(admin: std::net::SocketAddr) -> String {
+    Request::new("GET", "/metrics").send(admin).await.text()
+}
+
+/// The sum of a metric over all gateways and labels.
+async fn sum(stack: &Stack, name: &str) -> f64 {
+    let texts = join_all(stack.admins().into_iter().map(metrics)).await;
+    let lines = texts.iter().flat_map(|text| text.lines());
+    let values = lines.filter(|line| line.starts_with(&format!("archway_gateway_{name}")));
+    values
+        .map(|line| line.rsplit_once(' ').unwrap().1.parse::<f64>().unwrap())
+        .sum()
+}
+
+/// Sets a limit of the tenant, before its key is first used or with a second to wait.
+async fn set(stack: &Stack, level: &str, of: &str, per_minute: i32) {
+    let owner = PgPool::connect_with(stack.database().owner())
+        .await
+        .unwrap();
+    let written = sqlx::query(
+        "insert into limits (tenant_id, level, of, per_minute) values ($1, $2, $3, $4) \
+         on conflict (tenant_id, lineage, level, of) do update set per_minute = $4",
+    )
+    .bind(stack.tenant_id("acme"))
+    .bind(level)
+    .bind(of)
+    .bind(per_minute)
+    .execute(&owner);
+    assert_eq!(written.await.unwrap().rows_affected(), 1);
+    owner.close().await;
+}
+
+fn clients(stack: &Stack) -> Vec<Client> {
+    let count = stack.gateways().len();
+    (0..count)
+        .map(|gateway| stack.at(gateway, "acme", ""))
+        .collect()
+}
+
+async fn call(client: &Client, tool: &str) -> Response {
+    let arguments = match tool {
+        "grep_codebase" => json!({ "pattern": "a" }),
+        _ => json!({}),
+    };
+    let params = json!({ "name": tool, "arguments": arguments });
+    client.rpc("tools/call", params).await
+}
+
+/// Whether a call passed. Panics unless it did, or was refused by a limit.
+fn passed(answer: &Response) -> bool {
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let error = answer.json()["result"]["_meta"]["io.archway/error"]["error"].clone();
+    assert!(
+        error.is_null() || error["code"] == "rate_limited",
+        "{error}"
+    );
+    error.is_null()
+}
+
+/// Calls `hello` at all of these at once, by several callers each, until each caller was refused
+/// twice; how often it passed, and how long that took.
+async fn admitted(clients: &[Client], callers: usize) -> (usize, Duration) {
+    let began = Instant::now();
+    let caller = |client: Client| async move {
+        let (mut passes, mut refusals) = (0, 0);
+        while refusals < 2 {
+            match passed(&call(&client, "hello").await) {
+                true => passes += 1,
+                false => refusals += 1,
+            }
+        }
+        passes
+    };
+    let all = clients.iter().cycle().take(clients.len() * callers);
+    let counts: Vec<usize> = join_all(all.map(|client| caller(client.clone()))).await;
+    (counts.iter().sum(), began.elapsed())
+}
+
+/// Asserts that so many passed of a limit a minute: all of it at once, and what came back since.
+fn assert_once(limit: f64, (passes, took): (usize, Duration)) {
+    let most = limit * 1.02 + limit / 60.0 * took.as_secs_f64() + 1.0;
+    let passes = f64::from(u32::try_from(passes).unwrap());
+    assert!(
+        (limit..=most).contains(&passes),
+        "{passes} passed of {limit} a minute in {took:?}, at most {most}"
+    );
+}
+
+#[tokio::test]
+async fn three_gateways_on_one_store_admit_a_limit_once() {
+    let redis = RedisServer::start().await;
+    let stack = gateways(3, &redis.url()).start().await;
+    set(&stack, "key", "hello", 600).await;
+    until_up(&stack, 1).await;
+    assert_once(600.0, admitted(&clients(&stack), 4).await);
+    assert_eq!(sum(&stack, "limit_fallbacks").await, 0.0);
+    assert!(sum(&stack, "limit_store_duration_seconds_count").await >= 600.0);
+}
+
+#[tokio::test]
+async fn a_refusal_at_one_gateway_costs_nothing_at_any_other() {
+    let redis = RedisServer::start().await;
+    let stack = gateways(3, &redis.url()).start().await;
+    set(&stack, "tenant", "total", 6).await;
+    set(&stack, "key", "grep_codebase", 3).await;
+    until_up(&stack, 1).await;
+    let clients = clients(&stack);
+    // One search takes five units of six; the sixth is too few for others, and enough for hello.
+    assert!(passed(&call(&clients[0], "grep_codebase").await));
+    for client in clients.iter().cycle().take(5) {
+        let answer = call(client, "grep_codebase").await;
+        assert!(!passed(&answer));
+        let policy = answer.header("ratelimit-policy");
+        assert_eq!(policy, Some("\"tenant\";q=6;w=60"));
+    }
+    assert!(passed(&call(&clients[1], "hello").await));
+    set(&stack, "tenant", "total", 0).await;
+    let lifted = async || passed(&call(&clients[2], "grep_codebase").await).then_some(());
+    stack.eventually(lifted).await;
+    assert!(
+        passed(&call(&clients[0], "grep_codebase").await),
+        "the third of three"
+    );
+    assert!(!passed(&call(&clients[1], "grep_codebase").await));
+}
+
+#[tokio::test]
+async fn who_goes_on_calling_when_refused_does_not_reach_the_store() {
+    let redis = RedisServer::start().await;
+    let stack = gateways(1, &redis.url()).start().await;
+    set(&stack, "key", "hello", 1).await;
+    until_up(&stack, 1).await;
+    let client = stack.client("acme");
+    assert!(passed(&call(&client, "hello").await));
+    assert!(!passed(&call(&client, "hello").await));
+    let before = redis.scripts_run().await;
+    let flood = (0..50).map(|_| call(&client, "hello"));
+    for answer in join_all(flood).await {
+        assert!(!passed(&answer));
+        assert_eq!(
+            answer.header("ratelimit-policy"),
+            Some("\"key:hello\";q=1;w=60")
+        );
+    }
+    // The gateway asks once a second how the store is.
+    let asked = redis.scripts_run().await - before;
+    assert!(asked < 10, "{asked} of 50");
+}
+
+#[tokio::test]
+async fn what_others_write_under_our_keys_is_written_over() {
+    let redis = RedisServer::start().await;
+    let stack = gateways(1, &redis.url()).start().await;
+    set(&stack, "key", "hello", 2).await;
+    until_up(&stack, 1).await;
+    let client = stack.client("acme");
+    assert!(passed(&call(&client, "hello").await));
+    let poison = r#"EVAL "for i,k in ipairs(redis.call('KEYS','archway:*')) do redis.call('DEL',k) redis.call('HSET',k,'a',1) end return redis.call('DBSIZE')" 0"#;
+    assert_eq!(redis.ask(poison).await, ":1");
+    assert!(passed(&call(&client, "hello").await), "an empty bucket");
+    assert!(passed(&call(&client, "hello").await));
+    assert!(!passed(&call(&client, "hello").await));
+    assert_eq!(sum(&stack, "limit_fallbacks").await, 0.0);
+}

@@ -1,0 +1,115 @@
+//! What administration says of a tenant is in force on every gateway within a second: its limits
+//! and those of its keys, and which workers serve it.
+
+use std::time::Duration;
+
+use archway_gateway::tenants::{Spender, Tenants};
+use archway_gateway::terms::Level;
+use e2e::{Client, Harness, Key, Repo, Stack, Tenant, http::Response};
+use serde_json::{Value, json};
+use sqlx::PgPool;
+use tokio::time::timeout;
+
+const REPLICAS: usize = 3;
+const EVERYWHERE: Duration = Duration::from_secs(1);
+
+async fn replicas() -> (Stack, Tenants) {
+    let repo = Repo::new().file("a.txt", "a").commit();
+    let acme = Tenant::new("acme").project("site", repo).limited();
+    let acme = acme.key(Key::new("other"));
+    let stack = Harness::new().replicas(REPLICAS).tenant(acme).start().await;
+    let owner = PgPool::connect_with(stack.database().owner());
+    let tenants = Tenants::new(owner.await.unwrap());
+    (stack, tenants)
+}
+
+async fn hello(client: &Client) -> Response {
+    client
+        .rpc("tools/call", json!({ "name": "hello", "arguments": {} }))
+        .await
+}
+
+/// Waits until each gateway answers the key of this label so.
+async fn everywhere(stack: &Stack, label: &str, what: &str, is: impl Fn(&Response) -> bool) {
+    let waiting = async {
+        for replica in 0..REPLICAS {
+            let client = stack.at(replica, "acme", label);
+            while !is(&hello(&client).await) {}
+        }
+    };
+    let waited = timeout(EVERYWHERE, waiting).await;
+    assert!(waited.is_ok(), "{what} is not so within {EVERYWHERE:?}");
+}
+
+/// Waits until the tightest limit of `hello` is so many calls a minute for a key, everywhere.
+async fn limited(stack: &Stack, label: &str, per_minute: u32) {
+    let policy = format!("\"key:hello\";q={per_minute};w=60");
+    let is = |answer: &Response| answer.header("ratelimit-policy") == Some(policy.as_str());
+    everywhere(stack, label, &policy, is).await;
+}
+
+#[tokio::test]
+async fn a_limit_that_is_set_changed_and_taken_back_is_so_everywhere_within_a_second() {
+    let (stack, tenants) = replicas().await;
+    let tenant = stack.tenant_id("acme");
+    let id = stack
+        .client("acme")
+        .key()
+        .split('_')
+        .nth(1)
+        .unwrap()
+        .to_owned();
+    let found = tenants.change(async |tx| tx.find_key(&id).await).await;
+    let one = Spender {
+        tenant,
+        lineage: Some(found.unwrap().lineage),
+    };
+    let all = Spender {
+        lineage: None,
+        ..one
+    };
+    let set = async |whose: Spender, per_minute| {
+        let set =
+            tenants.change(async |tx| tx.set_limit(whose, Level::Key, "hello", per_minute).await);
+        assert!(set.await.unwrap(), "it was another");
+    };
+    let unset = async |whose: Spender| {
+        let unset = tenants.change(async |tx| tx.unset_limit(whose, Level::Key, "hello").await);
+        assert!(unset.await.unwrap(), "it was set");
+    };
+    limited(&stack, "", 100).await;
+    for per_minute in [90, 80] {
+        set(all, per_minute).await;
+        limited(&stack, "", per_minute).await;
+        limited(&stack, "other", per_minute).await;
+    }
+    set(one, 70).await;
+    limited(&stack, "", 70).await;
+    limited(&stack, "other", 80).await;
+    unset(one).await;
+    limited(&stack, "", 80).await;
+    unset(all).await;
+    limited(&stack, "", 100).await;
+    limited(&stack, "other", 100).await;
+}
+
+#[tokio::test]
+async fn a_tenant_that_is_given_another_pool_is_served_by_its_workers_alone_within_a_second() {
+    let (stack, tenants) = replicas().await;
+    let tenant = stack.tenant_id("acme");
+    let code = |answer: &Response| -> Value {
+        answer.json()["result"]["_meta"]["io.archway/error"]["error"]["code"].clone()
+    };
+    let served = |answer: &Response| answer.status == 200 && code(answer).is_null();
+    everywhere(&stack, "", "the shared pool", served).await;
+    for (pool, is_served) in [("own", false), ("shared", true)] {
+        let moved = tenants.change(async |tx| tx.set_pool(tenant, pool).await);
+        assert!(moved.await.unwrap());
+        // Nobody works in its own.
+        let is = |answer: &Response| match is_served {
+            true => served(answer),
+            false => code(answer) == "unavailable",
+        };
+        everywhere(&stack, "", pool, is).await;
+    }
+}
