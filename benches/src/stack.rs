@@ -5,7 +5,7 @@
 
 use std::{
     collections::BTreeMap,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Read},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
@@ -123,9 +123,13 @@ impl Running {
             .spawn()
             .expect("archway starts");
         let mut log = BufReader::new(child.stderr.take().expect("stderr is piped"));
-        let mut line = String::new();
-        log.read_line(&mut line).expect("a log");
-        let said: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
+        let listens = |line: std::io::Result<String>| {
+            let line = line.expect("a log");
+            let said: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
+            said["fields"]["admin"].is_string().then_some(said)
+        };
+        let said = log.by_ref().lines().find_map(listens);
+        let said = said.expect("it says where it listens");
         // A process whose log nobody reads stops at a full pipe.
         std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
         let field = |name: &str| said["fields"][name].as_str().expect("a string").to_owned();
@@ -222,7 +226,7 @@ impl Place {
                 "ARCHWAY_MIGRATE_DATABASE_URL",
                 self.database.url(owner.get_username()),
             );
-        answer(command)
+        answer(&mut command)
     }
 
     fn worker(&self, layout: &Layout, number: usize) -> Running {
@@ -270,7 +274,7 @@ pub fn held(cores: Option<&str>, program: &Path) -> Command {
 }
 
 /// Runs a command that answers with one JSON document, or none.
-pub(crate) fn answer(mut command: Command) -> Value {
+pub(crate) fn answer(command: &mut Command) -> Value {
     let done = command.output().expect("archway starts");
     assert!(
         done.status.success(),

@@ -199,11 +199,15 @@ where
     let answered = activity.clone();
     let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
         let answering = Answering::begin(&answered);
+        let (version, activity) = (request.version(), answered.clone());
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(peer);
         let answer = stack.clone().oneshot(request);
         async move {
-            let response = answer.await?;
+            let mut response = answer.await?;
+            if version <= http::Version::HTTP_11 && activity.is_draining() {
+                farewell::close(&mut response);
+            }
             Ok::<_, Infallible>(response.map(|body| answering.with_body(body)))
         }
     });
@@ -211,8 +215,12 @@ where
     let end = tokio::select! {
         end = connection::run(connection.as_mut(), &activity) => end,
         () = shutdown.cancelled() => {
-            connection.as_mut().graceful_shutdown();
             activity.drain();
+            // hyper ends a quiet connection of HTTP/1 at once, and with it the request that is on
+            // its way. Ours lingers: its next answer says that it was the last.
+            if !activity.speaks_http1() {
+                connection.as_mut().graceful_shutdown();
+            }
             connection::run(connection.as_mut(), &activity).await
         }
     };

@@ -146,7 +146,18 @@ impl Upstream {
         received + self.deadline
     }
 
-    /// Starts a caller's call of a worker's method.
+    /// Refuses a call that ended two workers. Asked before the breaker is: it says nothing about
+    /// the workers that are there, and one agent's call must not close their tools to all.
+    pub(crate) fn judge(&self, call: &Outgoing<'_>) -> Result<(), Failure> {
+        let suspects = self.suspects(Some(call.who.tenant_id()));
+        let left = suspects.refused(call.method, &call.params);
+        left.map_or(Ok(()), |left| {
+            self.pool_of(call.who)?.metrics().deadly_refused();
+            Err(failures::deadly(call.trace, left))
+        })
+    }
+
+    /// Starts a caller's call of a worker's method, which passed [`Upstream::judge`].
     pub(crate) async fn call(&self, call: Outgoing<'_>) -> Result<CallStream, Failure> {
         let pool = self.pool_of(call.who)?;
         let pass = self.pass(call.who);

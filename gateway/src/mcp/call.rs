@@ -112,20 +112,19 @@ impl Calls {
         .map_err(|error| upstream::internal(trace, &error))?;
         let received = settle.ask.received;
         let until = self.upstream.until(received);
+        let call = Outgoing {
+            who,
+            method: Method::ToolsCall,
+            params: params.into(),
+            project,
+            idempotent: tool.entry.idempotent,
+            trace,
+            until,
+        };
+        self.upstream.judge(&call)?;
         let family = &tool.entry.family;
         settle.permit = Some(self.breaker.admit(who, family, received, until).await?);
-        let events = self
-            .upstream
-            .call(Outgoing {
-                who,
-                method: Method::ToolsCall,
-                params: params.into(),
-                project,
-                idempotent: tool.entry.idempotent,
-                trace,
-                until,
-            })
-            .await?;
+        let events = self.upstream.call(call).await?;
         first(events, &mut settle.hearing).await
     }
 

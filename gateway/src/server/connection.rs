@@ -94,6 +94,16 @@ impl Activity {
         self.0.lock().draining_since = Some(Instant::now());
     }
 
+    /// Whether the connection ends after its last answer.
+    pub(super) fn is_draining(&self) -> bool {
+        self.0.lock().draining_since.is_some()
+    }
+
+    /// Whether its first bytes said so: HTTP/1 can announce its end in an answer only.
+    pub(super) fn speaks_http1(&self) -> bool {
+        self.0.lock().protocol == Protocol::Http1
+    }
+
     /// A request came whole: its client waits for us.
     pub(super) fn begin_answer(&self) {
         let mut state = self.0.lock();

@@ -36,10 +36,15 @@ pub(super) async fn close_if_unread(request: Request, next: Next) -> Response {
     });
     let mut response = next.run(request).await;
     if !read.load(Ordering::Relaxed) {
-        let close = HeaderValue::from_static("close");
-        response.headers_mut().insert(CONNECTION, close);
+        close(&mut response);
     }
     response
+}
+
+/// Says that this answer is the connection's last, and has it end behind it.
+pub(super) fn close(response: &mut Response) {
+    let close = HeaderValue::from_static("close");
+    response.headers_mut().insert(CONNECTION, close);
 }
 
 /// A body that tells whether it was read to its end.

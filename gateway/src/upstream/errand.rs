@@ -4,7 +4,7 @@
 //! done again once, if doing it twice is doing it once, no word of it was passed on, and the
 //! pool's budget allows. A deadline and an answer end it: neither is ever tried again.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use archway_proto::{
     context::CallContext,
@@ -23,7 +23,7 @@ use super::{
     choice::Affinity,
     deadly::{Deadly, Digest},
     ending::Ending,
-    failures::{self, Outcome, internal, interrupted, of_status, of_write, unavailable},
+    failures::{Outcome, deadly, internal, interrupted, of_status, of_write, unavailable},
     patience::Patience,
     pool::Pool,
     replica::{Flight, Replica},
@@ -59,6 +59,21 @@ pub(super) struct Suspects {
     pub(super) tenant: Option<Uuid>,
 }
 
+impl Suspects {
+    /// How long a call is still refused because it ended two workers, if it is.
+    pub(super) fn refused(&self, method: Method, params: &[u8]) -> Option<Duration> {
+        if self.deadly.lock().is_empty() {
+            return None;
+        }
+        let digest = self.digest(method, params)?;
+        self.deadly.lock().refused(digest, Instant::now())
+    }
+
+    fn digest(&self, method: Method, params: &[u8]) -> Option<Digest> {
+        Some(Digest::of(self.tenant?, method.name(), params))
+    }
+}
+
 /// A try that is under way.
 pub(super) struct Underway {
     pub(super) events: Streaming<CallEvent>,
@@ -68,9 +83,6 @@ pub(super) struct Underway {
 impl Errand {
     /// The first try, and those after it as long as none gets under way.
     pub(super) async fn begin(&mut self) -> Result<Underway, Failure> {
-        if let Some(refused) = self.refused() {
-            return Err(refused);
-        }
         self.pool.budget().lock().earn();
         self.go().await
     }
@@ -192,27 +204,12 @@ impl Errand {
             trace.id = %self.context.trace.trace_id(), tenant.id = ?self.suspects.tenant,
             "a call ended two workers: it is refused for ten minutes"
         );
-        self.refused().map_or(Ok(()), Err)
-    }
-
-    /// The refusal of a call that ended two workers.
-    fn refused(&self) -> Option<Failure> {
-        if self.suspects.deadly.lock().is_empty() {
-            return None;
-        }
-        let digest = self.digest()?;
-        let left = self
-            .suspects
-            .deadly
-            .lock()
-            .refused(digest, Instant::now())?;
-        self.pool.metrics().deadly_refused();
-        Some(failures::deadly(self.context.trace, left))
+        let left = self.suspects.refused(self.method, &self.params);
+        Err(deadly(self.context.trace, left.unwrap_or_default()))
     }
 
     fn digest(&self) -> Option<Digest> {
-        let tenant = self.suspects.tenant?;
-        Some(Digest::of(tenant, self.method.name(), &self.params))
+        self.suspects.digest(self.method, &self.params)
     }
 
     fn request(&mut self) -> Result<tonic::Request<CallRequest>, Failure> {
