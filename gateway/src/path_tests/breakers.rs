@@ -80,8 +80,8 @@ impl Scene {
         let (serving, shutdown) = (gateway.clone(), CancellationToken::new());
         let until = shutdown.clone();
         let serving = async move { serving.serve(clients, probes, until).await };
-        let serving = tokio::spawn(Box::pin(serving));
-        timeout(PATIENCE, gateway.parts.catalog.fetched())
+        let serving = tokio::spawn(serving);
+        timeout(PATIENCE, gateway.parts.admin.catalog.fetched())
             .await
             .unwrap();
         Scene {
@@ -89,7 +89,7 @@ impl Scene {
                 address: address.to_string(),
                 key: key.text().expose_secret().to_owned(),
                 seen,
-                metrics: gateway.parts.metrics.clone(),
+                metrics: gateway.parts.admin.metrics.clone(),
                 _shutdown: shutdown.clone().drop_guard(),
             },
             other: other.text().expose_secret().to_owned(),

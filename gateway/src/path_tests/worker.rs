@@ -175,9 +175,11 @@ impl Worker for Scripted {
         }
         let pass = self.verifier.verify(&context.pass).unwrap().pass().clone();
         let params: Value = serde_json::from_slice(&params).unwrap();
+        let millis = context.timeout.unwrap().as_millis();
+        let seconds = u64::try_from(millis.div_ceil(1000)).unwrap();
         let told = json!({
             "arguments": params["arguments"], "tenant": pass.tenant,
-            "trace": context.trace.trace_id(), "seconds": context.timeout.unwrap().as_millis().div_ceil(1000) as u64,
+            "trace": context.trace.trace_id(), "seconds": seconds,
         });
         let data = json!({ "structuredContent": told });
         let paged = json!({ "structuredContent": told, "_meta": { "io.archway/cursor": "5" } });
