@@ -21,13 +21,15 @@ use tokio::time::Instant;
 
 use crate::{auth::Principal, metrics::BreakerMetrics};
 use bulkhead::{Bulkhead, Place};
-use circuits::{Caller, Circuits, Ended, Passes};
+use circuits::{Caller, Circuits, Passes};
+use group::Ended;
 
 pub(crate) use report::BreakerReport;
 
 // In the order a call meets them.
 mod bulkhead;
 mod circuits;
+mod group;
 mod circuit;
 mod window;
 mod refusals;

@@ -102,12 +102,8 @@ pub struct Gateway {
 struct Parts {
     stack: server::Stack,
     admin: Arc<Admin>,
-    catalog: Arc<Catalog>,
     shelf: Shelf,
-    upstream: Arc<Upstream>,
-    limits: Arc<Limits>,
     changes: Changes,
-    metrics: Arc<Metrics>,
 }
 
 impl Gateway {
@@ -124,9 +120,9 @@ impl Gateway {
         let breaker = Arc::new(Breaker::new(config.breaker, metrics.breaker.clone()));
         let catalog = Arc::new(Catalog::new());
         let shelf = Shelf::new(stores.clone(), config.upstream.pool.clone());
-        let cursors = Cursors::new(secret.clone());
         let sessions = Arc::new(Sessions::new(secret.clone(), stores.clone()));
         let limits = Arc::new(Limits::new(&config.limits, metrics.clone())?);
+        let cursors = Cursors::new(secret.clone());
         let auth = Auth::new(&config.auth, stores.clone(), secret, metrics.clone());
         let auth = Arc::new(auth);
         let changes = Changes {
@@ -152,29 +148,29 @@ impl Gateway {
             metrics: metrics.clone(),
         });
         let admin = Arc::new(Admin {
-            catalog: catalog.clone(),
-            limits: limits.clone(),
+            catalog,
+            limits,
             breaker,
-            upstream: upstream.clone(),
+            upstream,
             stores,
-            metrics: metrics.clone(),
+            metrics,
             grace: config.auth.key_grace,
             draining: CancellationToken::new(),
         });
-        Ok(Gateway {
+        Ok(Gateway::of(Parts {
+            stack,
+            admin,
+            shelf,
+            changes,
+        }))
+    }
+
+    fn of(parts: Parts) -> Self {
+        Gateway {
             drain_limit: DRAIN_LIMIT,
             most_connections: MOST_CLIENTS,
-            parts: Arc::new(Parts {
-                stack,
-                admin,
-                catalog,
-                shelf,
-                upstream,
-                limits,
-                changes,
-                metrics,
-            }),
-        })
+            parts: Arc::new(parts),
+        }
     }
 
     /// Gives calls in flight another time than [`DRAIN_LIMIT`] once the gateway ends.
@@ -209,35 +205,37 @@ impl Gateway {
     ) -> std::io::Result<()> {
         let Parts {
             stack,
-            catalog,
+            admin: parts,
             shelf,
-            upstream,
-            limits,
             changes,
-            metrics,
-            ..
         } = &*self.parts;
         let clients = Port {
             listener,
             stack: stack.clone(),
             places: self.most_connections,
             idle: server::CLIENTS_IDLE,
-            open: metrics.connections().clone(),
+            open: parts.metrics.connections().clone(),
         };
-        let admin = admin::port(admin, self.parts.admin.clone());
+        let admin = admin::port(admin, parts.clone());
         let drained = CancellationToken::new();
         let serving = async {
             server::serve(clients, shutdown.clone()).await;
             drained.cancel();
         };
+        let keeping = async {
+            tokio::join!(
+                parts.catalog.keep(&parts.upstream, &shutdown),
+                parts.limits.keep(&drained),
+                shelf.keep(&parts.catalog, &shutdown),
+                // What is revoked during the drain is revoked.
+                changes.keep(&drained),
+            )
+        };
         tokio::join!(
             serving,
             server::serve(admin, drained.clone()),
-            catalog.keep(upstream, &shutdown),
-            limits.keep(&drained),
-            shelf.keep(catalog, &shutdown),
-            // What is revoked during the drain is revoked.
-            changes.keep(&drained),
+            // On the heap: whoever awaits this holds all of it.
+            Box::pin(keeping),
             self.drain(&shutdown, &drained),
         );
         Ok(())
@@ -252,7 +250,7 @@ impl Gateway {
             () = tokio::time::sleep(self.drain_limit) => {
                 // First: what ends now is nobody's fault.
                 self.parts.admin.breaker.end();
-                self.parts.upstream.end_calls();
+                self.parts.admin.upstream.end_calls();
             }
         }
     }
@@ -260,8 +258,10 @@ impl Gateway {
     /// Waits until the catalogue was fetched from a worker and Postgres tells of changes, at most
     /// `patience`; whether both came to be.
     pub async fn ready(&self, patience: Duration) -> bool {
-        let Parts { admin, catalog, .. } = &*self.parts;
-        let both = async { tokio::join!(catalog.fetched(), admin.stores.health().first_heard()) };
+        let Admin {
+            catalog, stores, ..
+        } = &*self.parts.admin;
+        let both = async { tokio::join!(catalog.fetched(), stores.health().first_heard()) };
         tokio::time::timeout(patience, both).await.is_ok()
     }
 }

@@ -22,6 +22,7 @@ use crate::{
 
 mod answers;
 mod breakers;
+mod bulkheads;
 mod calls;
 mod door;
 mod farewell;
@@ -33,6 +34,7 @@ mod losing;
 mod mortal;
 mod places;
 mod replicas;
+mod scene;
 mod serving;
 mod shutdown;
 mod times;

@@ -8,29 +8,21 @@
 //! those are kept that called a moment ago or whose circuit is not closed. Where there is no room a
 //! call goes without a circuit: never is one refused for that.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc};
 
-use archway_proto::fault::Blame;
 use parking_lot::{Mutex, RwLock};
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{
-    circuit::{Circuit, LONGEST_REST, Pass, Refused, State},
+    circuit::{Refused, State},
+    group::{Ended, Held, Inside},
     report::{CircuitRow, TenantRow},
-    window::{SPAN, Verdict},
 };
 use crate::metrics::{BreakerMetrics, CircuitLabels, Kind};
 
 /// Groups kept: more than pools times families are, unless somebody makes up names.
 const MOST_GROUPS: usize = 1_000;
-/// Tenants kept in one group, at about 300 bytes each.
-const MOST_TENANTS: usize = 10_000;
-/// How often a group that is full looks for tenants that it can forget.
-const FULL_SWEEP: Duration = Duration::from_secs(1);
-/// For how long a tenant that no longer calls is kept while its circuit is not closed.
-const KEPT_OPEN: Duration = Duration::from_secs(2 * LONGEST_REST.as_secs());
-
 /// Whose call, of what.
 #[derive(Clone, Copy)]
 pub(super) struct Caller<'a> {
@@ -47,18 +39,6 @@ pub(super) struct CircuitOpen {
     pub(super) refused: Refused,
 }
 
-/// How a call ended, as far as circuits may know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ended {
-    /// With an answer, whatever it says.
-    Answered {
-        /// It took longer than it should.
-        slow: bool,
-    },
-    /// Without one.
-    Failed(Blame),
-}
-
 /// All circuits of a gateway.
 pub(super) struct Circuits {
     /// By pool, by family.
@@ -72,32 +52,12 @@ struct Group {
     inside: Mutex<Inside>,
 }
 
-struct Inside {
-    shared: Circuit,
-    tenants: HashMap<Uuid, Tenant>,
-    swept: Instant,
-}
-
-struct Tenant {
-    slug: Box<str>,
-    circuit: Circuit,
-    /// Calls that will bring a pass back.
-    calls: u32,
-    touched: Instant,
-}
-
 /// What a call that both circuits admitted holds. Dropped unsettled, it counts nothing.
 pub(super) struct Passes {
     group: Arc<Group>,
     metrics: Arc<BreakerMetrics>,
     tenant: Uuid,
     held: Option<Held>,
-}
-
-struct Held {
-    shared: Pass,
-    /// `None` where the tenant has no circuit.
-    own: Option<Pass>,
 }
 
 impl Circuits {
@@ -206,120 +166,7 @@ impl Group {
     fn new(caller: Caller<'_>, now: Instant) -> Self {
         Group {
             labels: CircuitLabels::new(caller.pool, caller.family),
-            inside: Mutex::new(Inside {
-                shared: Circuit::new(now),
-                tenants: HashMap::new(),
-                swept: now,
-            }),
-        }
-    }
-}
-
-impl Inside {
-    fn admit(&mut self, caller: Caller<'_>, now: Instant) -> Result<Held, CircuitOpen> {
-        let refused = |kind| move |refused| CircuitOpen { kind, refused };
-        let shared = self.shared.admit(now).map_err(refused(Kind::Shared))?;
-        let Some(tenant) = self.tenant(caller, now) else {
-            return Ok(Held { shared, own: None });
-        };
-        tenant.touched = now;
-        match tenant.circuit.admit(now) {
-            Ok(own) => {
-                tenant.calls += 1;
-                let own = Some(own);
-                Ok(Held { shared, own })
-            }
-            Err(open) => {
-                self.shared.give_back(shared);
-                Err(refused(Kind::Tenant)(open))
-            }
-        }
-    }
-
-    /// The caller's tenant, which is there from its first call on, if there is room.
-    fn tenant(&mut self, caller: Caller<'_>, now: Instant) -> Option<&mut Tenant> {
-        let full = self.tenants.len() >= MOST_TENANTS;
-        if now >= self.swept + if full { FULL_SWEEP } else { SPAN } {
-            self.forget(now);
-        }
-        let full = self.tenants.len() >= MOST_TENANTS;
-        if full && !self.tenants.contains_key(&caller.tenant) {
-            return None;
-        }
-        let fresh = || Tenant {
-            slug: caller.slug.into(),
-            circuit: Circuit::new(now),
-            calls: 0,
-            touched: now,
-        };
-        Some(self.tenants.entry(caller.tenant).or_insert_with(fresh))
-    }
-
-    fn forget(&mut self, now: Instant) {
-        self.swept = now;
-        self.tenants.retain(|_, tenant| {
-            let kept = match tenant.circuit.state(now) {
-                State::Closed => SPAN,
-                State::HalfOpen | State::Open => KEPT_OPEN,
-            };
-            tenant.calls > 0 || now < tenant.touched + kept
-        });
-    }
-
-    fn not_closed(&self, now: Instant) -> impl Iterator<Item = (&Uuid, &Tenant)> {
-        let all = self.tenants.iter();
-        all.filter(move |(_, tenant)| tenant.circuit.state(now) != State::Closed)
-    }
-
-    /// The states that this brought about.
-    fn settle(
-        &mut self,
-        id: Uuid,
-        held: Held,
-        ended: Option<Ended>,
-        now: Instant,
-    ) -> (Option<State>, Option<State>) {
-        let shared = match ended.and_then(Ended::for_shared) {
-            Some(verdict) => self.shared.settle(held.shared, verdict, now),
-            None => {
-                self.shared.give_back(held.shared);
-                None
-            }
-        };
-        let tenant = self.tenants.get_mut(&id);
-        let Some((pass, tenant)) = held.own.zip(tenant) else {
-            return (shared, None);
-        };
-        tenant.calls = tenant.calls.saturating_sub(1);
-        tenant.touched = now;
-        match ended.and_then(Ended::for_tenant) {
-            Some(verdict) => (shared, tenant.circuit.settle(pass, verdict, now)),
-            None => {
-                tenant.circuit.give_back(pass);
-                (shared, None)
-            }
-        }
-    }
-}
-
-impl Ended {
-    /// What it says of the workers. A call that ran out of time says nothing: it may have been its
-    /// own doing.
-    fn for_shared(self) -> Option<Verdict> {
-        match self {
-            Ended::Answered { .. } => Some(Verdict::Good),
-            Ended::Failed(Blame::Callee) => Some(Verdict::Fault),
-            Ended::Failed(Blame::Work | Blame::Caller) => None,
-        }
-    }
-
-    /// What it says of the tenant's work. Nothing, if the workers were ill.
-    fn for_tenant(self) -> Option<Verdict> {
-        match self {
-            Ended::Answered { slow: false } => Some(Verdict::Good),
-            Ended::Answered { slow: true } => Some(Verdict::Slow),
-            Ended::Failed(Blame::Work) => Some(Verdict::Fault),
-            Ended::Failed(Blame::Callee | Blame::Caller) => None,
+            inside: Mutex::new(Inside::new(now)),
         }
     }
 }

@@ -65,7 +65,7 @@ impl Running {
 
 /// Waits until a connection to the admin port was accepted.
 async fn seen(gateway: &Gateway) {
-    let open = gateway.parts.metrics.admin_connections();
+    let open = gateway.parts.admin.metrics.admin_connections();
     let accepted = async {
         while open.get() == 0 {
             sleep(Duration::from_millis(5)).await;

@@ -1,0 +1,182 @@
+//! The circuits of one family in one pool: everybody's, and each tenant's own.
+//!
+//! A plain state machine, too: the time is an argument, and the lock stands round it (`circuits`).
+//! Tenants come with their first call and are forgotten when they have not called for a while: soon
+//! if their circuit is closed, else after some minutes.
+
+use std::{collections::HashMap, time::Duration};
+
+use archway_proto::fault::Blame;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::{
+    circuit::{Circuit, LONGEST_REST, Pass, State},
+    circuits::{Caller, CircuitOpen},
+    window::{SPAN, Verdict},
+};
+use crate::metrics::Kind;
+
+/// Tenants kept in one group, at about 300 bytes each.
+const MOST_TENANTS: usize = 10_000;
+/// How often a group that is full looks for tenants that it can forget.
+const FULL_SWEEP: Duration = Duration::from_secs(1);
+/// For how long a tenant that no longer calls is kept while its circuit is not closed.
+const KEPT_OPEN: Duration = Duration::from_secs(2 * LONGEST_REST.as_secs());
+
+/// How a call ended, as far as circuits may know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// With an answer, whatever it says.
+    Answered {
+        /// It took longer than it should.
+        slow: bool,
+    },
+    /// Without one.
+    Failed(Blame),
+}
+
+/// The circuits, and what they need to know of tenants.
+pub(super) struct Inside {
+    pub(super) shared: Circuit,
+    tenants: HashMap<Uuid, Tenant>,
+    swept: Instant,
+}
+
+/// One tenant's.
+pub(super) struct Tenant {
+    pub(super) slug: Box<str>,
+    pub(super) circuit: Circuit,
+    /// Calls that will bring a pass back.
+    calls: u32,
+    touched: Instant,
+}
+
+/// The passes of one call.
+pub(super) struct Held {
+    shared: Pass,
+    /// `None` where the tenant has no circuit.
+    own: Option<Pass>,
+}
+
+impl Inside {
+    /// Closed, and without tenants.
+    pub(super) fn new(now: Instant) -> Self {
+        Inside {
+            shared: Circuit::new(now),
+            tenants: HashMap::new(),
+            swept: now,
+        }
+    }
+
+    /// Lets a call through both circuits, or through neither.
+    pub(super) fn admit(&mut self, caller: Caller<'_>, now: Instant) -> Result<Held, CircuitOpen> {
+        let refused = |kind| move |refused| CircuitOpen { kind, refused };
+        let shared = self.shared.admit(now).map_err(refused(Kind::Shared))?;
+        let Some(tenant) = self.tenant(caller, now) else {
+            return Ok(Held { shared, own: None });
+        };
+        tenant.touched = now;
+        match tenant.circuit.admit(now) {
+            Ok(own) => {
+                tenant.calls += 1;
+                let own = Some(own);
+                Ok(Held { shared, own })
+            }
+            Err(open) => {
+                self.shared.give_back(shared);
+                Err(refused(Kind::Tenant)(open))
+            }
+        }
+    }
+
+    /// The caller's tenant, which is there from its first call on, if there is room.
+    fn tenant(&mut self, caller: Caller<'_>, now: Instant) -> Option<&mut Tenant> {
+        let full = self.tenants.len() >= MOST_TENANTS;
+        if now >= self.swept + if full { FULL_SWEEP } else { SPAN } {
+            self.forget(now);
+        }
+        let full = self.tenants.len() >= MOST_TENANTS;
+        if full && !self.tenants.contains_key(&caller.tenant) {
+            return None;
+        }
+        let fresh = || Tenant {
+            slug: caller.slug.into(),
+            circuit: Circuit::new(now),
+            calls: 0,
+            touched: now,
+        };
+        Some(self.tenants.entry(caller.tenant).or_insert_with(fresh))
+    }
+
+    /// Drops the tenants that need not be remembered.
+    pub(super) fn forget(&mut self, now: Instant) {
+        self.swept = now;
+        self.tenants.retain(|_, tenant| {
+            let kept = match tenant.circuit.state(now) {
+                State::Closed => SPAN,
+                State::HalfOpen | State::Open => KEPT_OPEN,
+            };
+            tenant.calls > 0 || now < tenant.touched + kept
+        });
+    }
+
+    /// The tenants whose circuit is not closed.
+    pub(super) fn not_closed(&self, now: Instant) -> impl Iterator<Item = (&Uuid, &Tenant)> {
+        let all = self.tenants.iter();
+        all.filter(move |(_, tenant)| tenant.circuit.state(now) != State::Closed)
+    }
+
+    /// Takes the passes of a call that ended; `None` if it says nothing. The states that this brought
+    /// about.
+    pub(super) fn settle(
+        &mut self,
+        id: Uuid,
+        held: Held,
+        ended: Option<Ended>,
+        now: Instant,
+    ) -> (Option<State>, Option<State>) {
+        let shared = match ended.and_then(Ended::for_shared) {
+            Some(verdict) => self.shared.settle(held.shared, verdict, now),
+            None => {
+                self.shared.give_back(held.shared);
+                None
+            }
+        };
+        let tenant = self.tenants.get_mut(&id);
+        let Some((pass, tenant)) = held.own.zip(tenant) else {
+            return (shared, None);
+        };
+        tenant.calls = tenant.calls.saturating_sub(1);
+        tenant.touched = now;
+        match ended.and_then(Ended::for_tenant) {
+            Some(verdict) => (shared, tenant.circuit.settle(pass, verdict, now)),
+            None => {
+                tenant.circuit.give_back(pass);
+                (shared, None)
+            }
+        }
+    }
+}
+
+impl Ended {
+    /// What it says of the workers. A call that ran out of time says nothing: it may have been its
+    /// own doing.
+    fn for_shared(self) -> Option<Verdict> {
+        match self {
+            Ended::Answered { .. } => Some(Verdict::Good),
+            Ended::Failed(Blame::Callee) => Some(Verdict::Fault),
+            Ended::Failed(Blame::Work | Blame::Caller) => None,
+        }
+    }
+
+    /// What it says of the tenant's work. Nothing, if the workers were ill.
+    fn for_tenant(self) -> Option<Verdict> {
+        match self {
+            Ended::Answered { slow: false } => Some(Verdict::Good),
+            Ended::Answered { slow: true } => Some(Verdict::Slow),
+            Ended::Failed(Blame::Work) => Some(Verdict::Fault),
+            Ended::Failed(Blame::Callee | Blame::Caller) => None,
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Bulkheads, from a client's socket to a worker that lets calls wait.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::{
+    io::AsyncReadExt,
+    sync::mpsc,
+    time::{Instant, timeout},
+};
+
+use super::scene::{PATIENCE, Scene, code, skip};
+use crate::BreakerConfig;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[tokio::test]
+async fn a_tenant_runs_64_calls_and_64_wait_and_one_more_is_refused_at_once() {
+    let scene = Scene::start().await;
+    let rest = async {
+        scene.until(64, 64).await;
+        let refused = scene.refused("echo").await;
+        // What one tenant holds, no other waits for.
+        let other = code(&scene.others("echo").await);
+        scene.gate.add_permits(128);
+        (refused, other)
+    };
+    let (codes, (refused, other)) = tokio::join!(scene.calls("gate", 128), rest);
+    assert_eq!(codes, ["ok"; 128]);
+    assert_eq!(other, "ok");
+    assert_eq!(refused["code"], "unavailable");
+    assert_eq!(refused["details"]["retry_after_seconds"], 2);
+    let circuit = scene.circuit().await;
+    assert_eq!(
+        (&circuit["state"], &circuit["faults"]),
+        (&json!("closed"), &json!(0))
+    );
+    let calls = &scene.status().await["calls"];
+    assert_eq!(*calls, json!({ "in_flight": 0, "queued": 0 }));
+    let metrics = scene.probe("/metrics").await;
+    let refusals = r#"bulkhead_refusals_total{reason="full"} 1"#;
+    assert!(metrics.contains(refusals), "{metrics}");
+}
+
+#[tokio::test]
+async fn calls_wait_in_order_and_what_they_waited_is_gone_from_their_time() {
+    let scene = Scene::with(10, BreakerConfig { tenant_calls: 3 }).await;
+    let (tell, mut told) = mpsc::channel(8);
+    for place in 0..6_usize {
+        scene.until(place.min(3), place.saturating_sub(3)).await;
+        let mut waiting = scene.open("gate").await;
+        let tell = tell.clone();
+        tokio::spawn(async move {
+            let mut answer = String::new();
+            waiting.read_to_string(&mut answer).await.unwrap();
+            tell.send((place, answer)).await.unwrap();
+        });
+    }
+    scene.until(3, 3).await;
+    skip(4 * SECOND).await;
+    for expected in 0..6 {
+        scene.gate.add_permits(1);
+        let (place, answer) = timeout(PATIENCE, told.recv()).await.unwrap().unwrap();
+        assert_eq!(place, expected);
+        let body = answer.split_once("\r\n\r\n").unwrap().1;
+        let answer: Value = serde_json::from_str(body).unwrap();
+        let seconds = &answer["result"]["structuredContent"]["seconds"];
+        let seconds = seconds.as_u64().unwrap();
+        assert_eq!(seconds <= 6, place >= 3, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_gives_up_waiting_at_half_of_its_time_and_then_newcomers_do_not_wait() {
+    let scene = Scene::with(2, BreakerConfig { tenant_calls: 1 }).await;
+    let _held = scene.open("hang").await;
+    scene.until(1, 0).await;
+    let begun = Instant::now();
+    assert_eq!(scene.refused("echo").await["code"], "unavailable");
+    let waited = begun.elapsed();
+    assert!(waited >= SECOND, "{waited:?}");
+    let begun = Instant::now();
+    let refused = scene.refused("echo").await;
+    assert_eq!(refused["code"], "unavailable");
+    assert!(begun.elapsed() < SECOND / 2, "{:?}", begun.elapsed());
+    let metrics = scene.probe("/metrics").await;
+    for reason in ["waited", "stalled"] {
+        let counted = format!("bulkhead_refusals_total{{reason=\"{reason}\"}} 1");
+        assert!(metrics.contains(&counted), "{counted} in {metrics}");
+    }
+}
