@@ -199,6 +199,21 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_store_that_was_to_speak_tls_and_does_not_is_away() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let config = LimitsConfig {
+            limits_url: Some(url(&format!("rediss://{}", listener.local_addr().unwrap()))),
+            ..LimitsConfig::default()
+        };
+        let shared = Shared::new(&config, &Arc::new(Metrics::new()))
+            .unwrap()
+            .unwrap();
+        let closing = async { drop(listener.accept().await) };
+        let (connected, ()) = tokio::join!(shared.connect_in_time(), closing);
+        assert!(matches!(connected, Err(StoreFailure::Connection(_))));
+    }
+
+    #[tokio::test]
     async fn a_store_of_limits_spends_once_for_all_who_ask_it() {
         let server = Server::start();
         drop(server.connect().await);

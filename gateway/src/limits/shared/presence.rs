@@ -106,7 +106,7 @@ impl<W> Presence<W> {
             tracing::warn!(
                 reason = failure.reason(),
                 error = %Chain(failure),
-                "the store of limits is away: this gateway judges by itself until it is back"
+                "the store of limits is away: --limits-when-down says what passes until it is back"
             );
         }
     }
@@ -218,7 +218,7 @@ mod tests {
         let text = metrics.text().unwrap();
         let one = r#"limit_store_failures_total{reason="timeout"} 1"#;
         assert!(text.contains(one) && !text.contains("garbage"), "{text}");
-        assert!(text.contains("limit_store_up 1"), "{text}");
+        assert!(text.contains("limit_store_up{} 1"), "{text}");
     }
 
     #[tokio::test(start_paused = true)]
