@@ -1,10 +1,15 @@
 //! Calls that kill: who lost two workers in ten minutes is refused for ten.
 //!
 //! A worker's end is counted against each call that was in flight on it, once for each life of a
-//! connection (`standing`), however many calls of the same digest it carried. So an innocent call
-//! that was beside a deadly one twice is refused with it; a success of its own clears it.
+//! connection (`standing`), however many calls of the same digest it carried. An answer clears the
+//! call; one that was answered shortly before has its first loss forgiven, too. Otherwise two
+//! workers that die of something else would have the commonest calls refused, which were in
+//! flight on both.
 
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
 
 use aws_lc_rs::digest::{Context, SHA256};
 use tokio::time::Instant;
@@ -12,8 +17,12 @@ use uuid::Uuid;
 
 /// Within which two losses make a call deadly, and for how long it is then refused.
 const WINDOW: Duration = Duration::from_secs(600);
-/// Calls that are remembered.
+/// Losses that make a call deadly.
+const TOO_MANY: usize = 2;
+/// Calls whose losses are remembered.
 const MOST: usize = 10_000;
+/// Answered calls that are remembered, twice: these, and as many before them.
+const MOST_ANSWERED: usize = 10_000;
 
 /// What a call is known by: tenant, method and params, of which the tool and its arguments are all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,55 +50,71 @@ impl Digest {
 #[derive(Debug, Default)]
 pub(super) struct Deadly {
     calls: HashMap<Digest, Losses>,
+    answered: HashSet<Digest>,
+    answered_before: HashSet<Digest>,
+    /// When `answered` was begun.
+    since: Option<Instant>,
 }
 
 #[derive(Debug)]
 struct Losses {
-    /// The life of the connection that was lost first.
-    epoch: u64,
+    /// The lives of connections that were lost, at most [`TOO_MANY`] and a forgiven one.
+    epochs: Vec<u64>,
+    /// How many are too many: one more if the first was forgiven.
+    too_many: usize,
     /// When the last loss that counted was.
     at: Instant,
-    twice: bool,
+}
+
+impl Losses {
+    fn are_too_many(&self) -> bool {
+        self.epochs.len() >= self.too_many
+    }
 }
 
 impl Deadly {
-    /// Whether nothing is remembered: then no digest need be made.
+    /// Whether no call was lost lately: then none is refused.
     pub(super) fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }
 
     /// A call's connection was lost in this life of it; whether the call is deadly now.
     pub(super) fn lost(&mut self, call: Digest, epoch: u64, now: Instant) -> bool {
+        let over = |losses: &mut Losses| now - losses.at >= WINDOW;
+        if self.calls.get_mut(&call).is_some_and(over) {
+            self.calls.remove(&call);
+        }
         self.make_room(call, now);
+        let known = self.answered.contains(&call) || self.answered_before.contains(&call);
         let losses = self.calls.entry(call).or_insert(Losses {
-            epoch,
+            epochs: Vec::new(),
+            too_many: TOO_MANY + usize::from(known),
             at: now,
-            twice: false,
         });
-        if now - losses.at >= WINDOW {
-            *losses = Losses {
-                epoch,
-                at: now,
-                twice: false,
-            };
-        } else if losses.epoch != epoch && !losses.twice {
-            losses.twice = true;
+        if !losses.epochs.contains(&epoch) && !losses.are_too_many() {
+            losses.epochs.push(epoch);
             losses.at = now;
         }
-        losses.twice
+        losses.are_too_many()
     }
 
     /// How long the call is still refused, if it is.
     pub(super) fn refused(&self, call: Digest, now: Instant) -> Option<Duration> {
-        let losses = self.calls.get(&call).filter(|losses| losses.twice)?;
+        let losses = self.calls.get(&call).filter(|one| one.are_too_many())?;
         WINDOW
             .checked_sub(now - losses.at)
             .filter(|left| !left.is_zero())
     }
 
     /// The call was answered: what was lost beside it was not its doing.
-    pub(super) fn answered(&mut self, call: Digest) {
+    pub(super) fn answered(&mut self, call: Digest, now: Instant) {
         self.calls.remove(&call);
+        let since = *self.since.get_or_insert(now);
+        if self.answered.len() >= MOST_ANSWERED || now - since >= WINDOW / 2 {
+            self.answered_before = std::mem::take(&mut self.answered);
+            self.since = Some(now);
+        }
+        self.answered.insert(call);
     }
 
     /// Makes room for a call that is not known yet: what is over goes, then the oldest.
@@ -149,12 +174,39 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_clears_the_call() {
+    async fn an_answer_clears_the_call_and_forgives_its_next_loss() {
         let mut deadly = Deadly::default();
         deadly.lost(call(1), 1, Instant::now());
-        deadly.answered(call(1));
-        assert!(deadly.is_empty());
-        assert!(!deadly.lost(call(1), 2, Instant::now()));
+        deadly.answered(call(1), Instant::now());
+        assert!(!deadly.lost(call(1), 2, Instant::now()), "forgiven");
+        assert!(!deadly.lost(call(1), 2, Instant::now()), "the same worker");
+        assert!(!deadly.lost(call(1), 3, Instant::now()));
+        assert!(deadly.lost(call(1), 4, Instant::now()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_of_long_ago_forgives_nothing() {
+        let mut deadly = Deadly::default();
+        deadly.answered(call(1), Instant::now());
+        for _ in 0..2 {
+            advance(WINDOW / 2).await;
+            deadly.answered(call(2), Instant::now());
+            deadly.answered(call(3), Instant::now());
+        }
+        advance(WINDOW / 2).await;
+        deadly.answered(call(4), Instant::now());
+        assert!(!deadly.lost(call(1), 1, Instant::now()));
+        assert!(deadly.lost(call(1), 2, Instant::now()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn answered_calls_are_remembered_within_a_bound() {
+        let mut deadly = Deadly::default();
+        for number in 0..3 * MOST_ANSWERED {
+            deadly.answered(call(number as u128), Instant::now());
+        }
+        let kept = deadly.answered.len() + deadly.answered_before.len();
+        assert_eq!(kept, 2 * MOST_ANSWERED);
     }
 
     #[tokio::test(start_paused = true)]

@@ -145,9 +145,9 @@ impl Errand {
 
     /// The call was answered: it ends no workers.
     pub(super) fn answered(&self) {
-        let known = !self.suspects.deadly.lock().is_empty();
-        if let Some(digest) = self.digest().filter(|_| known) {
-            self.suspects.deadly.lock().answered(digest);
+        if let Some(digest) = self.digest() {
+            let mut deadly = self.suspects.deadly.lock();
+            deadly.answered(digest, Instant::now());
         }
     }
 
