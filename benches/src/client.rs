@@ -77,7 +77,8 @@ impl Client {
             None => panic!("the server closed the connection"),
         };
         let answer = String::from_utf8_lossy(&self.buffer);
-        assert_eq!(status, 200, "{answer}");
+        let well = status == 200 && !answer.contains("rate_limited");
+        assert!(well, "{answer}");
         &self.buffer[head..]
     }
 
@@ -104,6 +105,11 @@ impl Client {
                 return None;
             }
         }
+    }
+
+    /// The head of the last answer, in lower case.
+    pub fn head(&self, answer: Answer) -> String {
+        String::from_utf8_lossy(&self.buffer[..answer.head]).to_ascii_lowercase()
     }
 
     /// The body of the last answer, as text.
