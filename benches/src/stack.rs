@@ -184,15 +184,13 @@ impl Place {
             place.text("pass"),
             place.text("pass.pub"),
         );
-        place.run(&["secret", "generate", "--out", &secret]);
-        place.run(&[
-            "pass-key",
-            "generate",
-            "--private",
-            &private,
-            "--public",
-            &public,
-        ]);
+        let pair = ["--private", &private, "--public", &public];
+        answer(Command::new(binary()).args(["secret", "generate", "--out", &secret]));
+        answer(
+            Command::new(binary())
+                .args(["pass-key", "generate"])
+                .args(pair),
+        );
         place
     }
 
