@@ -31,6 +31,7 @@ async fn main() {
     let repo = folder.path().join("repo");
     archway_benches::generate(&repo, files);
     let dev = Dev::start(&repo, &folder.path().join("data"));
+    dev.lift().await;
     let threads = std::thread::available_parallelism()
         .expect("cores")
         .get()

@@ -4,11 +4,16 @@
 //! so that every table that remembers either is filled. `dev`'s worker lives in the same process
 //! and has nothing to do here; PostgreSQL is a process of its own. Run:
 //! `cargo build --release && cargo bench -p archway-benches --bench memory`, with
-//! `-- --keys N --sessions N` behind it for other numbers.
+//! `-- --keys N --sessions N --spending N` behind it for other numbers.
+//!
+//! Then one attacker whose totals are lifted opens sessions and spends once in each, so that every
+//! one has a bucket, while another tenant calls `hello`. Targets for a million (`--spending
+//! 1000000`, which takes minutes): under 100 MB, and the other's p99 no longer by more than 20 %
+//! than while the same clients call in one session each.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use archway_benches::{Client, Dev, number};
+use archway_benches::{Client, Dev, HELLO, Layout, Stack, median, number, quantile};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -17,11 +22,10 @@ use tokio::{
 
 const KEYS: usize = 20_000;
 const SESSIONS: usize = 100_000;
+const SPENDING: usize = 50_000;
 /// No more than a gateway asks Postgres about at a time.
 const STRANGERS: usize = 4;
 const CLIENTS: usize = 8;
-const HELLO: &str =
-    r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hello","arguments":{}}}"#;
 const INITIALIZE: &str = concat!(
     r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","#,
     r#""capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#,
@@ -49,6 +53,80 @@ async fn main() {
         opened - knocked
     );
     dev.stop();
+    spend_all(number("--spending", SPENDING)).await;
+}
+
+/// One tenant spends in so many sessions; what they leave in the gateway, and what the other feels.
+async fn spend_all(count: usize) {
+    let (attacker, other) = ("attacker", "other");
+    let stack = Stack::start(Layout {
+        tenants: vec![attacker.to_owned(), other.to_owned()],
+        files: 10,
+        gateways: 1,
+        workers: 1,
+        cores: None,
+        gateway_arguments: Vec::new(),
+    })
+    .await;
+    for tenant in [attacker, other] {
+        stack.set_limits(tenant, 1_000_000).await;
+    }
+    // Warm, and what the same load does without new sessions.
+    let url = stack.gateways[0].url();
+    let key = stack.key(attacker).to_owned();
+    let calm = beside(&stack, other, attack(&url, &key, count / 10, false)).await;
+    let before = stack.gateways[0].usage().resident_mib;
+    let attacked = beside(&stack, other, attack(&url, &key, count, true)).await;
+    let grown = stack.gateways[0].usage().resident_mib - before;
+    println!("{count} sessions that spent once: {grown:+.1} MiB (target < 100 for a million)");
+    for (what, mut taken) in [("one session a client", calm), ("new sessions", attacked)] {
+        println!(
+            "  hello of another tenant beside {what:21} p50 {:6.2} ms   p99 {:6.2} ms",
+            median(&mut taken),
+            quantile(&mut taken, 0.99)
+        );
+    }
+}
+
+/// Milliseconds of another tenant's calls while `attack` lasts.
+async fn beside(stack: &Stack, tenant: &str, attack: impl Future<Output = ()>) -> Vec<f64> {
+    let url = stack.gateways[0].url();
+    let mut client = Client::connect(&url, stack.key(tenant), HELLO).await;
+    let mut taken = Vec::new();
+    let mut attack = std::pin::pin!(attack);
+    loop {
+        let call = async {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            client.time(1).await
+        };
+        tokio::select! {
+            () = &mut attack => return taken,
+            call = call => taken.extend(call),
+        }
+    }
+}
+
+/// So many pairs of `initialize` and a call, the call in the session that was opened, or always in
+/// the client's first.
+async fn attack(url: &str, key: &str, count: usize, anew: bool) {
+    let mut attacking = tokio::task::JoinSet::new();
+    for _ in 0..CLIENTS {
+        let (url, key) = (url.to_owned(), key.to_owned());
+        attacking.spawn(async move {
+            let mut opening = Client::connect(&url, &key, INITIALIZE).await;
+            let mut spending = Client::connect(&url, &key, HELLO).await;
+            let first = opening.opened().await;
+            for _ in 0..count / CLIENTS {
+                let opened = opening.opened().await;
+                let handle = if anew { &opened } else { &first };
+                spending.set_header("Mcp-Session-Id", handle);
+                spending.post().await;
+            }
+        });
+    }
+    while let Some(client) = attacking.join_next().await {
+        client.expect("a client");
+    }
 }
 
 /// Prints what is resident; in MiB.

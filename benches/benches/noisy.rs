@@ -106,7 +106,7 @@ async fn measure() {
     })
     .await;
     for tenant in CALM {
-        stack.lift(tenant);
+        stack.set_limits(tenant, 0).await;
     }
     keep_to(CLIENTS_CORE);
     let mut calm = Calm::new(&stack);

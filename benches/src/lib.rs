@@ -3,13 +3,17 @@
 //! These machines are shared and noisy, so a bench measures its rival in the same run, in turn,
 //! and prints ratios of medians. Archway is the release binary, started as in the README.
 
+mod bare;
 mod client;
 mod process;
+mod round;
 mod stack;
 mod tree;
 
+pub use bare::Bare;
 pub use client::{Answer, Client};
 pub use process::{Dev, Usage};
+pub use round::{HELLO, Round};
 pub use stack::{Layout, Running, Stack, held};
 pub use tree::generate;
 

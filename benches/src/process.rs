@@ -6,9 +6,12 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
+use crate::{Client, HELLO};
+
 /// `archway dev`, ready to answer. Ends with this value.
 pub struct Dev {
     child: Child,
+    data: PathBuf,
     /// The MCP endpoint.
     pub url: String,
     /// A key that may call everything.
@@ -38,8 +41,19 @@ impl Dev {
         Dev {
             url: field("url"),
             key: field("api_key"),
+            data: data.to_owned(),
             child,
         }
+    }
+
+    /// Sets every limit of its tenant to the most there is: benches call far more often than an
+    /// agent may, and what a limit costs shall be measured with the rest.
+    pub async fn lift(&self) {
+        let data = self.data.display().to_string();
+        set_limits("dev", 1_000_000, |command| {
+            command.args(["--data", &data]);
+        });
+        in_force(&self.url, &self.key).await;
     }
 
     /// What the process has used so far.
@@ -72,6 +86,46 @@ impl Drop for Dev {
         }
     }
 }
+
+/// Sets every limit of a tenant by the operator's command, at each level; 0 takes them off. `place`
+/// says where the database is.
+pub(crate) fn set_limits(tenant: &str, per_minute: u32, place: impl Fn(&mut Command)) {
+    for level in ["session", "key", "tenant"] {
+        // A session has no total of its own.
+        let limited = &LIMITED[usize::from(level == "session")..];
+        let mut command = Command::new(binary());
+        command.args(["limits", "set", tenant, "--level", level]);
+        command.args(limited.iter().map(|name| format!("{name}={per_minute}")));
+        place(&mut command);
+        let done = command.output().expect("archway starts");
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{command:?}: {said}");
+    }
+}
+
+/// Waits until the default limits are in force no longer.
+pub(crate) async fn in_force(url: &str, key: &str) {
+    let mut client = Client::connect(url, key, HELLO).await;
+    loop {
+        let answer = client.exchange().await.expect("an answer");
+        if !client.head(answer).contains(";q=100;") {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+}
+
+/// What has a limit that a bench may meet.
+const LIMITED: [&str; 8] = [
+    "total",
+    "hello",
+    "list_projects",
+    "list_files",
+    "get_repo_overview",
+    "read_file",
+    "grep_codebase",
+    "search_files",
+];
 
 /// The release binary beside this bench: `target/release/archway`.
 pub(crate) fn binary() -> PathBuf {

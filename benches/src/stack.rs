@@ -14,18 +14,10 @@ use e2e::Database;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{Usage, generate, process::binary, process::end};
-
-/// What a key may do without end once its tenant's limits are lifted.
-pub(crate) const LIFTED: [&str; 7] = [
-    "total=0",
-    "hello=0",
-    "list_projects=0",
-    "list_files=0",
-    "read_file=0",
-    "grep_codebase=0",
-    "search_files=0",
-];
+use crate::{
+    Usage, generate,
+    process::{binary, end, in_force, set_limits},
+};
 
 /// What a [`Stack`] is made of.
 #[derive(Clone, Debug)]
@@ -87,13 +79,11 @@ impl Stack {
         &self.keys[tenant]
     }
 
-    /// Takes every limit off a tenant.
-    pub fn lift(&self, tenant: &str) {
-        for level in ["session", "key", "tenant"] {
-            let mut arguments = vec!["limits", "set", tenant, "--level", level];
-            // A session has no total of its own.
-            arguments.extend(&LIFTED[usize::from(level == "session")..]);
-            self.place.run(&arguments);
+    /// Sets every limit of a tenant at every level; 0 takes them off. In force when it returns.
+    pub async fn set_limits(&self, tenant: &str, per_minute: u32) {
+        set_limits(tenant, per_minute, |command| self.place.administer(command));
+        for gateway in &self.gateways {
+            in_force(&gateway.url(), self.key(tenant)).await;
         }
     }
 
@@ -194,15 +184,13 @@ impl Place {
             place.text("pass"),
             place.text("pass.pub"),
         );
-        place.run(&["secret", "generate", "--out", &secret]);
-        place.run(&[
-            "pass-key",
-            "generate",
-            "--private",
-            &private,
-            "--public",
-            &public,
-        ]);
+        let pair = ["--private", &private, "--public", &public];
+        answer(Command::new(binary()).args(["secret", "generate", "--out", &secret]));
+        answer(
+            Command::new(binary())
+                .args(["pass-key", "generate"])
+                .args(pair),
+        );
         place
     }
 
@@ -214,18 +202,20 @@ impl Place {
         self.path(name).display().to_string()
     }
 
+    /// Tells a command where the database and the secret are.
+    fn administer(&self, command: &mut Command) {
+        let owner = self.database.owner();
+        let url = self.database.url(owner.get_username());
+        command
+            .env("ARCHWAY_SECRET_FILE", self.path("secret"))
+            .env("ARCHWAY_MIGRATE_DATABASE_URL", url);
+    }
+
     /// Runs an administrator's command; what it answered.
     fn run(&self, arguments: &[&str]) -> Value {
-        let owner = self.database.owner();
         let mut command = Command::new(binary());
-        command
-            .args(arguments)
-            .arg("--json")
-            .env("ARCHWAY_SECRET_FILE", self.path("secret"))
-            .env(
-                "ARCHWAY_MIGRATE_DATABASE_URL",
-                self.database.url(owner.get_username()),
-            );
+        command.args(arguments).arg("--json");
+        self.administer(&mut command);
         answer(&mut command)
     }
 

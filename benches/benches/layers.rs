@@ -1,0 +1,133 @@
+//! What the layers of a call cost: `hello` with more and more of them in force.
+//!
+//! CPU a call, gateway and worker as processes of their own, in turn with the bare chain (axum →
+//! tonic → echo in one process, over a unix socket). What can be left out by configuration is: the
+//! session, the limits, their shared store. Credential, catalogue, circuits and bulkhead have no
+//! switch, and are in the first line; the transport between two processes is TCP, which costs more
+//! than the chain's socket (`hello` measures both over sockets, as `archway dev` has them).
+//!
+//! Run: `cargo build --release && cargo bench -p archway-benches --bench layers`; the last line
+//! needs `redis-server`.
+
+use archway_benches::{Bare, Client, HELLO, Layout, Round, Stack, median};
+use e2e::RedisServer;
+
+const CONNECTIONS: usize = 64;
+const CALLS_EACH: usize = 150;
+const ROUNDS: usize = 7;
+/// The tenant whose limits are off, and the one whose limits are as high as can be.
+const FREE: &str = "free";
+const BOUND: &str = "bound";
+
+#[tokio::main]
+async fn main() {
+    Bare::serve_if_asked().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let bare = Bare::start(&folder.path().join("bare.sock"));
+    let local = stack(Vec::new()).await;
+    let redis = RedisServer::start().await;
+    let shared = stack(vec!["--limits-url".to_owned(), redis.url()]).await;
+
+    let mut layers = [
+        Layer::new("bare chain"),
+        Layer::new("credential, catalogue, circuits, bulkhead, worker"),
+        Layer::new("+ session"),
+        Layer::new("+ limits of session, key and tenant, in process"),
+        Layer::new("+ limits in a shared store"),
+    ];
+    for round in 0..=ROUNDS {
+        let rounds = [
+            Round::of(chain(&bare).await, CALLS_EACH, || bare.usage().cpu_seconds).await,
+            load(&local, FREE, false).await,
+            load(&local, FREE, true).await,
+            load(&local, BOUND, true).await,
+            load(&shared, BOUND, true).await,
+        ];
+        // The first round only warms all.
+        if round > 0 {
+            for (layer, round) in layers.iter_mut().zip(rounds) {
+                layer.rounds.push(round);
+            }
+        }
+    }
+    println!(
+        "{CONNECTIONS} connections, {} calls a round, {ROUNDS} rounds; medians",
+        CONNECTIONS * CALLS_EACH
+    );
+    println!(
+        "| `hello` with | CPU a call | times the bare chain | p50 | p99 | calls a second |\n|---|---|---|---|---|---|"
+    );
+    for layer in &layers {
+        layer.print(&layers[0]);
+    }
+}
+
+struct Layer {
+    name: &'static str,
+    rounds: Vec<Round>,
+}
+
+impl Layer {
+    fn new(name: &'static str) -> Layer {
+        let rounds = Vec::new();
+        Layer { name, rounds }
+    }
+
+    /// A line of a table in Markdown.
+    fn print(&self, bare: &Layer) {
+        let middle =
+            |of: fn(&Round) -> f64| median(&mut self.rounds.iter().map(of).collect::<Vec<_>>());
+        let ratios = self.rounds.iter().zip(&bare.rounds);
+        let mut ratios: Vec<f64> = ratios.map(|(own, bare)| own.cpu_us / bare.cpu_us).collect();
+        println!(
+            "| {} | {:.1} µs | {:.2} | {:.2} ms | {:.2} ms | {:.0} |",
+            self.name,
+            middle(|round| round.cpu_us),
+            median(&mut ratios),
+            middle(|round| round.p50_ms),
+            middle(|round| round.p99_ms),
+            middle(|round| round.per_second),
+        );
+    }
+}
+
+async fn stack(gateway_arguments: Vec<String>) -> Stack {
+    let stack = Stack::start(Layout {
+        tenants: vec![FREE.to_owned(), BOUND.to_owned()],
+        files: 10,
+        gateways: 1,
+        workers: 1,
+        cores: None,
+        gateway_arguments,
+    })
+    .await;
+    stack.set_limits(FREE, 0).await;
+    stack.set_limits(BOUND, 1_000_000).await;
+    stack
+}
+
+async fn chain(bare: &Bare) -> Vec<Client> {
+    let mut clients = Vec::new();
+    for _ in 0..CONNECTIONS {
+        clients.push(Client::connect(&bare.url, "", HELLO).await);
+    }
+    clients
+}
+
+async fn load(stack: &Stack, tenant: &str, sessions: bool) -> Round {
+    let (url, key) = (stack.gateways[0].url(), stack.key(tenant));
+    let mut clients = Vec::new();
+    for _ in 0..CONNECTIONS {
+        let client = Client::connect(&url, key, HELLO).await;
+        clients.push(if sessions {
+            client.header("Mcp-Session-Id", &Client::open_session(&url, key).await)
+        } else {
+            client
+        });
+    }
+    let cpu = || {
+        let (gateway, worker) = stack.cpu();
+        gateway + worker
+    };
+    Round::of(clients, CALLS_EACH, cpu).await
+}
