@@ -57,6 +57,11 @@ impl Manner {
         }
     }
 
+    /// The tenant that floods so: each has its own budget.
+    fn tenant(self) -> String {
+        format!("loud-{}", self.name())
+    }
+
     /// What a connection sends.
     fn body(self, connection: usize) -> String {
         match self {
@@ -91,12 +96,11 @@ fn main() {
 
 async fn measure() {
     let (turns, seconds) = (number("--turns", 8), number("--seconds", 3));
-    let loud = |manner: Manner| format!("loud-{}", manner.name());
     let stack = Stack::start(Layout {
         tenants: CALM
             .map(str::to_owned)
             .into_iter()
-            .chain(Manner::ALL.map(loud))
+            .chain(Manner::ALL.map(Manner::tenant))
             .collect(),
         files: FILES,
         gateways: 1,
@@ -119,8 +123,7 @@ async fn measure() {
     );
     let mut worst = 0_f64;
     for manner in Manner::ALL {
-        let key = stack.key(&loud(manner)).to_owned();
-        worst = worst.max(curve(&stack, &mut calm, manner, &key, turns, seconds).await);
+        worst = worst.max(curve(&stack, &mut calm, manner, turns, seconds).await);
     }
     println!(
         "longest p99 of the calm while one floods / while none does: {worst:.2} (target ≤ {TARGET})"
@@ -132,11 +135,12 @@ async fn curve(
     stack: &Stack,
     calm: &mut Calm,
     manner: Manner,
-    key: &str,
     turns: usize,
     seconds: usize,
 ) -> f64 {
     let url = stack.gateways[0].url();
+    let tenant = manner.tenant();
+    let key = stack.key(&tenant);
     let mut quiet = Vec::new();
     let mut loud: [Vec<Round>; CONNECTIONS.len()] = Default::default();
     for _ in 0..turns {

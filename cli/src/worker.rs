@@ -208,7 +208,7 @@ impl Start {
             .args
             .drain
             .run(signals, serving, announce, stop.clone());
-        ended.await.unwrap_or(Ok(()))
+        Box::pin(ended).await.unwrap_or(Ok(()))
     }
 }
 
