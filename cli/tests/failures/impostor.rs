@@ -28,8 +28,8 @@ impl Manner {
                 std::io::copy(&mut caller, &mut std::io::sink()).ok();
             }
             Manner::HangsUp => {
-                // What came is taken, so that the end is an end and no reset.
-                caller.read(&mut [0; 64]).ok();
+                // The preface is taken, so that the end is an end and no reset.
+                caller.read_exact(&mut [0; 24]).ok();
             }
         }
     }

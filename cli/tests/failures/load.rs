@@ -249,7 +249,7 @@ impl Client<'_> {
 /// The result of the call with this id.
 fn result(answer: &Answer, id: u64) -> Result<Value, String> {
     let mut message: Value = serde_json::from_str(&answer.body)
-        .map_err(|_| format!("{} with {:?}", answer.status, answer.body))?;
+        .map_err(|error| format!("{} with {:?}: {error}", answer.status, answer.body))?;
     let own = answer.status == 200 && message["id"] == id && message["result"].is_object();
     own.then(|| message["result"].take())
         .ok_or_else(|| format!("{} with {message}", answer.status))
