@@ -18,6 +18,9 @@ mod held;
 #[path = "roles/kept_tools.rs"]
 mod kept_tools;
 
+#[path = "roles/readiness.rs"]
+mod readiness;
+
 #[path = "roles/refused.rs"]
 mod refused;
 
@@ -234,73 +237,4 @@ fn a_call_that_waits_past_its_deadline_is_answered_by_the_worker_itself() {
     let counted = get(&worker.admin, "/metrics").unwrap().body;
     let told = r#"tool_calls_total{tool="read_file",outcome="deadline_exceeded"} 1"#;
     assert!(counted.contains(told), "{counted}");
-}
-
-#[test]
-fn before_the_end_load_balancers_are_told_and_a_second_signal_does_not_wait() {
-    let stage = Stage::set();
-    let worker = Role::start(stage.worker("127.0.0.1:0"));
-    let mut polite = stage.gateway(&worker.address);
-    polite.args(["--drain-delay", "60"]);
-    let gateway = Role::start(polite);
-    gateway.becomes(200, "ready");
-    gateway.signal(Signal::TERM);
-    gateway.becomes(503, "draining");
-    let read = stage.call(&gateway, "read_file", READ).unwrap();
-    assert!(read.body.contains("sesame"), "{read:?}");
-    let asked = SystemTime::now();
-    gateway.signal(Signal::TERM);
-    assert_eq!(gateway.end().0, Some(130));
-    assert!(asked.elapsed().unwrap() < Duration::from_secs(10));
-}
-
-#[test]
-fn readiness_is_true_without_a_worker_without_postgres_and_with_them_again() {
-    let stage = Stage::set();
-    // The way to Postgres is a link that comes and goes.
-    let sockets = stage.place().get_socket().unwrap().clone();
-    let link = stage.path("sockets");
-    let url = stage.place().username("archway_gateway").socket(&link);
-    let url = sqlx::ConnectOptions::to_url_lossy(&url).to_string();
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = port.local_addr().unwrap().to_string();
-    drop(port);
-    let mut command = stage.gateway(&address);
-    command
-        .env("ARCHWAY_DATABASE_URL", url)
-        .args(["--key-grace", "0"]);
-    let gateway = Role::start(command);
-    gateway.becomes(503, "no worker was seen yet");
-    let worker = Role::start(stage.worker(&address));
-    gateway.becomes(503, "postgres does not answer");
-    // Workers need no Postgres to be ready.
-    worker.becomes(200, "ready");
-    let away = stage.call(&gateway, "hello", "{}").unwrap();
-    assert!(
-        away.status == 503 && away.head.contains("retry-after"),
-        "{away:?}"
-    );
-    std::os::unix::fs::symlink(&sockets, &link).unwrap();
-    gateway.becomes(200, "ready");
-    wait_until("calls are answered", || {
-        stage
-            .call(&gateway, "read_file", READ)
-            .unwrap()
-            .body
-            .contains("sesame")
-    });
-
-    std::fs::remove_file(&link).unwrap();
-    stage.count(
-        "select count(pg_terminate_backend(pid)) from pg_stat_activity \
-         where datname = current_database() and usename = 'archway_gateway'",
-    );
-    gateway.becomes(503, "postgres does not answer");
-    std::os::unix::fs::symlink(&sockets, &link).unwrap();
-    gateway.becomes(200, "ready");
-
-    std::fs::rename(stage.path("repos"), stage.path("elsewhere")).unwrap();
-    worker.becomes(503, "the repositories can't be read");
-    std::fs::rename(stage.path("elsewhere"), stage.path("repos")).unwrap();
-    worker.becomes(200, "ready");
 }

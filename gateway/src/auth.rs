@@ -8,7 +8,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use archway_proto::{catalog::Scope, pass::Pass};
 use axum::{
     extract::{Request, State},
     middleware::Next,
@@ -17,15 +16,14 @@ use axum::{
 use http::{HeaderMap, header::AUTHORIZATION};
 use uuid::Uuid;
 
-use crate::{
-    error::GatewayError, metrics::Metrics, secrets::RootSecret, store::Stores, terms::Terms,
-};
+use crate::{error::GatewayError, metrics::Metrics, secrets::RootSecret, store::Stores};
 use address::{Source, TrustedProxies};
 use failures::{Failures, Reason, TooMany};
 use lanes::Lane;
 use lookup::{Keys, LookupError};
 
 pub(crate) use address::Peer;
+pub(crate) use principal::Principal;
 
 mod address;
 mod failures;
@@ -33,6 +31,7 @@ pub(crate) mod key;
 mod editions;
 mod lanes;
 mod lookup;
+mod principal;
 
 /// How credentials are checked.
 #[derive(Clone, Debug, clap::Args)]
@@ -68,92 +67,6 @@ fn seconds(text: &str) -> Result<Duration, String> {
     seconds
         .map(Duration::from_secs)
         .ok_or_else(|| "expected seconds, 0 to 86400".to_owned())
-}
-
-/// A caller whose credential was verified. Private fields: only `auth` builds one.
-#[derive(Clone, Debug)]
-pub(crate) struct Principal(Arc<PrincipalFacts>);
-
-#[derive(Debug)]
-struct PrincipalFacts {
-    tenant_id: Uuid,
-    tenant: String,
-    name: String,
-    key: key::KeyId,
-    scopes: Vec<Scope>,
-    projects: Option<Vec<String>>,
-    families: Option<Vec<String>>,
-    default_project: Option<String>,
-    pool: String,
-    terms: Terms,
-    edition: u64,
-}
-
-impl Principal {
-    pub(crate) fn tenant_id(&self) -> Uuid {
-        self.0.tenant_id
-    }
-
-    /// The tenant's slug. For the operator and for workers: callers are told of no tenant.
-    pub(crate) fn tenant(&self) -> &str {
-        &self.0.tenant
-    }
-
-    /// Who this is within the tenant: `key:<lineage>`. The same after a key was rotated.
-    pub(crate) fn name(&self) -> &str {
-        &self.0.name
-    }
-
-    /// The public part of the key: fit for logs.
-    pub(crate) fn key_id(&self) -> &str {
-        self.0.key.as_str()
-    }
-
-    pub(crate) fn default_project(&self) -> Option<&str> {
-        self.0.default_project.as_deref()
-    }
-
-    pub(crate) fn holds(&self, scope: Scope) -> bool {
-        self.0.scopes.contains(&scope)
-    }
-
-    /// Whether the credential covers this family of tools.
-    pub(crate) fn covers_family(&self, family: &str) -> bool {
-        self.0
-            .families
-            .as_ref()
-            .is_none_or(|names| names.iter().any(|name| name == family))
-    }
-
-    /// Which reading of the key's record this is: whatever is derived from the principal may be
-    /// cached under it, and is derived anew once the record was read again.
-    pub(crate) fn edition(&self) -> u64 {
-        self.0.edition
-    }
-
-    /// The pool of workers that serves the tenant.
-    pub(crate) fn pool(&self) -> &str {
-        &self.0.pool
-    }
-
-    /// What the caller may spend.
-    pub(crate) fn terms(&self) -> &Terms {
-        &self.0.terms
-    }
-
-    /// What workers are told about the caller.
-    pub(crate) fn pass(&self, pool: &str) -> Pass {
-        let facts = &self.0;
-        Pass {
-            tenant_id: facts.tenant_id,
-            tenant: facts.tenant.clone(),
-            principal: facts.name.clone(),
-            projects: facts.projects.clone(),
-            default_project: facts.default_project.clone(),
-            scopes: facts.scopes.clone(),
-            pool: pool.to_owned(),
-        }
-    }
 }
 
 /// The checker of credentials.
@@ -309,48 +222,9 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use archway_proto::catalog::Scope;
+
     use super::*;
-
-    impl Principal {
-        /// A caller as tests of the modules below want one.
-        pub(crate) fn for_tests(scopes: &[Scope], families: Option<&[&str]>) -> Self {
-            Principal(Arc::new(PrincipalFacts {
-                tenant_id: Uuid::from_u128(1),
-                tenant: "acme".into(),
-                name: "key:1".into(),
-                key: key::KeyText::generate().unwrap().id().clone(),
-                scopes: scopes.to_vec(),
-                projects: None,
-                families: families.map(|names| names.iter().map(|&n| n.into()).collect()),
-                default_project: Some("site".into()),
-                pool: "shared".into(),
-                terms: Terms::new(1, Vec::new()),
-                edition: 1,
-            }))
-        }
-
-        /// A caller of another tenant.
-        pub(crate) fn stranger_for_tests() -> Self {
-            let who = Principal::for_tests(&[Scope::ToolsRead], None);
-            let facts = Arc::try_unwrap(who.0).unwrap();
-            Principal(Arc::new(PrincipalFacts {
-                tenant_id: Uuid::from_u128(2),
-                tenant: "zeta".into(),
-                edition: 2,
-                ..facts
-            }))
-        }
-
-        /// Another caller of the same tenant.
-        pub(crate) fn named_for_tests(name: &str) -> Self {
-            let who = Principal::for_tests(&[Scope::ToolsRead], None);
-            let facts = Arc::try_unwrap(who.0).unwrap();
-            Principal(Arc::new(PrincipalFacts {
-                name: name.into(),
-                ..facts
-            }))
-        }
-    }
 
     impl Auth {
         /// Behaves as if Postgres had just confirmed this key.

@@ -16,10 +16,10 @@ use tokio::{sync::SemaphorePermit, time::Instant};
 use uuid::Uuid;
 
 use super::{
-    Principal, PrincipalFacts,
     editions::{Editions, Reading},
     key::KeyId,
     lanes::{Lanes, Who},
+    principal::{Principal, PrincipalFacts},
 };
 use crate::{
     store::{ApiKeyRow, StoreError, Stores},
@@ -254,7 +254,7 @@ fn record(id: &KeyId, row: ApiKeyRow, read: Reading) -> KeyRecord {
         live: row.live,
         expires_at: end_of(read.at, row.expires_in),
         read,
-        principal: Principal(Arc::new(PrincipalFacts {
+        principal: Principal::new(PrincipalFacts {
             tenant_id: row.tenant_id,
             tenant: row.tenant_slug,
             name: format!("key:{}", row.lineage),
@@ -266,7 +266,7 @@ fn record(id: &KeyId, row: ApiKeyRow, read: Reading) -> KeyRecord {
             pool: row.pool,
             terms: Terms::new(row.agents.unsigned_abs(), row.limits.0),
             edition: read.edition,
-        })),
+        }),
     }
 }
 

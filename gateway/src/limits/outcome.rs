@@ -200,7 +200,8 @@ impl Over {
 
     /// The wait in seconds, to a thousandth, rounded up: who waits that long will pass.
     fn seconds(&self) -> f64 {
-        Duration::from_millis(self.wait.div_ceil(1_000)).as_secs_f64()
+        let milliseconds = u32::try_from(self.wait.div_ceil(1_000)).unwrap_or(u32::MAX);
+        f64::from(milliseconds) / 1_000.0
     }
 
     fn whole_seconds(&self) -> u64 {

@@ -1,0 +1,149 @@
+//! Who calls: what a good credential says of its holder, for every stop behind `auth`.
+//!
+//! Only `auth` can make one, so whoever is given a [`Principal`] need not ask whether it is good.
+
+use std::sync::Arc;
+
+use archway_proto::{catalog::Scope, pass::Pass};
+use uuid::Uuid;
+
+use super::key::KeyId;
+use crate::terms::Terms;
+
+/// A caller whose credential was verified. Private fields: only `auth` builds one.
+#[derive(Clone, Debug)]
+pub(crate) struct Principal(Arc<PrincipalFacts>);
+
+/// What a key's record says of its holder.
+#[derive(Debug)]
+pub(super) struct PrincipalFacts {
+    pub(super) tenant_id: Uuid,
+    pub(super) tenant: String,
+    pub(super) name: String,
+    pub(super) key: KeyId,
+    pub(super) scopes: Vec<Scope>,
+    pub(super) projects: Option<Vec<String>>,
+    pub(super) families: Option<Vec<String>>,
+    pub(super) default_project: Option<String>,
+    pub(super) pool: String,
+    pub(super) terms: Terms,
+    pub(super) edition: u64,
+}
+
+impl Principal {
+    pub(super) fn new(facts: PrincipalFacts) -> Self {
+        Principal(Arc::new(facts))
+    }
+
+    pub(crate) fn tenant_id(&self) -> Uuid {
+        self.0.tenant_id
+    }
+
+    /// The tenant's slug. For the operator and for workers: callers are told of no tenant.
+    pub(crate) fn tenant(&self) -> &str {
+        &self.0.tenant
+    }
+
+    /// Who this is within the tenant: `key:<lineage>`. The same after a key was rotated.
+    pub(crate) fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// The public part of the key: fit for logs.
+    pub(crate) fn key_id(&self) -> &str {
+        self.0.key.as_str()
+    }
+
+    pub(crate) fn default_project(&self) -> Option<&str> {
+        self.0.default_project.as_deref()
+    }
+
+    pub(crate) fn holds(&self, scope: Scope) -> bool {
+        self.0.scopes.contains(&scope)
+    }
+
+    /// Whether the credential covers this family of tools.
+    pub(crate) fn covers_family(&self, family: &str) -> bool {
+        self.0
+            .families
+            .as_ref()
+            .is_none_or(|names| names.iter().any(|name| name == family))
+    }
+
+    /// Which reading of the key's record this is: whatever is derived from the principal may be
+    /// cached under it, and is derived anew once the record was read again.
+    pub(crate) fn edition(&self) -> u64 {
+        self.0.edition
+    }
+
+    /// The pool of workers that serves the tenant.
+    pub(crate) fn pool(&self) -> &str {
+        &self.0.pool
+    }
+
+    /// What the caller may spend.
+    pub(crate) fn terms(&self) -> &Terms {
+        &self.0.terms
+    }
+
+    /// What workers are told about the caller.
+    pub(crate) fn pass(&self, pool: &str) -> Pass {
+        let facts = &self.0;
+        Pass {
+            tenant_id: facts.tenant_id,
+            tenant: facts.tenant.clone(),
+            principal: facts.name.clone(),
+            projects: facts.projects.clone(),
+            default_project: facts.default_project.clone(),
+            scopes: facts.scopes.clone(),
+            pool: pool.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::key::KeyText;
+
+    impl Principal {
+        /// A caller as tests of the modules below want one.
+        pub(crate) fn for_tests(scopes: &[Scope], families: Option<&[&str]>) -> Self {
+            Principal(Arc::new(PrincipalFacts {
+                tenant_id: Uuid::from_u128(1),
+                tenant: "acme".into(),
+                name: "key:1".into(),
+                key: KeyText::generate().unwrap().id().clone(),
+                scopes: scopes.to_vec(),
+                projects: None,
+                families: families.map(|names| names.iter().map(|&n| n.into()).collect()),
+                default_project: Some("site".into()),
+                pool: "shared".into(),
+                terms: Terms::new(1, Vec::new()),
+                edition: 1,
+            }))
+        }
+
+        /// A caller of another tenant.
+        pub(crate) fn stranger_for_tests() -> Self {
+            let who = Principal::for_tests(&[Scope::ToolsRead], None);
+            let facts = Arc::try_unwrap(who.0).unwrap();
+            Principal(Arc::new(PrincipalFacts {
+                tenant_id: Uuid::from_u128(2),
+                tenant: "zeta".into(),
+                edition: 2,
+                ..facts
+            }))
+        }
+
+        /// Another caller of the same tenant.
+        pub(crate) fn named_for_tests(name: &str) -> Self {
+            let who = Principal::for_tests(&[Scope::ToolsRead], None);
+            let facts = Arc::try_unwrap(who.0).unwrap();
+            Principal(Arc::new(PrincipalFacts {
+                name: name.into(),
+                ..facts
+            }))
+        }
+    }
+}
