@@ -38,6 +38,7 @@ async fn main() {
     let repo = folder.path().join("repo");
     archway_benches::generate(&repo, 10);
     let dev = Dev::start(&repo, &folder.path().join("data"));
+    dev.lift().await;
 
     report(&dev, "started");
     post_all(&dev, HELLO, 2_000).await;

@@ -218,7 +218,7 @@ where
             activity.drain();
             // hyper ends a quiet connection of HTTP/1 at once, and with it the request that is on
             // its way. Ours lingers: its next answer says that it was the last.
-            if !activity.speaks_http1() {
+            if !activity.may_be_asked() {
                 connection.as_mut().graceful_shutdown();
             }
             connection::run(connection.as_mut(), &activity).await

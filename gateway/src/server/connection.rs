@@ -99,9 +99,11 @@ impl Activity {
         self.0.lock().draining_since.is_some()
     }
 
-    /// Whether its first bytes said so: HTTP/1 can announce its end in an answer only.
-    pub(super) fn speaks_http1(&self) -> bool {
-        self.0.lock().protocol == Protocol::Http1
+    /// Whether a request may be on its way: HTTP/1 announces its end in an answer, and none is
+    /// under way.
+    pub(super) fn may_be_asked(&self) -> bool {
+        let state = self.0.lock();
+        state.protocol == Protocol::Http1 && state.unfinished == 0
     }
 
     /// A request came whole: its client waits for us.

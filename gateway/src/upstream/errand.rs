@@ -204,6 +204,7 @@ impl Errand {
             trace.id = %self.context.trace.trace_id(), tenant.id = ?self.suspects.tenant,
             "a call ended two workers: it is refused for ten minutes"
         );
+        self.pool.metrics().deadly_refused();
         let left = self.suspects.refused(self.method, &self.params);
         Err(deadly(self.context.trace, left.unwrap_or_default()))
     }
