@@ -11,14 +11,18 @@
 //! Run: `cargo build --release && cargo bench -p archway-benches --bench noisy`, with `-- --turns N
 //! --seconds N` behind it for other numbers; needs `taskset` and two cores.
 
-use std::{process::Command, time::Duration};
+use std::time::Duration;
 
-use archway_benches::{Client, Layout, Stack, Usage, held, median, number, quantile};
+use archway_benches::{Layout, Stack, Usage, held, median, number, quantile};
 use serde_json::{Value, json};
-use tokio::{
-    task::JoinSet,
-    time::{Instant, sleep_until},
-};
+
+use calm::Calm;
+use flood::{Flooded, Flooder, Manner, flood};
+
+#[path = "noisy/calm.rs"]
+mod calm;
+#[path = "noisy/flood.rs"]
+mod flood;
 
 const CALM: [&str; 4] = ["calm-0", "calm-1", "calm-2", "calm-3"];
 const FILES: usize = 1_000;
@@ -28,59 +32,6 @@ const PACE: Duration = Duration::from_millis(10);
 const SERVERS_CORE: &str = "0";
 const CLIENTS_CORE: &str = "1";
 const TARGET: f64 = 1.2;
-
-/// How the loud tenant floods.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Manner {
-    Hello,
-    Grep,
-    /// Sessions on half of the connections, arguments that are wrong on the others.
-    Sessions,
-    /// Bodies of nearly 1 MiB.
-    Bodies,
-}
-
-impl Manner {
-    const ALL: [Manner; 4] = [
-        Manner::Hello,
-        Manner::Grep,
-        Manner::Sessions,
-        Manner::Bodies,
-    ];
-
-    fn name(self) -> &'static str {
-        match self {
-            Manner::Hello => "hello",
-            Manner::Grep => "grep",
-            Manner::Sessions => "sessions",
-            Manner::Bodies => "bodies",
-        }
-    }
-
-    /// The tenant that floods so: each has its own budget.
-    fn tenant(self) -> String {
-        format!("loud-{}", self.name())
-    }
-
-    /// What a connection sends.
-    fn body(self, connection: usize) -> String {
-        match self {
-            Manner::Hello => call("hello", json!({})),
-            Manner::Grep => call(
-                "grep_codebase",
-                json!({ "pattern": "tenant_(cache|index)_token" }),
-            ),
-            Manner::Sessions if connection.is_multiple_of(2) => INITIALIZE.to_owned(),
-            Manner::Sessions => call("hello", json!({ "no": "such" })),
-            Manner::Bodies => call("hello", json!({ "long": "x".repeat((1 << 20) - 1_000) })),
-        }
-    }
-}
-
-const INITIALIZE: &str = concat!(
-    r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","#,
-    r#""capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#,
-);
 
 fn main() {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -179,42 +130,6 @@ struct Round {
     cpu: [f64; 3],
 }
 
-/// What a flooder counted.
-#[derive(Default)]
-struct Flooded {
-    answered: f64,
-    admitted: f64,
-    cpu: f64,
-}
-
-struct Flooder<'a> {
-    manner: Manner,
-    connections: usize,
-    url: &'a str,
-    key: &'a str,
-}
-
-impl Flooder<'_> {
-    /// A process of its own, at the lowest priority.
-    fn start(&self, seconds: usize) -> tokio::process::Child {
-        let bench = std::env::current_exe().expect("a bench knows where it is");
-        let mut command = Command::new("nice");
-        command.args(["-n", "19"]).arg(bench).args([
-            "--flood",
-            self.manner.name(),
-            &self.connections.to_string(),
-            &seconds.to_string(),
-            self.url,
-            self.key,
-        ]);
-        let mut command = tokio::process::Command::from(command);
-        command
-            .stdout(std::process::Stdio::piped())
-            .kill_on_drop(true);
-        command.spawn().expect("the flooder starts")
-    }
-}
-
 async fn round(
     stack: &Stack,
     calm: &mut Calm,
@@ -285,157 +200,6 @@ fn print(name: &str, rounds: &[Round], quiet: &[Round]) -> f64 {
         },
     );
     ratio
-}
-
-/// The calm tenants' clients.
-struct Calm {
-    paces: Vec<Pace>,
-}
-
-impl Calm {
-    fn new(stack: &Stack) -> Calm {
-        let calls = [
-            call("hello", json!({})),
-            call(
-                "read_file",
-                json!({ "path": "src/module000/part0/file0.rs" }),
-            ),
-            call("grep_codebase", json!({ "pattern": "needle_in_haystack" })),
-        ];
-        let pace = |tenant: &str, body: &String| Pace {
-            url: stack.gateways[0].url(),
-            key: stack.key(tenant).to_owned(),
-            body: body.clone(),
-            idle: Vec::new(),
-            busy: JoinSet::new(),
-            taken: Vec::new(),
-            failed: 0,
-        };
-        let of = |body| CALM.map(|tenant| pace(tenant, body));
-        Calm {
-            paces: calls.iter().flat_map(of).collect(),
-        }
-    }
-
-    /// Milliseconds of all calls, of those of `hello`, and how many failed.
-    async fn round(&mut self, seconds: usize) -> (Vec<f64>, Vec<f64>, usize) {
-        let calls = (Duration::from_secs(seconds as u64).as_millis() / PACE.as_millis()) as u32;
-        let started = Instant::now();
-        for number in 0..calls {
-            sleep_until(started + number * PACE).await;
-            let turn = number as usize % self.paces.len();
-            self.paces[turn].send();
-        }
-        let (mut all, mut hello, mut failed) = (Vec::new(), Vec::new(), 0);
-        for (number, pace) in self.paces.iter_mut().enumerate() {
-            while let Some(done) = pace.busy.join_next().await {
-                pace.settle(done.expect("a call"));
-            }
-            all.extend(&pace.taken);
-            if number < CALM.len() {
-                hello.extend(&pace.taken);
-            }
-            failed += std::mem::take(&mut pace.failed);
-            pace.taken.clear();
-        }
-        (all, hello, failed)
-    }
-}
-
-/// One call of one tenant, again and again, over as many connections as it takes.
-struct Pace {
-    url: String,
-    key: String,
-    body: String,
-    idle: Vec<Client>,
-    busy: JoinSet<Sent>,
-    taken: Vec<f64>,
-    failed: usize,
-}
-
-/// A connection that is free again, how long its call took, and whether it went well.
-type Sent = (Client, f64, bool);
-
-impl Pace {
-    fn send(&mut self) {
-        while let Some(done) = self.busy.try_join_next() {
-            self.settle(done.expect("a call"));
-        }
-        let kept = self.idle.pop();
-        let (url, key, body) = (self.url.clone(), self.key.clone(), self.body.clone());
-        self.busy.spawn(async move {
-            let mut client = match kept {
-                Some(client) => client,
-                None => Client::connect(&url, &key, &body).await,
-            };
-            let started = Instant::now();
-            let well = client.exchange().await.is_some_and(|answer| {
-                answer.status == 200 && !client.body(answer).contains(r#""isError":true"#)
-            });
-            (client, started.elapsed().as_secs_f64() * 1e3, well)
-        });
-    }
-
-    fn settle(&mut self, (client, taken, well): Sent) {
-        self.taken.push(taken);
-        if well {
-            self.idle.push(client);
-        } else {
-            self.failed += 1;
-        }
-    }
-}
-
-/// The flooder's process: manner, connections, seconds, URL and key; its counts as JSON.
-async fn flood(arguments: &[String]) -> Value {
-    let [manner, connections, seconds, url, key] = arguments else {
-        panic!("--flood MANNER CONNECTIONS SECONDS URL KEY")
-    };
-    let manner = Manner::ALL.into_iter().find(|known| known.name() == manner);
-    let manner = manner.expect("a manner");
-    let (connections, seconds): (usize, u64) = (
-        connections.parse().expect("a number"),
-        seconds.parse().expect("a number"),
-    );
-    let until = Instant::now() + Duration::from_secs(seconds);
-    let mut flooding = JoinSet::new();
-    for connection in 0..connections {
-        let (url, key, body) = (url.clone(), key.clone(), manner.body(connection));
-        flooding.spawn(async move { call_on(&url, &key, &body, until).await });
-    }
-    let (mut answered, mut admitted) = (0, 0);
-    while let Some(counts) = flooding.join_next().await {
-        let counts = counts.expect("a connection");
-        answered += counts.0;
-        admitted += counts.1;
-    }
-    let cpu = Usage::of(std::process::id()).cpu_seconds;
-    json!({ "answered": answered, "admitted": admitted, "cpu": cpu })
-}
-
-/// Calls without a pause; how many answers came, and how many were no refusals.
-async fn call_on(url: &str, key: &str, body: &str, until: Instant) -> (u64, u64) {
-    let (mut answered, mut admitted) = (0, 0);
-    let mut connection = None;
-    while Instant::now() < until {
-        let mut client = match connection.take() {
-            Some(client) => client,
-            None => Client::connect(url, key, body).await,
-        };
-        let exchanged = tokio::time::timeout_at(until, client.exchange()).await;
-        let Ok(Some(answer)) = exchanged else {
-            continue;
-        };
-        answered += 1;
-        let said = client.body(answer);
-        let refused = ["rate_limited", r#""unavailable""#, "42900"];
-        let admits = answer.status != 429 && !refused.iter().any(|word| said.contains(word));
-        admitted += u64::from(admits);
-        if !answer.closes {
-            connection = Some(client);
-        }
-    }
-    (answered, admitted)
 }
 
 fn call(tool: &str, arguments: Value) -> String {
