@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use impostor::{Impostor, Manner};
 use load::CLIENTS;
+use relay::Relay;
 use role::{Role, wait_until};
 use scene::{Scene, counted, served};
 
@@ -25,6 +26,7 @@ mod http;
 
 mod impostor;
 mod load;
+mod relay;
 mod scene;
 
 /// Good calls that show that all is well.
@@ -148,6 +150,36 @@ fn a_worker_that_stays_frozen_is_left_out_and_its_calls_are_answered_by_another(
         tally.slowest < Duration::from_secs(1) && load.longest_wait() < Duration::from_secs(1)
     });
     load.stop().assert_lossless();
+}
+
+#[test]
+fn while_a_worker_is_slow_its_callers_are_told_at_once_and_later_calls_pass_again() {
+    let scene = Scene::set();
+    let worker = scene.worker("127.0.0.1:0");
+    let relay = Relay::start(&worker.address);
+    let mut command = scene.stage.gateway(&relay.address);
+    command.args(["--call-deadline", "2"]);
+    let gateway = Role::start(command);
+    gateway.becomes(200, "ready");
+    let listed = scene.tools(&gateway);
+    // More than half of the deadline, and within it.
+    relay.delay(Duration::from_millis(1_200));
+    let load = scene.load(&[&gateway]);
+    wait_until("the circuits open", || {
+        load.so_far().told.contains_key("circuit_open")
+    });
+    assert_eq!(scene.tools(&gateway), listed);
+
+    relay.delay(Duration::ZERO);
+    wait_until("every family passes", || {
+        load.begin_again();
+        load.passes(ENOUGH);
+        load.so_far().failed() == 0
+    });
+    let tally = load.stop();
+    assert!(tally.broken.is_empty(), "{tally:?}");
+    let opened = counted(&gateway, "archway_gateway_circuit_openings_total");
+    assert!(opened > 0, "the metrics tell of it");
 }
 
 #[test]
