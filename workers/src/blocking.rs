@@ -1,46 +1,79 @@
-//! Where blocking work runs: Tokio's blocking threads, behind a bound.
+//! Where blocking work runs: Tokio's blocking threads, behind bounds that tenants share fairly.
 //!
-//! File reads and searches block; an async thread never does. A permit stands for a thread, so at
-//! most `limit` run at once and the rest wait in order, no longer than their deadline.
+//! File reads and searches block; an async thread never does. A place stands for a thread: at most
+//! `places` pieces of work run at once. Heavy work, which would keep every search thread busy by
+//! itself, takes a turn first, of which there are as many as search threads, so that it holds no
+//! place while it waits. Both go round robin over tenants ([`turns`]): whoever floods waits for
+//! itself. Nobody waits longer than their deadline.
+//!
+//! What a reader would get wrong: a place is held until the work ends, a turn only while its call
+//! waits for it. Work on files that hang may never end; it must not keep the few turns from
+//! everybody. For the same reason one tenant never has all places.
 
 use std::{num::NonZeroUsize, sync::Arc};
 
 use archway_proto::{failure::Failure, fault::Fault};
-use tokio::sync::Semaphore;
+use uuid::Uuid;
 
-use crate::repo::Cancel;
+use crate::{
+    metrics::{Metrics, Waited},
+    repo::Cancel,
+};
 
-/// A bound on blocking work.
-#[derive(Clone)]
+use queue::Queue;
+
+mod queue;
+mod turns;
+
+/// Work of tools that weigh as much takes turns: searches and overviews.
+const HEAVY: u32 = 5;
+/// With a single turn, one long search would hold up everybody's short ones.
+const FEWEST_TURNS: usize = 2;
+
+/// The bounds on blocking work.
 pub(crate) struct Blocking {
-    permits: Arc<Semaphore>,
+    turns: Arc<Queue>,
+    places: Arc<Queue>,
 }
 
 impl Blocking {
-    /// At most `limit` pieces of work at once.
-    pub(crate) fn new(limit: NonZeroUsize) -> Self {
+    /// At most `places` pieces of work at once, three quarters of them one tenant's, and as many
+    /// of heavy work as there are search threads.
+    pub(crate) fn new(
+        places: NonZeroUsize,
+        search_threads: NonZeroUsize,
+        metrics: &Metrics,
+    ) -> Self {
+        let (turns, places) = (search_threads.get().max(FEWEST_TURNS), places.get());
         Blocking {
-            permits: Arc::new(Semaphore::new(limit.get())),
+            turns: Queue::new(turns, turns, metrics.waits(Waited::Turn)),
+            places: Queue::new(places, places - places / 4, metrics.waits(Waited::Place)),
         }
     }
 
-    /// Runs `work` on a blocking thread.
+    /// Runs `work` of a tool of this `weight` on a blocking thread.
     ///
-    /// Fails with `deadline_exceeded` when no thread came free in time. A caller that goes away
-    /// leaves the work running until its own next look at `cancel`.
+    /// Fails with `deadline_exceeded` when neither turn nor thread came free in time. A caller that
+    /// goes away leaves the work running until its own next look at `cancel`.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
+        tenant: Uuid,
+        weight: u32,
         cancel: &Cancel,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Failure> {
-        let permits = Arc::clone(&self.permits);
-        let permit = tokio::time::timeout_at(cancel.deadline, permits.acquire_owned())
-            .await
-            .map_err(|_elapsed| overloaded())?
-            .map_err(|_closed| overloaded())?;
+        let take = async |queue: &Arc<Queue>| {
+            let turn = queue.take(tenant, cancel.deadline).await;
+            turn.ok_or_else(overloaded)
+        };
+        let _turn = match weight >= HEAVY {
+            true => Some(take(&self.turns).await?),
+            false => None,
+        };
+        let place = take(&self.places).await?;
         let outcome = tokio::task::spawn_blocking(move || {
             let outcome = work();
-            drop(permit);
+            drop(place);
             outcome
         });
         outcome.await.map_err(|panicked| {

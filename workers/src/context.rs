@@ -34,6 +34,8 @@ pub(crate) struct Doors {
 pub struct ToolContext {
     doors: Arc<Doors>,
     pass: Arc<Pass>,
+    /// The tool's.
+    weight: u32,
     cancel: Cancel,
     events: mpsc::Sender<v1::CallEvent>,
 }
@@ -58,9 +60,17 @@ impl ToolContext {
         ToolContext {
             doors,
             pass,
+            weight: 1,
             cancel,
             events,
         }
+    }
+
+    /// For a tool that weighs so much: heavy work takes turns.
+    #[must_use]
+    pub(crate) fn of_weight(mut self, weight: u32) -> Self {
+        self.weight = weight;
+        self
     }
 
     /// Deadline and cancellation of the call.
@@ -140,9 +150,7 @@ impl ToolContext {
         let (tenant, slug) = (self.pass.tenant.clone(), project.slug.clone());
         let (rules, cancel) = (Arc::clone(&project.rules), self.cancel.clone());
         let snapshot = self
-            .doors
-            .blocking
-            .run(&self.cancel, move || {
+            .blocking(move || {
                 let pin = || repos.open(&tenant, &slug, Arc::clone(&rules));
                 let repo = pin()?;
                 // An error counts as an answer: it may be the move's doing.
@@ -179,7 +187,7 @@ impl ToolContext {
             };
             projects.iter().map(head).collect()
         };
-        self.doors.blocking.run(&self.cancel, heads).await?
+        self.blocking(heads).await?
     }
 
     /// Remembers, off the path, that the caller read a file.
@@ -214,6 +222,14 @@ impl ToolContext {
         }));
     }
 
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Failure> {
+        let (blocking, tenant) = (&self.doors.blocking, self.pass.tenant_id);
+        blocking.run(tenant, self.weight, &self.cancel, work).await
+    }
+
     fn say(&self, event: Event) {
         // A full queue means a slow reader, which must not hold up the call.
         let event = v1::CallEvent { event: Some(event) };
@@ -226,5 +242,185 @@ impl ToolContext {
             let repo = repo.clone();
             drop(tokio::task::spawn_blocking(move || repo.refresh_status()));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{num::NonZeroUsize, time::Duration};
+
+    use parking_lot::{Condvar, Mutex};
+    use schemars::JsonSchema;
+    use serde::{Deserialize, Serialize};
+    use tokio::{
+        task::JoinHandle,
+        time::{Instant, sleep},
+    };
+    use tokio_util::sync::CancellationToken;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::{
+        metrics::Metrics,
+        repo::{Mounts, Rules},
+        store::{StoreConfig, Stores},
+        tools::{Registry, Reply, Tool},
+    };
+
+    /// Until it is open, heavy work stands still.
+    static OPEN: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
+    const PATIENCE: Duration = Duration::from_secs(30);
+    /// The tenants whose heavy work began, in order.
+    static BEGAN: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+    #[derive(Deserialize, JsonSchema)]
+    struct Nothing {}
+
+    #[derive(Serialize, JsonSchema)]
+    struct Done {}
+
+    fn project() -> Project {
+        Project {
+            id: Uuid::nil(),
+            slug: "site".to_owned(),
+            name: "site".to_owned(),
+            rules: Arc::new(Rules::new(&[], &[], None).unwrap()),
+        }
+    }
+
+    struct Heavy;
+
+    impl Tool for Heavy {
+        const NAME: &'static str = "heavy";
+        const TITLE: &'static str = "Heavy";
+        const DESCRIPTION: &'static str = "Says whose it is and waits at the gate.";
+        const FAMILY: &'static str = "test";
+        const PER_MINUTE: Option<u32> = None;
+        const WEIGHT: u32 = 5;
+        const UNTRUSTED: bool = false;
+        type Args = Nothing;
+        type Output = Done;
+
+        async fn run(cx: &ToolContext, _args: Nothing) -> Result<Reply<Done>, Failure> {
+            let tenant = cx.pass.tenant.clone();
+            let work = move |_: &Repo, _: &Cancel| {
+                BEGAN.lock().push(tenant.clone());
+                let mut open = OPEN.0.lock();
+                OPEN.1.wait_while_for(&mut open, |open| !*open, PATIENCE);
+                Ok(Done {})
+            };
+            let done = cx.read(&project(), work).await?;
+            Ok(Reply::new(done.value))
+        }
+    }
+
+    struct Light;
+
+    impl Tool for Light {
+        const NAME: &'static str = "light";
+        const TITLE: &'static str = "Light";
+        const DESCRIPTION: &'static str = "Reads nothing.";
+        const FAMILY: &'static str = "test";
+        const PER_MINUTE: Option<u32> = None;
+        const UNTRUSTED: bool = false;
+        type Args = Nothing;
+        type Output = Done;
+
+        async fn run(cx: &ToolContext, _args: Nothing) -> Result<Reply<Done>, Failure> {
+            let done = cx.read(&project(), |_, _| Ok(Done {})).await?;
+            Ok(Reply::new(done.value))
+        }
+    }
+
+    /// A worker with two turns and three places, and both tools.
+    struct Bench {
+        registry: Arc<Registry>,
+        doors: Arc<Doors>,
+        metrics: Metrics,
+        _mounts: tempfile::TempDir,
+    }
+
+    impl Bench {
+        fn new() -> Bench {
+            let folder = tempfile::tempdir().unwrap();
+            for tenant in ["loud", "calm"] {
+                std::fs::create_dir_all(folder.path().join(tenant).join("site")).unwrap();
+            }
+            let (turns, places) = (NonZeroUsize::new(2).unwrap(), NonZeroUsize::new(3).unwrap());
+            let mounts = Mounts::beneath(folder.path().to_owned());
+            let store = StoreConfig {
+                url: "postgres://nobody@127.0.0.1:1/none".into(),
+                max_connections: 1,
+            };
+            let stores = Stores::connect(&store).unwrap();
+            let (accesses, _nobody_records) =
+                Accesses::new(stores.clone(), CancellationToken::new());
+            let metrics = Metrics::new();
+            let doors = Doors {
+                repos: Arc::new(Repos::new(mounts, turns, 0).unwrap()),
+                projects: Projects::new(stores),
+                accesses,
+                blocking: Blocking::new(places, turns, &metrics),
+                max_result_bytes: 1 << 10,
+            };
+            let registry = Registry::default().with::<Heavy>().unwrap();
+            Bench {
+                registry: Arc::new(registry.with::<Light>().unwrap()),
+                doors: Arc::new(doors),
+                metrics,
+                _mounts: folder,
+            }
+        }
+
+        fn call(&self, tenant: &str, tool: &'static str) -> JoinHandle<Result<Value, Failure>> {
+            let pass = Pass {
+                tenant_id: Uuid::from_u128(u128::from(tenant.as_bytes()[0])),
+                tenant: tenant.to_owned(),
+                principal: "key:test".to_owned(),
+                projects: None,
+                default_project: None,
+                scopes: Vec::new(),
+                pool: "shared".to_owned(),
+            };
+            let deadline = Instant::now() + PATIENCE;
+            let cancel = Cancel::new(deadline, CancellationToken::new());
+            let (events, _nobody_reads) = mpsc::channel(1);
+            let doors = Arc::clone(&self.doors);
+            let cx = ToolContext::new(doors, Arc::new(pass), cancel, events);
+            let registry = Arc::clone(&self.registry);
+            tokio::spawn(async move { registry.call(cx, tool, serde_json::json!({})).await })
+        }
+
+        /// Waits until so many wait for a turn and so many work.
+        async fn stands_at(&self, waiting: usize, began: usize) {
+            let line = format!("archway_worker_calls_waiting{{of=\"turn\"}} {waiting}\n");
+            let last = Instant::now() + PATIENCE;
+            while !self.metrics.text().unwrap().contains(&line) || BEGAN.lock().len() != began {
+                assert!(Instant::now() < last, "{}", self.metrics.text().unwrap());
+                sleep(Duration::from_millis(2)).await;
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn thirty_heavy_calls_of_one_tenant_hold_up_anothers_by_one_or_two_and_no_light_ones() {
+        let bench = Bench::new();
+        let mut calls: Vec<_> = (0..30).map(|_| bench.call("loud", "heavy")).collect();
+        bench.stands_at(28, 2).await;
+        calls.push(bench.call("calm", "heavy"));
+        bench.stands_at(29, 2).await;
+        for tenant in ["loud", "calm"] {
+            bench.call(tenant, "light").await.unwrap().unwrap();
+        }
+        *OPEN.0.lock() = true;
+        OPEN.1.notify_all();
+        for call in calls {
+            call.await.unwrap().unwrap();
+        }
+        let began = BEGAN.lock();
+        let place = began.iter().position(|tenant| tenant == "calm").unwrap();
+        // Two were at work when it came, and one may have begun beside it.
+        assert!((2..=3).contains(&place), "{began:?}");
+        assert_eq!(began.len(), 31);
     }
 }

@@ -1,6 +1,6 @@
 //! What a worker counts. Labels come from closed sets: a tool of the registry, an outcome.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
@@ -28,12 +28,28 @@ struct ToolLabel {
     tool: &'static str,
 }
 
+/// What a call waits for before its work on files begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Waited {
+    /// Heavy work's turn.
+    Turn,
+    /// A blocking thread.
+    Place,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct WaitedLabel {
+    of: &'static str,
+}
+
 /// The worker's counters.
 pub(crate) struct Metrics {
     registry: Registry,
     calls: Family<CallLabels, Counter>,
     durations: Family<ToolLabel, Histogram, fn() -> Histogram>,
     in_flight: Gauge,
+    waiting: Family<WaitedLabel, Gauge>,
+    waits: Family<WaitedLabel, Histogram, fn() -> Histogram>,
 }
 
 impl Metrics {
@@ -52,11 +68,32 @@ impl Metrics {
         );
         let help = "Tool calls that run now";
         registry.register("tool_calls_in_flight", help, in_flight.clone());
+        let waiting = Family::<WaitedLabel, Gauge>::default();
+        let waits = Family::<WaitedLabel, _, _>::new_with_constructor(buckets as fn() -> _);
+        let help = "Calls that wait for heavy work's turn or for a blocking thread";
+        registry.register("calls_waiting", help, waiting.clone());
+        let help = "Time waited for them, whether they came or not";
+        registry.register_with_unit("call_wait", help, Unit::Seconds, waits.clone());
         Metrics {
             registry,
             calls,
             durations,
             in_flight,
+            waiting,
+            waits,
+        }
+    }
+
+    /// Where those who wait for this are counted.
+    pub(crate) fn waits(&self, of: Waited) -> Waits {
+        let of = match of {
+            Waited::Turn => "turn",
+            Waited::Place => "place",
+        };
+        let label = WaitedLabel { of };
+        Waits {
+            waiting: self.waiting.get_or_create(&label).clone(),
+            waits: self.waits.get_or_create(&label).clone(),
         }
     }
 
@@ -76,6 +113,30 @@ impl Metrics {
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
         Ok(text)
+    }
+}
+
+/// Counts those who wait for one thing.
+pub(crate) struct Waits {
+    waiting: Gauge,
+    waits: Histogram,
+}
+
+impl Waits {
+    /// Somebody need not wait.
+    pub(crate) fn none(&self) {
+        self.waits.observe(0.0);
+    }
+
+    /// Somebody begins to wait.
+    pub(crate) fn begin(&self) {
+        self.waiting.inc();
+    }
+
+    /// Somebody who waited this long no longer does.
+    pub(crate) fn end(&self, waited: Duration) {
+        self.waiting.dec();
+        self.waits.observe(waited.as_secs_f64());
     }
 }
 

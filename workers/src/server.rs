@@ -59,7 +59,7 @@ pub struct WorkerConfig {
         default_value = "shared"
     )]
     pub pool: String,
-    /// Threads that search; 0 for one per core.
+    /// Threads that search, and searches at once (but at least 2); 0 for one per core.
     #[arg(
         long,
         env = "ARCHWAY_SEARCH_THREADS",
@@ -70,7 +70,8 @@ pub struct WorkerConfig {
     /// File contents kept between searches, in bytes, by all projects together.
     #[arg(long, env = "ARCHWAY_SEARCH_CACHE_BYTES", value_name = "BYTES", default_value_t = 64 << 20)]
     pub search_cache_bytes: usize,
-    /// Calls that may block on files at once; the rest wait in order.
+    /// Calls that may block on files at once, three quarters of them one tenant's; the rest take
+    /// turns by tenant.
     #[arg(
         long,
         env = "ARCHWAY_BLOCKING_CALLS",
@@ -152,18 +153,19 @@ impl Worker {
         let stores = Stores::connect(&config.store)?;
         let recorded = CancellationToken::new();
         let (accesses, recorder) = Accesses::new(stores.clone(), recorded.clone());
+        let metrics = Arc::new(Metrics::new());
+        let threads = search_threads(config);
         let doors = Doors {
             repos: Arc::new(Repos::new(
                 mounts.clone(),
-                search_threads(config),
+                threads,
                 config.search_cache_bytes,
             )?),
             projects: Projects::new(stores.clone()),
             accesses,
-            blocking: Blocking::new(config.blocking_calls),
+            blocking: Blocking::new(config.blocking_calls, threads, &metrics),
             max_result_bytes: config.max_result_bytes,
         };
-        let metrics = Arc::new(Metrics::new());
         let admin = Admin::new(metrics.clone(), &mounts);
         let end = CancellationToken::new();
         let registry = tools::registry()?;

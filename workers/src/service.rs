@@ -125,7 +125,7 @@ impl WorkerService {
         let result = async move {
             let outcome = tokio::select! {
                 biased;
-                outcome = registry.call(&cx, &call.name, call.arguments) => outcome,
+                outcome = registry.call(cx, &call.name, call.arguments) => outcome,
                 () = end.cancelled() => Err(draining()),
                 () = tokio::time::sleep_until(latest) => Err(late()),
             };

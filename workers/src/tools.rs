@@ -60,7 +60,8 @@ pub trait Tool: 'static {
     /// Calls a minute that a session, and a key of one agent, may make unless set otherwise;
     /// `None`: only the totals bound them.
     const PER_MINUTE: Option<u32>;
-    /// Units of the totals that a call costs, at least 1.
+    /// Units of the totals that a call costs, at least 1. From 5 on its work on files takes turns
+    /// with that of other tenants.
     const WEIGHT: u32 = 1;
     /// Whether results hold text that others wrote: it is escaped visibly and marked.
     const UNTRUSTED: bool;
@@ -99,7 +100,7 @@ pub struct Registry {
     list: ToolList,
 }
 
-type Runner = for<'a> fn(&'a ToolContext, Value) -> BoxFuture<'a, Result<Value, Failure>>;
+type Runner = fn(ToolContext, Value) -> BoxFuture<'static, Result<Value, Failure>>;
 
 impl Registry {
     /// Adds a tool.
@@ -147,7 +148,7 @@ impl Registry {
     /// Runs the tool `name`; its MCP result, or why there is none.
     pub(crate) async fn call(
         &self,
-        cx: &ToolContext,
+        cx: ToolContext,
         name: &str,
         args: Value,
     ) -> Result<Value, Failure> {
@@ -164,7 +165,7 @@ impl Registry {
 }
 
 #[tracing::instrument(name = "tool.run", skip_all, fields(mcp.tool.name = T::NAME))]
-async fn run<T: Tool>(cx: &ToolContext, args: Value) -> Result<Value, Failure> {
+async fn run<T: Tool>(cx: ToolContext, args: Value) -> Result<Value, Failure> {
     let args = serde_json::from_value(args).map_err(|error| {
         Failure::new(
             Fault::InvalidArguments,
@@ -172,7 +173,8 @@ async fn run<T: Tool>(cx: &ToolContext, args: Value) -> Result<Value, Failure> {
             "compare them with the tool's input schema",
         )
     })?;
-    T::run(cx, args).await?.into_result(T::UNTRUSTED)
+    let cx = cx.of_weight(T::WEIGHT);
+    T::run(&cx, args).await?.into_result(T::UNTRUSTED)
 }
 
 #[cfg(test)]
