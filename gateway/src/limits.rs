@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{auth::Principal, metrics::Metrics, session::SessionKey};
-use charge::{Bill, Verdict};
+use charge::{Bill, Debts, Verdict};
 use holding::Holding;
 use local::Buckets;
 use replicas::Replicas;
@@ -99,11 +99,44 @@ impl Limits {
         };
         match outcome::settle(&bill, &verdict) {
             Ok(spent) => Ok(spent),
-            Err(over) => {
-                self.metrics.limits().refused(over.scope(), over.of());
-                let held = self.holding.hold(who).await;
-                Err(Refused::Over(over.after(held)))
+            Err(over) => Err(self.turn_away(who, Refused::Over(over)).await),
+        }
+    }
+
+    /// The refusal that any message of this caller would meet, as far as this gateway knows: nothing
+    /// is spent for it, and nobody asked. Whoever is refused again and again, be it for one tool,
+    /// is taken to go on with that: what it calls is not known before its message is read.
+    pub(crate) fn foresee(&self, who: &Principal) -> Option<Refused> {
+        if let Some(over) = self.holding.flood(who) {
+            return Some(Refused::Over(over));
+        }
+        let (bill, debts) = match &self.shared {
+            None => self.foresee_here(who),
+            Some(shared) => {
+                let bill = Bill::new(who, None, &Price::UNIT, |limit| limit);
+                match (shared.refusal(&bill, self.now()), self.when_down) {
+                    (Ok(debts), _) => (bill, debts),
+                    (Err(_away), WhenDown::Shares) => self.foresee_here(who),
+                    (Err(_away), WhenDown::Closed) => {
+                        self.metrics.limit_store().fallback(self.when_down.name());
+                        return Some(Refused::Uncounted);
+                    }
+                    (Err(_away), WhenDown::Open) => return None,
+                }
             }
+        };
+        let over = outcome::settle(&bill, &Verdict::Refused(debts?)).err()?;
+        Some(Refused::Over(over))
+    }
+
+    /// Counts a refusal, and waits with it if its caller has to hear of it late.
+    pub(crate) async fn turn_away(&self, who: &Principal, refused: Refused) -> Refused {
+        match refused {
+            Refused::Over(over) => {
+                self.metrics.limits().refused(over.scope(), over.of());
+                Refused::Over(self.holding.hold(who, over).await)
+            }
+            Refused::Uncounted => Refused::Uncounted,
         }
     }
 
@@ -118,6 +151,14 @@ impl Limits {
         let bill = Bill::new(who, session, price, |limit| share(limit, replicas));
         let verdict = self.buckets.spend(&bill, self.now());
         (bill, verdict)
+    }
+
+    /// What this gateway's share says to a unit of the totals.
+    fn foresee_here(&self, who: &Principal) -> (Bill, Option<Debts>) {
+        let replicas = self.replicas.count();
+        let bill = Bill::new(who, None, &Price::UNIT, |limit| share(limit, replicas));
+        let debts = self.buckets.refusal(&bill, self.now());
+        (bill, debts)
     }
 
     /// Whether the store that gateways share answers; `None` if there is none.

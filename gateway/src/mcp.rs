@@ -1,8 +1,8 @@
 //! The Model Context Protocol: one POST in, one answer out, nothing kept in between.
 //!
-//! The body is read once, here, after the credential is good, and judged in the order `envelope`
-//! (is it a message), `era` (which revision), session; then its price is spent, whatever comes of
-//! it. `tools/call` is the hot path and is answered by `call` directly; the few other methods go
+//! The body is read once, here, after the credential is good (a large one only if its caller could
+//! pay for it), and judged in the order `envelope` (is it a message), `era` (which revision),
+//! session; then its price is spent, whatever comes of it. `tools/call` is the hot path and is answered by `call` directly; the few other methods go
 //! through the official SDK in `methods`, whose hazards are closed by what stands before it: it
 //! never sees a malformed message.
 
@@ -23,7 +23,7 @@ use crate::{
     session::{HANDLE_HEADER, Session, Sessions},
 };
 use ask::Ask;
-use content::Accepts;
+use content::{Accepts, Unread};
 use envelope::{Envelope, RequestId, Unreadable};
 use era::Era;
 use methods::Methods;
@@ -77,7 +77,8 @@ impl Mcp {
             let ended = Box::pin(self.end(&who, &parts));
             return self.for_a_unit(&who, None, ended).await;
         }
-        match content::read(&parts.headers, body).await {
+        let refusal = || self.limits.foresee(&who);
+        match content::read(&parts.headers, body, refusal).await {
             Ok((accepts, body)) => {
                 let arrived = Arrived {
                     parts,
@@ -86,7 +87,10 @@ impl Mcp {
                 };
                 self.read(who, arrived, &body).await
             }
-            Err(unread) => self.for_a_unit(&who, None, ready(Err(unread))).await,
+            Err(Unread::Bad(error)) => self.for_a_unit(&who, None, ready(Err(error))).await,
+            Err(Unread::Unpaid(refused)) => {
+                limited(&self.limits.turn_away(&who, refused).await, None)
+            }
         }
     }
 

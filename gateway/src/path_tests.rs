@@ -38,6 +38,7 @@ mod scene;
 mod serving;
 mod shutdown;
 mod times;
+mod unread;
 mod words;
 mod worker;
 

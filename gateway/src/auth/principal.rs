@@ -104,7 +104,10 @@ impl Principal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::key::KeyText;
+    use crate::{
+        auth::key::KeyText,
+        terms::{Level, Override, TOTAL},
+    };
 
     impl Principal {
         /// A caller as tests of the modules below want one.
@@ -132,6 +135,22 @@ mod tests {
                 tenant_id: Uuid::from_u128(2),
                 tenant: "zeta".into(),
                 edition: 2,
+                ..facts
+            }))
+        }
+
+        /// A caller that may spend so many units a minute.
+        pub(crate) fn limited_for_tests(units: u32) -> Self {
+            let who = Principal::for_tests(&[Scope::ToolsRead], None);
+            let facts = Arc::try_unwrap(who.0).unwrap();
+            let total = Override {
+                level: Level::Key,
+                of: TOTAL.into(),
+                per_minute: units,
+                of_key: true,
+            };
+            Principal(Arc::new(PrincipalFacts {
+                terms: Terms::new(1, vec![total]),
                 ..facts
             }))
         }

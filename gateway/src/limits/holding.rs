@@ -4,9 +4,13 @@
 //! Met on the way out of `limits`, by refusals alone. A client that waits for each answer before
 //! it calls again can be slowed by waiting with the answer, at the price of a timer: refusing it as
 //! fast as it asks would cost the same reading and parsing as serving it. A key is answered at once
-//! 20 times and then 20 times a second; what is more waits half a second. Those who wait are
-//! bounded, and whoever finds no place is answered at once: this is for the others' comfort, not a
-//! limit of its own.
+//! 20 times and then 20 times a second; while it goes on faster, its refusals wait half a second.
+//! Those who wait are bounded, and whoever finds no place is answered at once: this is for the
+//! others' comfort, not a limit of its own.
+//!
+//! Waiting helps little against large messages over many connections. So a key that goes on so fast
+//! is a *flood*: what it was refused for tells, until that could pass, what becomes of its large
+//! messages, and nobody has to read them.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -17,6 +21,7 @@ use tokio::{
 };
 use uuid::Uuid;
 
+use super::outcome::Over;
 use crate::auth::Principal;
 
 /// How long a refusal waits.
@@ -53,11 +58,24 @@ struct Recent {
     /// When the burst is whole again.
     arrival: Instant,
     held: u32,
+    /// A refusal that was in force of late, and since when.
+    over: Over,
+    since: Instant,
 }
 
 impl Recent {
     fn is_past(&self, now: Instant) -> bool {
         self.held == 0 && self.arrival <= now
+    }
+
+    /// The refusal, if it is still in force.
+    fn still_over(&self, now: Instant) -> Option<Over> {
+        self.over.still(now - self.since)
+    }
+
+    /// Whether one more refusal would have to wait.
+    fn is_flood(&self, now: Instant) -> bool {
+        self.arrival.max(now) + STEP > now + BURST
     }
 }
 
@@ -72,24 +90,34 @@ impl Holding {
         }
     }
 
-    /// Waits with the refusal of this caller for as long as it should; how long that was.
-    pub(super) async fn hold(&self, who: &Principal) -> Duration {
-        let key = (who.tenant_id(), who.name().to_owned());
-        let Some(_place) = self.place(key) else {
-            return Duration::ZERO;
+    /// Waits with the refusal of this caller for as long as it should; the refusal as it is then.
+    pub(super) async fn hold(&self, who: &Principal, over: Over) -> Over {
+        let Some(_place) = self.place(key(who), &over) else {
+            return over;
         };
         sleep(HOLD).await;
-        HOLD
+        over.after(HOLD)
+    }
+
+    /// Why this caller is refused, if it goes on so fast that its refusals wait.
+    pub(super) fn flood(&self, who: &Principal) -> Option<Over> {
+        let now = Instant::now();
+        let keys = self.keys.lock();
+        let recent = keys.refused.get(&key(who))?;
+        recent.still_over(now).filter(|_| recent.is_flood(now))
     }
 
     /// A place to wait in; `None` to be answered at once.
-    fn place(&self, key: Key) -> Option<Place<'_>> {
+    fn place(&self, key: Key, over: &Over) -> Option<Place<'_>> {
         let now = Instant::now();
         let mut keys = self.keys.lock();
-        let recent = keys.recent(&key, now)?;
-        let arrival = recent.arrival.max(now) + STEP;
-        if arrival <= now + BURST {
-            recent.arrival = arrival;
+        let recent = keys.recent(&key, over, now)?;
+        if recent.still_over(now).is_none() {
+            (recent.over, recent.since) = (over.clone(), now);
+        }
+        let waits = recent.is_flood(now);
+        recent.arrival = (recent.arrival.max(now) + STEP).min(now + BURST);
+        if !waits {
             return None;
         }
         if recent.held >= MOST_HELD_OF_KEY {
@@ -108,7 +136,7 @@ impl Holding {
 
 impl Keys {
     /// What is known of a key; `None` if it is one too many.
-    fn recent(&mut self, key: &Key, now: Instant) -> Option<&mut Recent> {
+    fn recent(&mut self, key: &Key, over: &Over, now: Instant) -> Option<&mut Recent> {
         if !self.refused.contains_key(key) {
             if self.refused.len() >= self.enough {
                 self.refused.retain(|_, recent| !recent.is_past(now));
@@ -120,11 +148,17 @@ impl Keys {
             let recent = Recent {
                 arrival: now,
                 held: 0,
+                over: over.clone(),
+                since: now,
             };
             self.refused.insert(key.clone(), recent);
         }
         self.refused.get_mut(key)
     }
+}
+
+fn key(who: &Principal) -> Key {
+    (who.tenant_id(), who.name().to_owned())
 }
 
 /// A refusal's place, given back when it was answered or its client has gone.
@@ -150,14 +184,28 @@ mod tests {
     use tokio::time::advance;
 
     use super::*;
+    use crate::{
+        limits::{
+            charge::{Bill, Charge, FULL, Verdict},
+            outcome::settle,
+        },
+        terms::Level,
+    };
 
-    fn key(number: u128) -> Key {
+    /// A refusal for so long.
+    fn over(seconds: u64) -> Over {
+        let bill = Bill::for_tests(&[Charge::for_tests(1, Level::Key, 60, 1)]);
+        let debt = FULL - 1_000_000 + 1_000_000 * seconds;
+        settle(&bill, &Verdict::Refused([debt, 0, 0, 0, 0, 0])).unwrap_err()
+    }
+
+    fn numbered(number: u128) -> Key {
         (Uuid::from_u128(number), "key:1".to_owned())
     }
 
     fn at_once(holding: &Holding, number: u128, of: usize) -> usize {
         let mut waiting = Vec::new();
-        waiting.extend((0..of).filter_map(|_| holding.place(key(number))));
+        waiting.extend((0..of).filter_map(|_| holding.place(numbered(number), &over(1))));
         of - waiting.len()
     }
 
@@ -177,21 +225,49 @@ mod tests {
         let (holding, began) = (Holding::new(), Instant::now());
         let who = Principal::named_for_tests("key:1");
         for _ in 0..20 {
-            assert_eq!(holding.hold(&who).await, Duration::ZERO);
+            assert_eq!(holding.hold(&who, over(1)).await, over(1));
         }
         assert_eq!(began.elapsed(), Duration::ZERO);
         // Ten times a second more than the burst takes: some of them wait.
-        let held = holding.hold(&who).await;
-        assert_eq!((held, began.elapsed()), (HOLD, HOLD));
+        let held = holding.hold(&who, over(1)).await;
+        assert_eq!((held, began.elapsed()), (over(1).after(HOLD), HOLD));
         let other = Principal::named_for_tests("key:2");
-        assert_eq!(holding.hold(&other).await, Duration::ZERO);
+        holding.hold(&other, over(1)).await;
+        assert_eq!(began.elapsed(), HOLD);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_flood_is_refused_for_what_refused_it_until_that_could_pass() {
+        let holding = Holding::new();
+        let who = Principal::named_for_tests("key:1");
+        for _ in 0..20 {
+            assert_eq!(holding.flood(&who), None);
+            holding.hold(&who, over(2)).await;
+        }
+        assert_eq!(holding.flood(&who), Some(over(2)));
+        assert_eq!(holding.flood(&Principal::named_for_tests("key:2")), None);
+        // Who waits for its answers is none, and what refused it first stands.
+        holding.hold(&who, over(60)).await;
+        assert_eq!(holding.flood(&who), None);
+        let go_on = || (0..20).for_each(|_| drop(holding.place(key(&who), &over(60))));
+        go_on();
+        assert_eq!(holding.flood(&who), Some(over(2).after(HOLD)));
+        advance(Duration::from_secs(2) - HOLD - STEP / 2).await;
+        go_on();
+        assert!(holding.flood(&who).is_some());
+        advance(STEP / 2).await;
+        assert_eq!(holding.flood(&who), None);
+        go_on();
+        assert_eq!(holding.flood(&who), Some(over(60)));
     }
 
     #[tokio::test(start_paused = true)]
     async fn places_are_bounded_for_a_key_and_for_all_and_given_back() {
         let holding = Holding::new();
         let flood = |number, of| -> Vec<Place<'_>> {
-            (0..of).filter_map(|_| holding.place(key(number))).collect()
+            (0..of)
+                .filter_map(|_| holding.place(numbered(number), &over(1)))
+                .collect()
         };
         let most = MOST_HELD_OF_KEY as usize;
         let first = flood(0, 1_000);
@@ -209,10 +285,10 @@ mod tests {
         let who = Principal::named_for_tests("key:1");
         at_once(&holding, 1, 0);
         for _ in 0..20 {
-            holding.hold(&who).await;
+            holding.hold(&who, over(1)).await;
         }
         {
-            let mut waiting = Box::pin(holding.hold(&who));
+            let mut waiting = Box::pin(holding.hold(&who, over(1)));
             assert!(poll!(&mut waiting).is_pending());
             assert_eq!(holding.places.available_permits(), MOST_HELD - 1);
         }
@@ -225,7 +301,7 @@ mod tests {
     async fn keys_are_forgotten_once_they_were_not_refused_for_a_while() {
         let holding = Holding::new();
         for number in 0..10_000 {
-            holding.place(key(number));
+            holding.place(numbered(number), &over(1));
             advance(Duration::from_millis(10)).await;
         }
         let kept = holding.keys.lock().refused.len();

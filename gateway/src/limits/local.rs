@@ -50,6 +50,14 @@ impl Buckets {
         verdict
     }
 
+    /// The debts that would refuse the bill now; `None` if it could be spent.
+    pub(super) fn refusal(&self, bill: &Bill, now: u64) -> Option<Debts> {
+        let debts = self.shard(bill.tenant).lock().debts(&bill.charges, now);
+        let mut both = bill.charges.iter().zip(&debts);
+        let fits = both.all(|(charge, debt)| charge.fits(*debt));
+        (!fits).then_some(debts)
+    }
+
     /// Drops the buckets of shards in which nobody spends any more.
     pub(super) fn sweep(&self, now: u64) {
         for shard in &self.shards {
@@ -177,6 +185,20 @@ mod tests {
         assert_eq!(at_once, 60);
         assert!(!passes(&buckets, &charge, SECOND - 1));
         assert!(passes(&buckets, &charge, SECOND) && !passes(&buckets, &charge, SECOND));
+    }
+
+    #[test]
+    fn a_refusal_is_foreseen_when_it_would_come_and_at_no_price() {
+        let (buckets, charge) = (buckets(), [Charge::for_tests(1, Level::Key, 60, 30)]);
+        let bill = Bill::for_tests(&charge);
+        for left in [true, true, false] {
+            assert_eq!(buckets.refusal(&bill, 0).is_none(), left);
+            assert_eq!(buckets.refusal(&bill, 0).is_none(), left);
+            assert_eq!(passes(&buckets, &charge, 0), left);
+        }
+        assert!(buckets.refusal(&bill, 30 * SECOND - 1).is_some());
+        assert!(buckets.refusal(&bill, 30 * SECOND).is_none());
+        assert!(buckets.refusal(&Bill::for_tests(&[]), 0).is_none());
     }
 
     #[test]

@@ -143,6 +143,12 @@ impl Over {
         self
     }
 
+    /// The same, so much later; `None` once the message would pass.
+    pub(super) fn still(&self, later: Duration) -> Option<Self> {
+        let lasts = later < Duration::from_micros(self.wait);
+        lasts.then(|| self.clone().after(later))
+    }
+
     /// Whose limit it was.
     pub(super) fn scope(&self) -> &'static str {
         self.by.level.name()

@@ -12,7 +12,7 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::time::{Instant, timeout};
 
 use super::{
-    charge::{Bill, MOST_CHARGES, Verdict},
+    charge::{Bill, Debts, MOST_CHARGES, Verdict},
     config::{LimitsConfig, LimitsError},
 };
 use crate::metrics::Metrics;
@@ -94,6 +94,13 @@ impl Shared {
             self.refused.remember(bill, debts, now);
         }
         Ok(verdict)
+    }
+
+    /// The debts for which the store is known to refuse the bill, without a word to it; `None` if it
+    /// would have to be asked.
+    pub(super) fn refusal(&self, bill: &Bill, now: u64) -> Result<Option<Debts>, Away> {
+        self.presence.line().ok_or(Away)?;
+        Ok(self.refused.check(bill, now))
     }
 
     /// Whether the store answered last, and a call would ask it.
@@ -228,17 +235,21 @@ mod tests {
         let (one, other) = (shared(), shared());
         let bill = Bill::for_tests(&[Charge::for_tests(1, Level::Key, 2, 1)]);
         assert!(one.spend(&bill, 0).await.is_err(), "nothing was connected");
+        assert!(one.refusal(&bill, 0).is_err(), "nothing was connected");
         let asking = async {
             while !(one.is_there() && other.is_there()) {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
             let mut passed = Vec::new();
+            assert!(matches!(one.refusal(&bill, 0), Ok(None)));
             for store in [&one, &other, &one, &other] {
                 passed.push(matches!(
                     store.spend(&bill, 0).await,
                     Ok(Verdict::Passed(_))
                 ));
             }
+            // What was refused is known without the store.
+            assert!(matches!(one.refusal(&bill, 0), Ok(Some(_))));
             passed
         };
         tokio::select! {

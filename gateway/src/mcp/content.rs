@@ -1,17 +1,23 @@
 //! What HTTP says of a message, and its bytes: which media types a client takes and sends, and
 //! the body, read once, within a size and a time.
+//!
+//! What a reader would miss: a large body is read only if its caller could pay for it as far as is
+//! known beforehand. A small one always is, since what it says decides the form of a refusal.
 
 use std::time::Duration;
 
 use axum::{body::Body, response::Response};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::Body as _;
 
-use crate::error::GatewayError;
+use crate::{error::GatewayError, limits::Refused};
 
 /// The largest body read, in bytes.
 pub(crate) const LARGEST_BODY: usize = 1024 * 1024;
+/// The largest body that is read whoever sends it, in bytes: few calls have more.
+const LARGEST_FREE: usize = 64 * 1024;
 const BODY_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The media types a client takes. Never neither.
@@ -73,14 +79,33 @@ fn refuses(parameter: &str) -> bool {
     weight.is_some_and(|weight| weight.trim().parse() == Ok(0.0_f32))
 }
 
-/// What the client takes, and its whole message.
+/// Why there is no message.
+pub(super) enum Unread {
+    /// It can't be one.
+    Bad(GatewayError),
+    /// It is large, and its caller could not have paid for it.
+    Unpaid(Refused),
+}
+
+impl From<GatewayError> for Unread {
+    fn from(error: GatewayError) -> Self {
+        Unread::Bad(error)
+    }
+}
+
+/// What the client takes, and its whole message. Whether the caller could pay is asked once, if the
+/// message is large and before that much of it is kept.
 pub(super) async fn read(
     headers: &HeaderMap,
     body: Body,
-) -> Result<(Accepts, Bytes), GatewayError> {
+    refusal: impl Fn() -> Option<Refused>,
+) -> Result<(Accepts, Bytes), Unread> {
     let accepts = Accepts::of(headers)?;
     check_content(headers)?;
-    Ok((accepts, read_body(body).await?))
+    match tokio::time::timeout(BODY_TIMEOUT, read_body(body, refusal)).await {
+        Ok(body) => Ok((accepts, body?)),
+        Err(_elapsed) => Err(Unread::Bad(GatewayError::BodyTooSlow)),
+    }
 }
 
 /// Refuses a body that is not plain JSON by its headers.
@@ -105,14 +130,29 @@ fn check_content(headers: &HeaderMap) -> Result<(), GatewayError> {
     }
 }
 
-/// The whole body, within 1 MiB and 15 s.
-async fn read_body(body: Body) -> Result<Bytes, GatewayError> {
-    let whole = Limited::new(body, LARGEST_BODY).collect();
-    match tokio::time::timeout(BODY_TIMEOUT, whole).await {
-        Err(_elapsed) => Err(GatewayError::BodyTooSlow),
-        Ok(Ok(whole)) => Ok(whole.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(GatewayError::BodyTooLarge),
-        Ok(Err(_broken)) => Err(GatewayError::BodyBroken),
+/// The whole body, within 1 MiB.
+async fn read_body(body: Body, refusal: impl Fn() -> Option<Refused>) -> Result<Bytes, Unread> {
+    let declared = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    let mut body = Limited::new(body, LARGEST_BODY);
+    let mut whole = BytesMut::new();
+    let mut is_free = true;
+    loop {
+        // Before any of it, if its length was declared.
+        if is_free && declared.max(whole.len()) > LARGEST_FREE {
+            is_free = false;
+            if let Some(refused) = refusal() {
+                return Err(Unread::Unpaid(refused));
+            }
+        }
+        let data = match body.frame().await {
+            None => return Ok(whole.freeze()),
+            Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
+            Some(Err(error)) if error.is::<LengthLimitError>() => {
+                return Err(GatewayError::BodyTooLarge.into());
+            }
+            Some(Err(_broken)) => return Err(GatewayError::BodyBroken.into()),
+        };
+        whole.extend_from_slice(&data);
     }
 }
 

@@ -7,7 +7,7 @@ use axum::{body::Body, extract::Request};
 use http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use tokio::time::advance;
+use tokio::time::{Instant, advance};
 use tower::ServiceExt;
 
 use super::{modern, serving::build_lonely_stack_with};
@@ -288,4 +288,34 @@ async fn a_refused_call_is_answered_in_the_form_that_its_client_takes() {
     assert_eq!(refused.2["result"]["isError"], true);
     assert_eq!(refused.header("content-type"), "text/event-stream");
     assert_eq!(refused.header("retry-after"), "1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_floods_with_one_tool_is_not_read_at_length_until_that_could_pass() {
+    let gateway = Gateway::start().await;
+    let params = json!({ "name": "grep", "arguments": { "long": "x".repeat(100_000) } });
+    let large = request("tools/call", &params);
+    for _ in 0..60 {
+        gateway.call("grep").await;
+    }
+    // Twenty refusals are no flood, be they of large messages.
+    for _ in 0..10 {
+        for refused in [gateway.call("grep").await, gateway.post(&large).await] {
+            assert_eq!(refused.code(), "rate_limited");
+        }
+    }
+    let began = Instant::now();
+    let refused = gateway.post(&large).await;
+    assert_eq!(refused.0, StatusCode::TOO_MANY_REQUESTS);
+    let data = &refused.2["error"]["data"];
+    assert_eq!(data["of"], "grep");
+    // It waited as others do; small messages are heard meanwhile.
+    assert_eq!(began.elapsed(), Duration::from_millis(500));
+    assert_eq!(data["retry_after_seconds"], 0.5);
+    assert_eq!(
+        gateway.post(request("ping", &json!({}))).await.0,
+        StatusCode::OK
+    );
+    advance(Duration::from_millis(500)).await;
+    assert_eq!(gateway.post(&large).await.code(), "invalid_arguments");
 }

@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    auth::{Auth, AuthConfig, key::KeyText},
+    auth::{Auth, AuthConfig, Principal, key::KeyText},
     breaker::{Breaker, BreakerConfig},
     catalog::Catalog,
     cursor::Cursors,
@@ -29,18 +29,38 @@ pub(super) async fn build_lonely_stack() -> (Stack, String, Arc<Metrics>) {
 
 /// The same with the tools of a worker that was there once.
 pub(super) async fn build_lonely_stack_with(catalog: Catalog) -> (Stack, String, Arc<Metrics>) {
+    let who = Principal::for_tests(&[Scope::ToolsRead], None);
+    build_stack_for(who, Arc::new(catalog), nowhere()).await
+}
+
+/// The same without tools, for this caller.
+pub(super) async fn build_lonely_stack_for(who: Principal) -> (Stack, String, Arc<Metrics>) {
+    build_stack_for(who, Arc::new(Catalog::new()), nowhere()).await
+}
+
+/// The way to a worker that is not there.
+fn nowhere() -> Arc<Upstream> {
     let config = UpstreamConfig {
         workers: vec!["http://127.0.0.1:1".into()],
         pool: "shared".into(),
         call_deadline: 10,
     };
     let minter = PassMinter::generate().unwrap();
-    let upstream = Upstream::new(&config, minter, Metrics::new().upstream()).unwrap();
-    build_stack(Arc::new(catalog), Arc::new(upstream)).await
+    Arc::new(Upstream::new(&config, minter, Metrics::new().upstream()).unwrap())
 }
 
 /// A stack that knows one key, which may read: the key's text comes with it.
 pub(super) async fn build_stack(
+    catalog: Arc<Catalog>,
+    upstream: Arc<Upstream>,
+) -> (Stack, String, Arc<Metrics>) {
+    let who = Principal::for_tests(&[Scope::ToolsRead], None);
+    build_stack_for(who, catalog, upstream).await
+}
+
+/// A stack that knows one key, of this caller.
+async fn build_stack_for(
+    who: Principal,
     catalog: Arc<Catalog>,
     upstream: Arc<Upstream>,
 ) -> (Stack, String, Arc<Metrics>) {
@@ -56,7 +76,7 @@ pub(super) async fn build_stack(
         metrics.clone(),
     );
     let key = KeyText::generate().unwrap();
-    auth.know_for_tests(&key, &[Scope::ToolsRead]).await;
+    auth.know_as_for_tests(&key, who).await;
     let stack = server::stack(Stops {
         guard: Arc::new(Guard::new(&Default::default())),
         auth: Arc::new(auth),

@@ -1,0 +1,188 @@
+//! Which bodies are read: all of a caller that can pay, of another the small ones.
+
+use std::{net::SocketAddr, time::Duration};
+
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    time::timeout,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::serving::{build_lonely_stack_for, serve};
+use crate::auth::Principal;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+/// The largest body that is read whoever sends it.
+const FREE: usize = 64 * 1024;
+const LARGEST: usize = 1024 * 1024;
+
+/// A gateway, and a caller that may ask twice.
+struct Scene {
+    address: SocketAddr,
+    key: String,
+    shutdown: CancellationToken,
+}
+
+impl Scene {
+    async fn start() -> Scene {
+        let who = Principal::limited_for_tests(2);
+        let (stack, key, metrics) = build_lonely_stack_for(who).await;
+        let shutdown = CancellationToken::new();
+        Scene {
+            address: serve(stack, &metrics, 100, shutdown.clone()).await,
+            key,
+            shutdown,
+        }
+    }
+
+    /// One that asked twice.
+    async fn spent() -> Scene {
+        let scene = Scene::start().await;
+        for _ in 0..2 {
+            assert_eq!(scene.whole("ping", 100).await.0, 200);
+        }
+        scene
+    }
+
+    /// Sends a message of this length.
+    async fn whole(&self, method: &str, length: usize) -> Answer {
+        let body = message(method, length);
+        self.send(&format!("Content-Length: {length}"), &body).await
+    }
+
+    /// The same in one chunk, without a word of its length.
+    async fn chunked(&self, method: &str, length: usize) -> Answer {
+        let body = message(method, length);
+        let body = format!("{}0\r\n\r\n", chunk(&body));
+        self.send("Transfer-Encoding: chunked", &body).await
+    }
+
+    /// Sends a head with this header and some of a body, and waits for the answer and the end.
+    async fn send(&self, header: &str, body: &str) -> Answer {
+        let mut client = self.begin(header, body).await;
+        answer(&mut client).await
+    }
+
+    async fn begin(&self, header: &str, body: &str) -> TcpStream {
+        let mut client = TcpStream::connect(self.address).await.unwrap();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\
+             Content-Type: application/json\r\n{header}\r\n\r\n",
+            self.key
+        );
+        client.write_all(head.as_bytes()).await.unwrap();
+        client.write_all(body.as_bytes()).await.unwrap();
+        client
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        self.shutdown.cancel();
+    }
+}
+
+/// Status, head in lower case, message.
+struct Answer(u16, String, Value);
+
+impl Answer {
+    /// Panics unless this is what a caller hears that could not pay, before it was heard itself.
+    fn assert_unread(&self) {
+        let Answer(status, head, message) = self;
+        assert_eq!(*status, 429, "{head} {message}");
+        assert_eq!(message["error"]["code"], 42900);
+        assert_eq!(message["error"]["data"]["of"], "total");
+        assert!(message.get("id").is_none(), "{message}");
+        for header in ["connection: close", "retry-after: ", "ratelimit: \"key\";"] {
+            assert!(head.contains(&format!("\r\n{header}")), "{head}");
+        }
+    }
+}
+
+/// Reads one answer, to which a length must be stated.
+async fn answer(client: &mut TcpStream) -> Answer {
+    let mut came = String::new();
+    loop {
+        if let Some((head, body)) = came.split_once("\r\n\r\n") {
+            let head = head.to_lowercase();
+            let length = head.split("content-length: ").nth(1).unwrap();
+            let length: usize = length.lines().next().unwrap().parse().unwrap();
+            if body.len() == length {
+                let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+                return Answer(status, head, serde_json::from_str(body).unwrap());
+            }
+        }
+        let mut bytes = Vec::new();
+        let read = timeout(PATIENCE, client.read_buf(&mut bytes)).await;
+        assert!(read.unwrap().unwrap() > 0, "closed: {came}");
+        came += std::str::from_utf8(&bytes).unwrap();
+    }
+}
+
+/// A message of so many bytes.
+fn message(method: &str, length: usize) -> String {
+    let text = |padding: usize| {
+        let params = json!({ "name": "nothing", "long": "x".repeat(padding) });
+        json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params }).to_string()
+    };
+    text(length - text(0).len())
+}
+
+fn chunk(data: &str) -> String {
+    format!("{:x}\r\n{data}\r\n", data.len())
+}
+
+#[tokio::test]
+async fn the_largest_body_of_a_caller_that_can_pay_is_read() {
+    let scene = Scene::start().await;
+    for Answer(status, head, message) in [
+        scene.whole("ping", LARGEST).await,
+        scene.chunked("ping", LARGEST).await,
+    ] {
+        assert_eq!((status, &message["id"]), (200, &json!(7)), "{message}");
+        assert!(!head.contains("connection: close"), "{head}");
+    }
+    scene.whole("ping", LARGEST).await.assert_unread();
+}
+
+#[tokio::test]
+async fn a_large_body_of_a_caller_that_could_not_pay_is_refused_before_it_comes() {
+    let scene = Scene::spent().await;
+    let header = format!("Content-Length: {}", FREE + 1);
+    let mut client = scene.begin(&header, "").await;
+    answer(&mut client).await.assert_unread();
+    // What comes nevertheless meets a connection that has ended.
+    client.write_all(&[b' '; FREE + 1]).await.ok();
+    let end = timeout(PATIENCE, client.read_u8()).await;
+    end.unwrap().unwrap_err();
+}
+
+#[tokio::test]
+async fn a_body_of_no_declared_length_is_read_until_it_is_large() {
+    let scene = Scene::spent().await;
+    // As much is answered in its own form if it is all, as the next test says.
+    let header = "Transfer-Encoding: chunked";
+    let mut client = scene.begin(header, &chunk(&message("ping", FREE))).await;
+    client.write_all(chunk(" ").as_bytes()).await.unwrap();
+    answer(&mut client).await.assert_unread();
+    let end = timeout(PATIENCE, client.read_u8()).await;
+    end.unwrap().unwrap_err();
+}
+
+#[tokio::test]
+async fn a_small_body_of_a_caller_that_could_not_pay_is_refused_in_its_own_form() {
+    let scene = Scene::spent().await;
+    for Answer(status, head, message) in [
+        scene.whole("tools/call", FREE).await,
+        scene.chunked("tools/call", FREE).await,
+    ] {
+        let error = &message["result"]["_meta"]["io.archway/error"]["error"];
+        assert_eq!((status, &error["code"]), (200, &json!("rate_limited")));
+        assert_eq!(message["id"], 7);
+        assert!(!head.contains("connection: close"), "{head}");
+    }
+    let Answer(status, _, message) = scene.whole("ping", FREE).await;
+    assert_eq!((status, &message["id"]), (429, &json!(7)));
+}
