@@ -4,7 +4,8 @@
 //! `places` pieces of work run at once. Heavy work, which would keep every search thread busy by
 //! itself, takes a turn first, of which there are as many as search threads, so that it holds no
 //! place while it waits. Both go round robin over tenants ([`turns`]): whoever floods waits for
-//! itself. Nobody waits longer than their deadline.
+//! itself. One turn is never a tenant's that holds all others: a search may run to its deadline, and
+//! who comes beside it must not wait for that. Nobody waits longer than their deadline.
 //!
 //! What a reader would get wrong: a place is held until the work ends, a turn only while its call
 //! waits for it. Work on files that hang may never end; it must not keep the few turns from
@@ -38,7 +39,7 @@ pub(crate) struct Blocking {
 
 impl Blocking {
     /// At most `places` pieces of work at once, three quarters of them one tenant's, and as many
-    /// of heavy work as there are search threads.
+    /// of heavy work as there are search threads, all but one of them one tenant's.
     pub(crate) fn new(
         places: NonZeroUsize,
         search_threads: NonZeroUsize,
@@ -46,7 +47,7 @@ impl Blocking {
     ) -> Self {
         let (turns, places) = (search_threads.get().max(FEWEST_TURNS), places.get());
         Blocking {
-            turns: Queue::new(turns, turns, metrics.waits(Waited::Turn)),
+            turns: Queue::new(turns, turns - 1, metrics.waits(Waited::Turn)),
             places: Queue::new(places, places - places / 4, metrics.waits(Waited::Place)),
         }
     }
