@@ -14,6 +14,9 @@ const GRPC_TIMEOUT: &str = "grpc-timeout";
 /// In the metadata of a status: the worker did not begin the call, whatever it would have done. So
 /// it may go to another worker.
 pub const NOT_BEGUN: &str = "archway-not-begun";
+/// In the metadata of every answer: which process of a worker gave it, an id made at its start. One
+/// that answers under the id that it had before its connection was lost had not ended.
+pub const INSTANCE: &str = "archway-instance";
 
 /// The context of one call, as the worker received it.
 #[derive(Clone, Debug)]

@@ -2,10 +2,10 @@
 //!
 //! File reads and searches block; an async thread never does. A place stands for a thread: at most
 //! `places` pieces of work run at once. Heavy work, which would keep every search thread busy by
-//! itself, takes a turn first, of which there are as many as search threads, so that it holds no
-//! place while it waits. Both go round robin over tenants ([`turns`]): whoever floods waits for
-//! itself. One turn is never a tenant's that holds all others: a search may run to its deadline, and
-//! who comes beside it must not wait for that. Nobody waits longer than their deadline.
+//! itself, takes a turn first, of which a tenant has as many as there are search threads, so that it
+//! holds no place while it waits. Both go round robin over tenants ([`turns`]): whoever floods waits
+//! for itself. There are twice as many turns as one tenant may hold: a search may run to its
+//! deadline, and who comes beside it must not wait for that. Nobody waits longer than their deadline.
 //!
 //! What a reader would get wrong: a place is held until the work ends, a turn only while its call
 //! waits for it. Work on files that hang may never end; it must not keep the few turns from
@@ -38,16 +38,16 @@ pub(crate) struct Blocking {
 }
 
 impl Blocking {
-    /// At most `places` pieces of work at once, three quarters of them one tenant's, and as many
-    /// of heavy work as there are search threads, all but one of them one tenant's.
+    /// At most `places` pieces of work at once, three quarters of them one tenant's; of heavy work
+    /// twice as many as there are search threads, half of them one tenant's.
     pub(crate) fn new(
         places: NonZeroUsize,
         search_threads: NonZeroUsize,
         metrics: &Metrics,
     ) -> Self {
-        let (turns, places) = (search_threads.get().max(FEWEST_TURNS), places.get());
+        let (each, places) = (search_threads.get().max(FEWEST_TURNS), places.get());
         Blocking {
-            turns: Queue::new(turns, turns - 1, metrics.waits(Waited::Turn)),
+            turns: Queue::new(2 * each, each, metrics.waits(Waited::Turn)),
             places: Queue::new(places, places - places / 4, metrics.waits(Waited::Place)),
         }
     }

@@ -59,7 +59,7 @@ pub struct WorkerConfig {
         default_value = "shared"
     )]
     pub pool: String,
-    /// Threads that search, and searches at once (but at least 2); 0 for one per core.
+    /// Threads that search, and searches of one tenant at once (but at least 2); 0 for one per core.
     #[arg(
         long,
         env = "ARCHWAY_SEARCH_THREADS",

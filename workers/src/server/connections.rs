@@ -14,15 +14,18 @@ use std::{
     time::Duration,
 };
 
-use archway_proto::{MAX_MESSAGE_BYTES, v1::worker_server::WorkerServer};
+use archway_proto::{MAX_MESSAGE_BYTES, context::INSTANCE, v1::worker_server::WorkerServer};
 use axum::serve::{Listener as Accept, ListenerExt};
 use futures::{Stream, stream};
+use http::{HeaderName, HeaderValue, Response};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     sync::{OwnedSemaphorePermit, Semaphore, watch},
     time::{Sleep, sleep},
 };
-use tonic::transport::server::Connected;
+use tonic::{body::Body, transport::server::Connected};
+use tower::util::MapResponseLayer;
+use uuid::Uuid;
 
 use super::{Listener, WorkerError, health::Health};
 use crate::service::WorkerService;
@@ -81,6 +84,7 @@ async fn serve_at<L: Accept<Io: Connected>>(
     let gateways = open.subscribe();
     let incoming = accept(listener, MOST_CONNECTIONS, open);
     tonic::transport::Server::builder()
+        .layer(MapResponseLayer::new(signed()))
         .max_concurrent_streams(MOST_STREAMS)
         .http2_keepalive_interval(Some(KEEPALIVE))
         .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
@@ -89,6 +93,18 @@ async fn serve_at<L: Accept<Io: Connected>>(
         .serve_with_incoming_shutdown(incoming, health.end_noticed(gateways))
         .await
         .map_err(WorkerError::Serve)
+}
+
+/// Has every answer say which process gave it.
+fn signed() -> impl Fn(Response<Body>) -> Response<Body> + Clone {
+    // A UUID is always a header's value.
+    let instance = HeaderValue::try_from(Uuid::new_v4().to_string()).ok();
+    move |mut answer| {
+        let instance = instance.clone();
+        let said = instance.map(|instance| (HeaderName::from_static(INSTANCE), instance));
+        answer.headers_mut().extend(said);
+        answer
+    }
 }
 
 /// Accepts connections, `most` at a time; more wait in the listener's queue. `open` is kept at
