@@ -85,6 +85,12 @@ impl CallStream {
         }
     }
 
+    /// What `telling` gives, if that is before the call has to have ended.
+    pub(crate) async fn wait<T>(&self, telling: impl Future<Output = T>) -> Result<T, Failure> {
+        let told = self.errand.patience.wait(telling).await;
+        told.map_err(|failure| self.errand.given_up(failure, Outcome::Unknown))
+    }
+
     /// The result, past whatever comes before it.
     pub(crate) async fn result(mut self) -> Result<Bytes, Failure> {
         loop {
