@@ -1,6 +1,6 @@
 //! What a `tools/call` asks for, and how its caller wants to be answered.
 
-use archway_proto::{context::TraceContext, log::LogLevel};
+use archway_proto::{context::TraceContext, log::LogLevel, meta};
 use http::HeaderMap;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
@@ -11,6 +11,9 @@ use super::{
     era::Era,
 };
 use crate::{error::GatewayError, session::Session};
+
+/// Characters of an idempotency key.
+const LONGEST_KEY: usize = 128;
 
 /// How the caller wants to be answered.
 pub(super) struct Ask {
@@ -41,6 +44,18 @@ pub(super) fn tool_name(message: &Envelope) -> Result<&str, GatewayError> {
     name.ok_or(GatewayError::BadParams(
         "a call needs the name of a tool, a string",
     ))
+}
+
+/// The key under which its caller wants a write to be done once, if it gave one.
+pub(super) fn idempotency_key(message: &Envelope) -> Result<Option<String>, GatewayError> {
+    let fits = |key: &str| (1..=LONGEST_KEY).contains(&key.chars().count());
+    match message.meta().and_then(|it| it.get(meta::IDEMPOTENCY_KEY)) {
+        None => Ok(None),
+        Some(Value::String(key)) if fits(key) => Ok(Some(key.clone())),
+        Some(_) => Err(GatewayError::BadParams(
+            "an idempotency key is a string of 1 to 128 characters",
+        )),
+    }
 }
 
 /// Its arguments; null is none.

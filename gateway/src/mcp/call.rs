@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{
-    ask::{Ask, arguments, tool_name},
+    ask::{Ask, arguments, idempotency_key, tool_name},
     envelope::Envelope,
     hearing::Hearing,
     settle::Settle,
@@ -64,11 +64,11 @@ impl Calls {
             .find(who, name)
             .inspect_err(|_refused| self.refused(&unknown(), &ask))?;
         let hearing = Hearing::of(&message, &ask, self.metrics.clone());
-        let arguments =
-            arguments(message).inspect_err(|_refused| self.refused(&tool.label, &ask))?;
+        let wanted = Wanted::of(message, &tool);
+        let wanted = wanted.inspect_err(|_refused| self.refused(&tool.label, &ask))?;
         let mut settle = self.settle(tool.label.clone(), ask);
         settle.hearing = hearing;
-        match self.start(who, &tool, arguments, &mut settle).await {
+        match self.start(who, &tool, wanted, &mut settle).await {
             Ok(First::Result(result)) => Ok(settle.respond(Ok(result))),
             Ok(First::Event(event, events)) => Ok(settle.stream(event, events)),
             Err(failure) => Ok(settle.respond(Err(failure))),
@@ -89,12 +89,12 @@ impl Calls {
         &self,
         who: &Principal,
         tool: &Tool,
-        arguments: Map<String, Value>,
+        wanted: Wanted,
         settle: &mut Settle,
     ) -> Result<First, Failure> {
         let trace = settle.ask.trace;
         let name = tool.entry.name.as_str();
-        let mut arguments = tool.check(arguments)?;
+        let mut arguments = tool.check(wanted.arguments)?;
         if tool.takes(CURSOR) {
             let project = who.default_project();
             let context = CursorContext::new(who.tenant_id(), name, project, &arguments);
@@ -108,6 +108,7 @@ impl Calls {
         let params = serde_json::to_vec(&CallParams {
             name,
             arguments: &arguments,
+            meta: wanted.key.as_deref().map(|it| CallMeta { key: it }),
         })
         .map_err(|error| upstream::internal(trace, &error))?;
         let received = settle.ask.received;
@@ -147,11 +148,38 @@ impl Calls {
     }
 }
 
+/// What a call asks of its tool.
+struct Wanted {
+    arguments: Map<String, Value>,
+    /// Under which a write is done once. What may be done twice has none: it would only make two
+    /// calls of one.
+    key: Option<String>,
+}
+
+impl Wanted {
+    fn of(message: Envelope, tool: &Tool) -> Result<Self, GatewayError> {
+        let key = idempotency_key(&message)?;
+        Ok(Wanted {
+            key: key.filter(|_| !tool.entry.idempotent),
+            arguments: arguments(message)?,
+        })
+    }
+}
+
 /// What a worker gets.
 #[derive(Serialize)]
 struct CallParams<'a> {
     name: &'a str,
     arguments: &'a Map<String, Value>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    meta: Option<CallMeta<'a>>,
+}
+
+#[derive(Serialize)]
+struct CallMeta<'a> {
+    /// [`archway_proto::meta::IDEMPOTENCY_KEY`].
+    #[serde(rename = "io.archway/idempotencyKey")]
+    key: &'a str,
 }
 
 enum First {

@@ -88,7 +88,8 @@ pub(crate) struct Written {
     pub(crate) message: Vec<u8>,
     /// The fault that it carries, if any.
     pub(crate) fault: Option<Fault>,
-    /// The tool ended by itself because its time was up, and answered what it had, if anything.
+    /// The tool ended by itself because its time was up, and answered what it had. One that had
+    /// nothing to answer says so by a fault, and took as long as it took.
     pub(crate) incomplete: bool,
 }
 
@@ -117,8 +118,7 @@ pub(crate) fn result(
         (None, None) => return Err(ReplyError::Empty),
     };
     let fault = fault(&worker);
-    let incomplete =
-        fault == Some(Fault::SearchTimeout) || worker.meta.contains_key(meta::INCOMPLETE);
+    let incomplete = worker.meta.contains_key(meta::INCOMPLETE);
     let message = write(head, content, structured, worker.is_error, worker.meta)?;
     Ok(Written {
         message,

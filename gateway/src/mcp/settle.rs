@@ -4,13 +4,15 @@
 //! included, gives everything back. What a reader would get wrong: a result that is no tool result
 //! is a failure of the worker, so a call is settled only once its answer is written.
 
-use std::{convert::Infallible, sync::Arc};
+use std::{convert::Infallible, future::ready, sync::Arc};
 
 use archway_proto::{failure::Failure, fault::Fault};
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
 use futures::{StreamExt, stream};
 use http::{HeaderValue, header};
+use tokio::sync::{mpsc, oneshot};
+use tracing::Instrument;
 
 use super::{ask::Ask, content::json_response, hearing::Hearing, reply};
 use crate::{
@@ -19,6 +21,9 @@ use crate::{
     metrics::Metrics,
     upstream::{self, CallStream, Step},
 };
+
+/// Events of one call that wait for its client to read; none is much larger than 64 KiB.
+const MOST_UNREAD: usize = 16;
 
 /// Turns the outcome of one call into its answer, and counts it.
 pub(super) struct Settle {
@@ -94,28 +99,51 @@ impl Settle {
         message
     }
 
-    /// What the call says as it comes, the answer last.
+    /// What the call says as it comes, the answer last. A task follows the call: what its client has
+    /// not read yet must not keep it from its deadline, and its tenant's place with it.
     pub(super) fn stream(self, first: Vec<u8>, events: Box<CallStream>) -> Response {
-        let body = stream::unfold(Some((self, events, Some(first))), |state| async {
-            let (mut settle, mut events, waiting) = state?;
-            if let Some(event) = waiting {
-                return Some((reply::event(&event), Some((settle, events, None))));
-            }
-            let outcome = loop {
-                match events.next().await {
-                    Ok(Step::Result(result)) => break Ok(result),
-                    Err(failure) => break Err(failure),
-                    Ok(Step::Said(said)) => {
-                        if let Some(event) = settle.hearing.notification(&said) {
-                            let rest = Some((settle, events, None));
-                            return Some((reply::event(&event), rest));
-                        }
+        let (tell, mut told) = mpsc::channel(MOST_UNREAD);
+        let (answer, answered) = oneshot::channel();
+        tokio::spawn(self.follow(events, tell, answer).in_current_span());
+        let said = stream::poll_fn(move |cx| told.poll_recv(cx));
+        let answer = stream::once(answered).filter_map(|answer| ready(answer.ok()));
+        let messages = stream::iter([first]).chain(said).chain(answer);
+        let body = messages.map(|message| Ok::<_, Infallible>(reply::event(&message)));
+        events_response(Body::from_stream(body))
+    }
+
+    /// Makes the call to its end, unless its client goes away: then it is cancelled.
+    async fn follow(
+        mut self,
+        mut events: Box<CallStream>,
+        tell: mpsc::Sender<Vec<u8>>,
+        mut answer: oneshot::Sender<Vec<u8>>,
+    ) {
+        let outcome = tokio::select! {
+            outcome = self.listen(&mut events, &tell) => outcome,
+            () = answer.closed() => return,
+        };
+        // An error is a client that went away since.
+        answer.send(self.message(outcome)).ok();
+    }
+
+    /// Tells what the call says until its result.
+    async fn listen(
+        &mut self,
+        events: &mut CallStream,
+        tell: &mpsc::Sender<Vec<u8>>,
+    ) -> Result<Bytes, Failure> {
+        loop {
+            match events.next().await? {
+                Step::Result(result) => return Ok(result),
+                Step::Said(said) => {
+                    if let Some(event) = self.hearing.notification(&said) {
+                        // An error is a client that went away, of which `follow` knows.
+                        events.wait(tell.send(event)).await?.ok();
                     }
                 }
-            };
-            Some((reply::event(&settle.message(outcome)), None))
-        });
-        events_response(Body::from_stream(body.map(Ok::<_, Infallible>)))
+            }
+        }
     }
 }
 

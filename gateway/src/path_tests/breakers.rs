@@ -137,7 +137,11 @@ async fn a_client_that_goes_away_amid_a_probe_frees_its_slot() {
 
 #[tokio::test]
 async fn deadlines_and_slowness_of_one_tenant_touch_no_other() {
-    for (tool, came, deadline) in [("hang", "deadline_exceeded", 1), ("slow", "ok", 3)] {
+    for (tool, came, deadline) in [
+        ("hang", "deadline_exceeded", 1),
+        ("slow", "ok", 3),
+        ("late", "search_timeout", 3),
+    ] {
         let scene = Scene::with(deadline, BreakerConfig::default()).await;
         assert_eq!(scene.calls(tool, 10).await, [came; 10]);
         let refused = scene.refused("echo").await;

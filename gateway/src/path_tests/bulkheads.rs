@@ -9,7 +9,10 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use super::scene::{PATIENCE, Scene, code, skip};
+use super::{
+    modern,
+    scene::{PATIENCE, Scene, code, skip},
+};
 use crate::BreakerConfig;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -68,6 +71,23 @@ async fn calls_wait_in_order_and_what_they_waited_is_gone_from_their_time() {
         let seconds = seconds.as_u64().unwrap();
         assert_eq!(seconds <= 6, place >= 3, "{answer}");
     }
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_its_events_holds_its_place_no_longer_than_its_deadline() {
+    let scene = Scene::with(1, BreakerConfig::default()).await;
+    let meta = json!({ "io.modelcontextprotocol/logLevel": "debug" });
+    let (extra, body) = modern("tools/call", json!({ "name": "spate", "_meta": meta }));
+    let mut unread = scene.harness.open(&extra, &body).await;
+    scene.until(1, 0).await;
+    scene.until(0, 0).await;
+    // Once it reads, it reads how its call ended.
+    let mut answer = Vec::new();
+    let read = timeout(PATIENCE, unread.read_to_end(&mut answer)).await;
+    read.unwrap().unwrap();
+    let answer = String::from_utf8(answer).unwrap();
+    let last = answer.rsplit("event: message").next().unwrap();
+    assert!(last.contains("deadline_exceeded"), "{last}");
 }
 
 #[tokio::test]

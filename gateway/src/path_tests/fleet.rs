@@ -59,6 +59,11 @@ impl Fleet {
 
     /// A fleet of so many, each ready, and whatever is at these addresses.
     pub(super) async fn beside(count: usize, others: &[SocketAddr]) -> Self {
+        Fleet::with(count, others, 10).await
+    }
+
+    /// The same with a deadline of so many seconds.
+    pub(super) async fn with(count: usize, others: &[SocketAddr], call_deadline: u64) -> Self {
         let minter = PassMinter::generate().unwrap();
         let verifier = || PassVerifier::new(&[minter.public_key()], "shared");
         let (tell, seen) = mpsc::channel(64);
@@ -74,7 +79,7 @@ impl Fleet {
         let config = UpstreamConfig {
             workers: vec!["http://workers.test:7000".to_owned()],
             pool: "shared".into(),
-            call_deadline: 10,
+            call_deadline,
         };
         let counted = Metrics::new();
         let resolver = answering(&found);

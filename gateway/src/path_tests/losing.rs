@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::{io::AsyncReadExt, time::timeout};
 
 use super::{
@@ -45,6 +45,63 @@ async fn a_writing_call_whose_worker_dies_is_tried_once_and_its_outcome_unknown(
         "{suggestion}"
     );
     assert_eq!(fleet.calls(), 1);
+}
+
+#[tokio::test]
+async fn of_a_write_that_ends_unanswered_in_any_other_way_the_outcome_is_unknown_too() {
+    let fleet = Fleet::of(1).await;
+    for (tool, came) in [
+        ("write_status", "unavailable"),
+        ("write_ended", "unavailable"),
+        ("write_nothing", "internal_error"),
+    ] {
+        let result = fleet.call(tool, 0).await;
+        assert_eq!(code(&result), came, "{result}");
+        assert_eq!(error(&result)["details"]["outcome"], "unknown", "{result}");
+    }
+}
+
+#[tokio::test]
+async fn a_write_that_ended_two_workers_is_refused_and_its_outcome_unknown() {
+    let fleet = Fleet::of(2).await;
+    let first = fleet.call("mortal_write", 9).await;
+    assert_eq!(code(&first), "unavailable", "{first}");
+    fleet.ready(2).await;
+    let second = fleet.call("mortal_write", 9).await;
+    assert_eq!(code(&second), "internal_error", "{second}");
+    assert_eq!(error(&second)["details"]["outcome"], "unknown", "{second}");
+}
+
+#[tokio::test]
+async fn the_idempotency_key_of_a_write_reaches_its_worker() {
+    let fleet = Fleet::of(1).await;
+    let call = async |key: Value| {
+        let meta = json!({ "io.archway/idempotencyKey": key, "progressToken": 1 });
+        let params = json!({ "name": "mortal_write", "arguments": {}, "_meta": meta });
+        fleet.harness.ask("tools/call", params).await
+    };
+    let answer = call(json!("a-key")).await;
+    assert_eq!(
+        answer["result"]["structuredContent"]["meta"],
+        json!({ "io.archway/idempotencyKey": "a-key" }),
+        "{answer}"
+    );
+    for bad in [json!(""), json!("x".repeat(129)), json!(7)] {
+        let answer = call(bad).await;
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    }
+    assert_eq!(fleet.calls(), 1);
+}
+
+#[tokio::test]
+async fn a_write_whose_worker_is_silent_until_the_deadline_is_told_so_and_that_it_may_be_done() {
+    let fleet = Fleet::with(1, &[], 2).await;
+    fleet.members[0].door.freeze();
+    let (write, read) = tokio::join!(fleet.call("mortal_write", 0), fleet.call("echo", 0));
+    assert_eq!(code(&write), "deadline_exceeded", "{write}");
+    assert_eq!(error(&write)["details"]["outcome"], "unknown", "{write}");
+    assert_eq!(code(&read), "deadline_exceeded", "{read}");
+    assert_eq!(error(&read)["details"].get("outcome"), None, "{read}");
 }
 
 #[tokio::test]

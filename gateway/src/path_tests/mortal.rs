@@ -12,6 +12,8 @@ use std::{
 
 use archway_proto::{
     catalog::Scope,
+    failure::Failure,
+    fault::Fault,
     v1::{
         CallEvent, CallRequest,
         call_event::Event,
@@ -35,7 +37,7 @@ use super::{
 };
 
 /// Its tools. `max_depth` tells the mortal ones how many lives to end before they answer.
-const TOOLS: [&str; 7] = [
+const TOOLS: [&str; 10] = [
     "echo",
     "hang",
     "drip",
@@ -43,6 +45,9 @@ const TOOLS: [&str; 7] = [
     "mortal",
     "mortal_said",
     "mortal_write",
+    "write_status",
+    "write_ended",
+    "write_nothing",
 ];
 
 /// The worker's service.
@@ -108,7 +113,7 @@ impl Worker for Mortal {
         if request.get_ref().method == "tools/list" {
             let tools = TOOLS.map(|name| {
                 let mut entry = entry(name, Scope::ToolsRead);
-                entry["idempotent"] = json!(name != "mortal_write");
+                entry["idempotent"] = json!(!name.contains("write"));
                 entry
             });
             let list = json!({ "tools": tools });
@@ -118,6 +123,18 @@ impl Worker for Mortal {
         let params: Value = serde_json::from_slice(&request.get_ref().params).unwrap();
         let wanted = params["arguments"]["max_depth"].as_u64();
         match params["name"].as_str().unwrap() {
+            "mortal_write" if wanted.is_none() => {
+                let told = json!({ "worker": self.name, "meta": params["_meta"] });
+                let told = json!({ "structuredContent": told });
+                Ok(Response::new(Box::pin(stream::iter([result(&told)]))))
+            }
+            "write_status" => Err(Status::unavailable("/host/path")),
+            "write_ended" => {
+                let ended = Failure::new(Fault::Unavailable, "the worker ends", "wait");
+                let told = result(&ended.to_result());
+                Ok(Response::new(Box::pin(stream::iter([told]))))
+            }
+            "write_nothing" => Ok(Response::new(Box::pin(stream::iter([])))),
             name if name.starts_with("mortal") => {
                 Ok(Response::new(self.answer(name, wanted.unwrap_or_default())))
             }

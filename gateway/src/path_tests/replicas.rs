@@ -8,8 +8,9 @@ use archway_proto::{
 };
 use serde_json::json;
 use tokio::{
+    net::TcpListener,
     sync::{Semaphore, mpsc},
-    time::{sleep, timeout},
+    time::{Instant, sleep, timeout},
 };
 use tonic_health::ServingStatus;
 
@@ -20,7 +21,7 @@ use super::{
 };
 use crate::{
     metrics::Metrics,
-    upstream::{State, Upstream, UpstreamConfig},
+    upstream::{ReplicaStatus, State, Upstream, UpstreamConfig},
 };
 
 #[tokio::test]
@@ -101,6 +102,65 @@ async fn a_worker_that_is_back_is_ready_again() {
     assert_eq!(
         fleet.count(r#"upstream_replicas{pool="shared",state="ready"}"#),
         1
+    );
+}
+
+#[tokio::test]
+async fn a_worker_is_back_as_soon_after_its_second_outage_as_after_its_first() {
+    let fleet = Fleet::of(1).await;
+    let door = &fleet.members[0].door;
+    let away = |replicas: &[ReplicaStatus]| replicas[0].state == State::Away;
+    door.close();
+    fleet.until(away).await;
+    // An outage so long that the watch asks but every second or two.
+    let outage = async {
+        let nobody = TcpListener::bind(door.address).await.unwrap();
+        loop {
+            let asked = Instant::now();
+            drop(nobody.accept().await.unwrap());
+            if asked.elapsed() > Duration::from_millis(1500) {
+                return;
+            }
+        }
+    };
+    timeout(PATIENCE, outage).await.unwrap();
+    door.open().await;
+    fleet.ready(1).await;
+
+    door.close();
+    fleet.until(away).await;
+    let begun = Instant::now();
+    door.open().await;
+    fleet.ready(1).await;
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(1), "{took:?}");
+}
+
+#[tokio::test]
+async fn a_worker_that_said_it_ends_is_not_lost_when_its_connections_break() {
+    let fleet = Fleet::of(2).await;
+    for member in &fleet.members {
+        let status = ServingStatus::NotServing;
+        member.health.set_service_status(SERVICE_NAME, status).await;
+    }
+    let draining = |replicas: &[ReplicaStatus]| {
+        let mut states = replicas.iter().map(|one| one.state);
+        states.all(|state| state == State::Draining)
+    };
+    fleet.until(draining).await;
+    // Its worker ends under it, and the other takes it over.
+    let result = fleet.call("mortal", 1).await;
+    assert!(
+        result["structuredContent"]["worker"].is_string(),
+        "{result}"
+    );
+    assert_eq!(
+        fleet.count(r#"upstream_retries_total{reason="connection_lost"}"#),
+        1
+    );
+    assert_eq!(
+        fleet.count(r#"upstream_connections_lost_total{pool="shared"}"#),
+        0
     );
 }
 

@@ -26,9 +26,9 @@ use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{Request, Response, Status};
 
 /// The tools that every key may call, in their order.
-pub(super) const TOOLS: [&str; 14] = [
-    "echo", "pages", "progress", "logs", "flood", "pretty", "hang", "drip", "status", "garbage",
-    "denies", "slow", "gate", "far",
+pub(super) const TOOLS: [&str; 16] = [
+    "echo", "pages", "progress", "logs", "flood", "spate", "pretty", "hang", "drip", "status",
+    "garbage", "denies", "slow", "late", "gate", "far",
 ];
 
 /// What the worker tells of a call that does not end by itself.
@@ -140,6 +140,17 @@ fn flood() -> Vec<Result<CallEvent, Status>> {
     events
 }
 
+/// More than sockets hold for a client that doesn't read.
+fn spate() -> Vec<Result<CallEvent, Status>> {
+    let large = format!("\"{}\"", "x".repeat(60 * 1024));
+    (0..500).map(|_| log("error", &large)).collect()
+}
+
+/// What a search answers that found nothing in its time.
+fn nothing_in_time() -> Value {
+    Failure::new(Fault::SearchTimeout, "the time was up", "narrow the search").to_result()
+}
+
 /// What a tool answers that failed by itself.
 fn denial() -> Value {
     Failure::new(Fault::InternalError, "the tool failed", "try again").to_result()
@@ -188,6 +199,7 @@ impl Worker for Scripted {
             "progress" => Box::pin(stream::iter([progress(1.0), progress(2.0), result(&data)])),
             "logs" => Box::pin(stream::iter(logs()).chain(stream::iter([result(&data)]))),
             "flood" => Box::pin(stream::iter(flood()).chain(stream::iter([result(&data)]))),
+            "spate" => Box::pin(endless(spate(), &self.seen)),
             "pretty" => Box::pin(stream::iter([Ok(CallEvent {
                 event: Some(Event::Result(format!("{data:#}").into())),
             })])),
@@ -197,6 +209,10 @@ impl Worker for Scripted {
             "slow" => {
                 sleep(context.timeout.unwrap().mul_f64(0.7)).await;
                 Box::pin(stream::iter([result(&data)]))
+            }
+            "late" => {
+                sleep(context.timeout.unwrap().mul_f64(0.7)).await;
+                Box::pin(stream::iter([result(&nothing_in_time())]))
             }
             "gate" => {
                 self.seen.try_send(Seen::Began).ok();

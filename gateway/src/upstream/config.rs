@@ -52,14 +52,8 @@ pub enum UpstreamError {
     #[error("no worker address is configured")]
     NoWorker,
     /// An address does not parse.
-    #[error("{address:?} is no worker address (http://host:port or unix:/path, NAME= before it)")]
-    Address {
-        /// As configured.
-        address: String,
-        /// What tonic said, if it was asked.
-        #[source]
-        source: Option<tonic::transport::Error>,
-    },
+    #[error("{0:?} is no worker address (http://host:port or unix:/path, NAME= before it)")]
+    Address(String),
     /// A pool's name that no tenant can have.
     #[error("{0:?} is no name of a pool: a-z, 0-9 and - inside, at most {LONGEST_POOL} characters")]
     Pool(String),
@@ -95,10 +89,8 @@ impl UpstreamConfig {
             if !is_pool(pool) {
                 return Err(UpstreamError::Pool(pool.to_owned()));
             }
-            let place = place(address).ok_or_else(|| UpstreamError::Address {
-                address: address.to_owned(),
-                source: None,
-            })?;
+            let place = place(address);
+            let place = place.ok_or_else(|| UpstreamError::Address(address.to_owned()))?;
             pools.entry(pool.to_owned()).or_default().push(place);
         }
         if pools.is_empty() {
@@ -191,7 +183,7 @@ mod tests {
         ] {
             let said = places(&[text]);
             assert!(
-                matches!(said, Err(UpstreamError::Address { .. })),
+                matches!(said, Err(UpstreamError::Address(_))),
                 "{text}: {said:?}"
             );
         }

@@ -73,7 +73,8 @@ impl Losses {
 }
 
 impl Deadly {
-    /// Whether no call was lost lately: then none is refused.
+    /// Whether no call was lost lately: then none is refused. What is over may still be here for as
+    /// long as half of [`WINDOW`].
     pub(super) fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }
@@ -113,6 +114,7 @@ impl Deadly {
         if self.answered.len() >= MOST_ANSWERED || now - since >= WINDOW / 2 {
             self.answered_before = std::mem::take(&mut self.answered);
             self.since = Some(now);
+            self.calls.retain(|_, losses| now - losses.at < WINDOW);
         }
         self.answered.insert(call);
     }
@@ -197,6 +199,17 @@ mod tests {
         deadly.answered(call(4), Instant::now());
         assert!(!deadly.lost(call(1), 1, Instant::now()));
         assert!(deadly.lost(call(1), 2, Instant::now()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_loss_that_is_over_is_looked_for_in_no_call_any_longer() {
+        let mut deadly = Deadly::default();
+        deadly.lost(call(1), 1, Instant::now());
+        deadly.answered(call(2), Instant::now());
+        assert!(!deadly.is_empty());
+        advance(WINDOW).await;
+        deadly.answered(call(2), Instant::now());
+        assert!(deadly.is_empty());
     }
 
     #[tokio::test(start_paused = true)]

@@ -21,6 +21,8 @@ pub(super) enum Ending {
     Lost,
     /// Its worker gave it up, and nothing but it.
     Reset,
+    /// The deadline that travels with it passed before its worker began to answer.
+    Late,
     /// Its worker answered: with a status of its own.
     Answered,
 }
@@ -42,6 +44,10 @@ impl Ending {
 fn of_cause(cause: &(dyn Error + 'static)) -> Option<Ending> {
     if cause.is::<tonic::ConnectError>() {
         return Some(Ending::Unreached);
+    }
+    if cause.is::<tonic::TimeoutExpired>() {
+        // tonic's channel reads the `grpc-timeout` that it sends.
+        return Some(Ending::Late);
     }
     if let Some(error) = cause.downcast_ref::<hyper::Error>() {
         // "Canceled" are requests that still waited for their turn on the connection.

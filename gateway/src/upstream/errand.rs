@@ -23,7 +23,10 @@ use super::{
     choice::Affinity,
     deadly::{Deadly, Digest},
     ending::Ending,
-    failures::{Outcome, deadly, internal, interrupted, of_status, of_write, unavailable},
+    failures::{
+        Outcome, deadline, deadly, given_up_by_worker, internal, interrupted, of_status, of_write,
+        unavailable,
+    },
     patience::Patience,
     pool::Pool,
     replica::{Flight, Replica},
@@ -118,7 +121,8 @@ impl Errand {
     ) -> Result<(), Failure> {
         let ending = Ending::of(status);
         if ending == Ending::Answered {
-            return Err(of_status(self.context.trace, status));
+            let failure = of_status(self.context.trace, status);
+            return Err(self.given_up(failure, Outcome::Unknown));
         }
         tracing::debug!(
             trace.id = %self.context.trace.trace_id(), ?ending,
@@ -131,12 +135,13 @@ impl Errand {
                 self.pool.lose(&flight.replica, flight.epoch);
                 self.suspect(flight)?;
             }
-            Ending::Reset | Ending::Answered => {}
+            Ending::Reset | Ending::Late | Ending::Answered => {}
         }
         match ending {
             Ending::Unreached | Ending::TurnedAway => self.next("not_begun"),
             Ending::Lost if repeatable => self.repeat("connection_lost"),
             Ending::Reset if repeatable => self.repeat("stream_reset"),
+            Ending::Late => Err(self.given_up(deadline(), Outcome::Unknown)),
             Ending::Lost | Ending::Reset | Ending::Answered => {
                 Err(self.given_up(interrupted(), Outcome::Unknown))
             }
@@ -153,11 +158,30 @@ impl Errand {
 
     /// What is told of a call that is not tried again: of a write, whether it may have been done.
     pub(super) fn given_up(&self, failure: Failure, outcome: Outcome) -> Failure {
-        let unanswered = matches!(failure.code, Fault::Unavailable | Fault::DeadlineExceeded);
+        // The others say that the worker did not accept it.
+        let unanswered = matches!(
+            failure.code,
+            Fault::Unavailable | Fault::DeadlineExceeded | Fault::InternalError
+        );
         if self.idempotent || !unanswered {
             return failure;
         }
         of_write(failure, outcome)
+    }
+
+    /// The worker's result, as it is told: one by which it gave a write up says that it may have
+    /// been done.
+    pub(super) fn told(&self, result: Bytes) -> Bytes {
+        if self.idempotent {
+            return result;
+        }
+        match given_up_by_worker(&result) {
+            Some(failure) => {
+                let told = of_write(failure, Outcome::Unknown).to_result();
+                told.to_string().into()
+            }
+            None => result,
+        }
     }
 
     /// Nothing was begun: the next worker, if there is one.
@@ -206,7 +230,8 @@ impl Errand {
         );
         self.pool.metrics().deadly_refused();
         let left = self.suspects.refused(self.method, &self.params);
-        Err(deadly(self.context.trace, left.unwrap_or_default()))
+        let failure = deadly(self.context.trace, left.unwrap_or_default());
+        Err(self.given_up(failure, Outcome::Unknown))
     }
 
     fn digest(&self) -> Option<Digest> {

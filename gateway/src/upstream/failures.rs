@@ -5,14 +5,18 @@
 use std::time::Duration;
 
 use archway_proto::{chain::Chain, context::TraceContext, failure::Failure, fault::Fault, meta};
+use serde::Deserialize;
+use serde_json::Value;
 use tonic::Status;
 
 /// What an agent is told to wait when no worker can be reached.
 const RETRY_AFTER_SECONDS: u64 = 2;
 
-/// The detail by which a refusal is told from a fault.
+/// The detail by which the failures of a call that ends workers are told from the workers' own.
 const REASON: &str = "reason";
 const DEADLY: &str = "deadly_call";
+/// The detail that says whether a write may have been done.
+const OUTCOME: &str = "outcome";
 
 /// A failure that is nobody's but ours: logged in full, told with the trace id.
 pub(crate) fn internal(trace: TraceContext, error: &(dyn std::error::Error + 'static)) -> Failure {
@@ -80,8 +84,8 @@ pub(super) fn deadly(trace: TraceContext, left: Duration) -> Failure {
     .detail(REASON, DEADLY)
 }
 
-/// Whether a failure is a refusal of the gateway's own: no worker was asked, and it says nothing
-/// about any.
+/// Whether a failure is the call's own doing, and says nothing about the workers that are there: it
+/// ended two of them, now or before. No worker's status makes one.
 pub(crate) fn is_refusal(failure: &Failure) -> bool {
     failure.details.get(REASON).is_some_and(|why| why == DEADLY)
 }
@@ -113,7 +117,16 @@ pub(super) fn of_write(mut failure: Failure, outcome: Outcome) -> Failure {
     } else {
         advice
     };
-    failure.detail("outcome", word)
+    failure.detail(OUTCOME, word)
+}
+
+/// The failure by which a worker says that it did not carry a call to its end, if its result is one.
+pub(super) fn given_up_by_worker(result: &[u8]) -> Option<Failure> {
+    let result: Value = serde_json::from_slice(result).ok()?;
+    let error = result.get("_meta")?.get(meta::ERROR)?.get("error")?;
+    let failure = Failure::deserialize(error).ok()?;
+    let unanswered = matches!(failure.code, Fault::Unavailable | Fault::DeadlineExceeded);
+    (unanswered && !failure.details.contains_key(OUTCOME)).then_some(failure)
 }
 
 /// What an agent is told about a worker's own status. The status' own text stays in the log.

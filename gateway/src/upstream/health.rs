@@ -35,14 +35,19 @@ pub(super) async fn watch(pool: Arc<Pool>, replica: Arc<Replica>) {
 async fn keep_watching(pool: &Pool, replica: &Replica) {
     let mut pause = FIRST_RETRY;
     loop {
+        // It is asked now: a doubt was about what it said before.
+        replica.forget_doubt();
         let epoch = replica.standing.epoch();
+        let mut heard = false;
         tokio::select! {
-            () = listen(pool, replica, epoch) => {}
+            () = listen(pool, replica, epoch, &mut heard) => {}
             // A call found out first: this connection is of no use, and asked at once again.
             () = replica.doubted() => {}
         }
-        if replica.state() == State::Ready {
+        if heard {
             pause = FIRST_RETRY;
+        }
+        if replica.state() == State::Ready {
             continue;
         }
         sleep(pause).await;
@@ -50,16 +55,17 @@ async fn keep_watching(pool: &Pool, replica: &Replica) {
     }
 }
 
-/// Hears what the worker says until its connection ends.
-async fn listen(pool: &Pool, replica: &Replica, epoch: u64) {
+/// Hears what the worker says until its connection ends; `heard` once it said anything.
+async fn listen(pool: &Pool, replica: &Replica, epoch: u64, heard: &mut bool) {
     let said = |state| pool.hear(replica, epoch, state);
     let first = timeout(FIRST_WORD, ask(replica)).await;
+    *heard = matches!(&first, Ok(first) if is_word(first));
     let mut words = match first {
         Ok(Ok((words, state))) => {
             said(state);
             words
         }
-        Ok(Err(status)) if status.code() == Code::Unimplemented => {
+        Ok(Err(_)) if *heard => {
             said(State::Ready);
             return sleep(LONGEST_RETRY).await;
         }
@@ -79,6 +85,14 @@ async fn listen(pool: &Pool, replica: &Replica, epoch: u64) {
 }
 
 type Words = Streaming<HealthCheckResponse>;
+
+/// Whether the worker said this itself: that it doesn't know the service is a word, too.
+fn is_word(first: &Result<(Words, State), Status>) -> bool {
+    match first {
+        Ok(_) => true,
+        Err(status) => status.code() == Code::Unimplemented,
+    }
+}
 
 async fn ask(replica: &Replica) -> Result<(Words, State), Status> {
     let mut client =

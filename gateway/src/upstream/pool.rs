@@ -132,18 +132,25 @@ impl Pool {
         others.next().is_some()
     }
 
-    /// The connection of a call was lost: its worker is away, and its calls go elsewhere.
+    /// The connection of a call was lost: its worker is away, and its calls go elsewhere. That of a
+    /// worker which said that it ends was to be lost.
     pub(super) fn lose(&self, replica: &Replica, epoch: u64) {
-        if !replica.standing.lose(epoch) {
+        let Some(before) = replica.standing.lose(epoch) else {
             return;
+        };
+        let (pool, worker) = (self.name.as_str(), replica.address());
+        let in_flight = replica.in_flight();
+        if before == State::Draining {
+            tracing::info!(pool, worker, in_flight, "worker ended");
+        } else {
+            tracing::warn!(
+                pool,
+                worker,
+                in_flight,
+                "worker lost: its connection broke or can't be made"
+            );
+            self.around.metrics.connection_lost(&self.name);
         }
-        tracing::warn!(
-            pool = self.name,
-            worker = replica.address(),
-            in_flight = replica.in_flight(),
-            "worker lost: its connection broke or can't be made"
-        );
-        self.around.metrics.connection_lost(&self.name);
         self.count();
         replica.doubt();
         self.hasten();

@@ -9,6 +9,7 @@ use std::{
 };
 
 use archway_proto::{MAX_MESSAGE_BYTES, v1::worker_client::WorkerClient};
+use futures::FutureExt;
 use http::Uri;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -108,6 +109,11 @@ impl Replica {
     /// Something is wrong with its connection: its watch asks at once.
     pub(super) fn doubt(&self) {
         self.doubted.notify_one();
+    }
+
+    /// Whatever it was doubted for is over.
+    pub(super) fn forget_doubt(&self) {
+        self.doubted.notified().now_or_never();
     }
 
     /// Waits until it is doubted.

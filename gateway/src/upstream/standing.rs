@@ -57,9 +57,9 @@ impl Standing {
         unpacked(self.0.load(Ordering::Acquire)).0
     }
 
-    /// The connection of this epoch was lost. Whether that is news: then the worker is away, and
-    /// the next epoch began.
-    pub(super) fn lose(&self, epoch: u64) -> bool {
+    /// The connection of this epoch was lost. How the worker stood before, if that is news: then it
+    /// is away, and the next epoch began.
+    pub(super) fn lose(&self, epoch: u64) -> Option<State> {
         let changed = self
             .0
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |held| {
@@ -67,7 +67,7 @@ impl Standing {
                 let connected = matches!(state, State::Ready | State::Draining);
                 (current == epoch && connected).then(|| packed(next_epoch(), State::Away))
             });
-        changed.is_ok()
+        changed.ok().map(|before| unpacked(before).1)
     }
 
     /// The worker said in this epoch how it stands. How it stood before, if that is news.
@@ -108,11 +108,11 @@ mod tests {
     fn a_loss_is_news_once_and_ends_an_epoch() {
         let standing = Standing::new();
         let first = standing.epoch();
-        assert!(!standing.lose(first), "it was never there");
+        assert_eq!(standing.lose(first), None, "it was never there");
         assert_eq!(standing.hear(first, State::Ready), Some(State::Starting));
         assert_eq!(standing.hear(first, State::Ready), None);
-        assert!(standing.lose(first));
-        assert!(!standing.lose(first), "many calls, one loss");
+        assert_eq!(standing.lose(first), Some(State::Ready));
+        assert_eq!(standing.lose(first), None, "many calls, one loss");
         assert_eq!(standing.state(), State::Away);
 
         let second = standing.epoch();
@@ -123,9 +123,13 @@ mod tests {
             "said in another life"
         );
         assert_eq!(standing.hear(second, State::Ready), Some(State::Away));
-        assert!(!standing.lose(first), "nothing against the new connection");
-        assert_eq!(standing.state(), State::Ready);
-        assert!(standing.lose(second));
+        assert_eq!(
+            standing.lose(first),
+            None,
+            "nothing against the new connection"
+        );
+        assert_eq!(standing.hear(second, State::Draining), Some(State::Ready));
+        assert_eq!(standing.lose(second), Some(State::Draining));
     }
 
     #[test]

@@ -65,11 +65,14 @@ impl CallStream {
                     self.errand.ended(&self.try_.flight, &status, repeatable)?;
                     self.try_ = self.errand.go().await?;
                 }
-                Ok(None) => return Err(internal(self.errand.context.trace, &NoResult)),
+                Ok(None) => {
+                    let failure = internal(self.errand.context.trace, &NoResult);
+                    return Err(self.errand.given_up(failure, Outcome::Unknown));
+                }
                 Ok(Some(CallEvent { event })) => match event {
                     Some(Event::Result(result)) => {
                         self.close().await;
-                        return Ok(Step::Result(result));
+                        return Ok(Step::Result(self.errand.told(result)));
                     }
                     Some(Event::Progress(progress)) => {
                         return Ok(Step::Said(Said::Progress(progress)));
@@ -80,6 +83,12 @@ impl CallStream {
                 },
             }
         }
+    }
+
+    /// What `telling` gives, if that is before the call has to have ended.
+    pub(crate) async fn wait<T>(&self, telling: impl Future<Output = T>) -> Result<T, Failure> {
+        let told = self.errand.patience.wait(telling).await;
+        told.map_err(|failure| self.errand.given_up(failure, Outcome::Unknown))
     }
 
     /// The result, past whatever comes before it.
