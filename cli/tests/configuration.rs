@@ -139,7 +139,7 @@ fn section(title: &str, about: Option<&str>, arguments: &[&Arg]) -> String {
 fn name(arg: &Arg) -> String {
     match arg.get_long() {
         Some(long) => format!("--{long}"),
-        None => format!("<{}>", arg.get_id().as_str().to_uppercase()),
+        None => format!("<{}>", value(arg)),
     }
 }
 
@@ -148,12 +148,16 @@ fn usage(arg: &Arg) -> String {
     if arg.get_long().is_none() || !takes_value {
         return name(arg);
     }
-    let value = arg.get_value_names().and_then(|names| names.first());
-    let value = value.map_or_else(
+    format!("{} {}", name(arg), value(arg))
+}
+
+/// What the help calls the value.
+fn value(arg: &Arg) -> String {
+    let named = arg.get_value_names().and_then(|names| names.first());
+    named.map_or_else(
         || arg.get_id().as_str().to_uppercase(),
-        |value| value.as_str().to_owned(),
-    );
-    format!("{} {value}", name(arg))
+        |named| named.as_str().to_owned(),
+    )
 }
 
 /// Where a default is worked out when it is needed, the help says which.

@@ -9,10 +9,10 @@ use std::time::Duration;
 use e2e::{
     Client, Harness, RedisServer, Repo, Stack, Tenant,
     http::{Request, Response},
+    passed,
 };
 use futures::future::join_all;
 use serde_json::json;
-use sqlx::PgPool;
 use tokio::time::Instant;
 
 mod outages;
@@ -59,21 +59,9 @@ async fn sum(stack: &Stack, name: &str) -> f64 {
 }
 
 /// Sets a limit of the tenant, before its key is first used or with a second to wait.
-async fn set(stack: &Stack, level: &str, of: &str, per_minute: i32) {
-    let owner = PgPool::connect_with(stack.database().owner())
-        .await
-        .unwrap();
-    let written = sqlx::query(
-        "insert into limits (tenant_id, level, of, per_minute) values ($1, $2, $3, $4) \
-         on conflict (tenant_id, lineage, level, of) do update set per_minute = $4",
-    )
-    .bind(stack.tenant_id("acme"))
-    .bind(level)
-    .bind(of)
-    .bind(per_minute)
-    .execute(&owner);
-    assert_eq!(written.await.unwrap().rows_affected(), 1);
-    owner.close().await;
+async fn set(stack: &Stack, level: &str, of: &str, per_minute: u32) {
+    let limit = (level, of, per_minute);
+    stack.set_limits("acme", None, &[limit]).await;
 }
 
 fn clients(stack: &Stack) -> Vec<Client> {
@@ -90,17 +78,6 @@ async fn call(client: &Client, tool: &str) -> Response {
     };
     let params = json!({ "name": tool, "arguments": arguments });
     client.rpc("tools/call", params).await
-}
-
-/// Whether a call passed. Panics unless it did, or was refused by a limit.
-fn passed(answer: &Response) -> bool {
-    assert_eq!(answer.status, 200, "{}", answer.text());
-    let error = answer.json()["result"]["_meta"]["io.archway/error"]["error"].clone();
-    assert!(
-        error.is_null() || error["code"] == "rate_limited",
-        "{error}"
-    );
-    error.is_null()
 }
 
 /// Calls `hello` at all of these at once, by several callers each, until each caller was refused

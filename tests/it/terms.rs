@@ -1,17 +1,13 @@
 //! What administration says of a tenant is in force on every gateway within a second: its limits
 //! and those of its keys, and which workers serve it.
 
-use std::time::Duration;
-
 use archway_gateway::tenants::{Spender, Tenants};
 use archway_gateway::terms::Level;
-use e2e::{Client, Harness, Key, Repo, Stack, Tenant, http::Response};
-use serde_json::{Value, json};
+use e2e::{Client, Harness, Key, Repo, Stack, Tenant, http::Response, in_force, limit_in_force};
+use serde_json::Value;
 use sqlx::PgPool;
-use tokio::time::timeout;
 
 const REPLICAS: usize = 3;
-const EVERYWHERE: Duration = Duration::from_secs(1);
 
 async fn replicas() -> (Stack, Tenants) {
     let repo = Repo::new().file("a.txt", "a").commit();
@@ -23,29 +19,18 @@ async fn replicas() -> (Stack, Tenants) {
     (stack, tenants)
 }
 
-async fn hello(client: &Client) -> Response {
-    client
-        .rpc("tools/call", json!({ "name": "hello", "arguments": {} }))
-        .await
-}
-
-/// Waits until each gateway answers the key of this label so.
-async fn everywhere(stack: &Stack, label: &str, what: &str, is: impl Fn(&Response) -> bool) {
-    let waiting = async {
-        for replica in 0..REPLICAS {
-            let client = stack.at(replica, "acme", label);
-            while !is(&hello(&client).await) {}
-        }
-    };
-    let waited = timeout(EVERYWHERE, waiting).await;
-    assert!(waited.is_ok(), "{what} is not so within {EVERYWHERE:?}");
+/// This key's clients, one a gateway.
+fn everywhere(stack: &Stack, label: &str) -> Vec<Client> {
+    let replicas = 0..REPLICAS;
+    replicas
+        .map(|replica| stack.at(replica, "acme", label))
+        .collect()
 }
 
 /// Waits until the tightest limit of `hello` is so many calls a minute for a key, everywhere.
 async fn limited(stack: &Stack, label: &str, per_minute: u32) {
     let policy = format!("\"key:hello\";q={per_minute};w=60");
-    let is = |answer: &Response| answer.header("ratelimit-policy") == Some(policy.as_str());
-    everywhere(stack, label, &policy, is).await;
+    limit_in_force(&everywhere(stack, label), &policy).await;
 }
 
 #[tokio::test]
@@ -101,7 +86,7 @@ async fn a_tenant_that_is_given_another_pool_is_served_by_its_workers_alone_with
         answer.json()["result"]["_meta"]["io.archway/error"]["error"]["code"].clone()
     };
     let served = |answer: &Response| answer.status == 200 && code(answer).is_null();
-    everywhere(&stack, "", "the shared pool", served).await;
+    in_force(&everywhere(&stack, ""), "the shared pool", served).await;
     for (pool, is_served) in [("own", false), ("shared", true)] {
         let moved = tenants.change(async |tx| tx.set_pool(tenant, pool).await);
         assert!(moved.await.unwrap());
@@ -110,6 +95,6 @@ async fn a_tenant_that_is_given_another_pool_is_served_by_its_workers_alone_with
             true => served(answer),
             false => code(answer) == "unavailable",
         };
-        everywhere(&stack, "", pool, is).await;
+        in_force(&everywhere(&stack, ""), pool, is).await;
     }
 }

@@ -28,5 +28,5 @@ pub use fixture::Hung;
 pub use proxy::Proxy;
 pub use redis::RedisServer;
 pub use repo::{Repo, git};
-pub use stack::{Harness, Stack};
+pub use stack::{Harness, Stack, in_force, limit_in_force, passed};
 pub use tenant::{Key, Tenant};

@@ -27,6 +27,8 @@ mod gateways;
 mod terms;
 mod workers;
 
+pub use terms::{in_force, limit_in_force, passed};
+
 const POOL: &str = "shared";
 /// The label of the key that every tenant has.
 pub(crate) const PLAIN: &str = "";
@@ -124,20 +126,9 @@ impl Harness {
         for tenant in &self.tenants {
             let slug = tenant.slug().to_owned();
             let id = tenants.create_tenant(&slug).await.unwrap();
-            if !tenant.is_limited() {
-                terms::lift(&owner, id).await;
-            }
-            terms::set(&owner, id, tenant.limits()).await;
-            for project in tenant.projects() {
-                tenants.add_project(id, project, None).await.unwrap();
-            }
-            for request in tenant.keys() {
-                let label = request.label.clone();
-                let key = tenants.issue_key(id, &secret, request).await.unwrap();
-                keys.insert(
-                    (slug.clone(), label),
-                    key.api_key.expose_secret().to_owned(),
-                );
+            terms::of_tenant(&owner, id, tenant).await;
+            for (label, key) in grant(tenant, id, &tenants, &secret).await {
+                keys.insert((slug.clone(), label), key);
             }
             ids.insert(slug, id);
         }
@@ -168,6 +159,25 @@ impl Harness {
             _folder: folder,
         }
     }
+}
+
+/// Gives a tenant its projects and keys; the keys by their labels.
+async fn grant(
+    tenant: &Tenant,
+    id: Uuid,
+    tenants: &Tenants,
+    secret: &RootSecret,
+) -> Vec<(String, String)> {
+    for project in tenant.projects() {
+        tenants.add_project(id, project, None).await.unwrap();
+    }
+    let mut keys = Vec::new();
+    for request in tenant.keys() {
+        let label = request.label.clone();
+        let key = tenants.issue_key(id, secret, request).await.unwrap();
+        keys.push((label, key.api_key.expose_secret().to_owned()));
+    }
+    keys
 }
 
 /// Running gateways and a worker with everything that was stated.

@@ -57,8 +57,11 @@ impl Tenant {
         self
     }
 
-    pub(crate) fn limits(&self) -> &[(Level, String, u32)] {
-        &self.limits
+    pub(crate) fn limits(&self) -> Vec<(&str, &str, u32)> {
+        let limits = self.limits.iter();
+        limits
+            .map(|(level, of, per_minute)| (level.name(), of.as_str(), *per_minute))
+            .collect()
     }
 
     pub(crate) fn is_limited(&self) -> bool {

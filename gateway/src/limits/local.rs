@@ -2,8 +2,9 @@
 //!
 //! Owns one number a bucket that is not full. They stand in shards by tenant: all buckets of a call
 //! are under one lock, and a tenant that calls a lot is in the way of few others. What a reader would
-//! miss is a sweep: a bucket is full at most a minute after its last call, so each shard has two
-//! generations of buckets, and every minute the older is dropped as a whole, unread.
+//! miss: no bucket is looked at before it is forgotten. One is full at most a minute after its last
+//! call, so each shard has two generations of buckets, and the older is dropped as a whole, unread,
+//! once it is a minute old: by the next call, or by a sweep where nobody calls any more.
 
 use std::collections::HashMap;
 

@@ -25,7 +25,10 @@ pub struct Spender {
 #[derive(Debug, thiserror::Error)]
 pub enum LimitError {
     /// Not a name that anything with a limit has.
-    #[error("{0:?} is no name of a limit: lower-case letters, digits, _ and /, at most 64")]
+    #[error(
+        "{0:?} is no name of a limit: a lower-case letter, then lower-case letters, digits, _ and \
+         /, at most 64 in all"
+    )]
     Name(String),
     /// More than is counted.
     #[error("a limit is 0 (none) to {MOST} a minute, not {0}")]

@@ -1,14 +1,83 @@
-//! What a tenant of a test may spend: as much as it likes, unless the test is about limits.
+//! What a tenant of a test may spend: as much as it likes, unless the test is about limits. How such
+//! a test sets them, and sees what is in force.
 //!
 //! Tests ask again and again until something is so, and faster than an agent; that they should not
 //! be refused for it has nothing to do with what they are about.
 
-use archway_gateway::terms::Level;
+use std::time::Duration;
+
+use futures::future::join_all;
+use serde_json::json;
 use sqlx::PgPool;
+use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
+use super::{Stack, key_id};
+use crate::{Client, Tenant, http::Response};
+
+/// In which a change is in force on every gateway.
+const EVERYWHERE: Duration = Duration::from_secs(1);
+/// What is asked too often is answered late, and spends what it watches.
+const BETWEEN: Duration = Duration::from_millis(25);
+
+impl Stack {
+    /// Sets limits of a tenant, for all its keys or for that of one client: levels, tools or `total`,
+    /// and how much a minute. All of them come into force at once, within a second.
+    pub async fn set_limits(
+        &self,
+        tenant: &str,
+        of: Option<&Client>,
+        limits: &[(&str, &str, u32)],
+    ) {
+        let owner = PgPool::connect_with(self.database().owner()).await.unwrap();
+        set(&owner, self.tenant_id(tenant), of.map(key_id), limits).await;
+        owner.close().await;
+    }
+}
+
+/// Whether a call passed. Panics unless it did, or was refused by a limit.
+pub fn passed(answer: &Response) -> bool {
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let error = &answer.json()["result"]["_meta"]["io.archway/error"]["error"];
+    assert!(
+        error.is_null() || error["code"] == "rate_limited",
+        "{error}"
+    );
+    error.is_null()
+}
+
+/// Waits until `hello` is answered so to all these clients. Panics after a second, by which what
+/// was set is in force on every gateway.
+pub async fn in_force(clients: &[Client], what: &str, is: impl Fn(&Response) -> bool) {
+    let waiting = clients.iter().map(async |client| {
+        let hello = json!({ "name": "hello", "arguments": {} });
+        while !is(&client.rpc("tools/call", hello.clone()).await) {
+            sleep(BETWEEN).await;
+        }
+    });
+    let waited = timeout(EVERYWHERE, join_all(waiting)).await;
+    assert!(
+        waited.is_ok(),
+        "{what} is not in force within {EVERYWHERE:?}"
+    );
+}
+
+/// The same, of the tightest limit of `hello` as the answers' headers tell of it.
+pub async fn limit_in_force(clients: &[Client], policy: &str) {
+    let is = |answer: &Response| answer.header("ratelimit-policy") == Some(policy);
+    in_force(clients, policy, is).await;
+}
+
+/// Sets what the test stated of a tenant's limits.
+pub(super) async fn of_tenant(owner: &PgPool, id: Uuid, tenant: &Tenant) {
+    if !tenant.is_limited() {
+        lift(owner, id).await;
+    }
+    set(owner, id, None, &tenant.limits()).await;
+}
+
 /// Lifts every limit of a tenant, level by level: of everything, and of each tool that states one.
-pub(super) async fn lift(owner: &PgPool, tenant: Uuid) {
+async fn lift(owner: &PgPool, tenant: Uuid) {
     let registry = archway_workers::tools::registry().unwrap();
     let tools = registry.list().tools.iter();
     let limited = tools.filter(|tool| tool.per_minute.is_some());
@@ -26,19 +95,22 @@ pub(super) async fn lift(owner: &PgPool, tenant: Uuid) {
     .unwrap();
 }
 
-/// Sets limits for all keys of a tenant.
-pub(super) async fn set(owner: &PgPool, tenant: Uuid, limits: &[(Level, String, u32)]) {
+/// Sets limits of a tenant, for all its keys or for this one and its successors.
+async fn set(owner: &PgPool, tenant: Uuid, key: Option<&str>, limits: &[(&str, &str, u32)]) {
+    let mut change = owner.begin().await.unwrap();
     for (level, of, per_minute) in limits {
-        sqlx::query(
-            "insert into limits (tenant_id, level, of, per_minute) values ($1, $2, $3, $4) \
-             on conflict (tenant_id, lineage, level, of) do update set per_minute = $4",
+        let written = sqlx::query(
+            "insert into limits (tenant_id, lineage, level, of, per_minute) \
+             select $1, (select lineage from api_keys where id = $2), $3, $4, $5 \
+             on conflict (tenant_id, lineage, level, of) do update set per_minute = $5",
         )
         .bind(tenant)
-        .bind(level.name())
+        .bind(key)
+        .bind(level)
         .bind(of)
         .bind(i32::try_from(*per_minute).unwrap())
-        .execute(owner)
-        .await
-        .unwrap();
+        .execute(&mut *change);
+        written.await.unwrap();
     }
+    change.commit().await.unwrap();
 }
