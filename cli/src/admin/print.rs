@@ -77,8 +77,8 @@ fn line(row: &[String], widths: &[usize]) -> String {
     padded.join("  ").trim_end().to_owned()
 }
 
-/// A worker chooses its own name: nothing in a cell may move the cursor.
-fn harmless(cell: &str) -> String {
+/// What others say of themselves, as a worker its name: nothing of it may move the cursor.
+pub(super) fn harmless(cell: &str) -> String {
     cell.replace(char::is_control, "\u{fffd}")
 }
 

@@ -38,6 +38,7 @@ pub async fn run(args: StatusArgs) -> Result<(), AdminError> {
             name: worker.name,
             pool: worker.pool,
             projects: worker.projects,
+            last_seen_seconds: worker.seconds_ago,
         });
         Ok((to.schema, tx.census().await?, workers.collect::<Vec<_>>()))
     });
@@ -104,6 +105,19 @@ struct WorkerRow {
     pool: String,
     /// How many projects it sees.
     projects: u64,
+    /// How long ago it reported them.
+    last_seen_seconds: u64,
+}
+
+impl WorkerRow {
+    fn cells(&self) -> [String; 4] {
+        [
+            self.name.clone(),
+            self.pool.clone(),
+            self.projects.to_string(),
+            format!("{} s ago", self.last_seen_seconds),
+        ]
+    }
 }
 
 impl From<Census> for Counts {
@@ -146,11 +160,10 @@ impl Answer for Status {
             keys.revoked
         );
         if !self.workers.is_empty() {
-            let row =
-                |row: &WorkerRow| [row.name.clone(), row.pool.clone(), row.projects.to_string()];
-            let rows = self.workers.iter().map(row).collect();
-            text.push_str("\n\n");
-            text.push_str(&table(["worker", "pool", "projects"], rows, ""));
+            let rows = self.workers.iter().map(WorkerRow::cells).collect();
+            let header = ["worker", "pool", "projects", "last seen"];
+            text.push_str("\n\nworkers that reported folders to Postgres within 90 s\n");
+            text.push_str(&table(header, rows, ""));
         }
         for table in gateway::tables(&self.gateways) {
             text.push_str("\n\n");

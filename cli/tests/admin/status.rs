@@ -25,8 +25,8 @@ fn the_database_is_counted() {
         "with k as (select id, row_number() over () as n from api_keys) \
          update api_keys set revoked_at = case when n = 1 then now() end, \
              expires_at = case when n = 2 then now() end from k where k.id = api_keys.id; \
-         insert into worker_mounts (worker, pool, tenant_id, project_id) \
-         select 'worker-a', 'shared', tenant_id, id from projects",
+         insert into worker_mounts (worker, pool, tenant_id, project_id, seen_at) \
+         select 'worker-a', 'shared', tenant_id, id, now() - interval '20 seconds' from projects",
     );
     let status = place.json("status");
     assert_eq!(status["ready"], true);
@@ -36,8 +36,13 @@ fn the_database_is_counted() {
         status["keys"],
         json!({ "live": 1, "expired": 1, "revoked": 1 })
     );
-    let workers = json!([{ "name": "worker-a", "pool": "shared", "projects": 2 }]);
-    assert_eq!(status["workers"], workers);
+    let mut workers = status["workers"].clone();
+    let ago = workers[0]["last_seen_seconds"].take().as_u64();
+    assert!(ago.is_some_and(|ago| (20..90).contains(&ago)), "{ago:?}");
+    let expected = json!([{
+        "name": "worker-a", "pool": "shared", "projects": 2, "last_seen_seconds": null,
+    }]);
+    assert_eq!(workers, expected);
     let newest = place.count("select max(version) from _sqlx_migrations");
     assert_eq!(status["schema"], newest);
 
@@ -46,7 +51,9 @@ fn the_database_is_counted() {
         shown.contains("keys      1 live, 1 expired, 1 revoked"),
         "{shown}"
     );
-    assert!(shown.contains("worker-a  shared"), "{shown}");
+    let row = shown.lines().find(|line| line.contains("worker-a  shared"));
+    assert!(row.is_some_and(|row| row.ends_with(" s ago")), "{shown}");
+    assert!(shown.contains("reported folders to Postgres"), "{shown}");
 }
 
 /// Answers one request, as a gateway without `/status`, and tells where.
@@ -150,4 +157,36 @@ fn circuits_that_are_not_closed_are_shown_and_all_of_them_to_programs() {
     let url = telling_port(told.to_string());
     let status = place.json(&format!("status --admin-url {url}"));
     assert_eq!(status["gateways"][0]["status"], told);
+}
+
+#[test]
+fn workers_and_the_store_of_limits_are_shown_as_each_gateway_sees_them() {
+    let place = Place::new();
+    let worker = |address: &str, state: &str, in_flight: u64| json!({ "pool": "gold", "address": address, "state": state, "in_flight": in_flight });
+    let told = json!({
+        "version": "9.9.9", "limits_store": "away",
+        "workers": [worker("10.0.0.7:7000", "draining", 3), worker("10.0.0.8:7000", "away", 0)],
+    });
+    let (url, without) = (
+        telling_port(told.to_string()),
+        telling_port("{}".to_owned()),
+    );
+    let shown = place
+        .run(&format!("status --admin-url {url},{without}"))
+        .ok();
+    let line = |text: &str| shown.lines().find(|line| line.contains(text)).unwrap();
+    for (address, rest) in [
+        ("10.0.0.7:7000", "draining  3"),
+        ("10.0.0.8:7000", "away      0"),
+    ] {
+        let row = line(address);
+        assert!(row.contains(&url) && row.ends_with(rest), "{shown}");
+        assert!(row.contains("  gold  "), "{shown}");
+    }
+    let store = line("store of limits: away at ");
+    assert!(store.contains(&url) && !store.contains(&without), "{shown}");
+
+    let url = telling_port(told.to_string());
+    let status = place.json(&format!("status --admin-url {url}"));
+    assert_eq!(status["gateways"][0]["status"]["limits_store"], "away");
 }

@@ -30,6 +30,8 @@ pub struct WorkerSeen {
     pub pool: String,
     /// How many projects it sees.
     pub projects: u64,
+    /// How long ago it reported, in seconds by the clock of the database.
+    pub seconds_ago: u64,
 }
 
 impl TenantsTx {
@@ -64,7 +66,9 @@ impl TenantsTx {
     /// The workers that reported lately and see a project, by name.
     pub async fn workers_seen(&mut self) -> Result<Vec<WorkerSeen>, TenantError> {
         let rows = sqlx::query!(
-            r#"select worker, pool, count(*) as "projects!" from worker_mounts
+            r#"select worker, pool, count(*) as "projects!",
+                      extract(epoch from now() - max(seen_at))::bigint as "seconds_ago!"
+               from worker_mounts
                where seen_at > now() - interval '90 seconds'
                group by worker, pool order by worker collate "C", pool collate "C""#
         )
@@ -75,6 +79,8 @@ impl TenantsTx {
             name: row.worker,
             pool: row.pool,
             projects: row.projects.unsigned_abs(),
+            // One that reports while this is read may be ahead of it.
+            seconds_ago: row.seconds_ago.max(0).unsigned_abs(),
         });
         Ok(workers.collect())
     }

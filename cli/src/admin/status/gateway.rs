@@ -1,7 +1,8 @@
 //! What gateways say of themselves on their admin ports.
 //!
 //! A gateway of an older build has no `/status`: then it is only asked whether it is ready. What it
-//! says is printed as it came with `--json`; the table shows the circuits that are not closed.
+//! says is printed as it came with `--json`; the tables show its workers, and the circuits that are
+//! not closed.
 
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use crate::admin::print::table;
+use crate::admin::print::{harmless, table};
 use crate::http_get;
 
 /// How long a gateway may take for one answer.
@@ -33,9 +34,20 @@ pub(super) struct GatewayRow {
 #[serde(default)]
 #[derive(Default)]
 struct Told {
+    /// Whether the store of limits answers; absent where there is none, too.
+    limits_store: Option<String>,
+    workers: Vec<Worker>,
     circuits: Vec<Circuit>,
     tenant_circuits_open: Vec<Circuit>,
     tenant_circuits_open_total: usize,
+}
+
+#[derive(Deserialize)]
+struct Worker {
+    pool: String,
+    address: String,
+    state: String,
+    in_flight: u64,
 }
 
 #[derive(Deserialize)]
@@ -88,7 +100,7 @@ async fn more(url: &Uri) -> Option<Value> {
     serde_json::from_str(&said).ok().filter(Value::is_object)
 }
 
-/// For people: the gateways, and the circuits that are not closed.
+/// For people: the gateways, the store of limits, workers, and the circuits that are not closed.
 pub(super) fn tables(gateways: &[GatewayRow]) -> Vec<String> {
     if gateways.is_empty() {
         return Vec::new();
@@ -98,10 +110,37 @@ pub(super) fn tables(gateways: &[GatewayRow]) -> Vec<String> {
         [row.url.clone(), verdict.to_owned(), row.reason.clone()]
     });
     let mut tables = vec![table(["gateway", "state", "says"], rows.collect(), "")];
-    let mut circuits = Vec::new();
-    let mut unlisted = 0;
-    for gateway in gateways {
-        let told = gateway.told();
+    let told: Vec<_> = gateways.iter().map(|row| (row, row.told())).collect();
+    tables.extend(store(&told));
+    tables.extend(workers(&told));
+    tables.extend(circuits(&told));
+    tables
+}
+
+/// `store of limits: up at http://…, away at http://…`.
+fn store(told: &[(&GatewayRow, Told)]) -> Option<String> {
+    let says = |(row, told): &(&GatewayRow, Told)| {
+        let state = told.limits_store.as_deref()?;
+        Some(format!("{} at {}", harmless(state), row.url))
+    };
+    let says: Vec<String> = told.iter().filter_map(says).collect();
+    (!says.is_empty()).then(|| format!("store of limits: {}", says.join(", ")))
+}
+
+fn workers(told: &[(&GatewayRow, Told)]) -> Option<String> {
+    let all = told.iter().flat_map(|(gateway, told)| {
+        let workers = told.workers.iter();
+        workers.map(|worker| worker.row(gateway))
+    });
+    let rows: Vec<_> = all.collect();
+    let header = ["gateway", "pool", "address", "state", "in flight"];
+    (!rows.is_empty()).then(|| format!("workers of each gateway\n{}", table(header, rows, "")))
+}
+
+/// A table, and how many it leaves out.
+fn circuits(told: &[(&GatewayRow, Told)]) -> Vec<String> {
+    let (mut circuits, mut unlisted) = (Vec::new(), 0);
+    for (gateway, told) in told {
         unlisted += told
             .tenant_circuits_open_total
             .saturating_sub(told.tenant_circuits_open.len());
@@ -109,11 +148,13 @@ pub(super) fn tables(gateways: &[GatewayRow]) -> Vec<String> {
         let shown = shown.filter(|circuit| circuit.state != "closed");
         circuits.extend(shown.map(|circuit| circuit.row(gateway)));
     }
+    let mut tables = Vec::new();
     if !circuits.is_empty() {
         let header = [
             "gateway", "pool", "family", "tenant", "circuit", "wait", "calls", "faults", "slow",
         ];
-        tables.push(table(header, circuits, ""));
+        let rows = table(header, circuits, "");
+        tables.push(format!("circuits that are not closed\n{rows}"));
     }
     if unlisted > 0 {
         tables.push(format!(
@@ -127,6 +168,18 @@ impl GatewayRow {
     fn told(&self) -> Told {
         let told = self.status.as_ref().map(Told::deserialize);
         told.and_then(Result::ok).unwrap_or_default()
+    }
+}
+
+impl Worker {
+    fn row(&self, gateway: &GatewayRow) -> [String; 5] {
+        [
+            gateway.url.clone(),
+            self.pool.clone(),
+            self.address.clone(),
+            self.state.clone(),
+            self.in_flight.to_string(),
+        ]
     }
 }
 
