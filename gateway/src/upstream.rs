@@ -114,6 +114,7 @@ impl Upstream {
         let around = Surroundings {
             metrics: metrics.clone(),
             lost: Arc::new(Notify::new()),
+            deadly: Arc::default(),
             dropped: CancellationToken::new(),
         };
         let pools = places.into_iter().map(|(name, places)| {
@@ -130,7 +131,7 @@ impl Upstream {
                 .max_capacity(MOST_PASSES)
                 .time_to_live(pass::REUSE)
                 .build(),
-            deadly: Arc::default(),
+            deadly: around.deadly,
             told: moka::sync::Cache::builder()
                 .max_capacity(MOST_TOLD)
                 .time_to_live(TOLD_AGAIN)

@@ -134,6 +134,32 @@ fn a_worker_that_is_frozen_under_load_costs_no_call_and_serves_again_once_it_tha
 }
 
 #[test]
+fn after_all_workers_were_frozen_for_longer_than_a_deadline_every_call_passes_again() {
+    let scene = Scene::set();
+    let (one, two) = scene.workers();
+    let gateway = scene.gateway(&[&one, &two]);
+    let load = scene.load(&[&gateway]);
+    load.passes(ENOUGH);
+    for worker in [&one, &two] {
+        worker.signal(Signal::STOP);
+    }
+    // Whatever was in flight has lost both by then.
+    wait_until("calls are given up", || {
+        load.so_far().failed() >= CLIENTS as u64
+    });
+    for worker in [&one, &two] {
+        worker.signal(Signal::CONT);
+    }
+    wait_until("every call passes", || {
+        load.begin_again();
+        load.passes(ENOUGH);
+        load.so_far().failed() == 0
+    });
+    let tally = load.stop();
+    assert!(tally.broken.is_empty(), "{tally:?}");
+}
+
+#[test]
 fn a_worker_that_stays_frozen_is_left_out_and_its_calls_are_answered_by_another() {
     let scene = Scene::set();
     let (one, two) = scene.workers();

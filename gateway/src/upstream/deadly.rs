@@ -4,7 +4,8 @@
 //! connection (`standing`), however many calls of the same digest it carried. An answer clears the
 //! call; one that was answered shortly before has its first loss forgiven, too. Otherwise two
 //! workers that die of something else would have the commonest calls refused, which were in
-//! flight on both.
+//! flight on both. And a worker that is back as the same process was only out of reach: frozen, or
+//! cut off.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -119,6 +120,14 @@ impl Deadly {
         self.answered.insert(call);
     }
 
+    /// The workers of these lives of connections had not ended: those losses were nobody's doing.
+    pub(super) fn forgive(&mut self, epochs: &[u64]) {
+        self.calls.retain(|_, losses| {
+            losses.epochs.retain(|epoch| !epochs.contains(epoch));
+            !losses.epochs.is_empty()
+        });
+    }
+
     /// Makes room for a call that is not known yet: what is over goes, then the oldest.
     fn make_room(&mut self, call: Digest, now: Instant) {
         if self.calls.len() < MOST || self.calls.contains_key(&call) {
@@ -139,6 +148,19 @@ mod tests {
     use tokio::time::advance;
 
     use super::*;
+
+    #[test]
+    fn losses_of_workers_that_had_not_ended_are_forgiven() {
+        let (mut deadly, now) = (Deadly::default(), Instant::now());
+        let call = Digest::of(Uuid::nil(), "tools/call", b"{}");
+        assert!(!deadly.lost(call, 1, now));
+        assert!(deadly.lost(call, 2, now));
+        deadly.forgive(&[1]);
+        assert_eq!(deadly.refused(call, now), None);
+        assert!(deadly.lost(call, 3, now), "the other loss still counts");
+        deadly.forgive(&[2, 3]);
+        assert!(deadly.is_empty());
+    }
 
     fn call(number: u128) -> Digest {
         Digest::of(Uuid::from_u128(number), "tools/call", b"{}")

@@ -6,7 +6,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use archway_proto::v1::worker_server::SERVICE_NAME;
+use archway_proto::{context::INSTANCE, v1::worker_server::SERVICE_NAME};
 use tokio::time::{sleep, timeout};
 use tonic::{Code, Status, Streaming};
 use tonic_health::pb::{
@@ -61,9 +61,10 @@ async fn listen(pool: &Pool, replica: &Replica, epoch: u64, heard: &mut bool) {
     let first = timeout(FIRST_WORD, ask(replica)).await;
     *heard = matches!(&first, Ok(first) if is_word(first));
     let mut words = match first {
-        Ok(Ok((words, state))) => {
-            said(state);
-            words
+        Ok(Ok(first)) => {
+            pool.meet(replica, first.instance.as_deref());
+            said(first.state);
+            first.words
         }
         Ok(Err(_)) if *heard => {
             said(State::Ready);
@@ -84,26 +85,40 @@ async fn listen(pool: &Pool, replica: &Replica, epoch: u64, heard: &mut bool) {
     }
 }
 
-type Words = Streaming<HealthCheckResponse>;
+/// What a worker says first, and the words that follow.
+struct First {
+    /// Which process it is, if it says so.
+    instance: Option<String>,
+    state: State,
+    words: Streaming<HealthCheckResponse>,
+}
 
 /// Whether the worker said this itself: that it doesn't know the service is a word, too.
-fn is_word(first: &Result<(Words, State), Status>) -> bool {
+fn is_word(first: &Result<First, Status>) -> bool {
     match first {
         Ok(_) => true,
         Err(status) => status.code() == Code::Unimplemented,
     }
 }
 
-async fn ask(replica: &Replica) -> Result<(Words, State), Status> {
+async fn ask(replica: &Replica) -> Result<First, Status> {
     let mut client =
         HealthClient::new(replica.channel()).max_decoding_message_size(LARGEST_MESSAGE);
     let request = HealthCheckRequest {
         service: SERVICE_NAME.to_owned(),
     };
-    let mut words = client.watch(request).await?.into_inner();
+    let answer = client.watch(request).await?;
+    let instance = answer.metadata().get(INSTANCE);
+    let instance = instance.and_then(|instance| instance.to_str().ok());
+    let instance = instance.map(str::to_owned);
+    let mut words = answer.into_inner();
     let first = words.message().await?;
     let first = first.ok_or_else(|| Status::unavailable("it ended without a word"))?;
-    Ok((words, state(&first)))
+    Ok(First {
+        instance,
+        state: state(&first),
+        words,
+    })
 }
 
 fn state(word: &HealthCheckResponse) -> State {

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     budget::Budget,
     choice::{Affinity, heaviest_two},
+    deadly::Deadly,
     health,
     replica::{Address, Flight, Replica},
     standing::State,
@@ -33,6 +34,7 @@ pub(super) struct Surroundings {
     pub(super) metrics: UpstreamMetrics,
     /// Told of every worker that is lost.
     pub(super) lost: Arc<Notify>,
+    pub(super) deadly: Arc<Mutex<Deadly>>,
     /// Cancelled when the way upstream is dropped: ends every task.
     pub(super) dropped: CancellationToken,
 }
@@ -138,6 +140,7 @@ impl Pool {
         let Some(before) = replica.standing.lose(epoch) else {
             return;
         };
+        replica.note_loss(epoch);
         let (pool, worker) = (self.name.as_str(), replica.address());
         let in_flight = replica.in_flight();
         if before == State::Draining {
@@ -155,6 +158,15 @@ impl Pool {
         replica.doubt();
         self.hasten();
         self.around.lost.notify_waiters();
+    }
+
+    /// A worker can be reached, as this process. One that was there before had not ended, so the
+    /// calls that were on it did not end it.
+    pub(super) fn meet(&self, replica: &Replica, instance: Option<&str>) {
+        let out_of_reach = replica.met(instance);
+        if !out_of_reach.is_empty() {
+            self.around.deadly.lock().forgive(&out_of_reach);
+        }
     }
 
     /// A worker said how it stands, or can't be asked.

@@ -11,6 +11,7 @@ use std::{
 use archway_proto::{MAX_MESSAGE_BYTES, v1::worker_client::WorkerClient};
 use futures::FutureExt;
 use http::Uri;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::{Channel, Endpoint, Error};
@@ -28,6 +29,8 @@ const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(3);
 /// A result of 64 KiB arrives without waiting for a window update.
 const STREAM_WINDOW: u32 = 1024 * 1024;
 const CONNECTION_WINDOW: u32 = 8 * 1024 * 1024;
+/// Lost connections that are remembered of one worker until it is heard of again.
+const MOST_LOSSES: usize = 8;
 
 /// Where one worker is.
 #[derive(Clone, Debug)]
@@ -64,6 +67,7 @@ pub(super) struct Replica {
     channel: Channel,
     pub(super) standing: Standing,
     in_flight: AtomicUsize,
+    process: Mutex<Process>,
     /// Has its watch ask anew.
     doubted: Notify,
     /// Cancelled when it left its pool.
@@ -79,6 +83,7 @@ impl Replica {
             address: address.text.clone(),
             standing: Standing::new(),
             in_flight: AtomicUsize::new(0),
+            process: Mutex::default(),
             doubted: Notify::new(),
             gone,
         })
@@ -106,6 +111,27 @@ impl Replica {
         self.in_flight.load(Ordering::Relaxed)
     }
 
+    /// The connection of this epoch was lost, and with it maybe the process behind it.
+    pub(super) fn note_loss(&self, epoch: u64) {
+        let mut process = self.process.lock();
+        if process.lost.len() == MOST_LOSSES {
+            process.lost.remove(0);
+        }
+        process.lost.push(epoch);
+    }
+
+    /// The process that answers now says who it is. The epochs of connections that were lost
+    /// without its end, if it was there before.
+    pub(super) fn met(&self, instance: Option<&str>) -> Vec<u64> {
+        let mut process = self.process.lock();
+        let lost = std::mem::take(&mut process.lost);
+        if instance.is_some() && process.instance.as_deref() == instance {
+            return lost;
+        }
+        process.instance = instance.map(str::to_owned);
+        Vec::new()
+    }
+
     /// Something is wrong with its connection: its watch asks at once.
     pub(super) fn doubt(&self) {
         self.doubted.notify_one();
@@ -130,6 +156,14 @@ impl Replica {
     pub(super) async fn retired(&self) {
         self.gone.cancelled().await;
     }
+}
+
+/// The process behind a worker's address, by its own word.
+#[derive(Debug, Default)]
+struct Process {
+    instance: Option<String>,
+    /// Connections to it that were lost since it was heard of.
+    lost: Vec<u64>,
 }
 
 /// A call on its worker. Counted there until it is dropped.
