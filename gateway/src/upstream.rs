@@ -23,7 +23,11 @@ use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use uuid::Uuid;
 
-use crate::{auth::Principal, metrics::UpstreamMetrics};
+use crate::{
+    auth::Principal,
+    metrics::UpstreamMetrics,
+    names::{self, Resolver},
+};
 use choice::Affinity;
 use deadly::Deadly;
 use errand::{Errand, Suspects};
@@ -31,7 +35,6 @@ use patience::Patience;
 use pool::{Pool, Surroundings};
 
 pub use config::{UpstreamConfig, UpstreamError};
-pub(crate) use discovery::Resolver;
 pub(crate) use failures::{internal, is_refusal, unavailable};
 pub(crate) use pool::ReplicaStatus;
 #[cfg(test)]
@@ -100,7 +103,7 @@ impl Upstream {
         minter: PassMinter,
         metrics: &UpstreamMetrics,
     ) -> Result<Self, UpstreamError> {
-        Upstream::with_resolver(config, minter, metrics, &discovery::system())
+        Upstream::with_resolver(config, minter, metrics, &names::system())
     }
 
     /// With another way to find the addresses of hosts than the system's.

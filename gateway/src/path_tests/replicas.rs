@@ -1,6 +1,10 @@
 //! Which workers there are, how they stand, and who of them takes a call.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
 use archway_proto::{
     pass::{PassMinter, PassVerifier},
@@ -209,6 +213,22 @@ async fn workers_that_come_and_go_lose_no_call() {
     assert_eq!(
         fleet.count(r#"upstream_connections_lost_total{pool="shared"}"#),
         0
+    );
+}
+
+#[tokio::test]
+async fn a_worker_with_an_address_of_each_family_is_one() {
+    let fleet = Fleet::of(1).await;
+    let door = fleet.members[0].door.address;
+    let twin = SocketAddr::from((Ipv6Addr::LOCALHOST, door.port()));
+    let another = SocketAddr::from((Ipv4Addr::new(127, 0, 0, 2), door.port()));
+    *fleet.found.lock() = vec![twin, door, another];
+    fleet.upstream.look_again();
+    fleet.until(|replicas| replicas.len() == 2).await;
+    let found = fleet.upstream.replicas();
+    assert!(
+        !found.iter().any(|one| one.address.contains("::1")),
+        "{found:?}"
     );
 }
 
