@@ -81,6 +81,14 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) until: Instant,
 }
 
+/// A catalogue, as a worker gives it.
+pub(crate) struct GivenTools {
+    /// A `ToolList` in JSON.
+    pub(crate) tools: Bytes,
+    /// Whether the worker is of the default pool.
+    pub(crate) by_default_pool: bool,
+}
+
 /// The workers of every pool that is configured.
 pub(crate) struct Upstream {
     pools: BTreeMap<String, Arc<Pool>>,
@@ -182,9 +190,9 @@ impl Upstream {
         .await
     }
 
-    /// The catalogue as one of the workers gives it, a `ToolList` in JSON: one of the default
-    /// pool, or of another as long as that has none.
-    pub(crate) async fn catalog(&self) -> Result<Bytes, Failure> {
+    /// The catalogue as one of the workers gives it: one of the default pool, or of another as
+    /// long as that has none.
+    pub(crate) async fn catalog(&self) -> Result<GivenTools, Failure> {
         let trace = TraceContext::start();
         let pass = self.minter.mint_catalog();
         let pass = pass.map_err(|error| internal(trace, &error))?;
@@ -204,7 +212,11 @@ impl Upstream {
             repeated: false,
         }));
         // Off the path, and large.
-        Box::pin(async { asked.await?.result().await }).await
+        let tools = Box::pin(async { asked.await?.result().await }).await?;
+        Ok(GivenTools {
+            tools,
+            by_default_pool: pool.name() == self.default_pool,
+        })
     }
 
     /// Every worker that is known, for the operator.

@@ -269,6 +269,7 @@ async fn a_host_name_is_resolved() {
         with_worker_at(|port| format!("http://localhost:{port}"), "shared").await;
     let result = harness.call("echo", json!({})).await;
     assert_eq!(result["structuredContent"]["tenant"], "acme", "{result}");
+    assert!(upstream.catalog().await.unwrap().by_default_pool);
     let replicas = upstream.replicas();
     assert!(
         replicas
@@ -284,6 +285,7 @@ async fn a_tenant_whose_pool_is_not_here_is_told_that_no_worker_is() {
     // The catalogue comes from the pool that has workers.
     let (harness, upstream) = with_worker_at(address, "gold").await;
     assert_eq!(upstream.replicas()[0].pool, "gold");
+    assert!(!upstream.catalog().await.unwrap().by_default_pool);
     let result = harness.call("echo", json!({})).await;
     assert_eq!(code(&result), "unavailable", "{result}");
     assert!(!result.to_string().contains("gold"), "{result}");
