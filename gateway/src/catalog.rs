@@ -76,6 +76,8 @@ impl Tool {
 /// A whole catalogue, as one worker gave it, now or before.
 pub(crate) struct Snapshot {
     source: Bytes,
+    /// Whether a worker of the default pool gave it: that pool's row is kept for the next start.
+    by_default_pool: bool,
     tools: Vec<Arc<Tool>>,
     by_name: HashMap<Arc<str>, usize>,
 }
@@ -85,6 +87,7 @@ impl Snapshot {
         let list: ToolList = serde_json::from_slice(&source)?;
         let mut snapshot = Snapshot {
             source,
+            by_default_pool: false,
             tools: Vec::with_capacity(list.tools.len()),
             by_name: HashMap::new(),
         };
@@ -180,11 +183,12 @@ impl Catalog {
         let _fetched = fetched.wait_for(|fetched| *fetched).await;
     }
 
-    /// Waits until a catalogue other than this one is in force; its bytes.
+    /// Waits until a catalogue of the default pool other than this one is in force; its bytes.
     async fn other_than(&self, known: Option<&Bytes>) -> Bytes {
         let mut current = self.current.subscribe();
         loop {
             let now = current.borrow_and_update().clone();
+            let now = now.filter(|now| now.by_default_pool);
             let source = now.map(|now| now.source.clone());
             if let Some(other) = source.filter(|source| Some(source) != known) {
                 return other;
@@ -233,10 +237,13 @@ impl Catalog {
     }
 
     async fn refresh(&self, upstream: &Upstream) -> Result<(), CatalogError> {
-        let source = upstream.catalog().await?;
-        let current = self.snapshot();
-        if current.is_none_or(|current| current.source != source) {
-            let snapshot = Snapshot::parse(source)?;
+        let given = upstream.catalog().await?;
+        let is_known = |current: &Arc<Snapshot>| {
+            current.source == given.tools && current.by_default_pool >= given.by_default_pool
+        };
+        if !self.snapshot().as_ref().is_some_and(is_known) {
+            let mut snapshot = Snapshot::parse(given.tools)?;
+            snapshot.by_default_pool = given.by_default_pool;
             tracing::info!(tools = snapshot.tools.len(), "catalogue taken");
             self.current.send_replace(Some(Arc::new(snapshot)));
         }

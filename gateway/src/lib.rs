@@ -50,6 +50,7 @@ mod upstream;
 pub mod store;
 pub mod secrets;
 pub mod terms;
+mod names;
 mod metrics;
 mod error;
 

@@ -23,7 +23,11 @@ use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use uuid::Uuid;
 
-use crate::{auth::Principal, metrics::UpstreamMetrics};
+use crate::{
+    auth::Principal,
+    metrics::UpstreamMetrics,
+    names::{self, Resolver},
+};
 use choice::Affinity;
 use deadly::Deadly;
 use errand::{Errand, Suspects};
@@ -31,7 +35,6 @@ use patience::Patience;
 use pool::{Pool, Surroundings};
 
 pub use config::{UpstreamConfig, UpstreamError};
-pub(crate) use discovery::Resolver;
 pub(crate) use failures::{internal, is_refusal, unavailable};
 pub(crate) use pool::ReplicaStatus;
 #[cfg(test)]
@@ -78,6 +81,14 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) until: Instant,
 }
 
+/// A catalogue, as a worker gives it.
+pub(crate) struct GivenTools {
+    /// A `ToolList` in JSON.
+    pub(crate) tools: Bytes,
+    /// Whether the worker is of the default pool.
+    pub(crate) by_default_pool: bool,
+}
+
 /// The workers of every pool that is configured.
 pub(crate) struct Upstream {
     pools: BTreeMap<String, Arc<Pool>>,
@@ -100,7 +111,7 @@ impl Upstream {
         minter: PassMinter,
         metrics: &UpstreamMetrics,
     ) -> Result<Self, UpstreamError> {
-        Upstream::with_resolver(config, minter, metrics, &discovery::system())
+        Upstream::with_resolver(config, minter, metrics, &names::system())
     }
 
     /// With another way to find the addresses of hosts than the system's.
@@ -180,9 +191,9 @@ impl Upstream {
         .await
     }
 
-    /// The catalogue as one of the workers gives it, a `ToolList` in JSON: one of the default
-    /// pool, or of another as long as that has none.
-    pub(crate) async fn catalog(&self) -> Result<Bytes, Failure> {
+    /// The catalogue as one of the workers gives it: one of the default pool, or of another as
+    /// long as that has none.
+    pub(crate) async fn catalog(&self) -> Result<GivenTools, Failure> {
         let trace = TraceContext::start();
         let pass = self.minter.mint_catalog();
         let pass = pass.map_err(|error| internal(trace, &error))?;
@@ -202,7 +213,11 @@ impl Upstream {
             repeated: false,
         }));
         // Off the path, and large.
-        Box::pin(async { asked.await?.result().await }).await
+        let tools = Box::pin(async { asked.await?.result().await }).await?;
+        Ok(GivenTools {
+            tools,
+            by_default_pool: pool.name() == self.default_pool,
+        })
     }
 
     /// Every worker that is known, for the operator.

@@ -1,7 +1,7 @@
 //! The catalogue in Postgres: what is listed while no worker is there.
 //!
-//! Read once, at the start, for as long as no worker gave another; written whenever a worker gave
-//! one that isn't there yet. All gateways of a pool write the same row, and a rolling update of its
+//! Read once, at the start, for as long as no worker gave another; written whenever a worker of the
+//! default pool gave one that isn't there yet: what other pools list is not this pool's. All gateways of a pool write the same row, and a rolling update of its
 //! workers may write it to and fro. Off the path of calls: whatever fails here is logged, tried
 //! again, and delays nobody.
 
@@ -17,7 +17,7 @@ use crate::store::{LARGEST_CATALOG, StoreError, Stores};
 /// How long Postgres is left alone after it took no catalogue: one is in force without it.
 const REST: Duration = Duration::from_secs(10);
 
-/// Where the catalogue of one pool is kept.
+/// Where the catalogue of the default pool is kept.
 pub(crate) struct Shelf {
     stores: Stores,
     pool: String,
@@ -65,7 +65,7 @@ impl Shelf {
         None
     }
 
-    /// Keeps every catalogue in force that isn't `kept` yet.
+    /// Keeps every catalogue of the pool that is in force and isn't `kept` yet.
     async fn follow(&self, catalog: &Catalog, mut kept: Option<Bytes>) {
         loop {
             let source = catalog.other_than(kept.as_ref()).await;

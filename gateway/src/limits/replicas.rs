@@ -1,27 +1,19 @@
 //! How many gateways there are, counted by the addresses of a DNS name.
 //!
-//! Beside the path: asked every few seconds, and the last good count is kept when DNS fails. A name
-//! that has addresses of both families has each gateway twice, so the larger family is counted.
+//! Beside the path: asked every few seconds, and the last good count is kept when DNS fails. A
+//! gateway that has an address of each family is one (`names`).
 
-use std::{
-    collections::HashSet,
-    io,
-    net::IpAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
 };
 
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{MissedTickBehavior, interval};
 
-use crate::metrics::Metrics;
-
-/// How often DNS is asked.
-const EVERY: Duration = Duration::from_secs(5);
-/// How long it has for an answer.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(4);
+use crate::{
+    metrics::Metrics,
+    names::{self, Name, REFRESH, Resolver},
+};
 
 /// The count: at least 1.
 pub(super) struct Replicas {
@@ -48,36 +40,22 @@ impl Replicas {
 
     /// Counts until it is dropped; without a name there is nothing to do.
     pub(super) async fn keep(&self) {
-        let Some(name) = self.service.as_deref() else {
-            return;
-        };
-        self.keep_by(|| addresses(name)).await;
+        self.keep_by(&names::system()).await;
     }
 
-    async fn keep_by<F>(&self, lookup: impl Fn() -> F)
-    where
-        F: Future<Output = io::Result<HashSet<IpAddr>>>,
-    {
-        let mut ticks = interval(EVERY);
+    async fn keep_by(&self, resolver: &Resolver) {
+        let Some(service) = &self.service else {
+            return;
+        };
+        // The port is no part of the question, only of the answer's type.
+        let mut name = Name::new(service.clone(), 0);
+        let mut ticks = interval(REFRESH);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut heard = true;
         loop {
             ticks.tick().await;
-            let found = timeout(ANSWER_TIMEOUT, lookup()).await;
-            let now = match found.map_err(io::Error::from).flatten() {
-                Ok(found) if !found.is_empty() => {
-                    self.set(gateways(&found));
-                    true
-                }
-                Ok(_none) => false,
-                Err(error) => {
-                    if heard {
-                        tracing::warn!(%error, "gateways can't be counted: the last count is kept");
-                    }
-                    false
-                }
-            };
-            heard = now;
+            if name.ask(resolver).await {
+                self.set(u32::try_from(name.addresses().len()).unwrap_or(u32::MAX));
+            }
         }
     }
 
@@ -89,41 +67,17 @@ impl Replicas {
     }
 }
 
-async fn addresses(name: &str) -> io::Result<HashSet<IpAddr>> {
-    // The port is no part of the question, only of the answer's type.
-    let found = tokio::net::lookup_host((name, 0)).await?;
-    Ok(found.map(|address| address.ip()).collect())
-}
-
-/// As many as the family has that has more: an address of each is the same gateway.
-fn gateways(addresses: &HashSet<IpAddr>) -> u32 {
-    let fourth = addresses.iter().filter(|address| address.is_ipv4()).count();
-    let most = fourth.max(addresses.len() - fourth).max(1);
-    u32::try_from(most).unwrap_or(u32::MAX)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::{io, net::SocketAddr, time::Duration};
+
     use parking_lot::Mutex;
 
     use super::*;
 
-    fn set(addresses: &[&str]) -> HashSet<IpAddr> {
+    fn list(addresses: &[&str]) -> Vec<SocketAddr> {
         let parsed = addresses.iter().map(|address| address.parse().unwrap());
         parsed.collect()
-    }
-
-    #[test]
-    fn an_address_of_each_family_is_one_gateway() {
-        assert_eq!(gateways(&set(&["10.0.0.1"])), 1);
-        assert_eq!(
-            gateways(&set(&["10.0.0.1", "10.0.0.2", "fd00::1", "fd00::2"])),
-            2
-        );
-        assert_eq!(
-            gateways(&set(&["10.0.0.1", "fd00::1", "fd00::2", "fd00::3"])),
-            3
-        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -131,37 +85,33 @@ mod tests {
         let replicas = Replicas::new(Some("gateways".into()), Arc::new(Metrics::new()));
         assert_eq!(replicas.count(), 1);
         let answers = Mutex::new(vec![
-            Ok(set(&["10.0.0.1"])),
+            Ok(list(&["10.0.0.1:0"])),
             Err(io::Error::other("no answer")),
-            Ok(set(&[])),
-            Ok(set(&["10.0.0.1", "10.0.0.2", "10.0.0.3"])),
+            Ok(Vec::new()),
+            // An address of each family is one gateway.
+            Ok(list(&[
+                "10.0.0.1:0",
+                "10.0.0.2:0",
+                "[fd00::1]:0",
+                "[fd00::2]:0",
+            ])),
         ]);
-        // What is not answered at all is given up.
-        let lookup = || async {
-            let answer = answers.lock().pop();
-            match answer {
-                Some(answer) => answer,
-                None => std::future::pending().await,
-            }
-        };
+        let resolver: Resolver = Arc::new(move |_host, _port| match answers.lock().pop() {
+            Some(answer) => Box::pin(async { answer }),
+            None => Box::pin(std::future::pending()),
+        });
         let counts = async {
             let mut counts = Vec::new();
             tokio::time::sleep(Duration::from_millis(1)).await;
             for _ in 0..5 {
                 counts.push(replicas.count());
-                tokio::time::sleep(EVERY).await;
+                tokio::time::sleep(REFRESH).await;
             }
             counts
         };
         tokio::select! {
-            counts = counts => assert_eq!(counts, [3, 3, 3, 1, 1]),
-            () = replicas.keep_by(lookup) => panic!("it never ends"),
+            counts = counts => assert_eq!(counts, [2, 2, 2, 1, 1]),
+            () = replicas.keep_by(&resolver) => panic!("it never ends"),
         }
-    }
-
-    #[tokio::test]
-    async fn a_name_is_looked_up_and_one_that_is_nobodys_is_one_gateway() {
-        assert!(gateways(&addresses("localhost").await.unwrap()) >= 1);
-        assert!(addresses("gateways.invalid").await.is_err());
     }
 }

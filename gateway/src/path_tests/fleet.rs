@@ -26,7 +26,8 @@ use super::{
 };
 use crate::{
     metrics::Metrics,
-    upstream::{ReplicaStatus, Resolver, State, Upstream, UpstreamConfig},
+    names::Resolver,
+    upstream::{ReplicaStatus, State, Upstream, UpstreamConfig},
 };
 
 /// Nothing here takes longer, unless it never happens.

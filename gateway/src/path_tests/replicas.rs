@@ -1,6 +1,10 @@
 //! Which workers there are, how they stand, and who of them takes a call.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
 use archway_proto::{
     pass::{PassMinter, PassVerifier},
@@ -213,6 +217,22 @@ async fn workers_that_come_and_go_lose_no_call() {
 }
 
 #[tokio::test]
+async fn a_worker_with_an_address_of_each_family_is_one() {
+    let fleet = Fleet::of(1).await;
+    let door = fleet.members[0].door.address;
+    let twin = SocketAddr::from((Ipv6Addr::LOCALHOST, door.port()));
+    let another = SocketAddr::from((Ipv4Addr::new(127, 0, 0, 2), door.port()));
+    *fleet.found.lock() = vec![twin, door, another];
+    fleet.upstream.look_again();
+    fleet.until(|replicas| replicas.len() == 2).await;
+    let found = fleet.upstream.replicas();
+    assert!(
+        !found.iter().any(|one| one.address.contains("::1")),
+        "{found:?}"
+    );
+}
+
+#[tokio::test]
 async fn a_name_that_is_not_answered_keeps_its_workers() {
     let fleet = Fleet::of(2).await;
     fleet.found.lock().clear();
@@ -249,6 +269,7 @@ async fn a_host_name_is_resolved() {
         with_worker_at(|port| format!("http://localhost:{port}"), "shared").await;
     let result = harness.call("echo", json!({})).await;
     assert_eq!(result["structuredContent"]["tenant"], "acme", "{result}");
+    assert!(upstream.catalog().await.unwrap().by_default_pool);
     let replicas = upstream.replicas();
     assert!(
         replicas
@@ -264,6 +285,7 @@ async fn a_tenant_whose_pool_is_not_here_is_told_that_no_worker_is() {
     // The catalogue comes from the pool that has workers.
     let (harness, upstream) = with_worker_at(address, "gold").await;
     assert_eq!(upstream.replicas()[0].pool, "gold");
+    assert!(!upstream.catalog().await.unwrap().by_default_pool);
     let result = harness.call("echo", json!({})).await;
     assert_eq!(code(&result), "unavailable", "{result}");
     assert!(!result.to_string().contains("gold"), "{result}");

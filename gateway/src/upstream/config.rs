@@ -65,16 +65,12 @@ pub(super) enum Place {
     /// `unix:/path`, or `http://` with an IP address.
     Fixed(String),
     /// A name that stands for as many workers as it has addresses.
-    Named(Name),
-}
-
-/// A host's name and a port.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Name {
-    pub(super) host: String,
-    pub(super) port: u16,
-    /// What a worker behind the name is called in requests.
-    pub(super) origin: Uri,
+    Named {
+        host: String,
+        port: u16,
+        /// What a worker behind the name is called in requests.
+        origin: Uri,
+    },
 }
 
 impl UpstreamConfig {
@@ -126,11 +122,11 @@ fn place(address: &str) -> Option<Place> {
     if bare.parse::<IpAddr>().is_ok() {
         return Some(fixed);
     }
-    Some(Place::Named(Name {
+    Some(Place::Named {
         host: host.to_owned(),
         port: origin.port_u16().unwrap_or(HTTP_PORT),
         origin,
-    }))
+    })
 }
 
 #[cfg(test)]
@@ -157,10 +153,10 @@ mod tests {
         ])
         .unwrap();
         let fixed = |text: &str| Place::Fixed(text.to_owned());
-        let [Place::Named(name), ip, unix] = pools["shared"].as_slice() else {
+        let [Place::Named { host, port, .. }, ip, unix] = pools["shared"].as_slice() else {
             panic!("{pools:?}");
         };
-        assert_eq!((name.host.as_str(), name.port), ("workers.archway", 7000));
+        assert_eq!((host.as_str(), *port), ("workers.archway", 7000));
         assert_eq!(
             [ip, unix],
             [&fixed("http://[::1]:7000"), &fixed("unix:/run/c=d")]

@@ -1,35 +1,19 @@
 //! Which workers there are: the addresses that the configured names have, asked for every 5 s.
 //!
-//! Off the path: calls use the last answer, and go on with it while the name can't be resolved. A
-//! name that is unknown all at once is taken for a fault of the resolver, too: were it believed,
-//! a restart of the cluster's DNS would end every pool.
+//! Off the path: calls use the last answer, and go on with it while a name can't be resolved
+//! (`names`).
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use futures::future::{BoxFuture, join_all};
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use futures::future::join_all;
+use http::Uri;
+use tokio::time::{Instant, sleep, sleep_until};
 
-use super::{
-    config::{Name, Place},
-    pool::Pool,
-    replica::Address,
-};
+use super::{config::Place, pool::Pool, replica::Address};
+use crate::names::{Name, REFRESH, Resolver};
 
-const REFRESH: Duration = Duration::from_secs(5);
 /// Between two questions, however many workers are lost.
 const LEAST_PAUSE: Duration = Duration::from_millis(500);
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Asks for the addresses of a host, with this port.
-pub(crate) type Resolver =
-    Arc<dyn Fn(String, u16) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> + Send + Sync>;
-
-/// What the system answers.
-pub(crate) fn system() -> Resolver {
-    Arc::new(|host, port| {
-        Box::pin(async move { Ok(tokio::net::lookup_host((host, port)).await?.collect()) })
-    })
-}
 
 /// Has the pool the workers of these places, and goes on to look for them as long as one is a
 /// name. The fixed ones are there when this returns.
@@ -53,11 +37,11 @@ struct Search {
     names: Vec<Known>,
 }
 
-/// A name and what it last stood for.
+/// A name of workers.
 struct Known {
     name: Name,
-    addresses: Vec<SocketAddr>,
-    failing: bool,
+    /// What they are called in requests.
+    origin: Uri,
 }
 
 impl Search {
@@ -69,10 +53,9 @@ impl Search {
         for place in places {
             match place {
                 Place::Fixed(text) => search.fixed.push(Address { text, origin: None }),
-                Place::Named(name) => search.names.push(Known {
-                    name,
-                    addresses: Vec::new(),
-                    failing: false,
+                Place::Named { host, port, origin } => search.names.push(Known {
+                    name: Name::new(host, port),
+                    origin,
                 }),
             }
         }
@@ -82,10 +65,14 @@ impl Search {
     async fn keep(&mut self, pool: &Arc<Pool>, resolver: &Resolver) {
         loop {
             let asked = Instant::now();
-            let asking = self.names.iter_mut().map(|known| known.ask(pool, resolver));
-            join_all(asking).await;
+            let asking = self.names.iter_mut().map(|known| known.name.ask(resolver));
+            let answered = join_all(asking).await;
+            for _failed in answered.iter().filter(|answered| !**answered) {
+                pool.metrics().dns_failed(pool.name());
+            }
             pool.replace(self.found());
-            let unknown = self.names.iter().any(|known| known.addresses.is_empty());
+            let is_unknown = |known: &Known| known.name.addresses().is_empty();
+            let unknown = self.names.iter().any(is_unknown);
             let pause = if unknown { LEAST_PAUSE } else { REFRESH };
             tokio::select! {
                 () = sleep(pause) => {}
@@ -96,36 +83,11 @@ impl Search {
 
     fn found(&self) -> Vec<Address> {
         let named = self.names.iter().flat_map(|known| {
-            known.addresses.iter().map(|address| Address {
+            known.name.addresses().iter().map(|address| Address {
                 text: format!("http://{address}"),
-                origin: Some(known.name.origin.clone()),
+                origin: Some(known.origin.clone()),
             })
         });
         self.fixed.iter().cloned().chain(named).collect()
-    }
-}
-
-impl Known {
-    async fn ask(&mut self, pool: &Pool, resolver: &Resolver) {
-        let host = self.name.host.clone();
-        let answer = timeout(ANSWER_TIMEOUT, resolver(host, self.name.port)).await;
-        let answer = answer.unwrap_or_else(|_elapsed| Err(io::ErrorKind::TimedOut.into()));
-        let error = match answer {
-            Ok(addresses) if !addresses.is_empty() => {
-                self.addresses = addresses;
-                self.failing = false;
-                return;
-            }
-            Ok(_none) => io::ErrorKind::NotFound.into(),
-            Err(error) => error,
-        };
-        pool.metrics().dns_failed(pool.name());
-        // Once an outage, not every 5 s of it.
-        if !std::mem::replace(&mut self.failing, true) {
-            tracing::warn!(
-                pool = pool.name(), host = self.name.host, %error, kept = self.addresses.len(),
-                "workers' name can't be resolved: the last answer is kept"
-            );
-        }
     }
 }
