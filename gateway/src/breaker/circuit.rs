@@ -2,8 +2,8 @@
 //! few pass, to see).
 //!
 //! It takes the time as an argument, waits for nothing and locks nothing. Whoever is admitted holds
-//! a [`Pass`] and brings it back, with a verdict or without. What a reader would get wrong: a call
-//! may end long after the circuit that admitted it opened or closed. Its pass is of an older epoch
+//! an [`Admission`] and brings it back, with a verdict or without. What a reader would get wrong: a call
+//! may end long after the circuit that admitted it opened or closed. Its admission is of an older epoch
 //! then, and its verdict says nothing about the new one.
 
 use std::time::Duration;
@@ -74,7 +74,7 @@ pub(super) struct Refused {
 /// slot.
 #[derive(Debug)]
 #[must_use]
-pub(super) struct Pass {
+pub(super) struct Admission {
     epoch: u64,
 }
 
@@ -108,7 +108,7 @@ impl Circuit {
     }
 
     /// Lets a call through, or not.
-    pub(super) fn admit(&mut self, now: Instant) -> Result<Pass, Refused> {
+    pub(super) fn admit(&mut self, now: Instant) -> Result<Admission, Refused> {
         if matches!(self.phase, Phase::Open { until } if until <= now) {
             self.enter(Phase::HalfOpen {
                 in_flight: 0,
@@ -125,13 +125,18 @@ impl Circuit {
                 });
             }
         }
-        Ok(Pass { epoch: self.epoch })
+        Ok(Admission { epoch: self.epoch })
     }
 
-    /// Takes the pass of a call that ended. Returns the state that this brought about, if it
+    /// Takes the admission of a call that ended. Returns the state that this brought about, if it
     /// changed.
-    pub(super) fn settle(&mut self, pass: Pass, verdict: Verdict, now: Instant) -> Option<State> {
-        if pass.epoch != self.epoch {
+    pub(super) fn settle(
+        &mut self,
+        admission: Admission,
+        verdict: Verdict,
+        now: Instant,
+    ) -> Option<State> {
+        if admission.epoch != self.epoch {
             return None;
         }
         match &mut self.phase {
@@ -155,17 +160,17 @@ impl Circuit {
                     self.enter(Phase::Closed);
                 }
             }
-            // Nobody is admitted while it is open, and all passes are older.
+            // Nobody is admitted while it is open, and all admissions are older.
             Phase::Open { .. } => return None,
         }
         Some(self.state(now))
     }
 
-    /// Takes the pass of a call that says nothing: who made it went away, or it ended for a reason
+    /// Takes the admission of a call that says nothing: who made it went away, or it ended for a reason
     /// that is none of this circuit's.
-    pub(super) fn give_back(&mut self, pass: Pass) {
+    pub(super) fn give_back(&mut self, admission: Admission) {
         if let Phase::HalfOpen { in_flight, .. } = &mut self.phase
-            && pass.epoch == self.epoch
+            && admission.epoch == self.epoch
         {
             *in_flight = in_flight.saturating_sub(1);
         }
@@ -248,19 +253,19 @@ mod tests {
             self.now += time;
         }
 
-        fn admit(&mut self) -> Result<Pass, Refused> {
+        fn admit(&mut self) -> Result<Admission, Refused> {
             self.circuit.admit(self.now)
         }
 
-        fn settle(&mut self, pass: Pass, verdict: Verdict) -> Option<State> {
-            self.circuit.settle(pass, verdict, self.now)
+        fn settle(&mut self, admission: Admission, verdict: Verdict) -> Option<State> {
+            self.circuit.settle(admission, verdict, self.now)
         }
 
         /// Calls one after the other.
         fn calls(&mut self, count: usize, verdict: Verdict) {
             for _ in 0..count {
-                let pass = self.admit().unwrap();
-                self.settle(pass, verdict);
+                let admission = self.admit().unwrap();
+                self.settle(admission, verdict);
             }
         }
 
@@ -280,8 +285,8 @@ mod tests {
         let mut bench = Bench::new();
         bench.calls(9, Verdict::Fault);
         assert_eq!(bench.state(), State::Closed);
-        let pass = bench.admit().unwrap();
-        assert_eq!(bench.settle(pass, Verdict::Fault), Some(State::Open));
+        let admission = bench.admit().unwrap();
+        assert_eq!(bench.settle(admission, Verdict::Fault), Some(State::Open));
         assert_eq!(bench.rest(), 5 * SECOND);
 
         let mut bench = Bench::new();
@@ -389,17 +394,17 @@ mod tests {
         bench.calls(10, Verdict::Fault);
         bench.wait(5 * SECOND);
         let probe = bench.admit().unwrap();
-        for (pass, verdict) in old
+        for (admission, verdict) in old
             .into_iter()
             .zip([Verdict::Good, Verdict::Fault].iter().cycle())
         {
-            assert_eq!(bench.settle(pass, *verdict), None);
+            assert_eq!(bench.settle(admission, *verdict), None);
         }
         // Nor does it free a probe's slot.
         let more = [bench.admit().unwrap(), bench.admit().unwrap()];
         assert!(bench.admit().is_err());
-        for pass in [probe].into_iter().chain(more) {
-            bench.circuit.give_back(pass);
+        for admission in [probe].into_iter().chain(more) {
+            bench.circuit.give_back(admission);
         }
     }
 
@@ -436,12 +441,12 @@ mod tests {
                 match act {
                     Act::Admit => running.extend(bench.admit()),
                     Act::End(which, verdict) if !running.is_empty() => {
-                        let pass = running.swap_remove(which % running.len());
+                        let admission = running.swap_remove(which % running.len());
                         match verdict {
-                            None => bench.circuit.give_back(pass),
+                            None => bench.circuit.give_back(admission),
                             Some(verdict) => {
                                 faults += u32::from(verdict != Verdict::Good);
-                                let became = bench.settle(pass, verdict);
+                                let became = bench.settle(admission, verdict);
                                 prop_assert!(became != Some(State::Open) || verdict != Verdict::Good);
                             }
                         }
@@ -450,7 +455,7 @@ mod tests {
                     Act::Wait(millis) => bench.wait(Duration::from_millis(millis)),
                 }
                 let epoch = bench.circuit.epoch;
-                let of_now = running.iter().filter(|pass| pass.epoch == epoch).count();
+                let of_now = running.iter().filter(|admission| admission.epoch == epoch).count();
                 match &bench.circuit.phase {
                     Phase::HalfOpen { in_flight, passed } => {
                         prop_assert_eq!(of_now, *in_flight as usize);

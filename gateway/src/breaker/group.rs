@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{
-    circuit::{Circuit, LONGEST_REST, Pass, State},
+    circuit::{Admission, Circuit, LONGEST_REST, State},
     circuits::{Caller, CircuitOpen},
     window::{SPAN, Verdict},
 };
@@ -47,16 +47,16 @@ pub(super) struct Inside {
 pub(super) struct Tenant {
     pub(super) slug: Box<str>,
     pub(super) circuit: Circuit,
-    /// Calls that will bring a pass back.
+    /// Calls that will bring an admission back.
     calls: u32,
     touched: Instant,
 }
 
-/// The passes of one call.
-pub(super) struct Held {
-    shared: Pass,
+/// The admissions of one call.
+pub(super) struct Admissions {
+    shared: Admission,
     /// `None` where the tenant has no circuit.
-    own: Option<Pass>,
+    own: Option<Admission>,
 }
 
 impl Inside {
@@ -70,18 +70,22 @@ impl Inside {
     }
 
     /// Lets a call through both circuits, or through neither.
-    pub(super) fn admit(&mut self, caller: Caller<'_>, now: Instant) -> Result<Held, CircuitOpen> {
+    pub(super) fn admit(
+        &mut self,
+        caller: Caller<'_>,
+        now: Instant,
+    ) -> Result<Admissions, CircuitOpen> {
         let refused = |kind| move |refused| CircuitOpen { kind, refused };
         let shared = self.shared.admit(now).map_err(refused(Kind::Shared))?;
         let Some(tenant) = self.tenant(caller, now) else {
-            return Ok(Held { shared, own: None });
+            return Ok(Admissions { shared, own: None });
         };
         tenant.touched = now;
         match tenant.circuit.admit(now) {
             Ok(own) => {
                 tenant.calls += 1;
                 let own = Some(own);
-                Ok(Held { shared, own })
+                Ok(Admissions { shared, own })
             }
             Err(open) => {
                 self.shared.give_back(shared);
@@ -127,12 +131,12 @@ impl Inside {
         all.filter(move |(_, tenant)| tenant.circuit.state(now) != State::Closed)
     }
 
-    /// Takes the passes of a call that ended; `None` if it says nothing. The states that this brought
+    /// Takes the admissions of a call that ended; `None` if it says nothing. The states that this brought
     /// about.
     pub(super) fn settle(
         &mut self,
         id: Uuid,
-        held: Held,
+        held: Admissions,
         ended: Option<Ended>,
         now: Instant,
     ) -> (Option<State>, Option<State>) {
@@ -144,15 +148,15 @@ impl Inside {
             }
         };
         let tenant = self.tenants.get_mut(&id);
-        let Some((pass, tenant)) = held.own.zip(tenant) else {
+        let Some((admission, tenant)) = held.own.zip(tenant) else {
             return (shared, None);
         };
         tenant.calls = tenant.calls.saturating_sub(1);
         tenant.touched = now;
         match ended.and_then(Ended::for_tenant) {
-            Some(verdict) => (shared, tenant.circuit.settle(pass, verdict, now)),
+            Some(verdict) => (shared, tenant.circuit.settle(admission, verdict, now)),
             None => {
-                tenant.circuit.give_back(pass);
+                tenant.circuit.give_back(admission);
                 (shared, None)
             }
         }
