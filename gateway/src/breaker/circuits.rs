@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{
-    circuit::{Refused, State},
+    circuit::{NotAdmitted, State},
     group::{Admissions, Ended, Inside},
     report::{CircuitRow, TenantRow},
 };
@@ -36,7 +36,7 @@ pub(super) struct Caller<'a> {
 #[derive(Debug)]
 pub(super) struct CircuitOpen {
     pub(super) kind: Kind,
-    pub(super) refused: Refused,
+    pub(super) refused: NotAdmitted,
 }
 
 /// All circuits of a gateway.

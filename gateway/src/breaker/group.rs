@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::{
     circuit::{Admission, Circuit, LONGEST_REST, State},
     circuits::{Caller, CircuitOpen},
-    window::{SPAN, Verdict},
+    window::{Rating, SPAN},
 };
 use crate::metrics::Kind;
 
@@ -131,8 +131,8 @@ impl Inside {
         all.filter(move |(_, tenant)| tenant.circuit.state(now) != State::Closed)
     }
 
-    /// Takes the admissions of a call that ended; `None` if it says nothing. The states that this brought
-    /// about.
+    /// Takes the admissions of a call that ended; `None` if it says nothing. The states that this
+    /// brought about.
     pub(super) fn settle(
         &mut self,
         id: Uuid,
@@ -141,7 +141,7 @@ impl Inside {
         now: Instant,
     ) -> (Option<State>, Option<State>) {
         let shared = match ended.and_then(Ended::for_shared) {
-            Some(verdict) => self.shared.settle(held.shared, verdict, now),
+            Some(rating) => self.shared.settle(held.shared, rating, now),
             None => {
                 self.shared.give_back(held.shared);
                 None
@@ -154,7 +154,7 @@ impl Inside {
         tenant.calls = tenant.calls.saturating_sub(1);
         tenant.touched = now;
         match ended.and_then(Ended::for_tenant) {
-            Some(verdict) => (shared, tenant.circuit.settle(admission, verdict, now)),
+            Some(rating) => (shared, tenant.circuit.settle(admission, rating, now)),
             None => {
                 tenant.circuit.give_back(admission);
                 (shared, None)
@@ -166,20 +166,20 @@ impl Inside {
 impl Ended {
     /// What it says of the workers. A call that ran out of time says nothing: it may have been its
     /// own doing.
-    fn for_shared(self) -> Option<Verdict> {
+    fn for_shared(self) -> Option<Rating> {
         match self {
-            Ended::Answered { .. } => Some(Verdict::Good),
-            Ended::Failed(Blame::Callee) => Some(Verdict::Fault),
+            Ended::Answered { .. } => Some(Rating::Good),
+            Ended::Failed(Blame::Callee) => Some(Rating::Fault),
             Ended::Failed(Blame::Work | Blame::Caller) => None,
         }
     }
 
     /// What it says of the tenant's work. Nothing, if the workers were ill.
-    fn for_tenant(self) -> Option<Verdict> {
+    fn for_tenant(self) -> Option<Rating> {
         match self {
-            Ended::Answered { slow: false } => Some(Verdict::Good),
-            Ended::Answered { slow: true } => Some(Verdict::Slow),
-            Ended::Failed(Blame::Work) => Some(Verdict::Fault),
+            Ended::Answered { slow: false } => Some(Rating::Good),
+            Ended::Answered { slow: true } => Some(Rating::Slow),
+            Ended::Failed(Blame::Work) => Some(Rating::Fault),
             Ended::Failed(Blame::Callee | Blame::Caller) => None,
         }
     }
