@@ -21,7 +21,7 @@ use tokio::time::Instant;
 
 use crate::{auth::Principal, metrics::BreakerMetrics};
 use bulkhead::{Bulkhead, Place};
-use circuits::{Caller, Circuits, Passes};
+use circuits::{Admitted, Caller, Circuits};
 use group::Ended;
 
 pub(crate) use report::BreakerReport;
@@ -70,7 +70,7 @@ pub(crate) struct Breaker {
 /// What a call holds while it is made.
 pub(crate) struct Permit {
     /// `None` where there was no room for circuits.
-    passes: Option<Passes>,
+    admitted: Option<Admitted>,
     begun: Instant,
     slow_after: Duration,
     ending: Arc<AtomicBool>,
@@ -109,10 +109,11 @@ impl Breaker {
             slug: who.tenant(),
         };
         let now = Instant::now();
-        let passes = self.circuits.admit(caller, now);
-        let passes = passes.map_err(|open| refusals::circuit_open(who.pool(), family, &open))?;
+        let admitted = self.circuits.admit(caller, now);
+        let admitted =
+            admitted.map_err(|open| refusals::circuit_open(who.pool(), family, &open))?;
         Ok(Permit {
-            passes,
+            admitted,
             begun: now,
             // Who waited for its place has at least that much left.
             slow_after: until.saturating_duration_since(received) / 2,
@@ -161,8 +162,8 @@ impl Permit {
     }
 
     fn settle(mut self, ended: Ended) {
-        if let Some(passes) = self.passes.take() {
-            passes.settle(ended, Instant::now());
+        if let Some(admitted) = self.admitted.take() {
+            admitted.settle(ended, Instant::now());
         }
     }
 }

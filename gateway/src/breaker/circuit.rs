@@ -2,16 +2,16 @@
 //! few pass, to see).
 //!
 //! It takes the time as an argument, waits for nothing and locks nothing. Whoever is admitted holds
-//! a [`Pass`] and brings it back, with a verdict or without. What a reader would get wrong: a call
-//! may end long after the circuit that admitted it opened or closed. Its pass is of an older epoch
-//! then, and its verdict says nothing about the new one.
+//! an [`Admission`] and brings it back, with a rating or without. What a reader would get wrong: a
+//! call may end long after the circuit that admitted it opened or closed. Its admission is of an
+//! older epoch then, and its rating says nothing about the new one.
 
 use std::time::Duration;
 
 use serde::Serialize;
 use tokio::time::Instant;
 
-use super::window::{Counts, Verdict, Window};
+use super::window::{Counts, Rating, Window};
 
 /// Calls that must have ended within the window before their shares mean anything. Below that, two
 /// unlucky calls of a quiet hour would cut everybody off.
@@ -64,7 +64,7 @@ impl State {
 
 /// A call was not admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Refused {
+pub(super) struct NotAdmitted {
     pub(super) state: State,
     /// After how long it may try again.
     pub(super) retry_after: Duration,
@@ -74,7 +74,7 @@ pub(super) struct Refused {
 /// slot.
 #[derive(Debug)]
 #[must_use]
-pub(super) struct Pass {
+pub(super) struct Admission {
     epoch: u64,
 }
 
@@ -108,7 +108,7 @@ impl Circuit {
     }
 
     /// Lets a call through, or not.
-    pub(super) fn admit(&mut self, now: Instant) -> Result<Pass, Refused> {
+    pub(super) fn admit(&mut self, now: Instant) -> Result<Admission, NotAdmitted> {
         if matches!(self.phase, Phase::Open { until } if until <= now) {
             self.enter(Phase::HalfOpen {
                 in_flight: 0,
@@ -119,33 +119,38 @@ impl Circuit {
             Phase::Closed => {}
             Phase::HalfOpen { in_flight, .. } if *in_flight < PROBES => *in_flight += 1,
             Phase::HalfOpen { .. } | Phase::Open { .. } => {
-                return Err(Refused {
+                return Err(NotAdmitted {
                     state: self.state(now),
                     retry_after: self.retry_after(now).unwrap_or(PROBING),
                 });
             }
         }
-        Ok(Pass { epoch: self.epoch })
+        Ok(Admission { epoch: self.epoch })
     }
 
-    /// Takes the pass of a call that ended. Returns the state that this brought about, if it
+    /// Takes the admission of a call that ended. Returns the state that this brought about, if it
     /// changed.
-    pub(super) fn settle(&mut self, pass: Pass, verdict: Verdict, now: Instant) -> Option<State> {
-        if pass.epoch != self.epoch {
+    pub(super) fn settle(
+        &mut self,
+        admission: Admission,
+        rating: Rating,
+        now: Instant,
+    ) -> Option<State> {
+        if admission.epoch != self.epoch {
             return None;
         }
         match &mut self.phase {
             Phase::Closed => {
-                self.window.count(verdict, now);
-                if verdict == Verdict::Good || !is_ill(self.window.counts(now)) {
+                self.window.count(rating, now);
+                if rating == Rating::Good || !is_ill(self.window.counts(now)) {
                     return None;
                 }
                 self.open(FIRST_REST, now);
             }
             Phase::HalfOpen { in_flight, passed } => {
                 *in_flight = in_flight.saturating_sub(1);
-                if verdict != Verdict::Good {
-                    self.window.count(verdict, now);
+                if rating != Rating::Good {
+                    self.window.count(rating, now);
                     self.open((self.rest * 2).min(LONGEST_REST), now);
                 } else if *passed + 1 < PROBES {
                     *passed += 1;
@@ -155,17 +160,17 @@ impl Circuit {
                     self.enter(Phase::Closed);
                 }
             }
-            // Nobody is admitted while it is open, and all passes are older.
+            // Nobody is admitted while it is open, and all admissions are older.
             Phase::Open { .. } => return None,
         }
         Some(self.state(now))
     }
 
-    /// Takes the pass of a call that says nothing: who made it went away, or it ended for a reason
-    /// that is none of this circuit's.
-    pub(super) fn give_back(&mut self, pass: Pass) {
+    /// Takes the admission of a call that says nothing: who made it went away, or it ended for a
+    /// reason that is none of this circuit's.
+    pub(super) fn give_back(&mut self, admission: Admission) {
         if let Phase::HalfOpen { in_flight, .. } = &mut self.phase
-            && pass.epoch == self.epoch
+            && admission.epoch == self.epoch
         {
             *in_flight = in_flight.saturating_sub(1);
         }
@@ -239,7 +244,7 @@ mod tests {
 
         fn opened() -> Self {
             let mut bench = Bench::new();
-            bench.calls(10, Verdict::Fault);
+            bench.calls(10, Rating::Fault);
             assert_eq!(bench.state(), State::Open);
             bench
         }
@@ -248,19 +253,19 @@ mod tests {
             self.now += time;
         }
 
-        fn admit(&mut self) -> Result<Pass, Refused> {
+        fn admit(&mut self) -> Result<Admission, NotAdmitted> {
             self.circuit.admit(self.now)
         }
 
-        fn settle(&mut self, pass: Pass, verdict: Verdict) -> Option<State> {
-            self.circuit.settle(pass, verdict, self.now)
+        fn settle(&mut self, admission: Admission, rating: Rating) -> Option<State> {
+            self.circuit.settle(admission, rating, self.now)
         }
 
         /// Calls one after the other.
-        fn calls(&mut self, count: usize, verdict: Verdict) {
+        fn calls(&mut self, count: usize, rating: Rating) {
             for _ in 0..count {
-                let pass = self.admit().unwrap();
-                self.settle(pass, verdict);
+                let admission = self.admit().unwrap();
+                self.settle(admission, rating);
             }
         }
 
@@ -278,47 +283,47 @@ mod tests {
     #[test]
     fn half_of_the_calls_failing_opens_it_once_there_were_enough() {
         let mut bench = Bench::new();
-        bench.calls(9, Verdict::Fault);
+        bench.calls(9, Rating::Fault);
         assert_eq!(bench.state(), State::Closed);
-        let pass = bench.admit().unwrap();
-        assert_eq!(bench.settle(pass, Verdict::Fault), Some(State::Open));
+        let admission = bench.admit().unwrap();
+        assert_eq!(bench.settle(admission, Rating::Fault), Some(State::Open));
         assert_eq!(bench.rest(), 5 * SECOND);
 
         let mut bench = Bench::new();
-        bench.calls(11, Verdict::Good);
-        bench.calls(10, Verdict::Fault);
+        bench.calls(11, Rating::Good);
+        bench.calls(10, Rating::Fault);
         assert_eq!(bench.state(), State::Closed, "10 of 21");
-        bench.calls(1, Verdict::Fault);
+        bench.calls(1, Rating::Fault);
         assert_eq!(bench.state(), State::Open, "11 of 22");
     }
 
     #[test]
     fn four_of_five_calls_being_slow_opens_it_without_a_fault() {
         let mut bench = Bench::new();
-        bench.calls(3, Verdict::Good);
-        bench.calls(11, Verdict::Slow);
+        bench.calls(3, Rating::Good);
+        bench.calls(11, Rating::Slow);
         assert_eq!(bench.state(), State::Closed, "11 of 14");
-        bench.calls(1, Verdict::Slow);
+        bench.calls(1, Rating::Slow);
         assert_eq!(bench.state(), State::Open, "12 of 15");
     }
 
     #[test]
     fn a_call_that_failed_by_its_deadline_was_slow_too() {
         let mut bench = Bench::new();
-        bench.calls(2, Verdict::Good);
-        bench.calls(4, Verdict::Fault);
-        bench.calls(3, Verdict::Slow);
+        bench.calls(2, Rating::Good);
+        bench.calls(4, Rating::Fault);
+        bench.calls(3, Rating::Slow);
         assert_eq!(bench.state(), State::Closed);
-        bench.calls(1, Verdict::Slow);
+        bench.calls(1, Rating::Slow);
         assert_eq!(bench.state(), State::Open, "4 faults and 4 slow of 10");
     }
 
     #[test]
     fn faults_of_more_than_ten_seconds_ago_are_forgotten() {
         let mut bench = Bench::new();
-        bench.calls(9, Verdict::Fault);
+        bench.calls(9, Rating::Fault);
         bench.wait(10 * SECOND);
-        bench.calls(9, Verdict::Fault);
+        bench.calls(9, Rating::Fault);
         assert_eq!(bench.state(), State::Closed);
     }
 
@@ -333,36 +338,36 @@ mod tests {
         let refused = bench.admit().unwrap_err();
         assert_eq!(refused.state, State::HalfOpen);
         assert_eq!(refused.retry_after, SECOND);
-        assert_eq!(bench.settle(first, Verdict::Good), None);
+        assert_eq!(bench.settle(first, Rating::Good), None);
         // Its slot is free again: a probe that hangs holds up nobody.
         let fourth = bench.admit().unwrap();
         assert!(bench.admit().is_err());
-        assert_eq!(bench.settle(second, Verdict::Good), None);
-        assert_eq!(bench.settle(fourth, Verdict::Good), Some(State::Closed));
-        assert_eq!(bench.settle(third, Verdict::Fault), None, "an older epoch");
+        assert_eq!(bench.settle(second, Rating::Good), None);
+        assert_eq!(bench.settle(fourth, Rating::Good), Some(State::Closed));
+        assert_eq!(bench.settle(third, Rating::Fault), None, "an older epoch");
         assert_eq!(bench.circuit.counts(bench.now), Counts::default());
     }
 
     #[test]
     fn a_probe_that_fails_or_is_slow_opens_it_for_twice_as_long_up_to_a_minute() {
         let mut bench = Bench::opened();
-        for (rest, verdict) in [
-            (5, Verdict::Fault),
-            (10, Verdict::Slow),
-            (20, Verdict::Fault),
-            (40, Verdict::Fault),
-            (60, Verdict::Fault),
-            (60, Verdict::Fault),
+        for (rest, rating) in [
+            (5, Rating::Fault),
+            (10, Rating::Slow),
+            (20, Rating::Fault),
+            (40, Rating::Fault),
+            (60, Rating::Fault),
+            (60, Rating::Fault),
         ] {
             assert_eq!(bench.rest(), rest * SECOND);
             bench.wait(rest * SECOND);
             let probe = bench.admit().unwrap();
-            assert_eq!(bench.settle(probe, verdict), Some(State::Open));
+            assert_eq!(bench.settle(probe, rating), Some(State::Open));
         }
         bench.wait(60 * SECOND);
-        bench.calls(3, Verdict::Good);
+        bench.calls(3, Rating::Good);
         assert_eq!(bench.state(), State::Closed);
-        bench.calls(10, Verdict::Fault);
+        bench.calls(10, Rating::Fault);
         assert_eq!(bench.rest(), 5 * SECOND, "it closed in between");
     }
 
@@ -378,7 +383,7 @@ mod tests {
             }
         }
         assert_eq!(bench.state(), State::HalfOpen);
-        bench.calls(2, Verdict::Good);
+        bench.calls(2, Rating::Good);
         assert_eq!(bench.state(), State::HalfOpen);
     }
 
@@ -386,40 +391,40 @@ mod tests {
     fn calls_from_before_it_opened_change_nothing_when_they_end() {
         let mut bench = Bench::new();
         let old = [(); 4].map(|()| bench.admit().unwrap());
-        bench.calls(10, Verdict::Fault);
+        bench.calls(10, Rating::Fault);
         bench.wait(5 * SECOND);
         let probe = bench.admit().unwrap();
-        for (pass, verdict) in old
+        for (admission, rating) in old
             .into_iter()
-            .zip([Verdict::Good, Verdict::Fault].iter().cycle())
+            .zip([Rating::Good, Rating::Fault].iter().cycle())
         {
-            assert_eq!(bench.settle(pass, *verdict), None);
+            assert_eq!(bench.settle(admission, *rating), None);
         }
         // Nor does it free a probe's slot.
         let more = [bench.admit().unwrap(), bench.admit().unwrap()];
         assert!(bench.admit().is_err());
-        for pass in [probe].into_iter().chain(more) {
-            bench.circuit.give_back(pass);
+        for admission in [probe].into_iter().chain(more) {
+            bench.circuit.give_back(admission);
         }
     }
 
     #[derive(Clone, Debug)]
     enum Act {
         Admit,
-        End(usize, Option<Verdict>),
+        End(usize, Option<Rating>),
         Wait(u64),
     }
 
     fn act() -> impl Strategy<Value = Act> {
-        let verdict = prop_oneof![
+        let rating = prop_oneof![
             Just(None),
-            Just(Some(Verdict::Good)),
-            Just(Some(Verdict::Slow)),
-            Just(Some(Verdict::Fault)),
+            Just(Some(Rating::Good)),
+            Just(Some(Rating::Slow)),
+            Just(Some(Rating::Fault)),
         ];
         prop_oneof![
             4 => Just(Act::Admit),
-            4 => (any::<usize>(), verdict).prop_map(|(which, verdict)| Act::End(which, verdict)),
+            4 => (any::<usize>(), rating).prop_map(|(which, rating)| Act::End(which, rating)),
             1 => (0..20_000_u64).prop_map(Act::Wait),
         ]
     }
@@ -435,14 +440,14 @@ mod tests {
             for act in acts {
                 match act {
                     Act::Admit => running.extend(bench.admit()),
-                    Act::End(which, verdict) if !running.is_empty() => {
-                        let pass = running.swap_remove(which % running.len());
-                        match verdict {
-                            None => bench.circuit.give_back(pass),
-                            Some(verdict) => {
-                                faults += u32::from(verdict != Verdict::Good);
-                                let became = bench.settle(pass, verdict);
-                                prop_assert!(became != Some(State::Open) || verdict != Verdict::Good);
+                    Act::End(which, rating) if !running.is_empty() => {
+                        let admission = running.swap_remove(which % running.len());
+                        match rating {
+                            None => bench.circuit.give_back(admission),
+                            Some(rating) => {
+                                faults += u32::from(rating != Rating::Good);
+                                let became = bench.settle(admission, rating);
+                                prop_assert!(became != Some(State::Open) || rating != Rating::Good);
                             }
                         }
                     }
@@ -450,7 +455,7 @@ mod tests {
                     Act::Wait(millis) => bench.wait(Duration::from_millis(millis)),
                 }
                 let epoch = bench.circuit.epoch;
-                let of_now = running.iter().filter(|pass| pass.epoch == epoch).count();
+                let of_now = running.iter().filter(|admission| admission.epoch == epoch).count();
                 match &bench.circuit.phase {
                     Phase::HalfOpen { in_flight, passed } => {
                         prop_assert_eq!(of_now, *in_flight as usize);

@@ -1,4 +1,4 @@
-//! Which circuits a call passes: one of its pool and family, and one of its tenant there.
+//! Which circuits admit a call: one of its pool and family, and one of its tenant there.
 //!
 //! The first counts what no tenant's work can cause (no worker, a defect), and stands between
 //! everybody and ill workers. The second counts what it can (a deadline that passed, slowness), and
@@ -15,8 +15,8 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{
-    circuit::{Refused, State},
-    group::{Ended, Held, Inside},
+    circuit::{NotAdmitted, State},
+    group::{Admissions, Ended, Inside},
     report::{CircuitRow, TenantRow},
 };
 use crate::metrics::{BreakerMetrics, CircuitLabels, Kind};
@@ -36,7 +36,7 @@ pub(super) struct Caller<'a> {
 #[derive(Debug)]
 pub(super) struct CircuitOpen {
     pub(super) kind: Kind,
-    pub(super) refused: Refused,
+    pub(super) refused: NotAdmitted,
 }
 
 /// All circuits of a gateway.
@@ -53,11 +53,11 @@ struct Group {
 }
 
 /// What a call that both circuits admitted holds. Dropped unsettled, it counts nothing.
-pub(super) struct Passes {
+pub(super) struct Admitted {
     group: Arc<Group>,
     metrics: Arc<BreakerMetrics>,
     tenant: Uuid,
-    held: Option<Held>,
+    held: Option<Admissions>,
 }
 
 impl Circuits {
@@ -73,13 +73,13 @@ impl Circuits {
         &self,
         caller: Caller<'_>,
         now: Instant,
-    ) -> Result<Option<Passes>, CircuitOpen> {
+    ) -> Result<Option<Admitted>, CircuitOpen> {
         let Some(group) = self.group(caller, now) else {
             return Ok(None);
         };
         let held = group.inside.lock().admit(caller, now);
         match held {
-            Ok(held) => Ok(Some(Passes {
+            Ok(held) => Ok(Some(Admitted {
                 group,
                 metrics: self.metrics.clone(),
                 tenant: caller.tenant,
@@ -171,7 +171,7 @@ impl Group {
     }
 }
 
-impl Passes {
+impl Admitted {
     /// Tells both circuits how the call ended.
     pub(super) fn settle(mut self, ended: Ended, now: Instant) {
         self.bring_back(Some(ended), now);
@@ -204,7 +204,7 @@ impl Passes {
     }
 }
 
-impl Drop for Passes {
+impl Drop for Admitted {
     fn drop(&mut self) {
         self.bring_back(None, Instant::now());
     }

@@ -11,9 +11,9 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{
-    circuit::{Circuit, LONGEST_REST, Pass, State},
+    circuit::{Admission, Circuit, LONGEST_REST, State},
     circuits::{Caller, CircuitOpen},
-    window::{SPAN, Verdict},
+    window::{Rating, SPAN},
 };
 use crate::metrics::Kind;
 
@@ -47,16 +47,16 @@ pub(super) struct Inside {
 pub(super) struct Tenant {
     pub(super) slug: Box<str>,
     pub(super) circuit: Circuit,
-    /// Calls that will bring a pass back.
+    /// Calls that will bring an admission back.
     calls: u32,
     touched: Instant,
 }
 
-/// The passes of one call.
-pub(super) struct Held {
-    shared: Pass,
+/// The admissions of one call.
+pub(super) struct Admissions {
+    shared: Admission,
     /// `None` where the tenant has no circuit.
-    own: Option<Pass>,
+    own: Option<Admission>,
 }
 
 impl Inside {
@@ -70,18 +70,22 @@ impl Inside {
     }
 
     /// Lets a call through both circuits, or through neither.
-    pub(super) fn admit(&mut self, caller: Caller<'_>, now: Instant) -> Result<Held, CircuitOpen> {
+    pub(super) fn admit(
+        &mut self,
+        caller: Caller<'_>,
+        now: Instant,
+    ) -> Result<Admissions, CircuitOpen> {
         let refused = |kind| move |refused| CircuitOpen { kind, refused };
         let shared = self.shared.admit(now).map_err(refused(Kind::Shared))?;
         let Some(tenant) = self.tenant(caller, now) else {
-            return Ok(Held { shared, own: None });
+            return Ok(Admissions { shared, own: None });
         };
         tenant.touched = now;
         match tenant.circuit.admit(now) {
             Ok(own) => {
                 tenant.calls += 1;
                 let own = Some(own);
-                Ok(Held { shared, own })
+                Ok(Admissions { shared, own })
             }
             Err(open) => {
                 self.shared.give_back(shared);
@@ -127,32 +131,32 @@ impl Inside {
         all.filter(move |(_, tenant)| tenant.circuit.state(now) != State::Closed)
     }
 
-    /// Takes the passes of a call that ended; `None` if it says nothing. The states that this brought
-    /// about.
+    /// Takes the admissions of a call that ended; `None` if it says nothing. The states that this
+    /// brought about.
     pub(super) fn settle(
         &mut self,
         id: Uuid,
-        held: Held,
+        held: Admissions,
         ended: Option<Ended>,
         now: Instant,
     ) -> (Option<State>, Option<State>) {
         let shared = match ended.and_then(Ended::for_shared) {
-            Some(verdict) => self.shared.settle(held.shared, verdict, now),
+            Some(rating) => self.shared.settle(held.shared, rating, now),
             None => {
                 self.shared.give_back(held.shared);
                 None
             }
         };
         let tenant = self.tenants.get_mut(&id);
-        let Some((pass, tenant)) = held.own.zip(tenant) else {
+        let Some((admission, tenant)) = held.own.zip(tenant) else {
             return (shared, None);
         };
         tenant.calls = tenant.calls.saturating_sub(1);
         tenant.touched = now;
         match ended.and_then(Ended::for_tenant) {
-            Some(verdict) => (shared, tenant.circuit.settle(pass, verdict, now)),
+            Some(rating) => (shared, tenant.circuit.settle(admission, rating, now)),
             None => {
-                tenant.circuit.give_back(pass);
+                tenant.circuit.give_back(admission);
                 (shared, None)
             }
         }
@@ -162,20 +166,20 @@ impl Inside {
 impl Ended {
     /// What it says of the workers. A call that ran out of time says nothing: it may have been its
     /// own doing.
-    fn for_shared(self) -> Option<Verdict> {
+    fn for_shared(self) -> Option<Rating> {
         match self {
-            Ended::Answered { .. } => Some(Verdict::Good),
-            Ended::Failed(Blame::Callee) => Some(Verdict::Fault),
+            Ended::Answered { .. } => Some(Rating::Good),
+            Ended::Failed(Blame::Callee) => Some(Rating::Fault),
             Ended::Failed(Blame::Work | Blame::Caller) => None,
         }
     }
 
     /// What it says of the tenant's work. Nothing, if the workers were ill.
-    fn for_tenant(self) -> Option<Verdict> {
+    fn for_tenant(self) -> Option<Rating> {
         match self {
-            Ended::Answered { slow: false } => Some(Verdict::Good),
-            Ended::Answered { slow: true } => Some(Verdict::Slow),
-            Ended::Failed(Blame::Work) => Some(Verdict::Fault),
+            Ended::Answered { slow: false } => Some(Rating::Good),
+            Ended::Answered { slow: true } => Some(Rating::Slow),
+            Ended::Failed(Blame::Work) => Some(Rating::Fault),
             Ended::Failed(Blame::Callee | Blame::Caller) => None,
         }
     }

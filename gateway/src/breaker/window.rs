@@ -14,7 +14,7 @@ const SECONDS: u32 = 10;
 
 /// How one call ended, as far as a circuit cares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum Rating {
     /// In good time.
     Good,
     /// Well, but it took longer than half of its time.
@@ -58,7 +58,7 @@ impl Window {
     }
 
     /// Counts a call that ended now.
-    pub(super) fn count(&mut self, verdict: Verdict, now: Instant) {
+    pub(super) fn count(&mut self, rating: Rating, now: Instant) {
         let number = self.number(now);
         let second = &mut self.seconds[(number % SECONDS) as usize];
         if second.number < number {
@@ -67,7 +67,7 @@ impl Window {
                 counts: Counts::default(),
             };
         }
-        second.counts.count(verdict);
+        second.counts.count(rating);
     }
 
     /// What ended within the window.
@@ -86,12 +86,12 @@ impl Window {
 }
 
 impl Counts {
-    fn count(&mut self, verdict: Verdict) {
+    fn count(&mut self, rating: Rating) {
         self.calls = self.calls.saturating_add(1);
-        match verdict {
-            Verdict::Good => {}
-            Verdict::Slow => self.slow = self.slow.saturating_add(1),
-            Verdict::Fault => self.faults = self.faults.saturating_add(1),
+        match rating {
+            Rating::Good => {}
+            Rating::Slow => self.slow = self.slow.saturating_add(1),
+            Rating::Fault => self.faults = self.faults.saturating_add(1),
         }
     }
 
@@ -113,9 +113,9 @@ mod tests {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let mut window = Window::new(start);
-        window.count(Verdict::Fault, at(0));
-        window.count(Verdict::Slow, at(4));
-        window.count(Verdict::Good, at(9));
+        window.count(Rating::Fault, at(0));
+        window.count(Rating::Slow, at(4));
+        window.count(Rating::Good, at(9));
         let counts = |calls, faults, slow| Counts {
             calls,
             faults,
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(window.counts(at(9)), counts(3, 1, 1));
         assert_eq!(window.counts(at(10)), counts(2, 0, 1));
         // The place of second 4 is taken again.
-        window.count(Verdict::Good, at(14));
+        window.count(Rating::Good, at(14));
         assert_eq!(window.counts(at(14)), counts(2, 0, 0));
         assert_eq!(window.counts(at(1_000)), counts(0, 0, 0));
     }

@@ -25,7 +25,7 @@ const LEFT: HeaderName = HeaderName::from_static("ratelimit");
 
 /// One bucket, as it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Standing {
+struct Balance {
     level: Level,
     /// A tool or method; `None` is everything.
     tool: Option<Arc<str>>,
@@ -35,9 +35,9 @@ struct Standing {
     debt: u64,
 }
 
-impl Standing {
+impl Balance {
     fn of(bill: &Bill, charge: &Charge, debt: u64) -> Self {
-        Standing {
+        Balance {
             level: charge.level,
             tool: bill.tool.clone().filter(|_| !charge.total),
             limit: charge.limit,
@@ -87,7 +87,7 @@ pub(super) fn settle(bill: &Bill, verdict: &Verdict) -> Result<Spent, Over> {
 /// A message that was paid for.
 #[derive(Clone, Debug)]
 #[must_use = "every answer tells what is left"]
-pub(crate) struct Spent(Option<Standing>);
+pub(crate) struct Spent(Option<Balance>);
 
 impl Spent {
     /// By the debts that the bill's buckets have now.
@@ -97,7 +97,7 @@ impl Spent {
         let tightest = charges
             .rev()
             .min_by_key(|(charge, debt)| charge.calls_left(**debt));
-        Spent(tightest.map(|(charge, debt)| Standing::of(bill, charge, *debt)))
+        Spent(tightest.map(|(charge, debt)| Balance::of(bill, charge, *debt)))
     }
 
     /// Where nothing was counted.
@@ -116,7 +116,7 @@ impl Spent {
 /// A message that was not paid for, and cost nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Over {
-    by: Standing,
+    by: Balance,
     /// Until the message would pass, in microseconds.
     wait: u64,
 }
@@ -129,7 +129,7 @@ impl Over {
         let (charge, debt) = charges.max_by_key(|(charge, debt)| charge.wait(**debt))?;
         let wait = charge.wait(*debt);
         (wait > 0).then(|| Over {
-            by: Standing::of(bill, charge, *debt),
+            by: Balance::of(bill, charge, *debt),
             wait,
         })
     }

@@ -3,7 +3,7 @@
 //! A call waits for the store at most for the configured time, and only while the store is there:
 //! after a failure it is left alone (`presence.rs`), and its calls are judged as `when_down` says.
 //! What a reader would miss: what the store refused is refused here until it could pass
-//! (`refused.rs`), so that a flood of refused calls stays with the gateways it comes to.
+//! (`known_spent.rs`), so that a flood of refused calls stays with the gateways it comes to.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,13 +17,13 @@ use super::{
 };
 use crate::metrics::Metrics;
 use failure::StoreFailure;
+use known_spent::KnownSpent;
 use presence::{Line, Presence};
-use refused::Refused;
 use script::Spend;
 
 mod failure;
+mod known_spent;
 mod presence;
-mod refused;
 mod script;
 #[cfg(test)]
 mod server;
@@ -39,7 +39,7 @@ pub(super) struct Shared {
     patience: Duration,
     presence: Presence<MultiplexedConnection>,
     script: Spend,
-    refused: Refused,
+    known_spent: KnownSpent,
     metrics: Arc<Metrics>,
 }
 
@@ -61,7 +61,7 @@ impl Shared {
             patience: config.timeout(),
             presence: Presence::new(metrics.clone()),
             script: Spend::new(),
-            refused: Refused::new(),
+            known_spent: KnownSpent::new(),
             metrics: metrics.clone(),
         }))
     }
@@ -72,7 +72,7 @@ impl Shared {
             return Ok(Verdict::Passed([0; MOST_CHARGES]));
         }
         let line = self.presence.line().ok_or(Away)?;
-        if let Some(debts) = self.refused.check(bill, now) {
+        if let Some(debts) = self.known_spent.check(bill, now) {
             return Ok(Verdict::Refused(debts));
         }
         let begun = Instant::now();
@@ -91,7 +91,7 @@ impl Shared {
             Away
         })?;
         if let Verdict::Refused(debts) = &verdict {
-            self.refused.remember(bill, debts, now);
+            self.known_spent.remember(bill, debts, now);
         }
         Ok(verdict)
     }
@@ -142,7 +142,7 @@ impl Shared {
             .get_multiplexed_async_connection_with_config(&config);
         let mut connection = connecting.await?;
         self.script.probe(&mut connection).await?;
-        self.refused.forget();
+        self.known_spent.forget();
         Ok(connection)
     }
 }

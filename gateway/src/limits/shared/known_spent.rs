@@ -17,11 +17,11 @@ const SHARDS: usize = 16;
 const MOST: usize = 6_250;
 
 /// Buckets that the store says can't take a call.
-pub(super) struct Refused([Mutex<HashMap<BucketId, u64>>; SHARDS]);
+pub(super) struct KnownSpent([Mutex<HashMap<BucketId, u64>>; SHARDS]);
 
-impl Refused {
+impl KnownSpent {
     pub(super) fn new() -> Self {
-        Refused(std::array::from_fn(|_| Mutex::default()))
+        KnownSpent(std::array::from_fn(|_| Mutex::default()))
     }
 
     /// The debts that refuse the bill, as far as they are known; `None` if the store is to be asked.
@@ -86,69 +86,66 @@ mod tests {
 
     #[test]
     fn a_refused_bucket_refuses_until_the_store_would_let_pass_and_not_a_moment_longer() {
-        let refused = Refused::new();
+        let known = KnownSpent::new();
         let charge = Charge::for_tests(1, Level::Key, 60, 1);
         let bill = Bill::for_tests(&[charge]);
-        assert_eq!(refused.check(&bill, 7), None);
+        assert_eq!(known.check(&bill, 7), None);
         // By the store, asked at 7, one call more would fit in half a second.
         let debt = FULL - SECOND / 2;
-        refused.remember(&bill, &debts(debt, 0), 7);
+        known.remember(&bill, &debts(debt, 0), 7);
         let last = 7 + SECOND / 2 - 1;
-        assert_eq!(refused.check(&bill, 7), Some(debts(debt, 0)));
-        assert_eq!(
-            refused.check(&bill, last),
-            Some(debts(FULL - SECOND + 1, 0))
-        );
-        assert_eq!(refused.check(&bill, last + 1), None);
+        assert_eq!(known.check(&bill, 7), Some(debts(debt, 0)));
+        assert_eq!(known.check(&bill, last), Some(debts(FULL - SECOND + 1, 0)));
+        assert_eq!(known.check(&bill, last + 1), None);
     }
 
     #[test]
     fn only_what_refused_is_remembered_and_what_costs_less_is_the_stores_to_judge() {
-        let refused = Refused::new();
+        let known = KnownSpent::new();
         let (spent, free) = (
             Charge::for_tests(1, Level::Key, 60, 10),
             Charge::for_tests(2, Level::Tenant, 60, 1),
         );
         let debt = FULL - 5 * SECOND;
-        refused.remember(&Bill::for_tests(&[spent, free]), &debts(debt, debt), 0);
-        assert_eq!(refused.check(&Bill::for_tests(&[free]), 0), None);
+        known.remember(&Bill::for_tests(&[spent, free]), &debts(debt, debt), 0);
+        assert_eq!(known.check(&Bill::for_tests(&[free]), 0), None);
         let both = Bill::for_tests(&[free, spent]);
-        assert_eq!(refused.check(&both, 0), Some(debts(0, debt)));
+        assert_eq!(known.check(&both, 0), Some(debts(0, debt)));
         let cheaper = Charge::for_tests(1, Level::Key, 60, 1);
-        assert_eq!(refused.check(&Bill::for_tests(&[cheaper]), 0), None);
+        assert_eq!(known.check(&Bill::for_tests(&[cheaper]), 0), None);
     }
 
     #[test]
     fn a_limit_that_was_raised_is_in_force_as_soon_as_the_store_says_so() {
-        let refused = Refused::new();
+        let known = KnownSpent::new();
         let before = Charge::for_tests(1, Level::Key, 1, 1);
-        refused.remember(&Bill::for_tests(&[before]), &debts(FULL, 0), 0);
+        known.remember(&Bill::for_tests(&[before]), &debts(FULL, 0), 0);
         let raised = Bill::for_tests(&[Charge::for_tests(1, Level::Key, 600, 1)]);
-        assert!(refused.check(&raised, SECOND / 10 - 1).is_some());
-        assert!(refused.check(&raised, SECOND / 10).is_none());
+        assert!(known.check(&raised, SECOND / 10 - 1).is_some());
+        assert!(known.check(&raised, SECOND / 10).is_none());
     }
 
     #[test]
     fn no_more_is_remembered_than_the_bound_and_what_is_over_makes_room() {
-        let refused = Refused::new();
+        let known = KnownSpent::new();
         let charge = Charge::for_tests(1, Level::Session, 60, 1);
         let bill = |number: u128| Bill::for_tests(&[charge.numbered(number)]);
         let most = u128::try_from(MOST).unwrap();
         for number in 0..most + 100 {
-            refused.remember(&bill(number), &debts(FULL, 0), 0);
+            known.remember(&bill(number), &debts(FULL, 0), 0);
         }
         let kept = |from: u128, now| {
             (from..from + 100)
-                .filter(|n| refused.check(&bill(*n), now).is_some())
+                .filter(|n| known.check(&bill(*n), now).is_some())
                 .count()
         };
         assert_eq!((kept(0, 0), kept(most, 0)), (100, 0));
         // A minute later all of them are full.
         for number in most..most + 100 {
-            refused.remember(&bill(number), &debts(FULL, 0), FULL);
+            known.remember(&bill(number), &debts(FULL, 0), FULL);
         }
         assert_eq!((kept(0, FULL), kept(most, FULL)), (0, 100));
-        refused.forget();
+        known.forget();
         assert_eq!(kept(most, FULL), 0);
     }
 }
