@@ -46,6 +46,11 @@ impl Replicas {
         self.count.load(Ordering::Relaxed)
     }
 
+    /// Whether there is a name at which they are counted.
+    pub(super) fn are_counted(&self) -> bool {
+        self.service.is_some()
+    }
+
     /// Counts until it is dropped; without a name there is nothing to do.
     pub(super) async fn keep(&self) {
         let Some(name) = self.service.as_deref() else {
