@@ -80,8 +80,8 @@ pub struct GatewayConfig {
 /// What of a gateway's configuration can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayConfigError {
-    /// The store of limits.
-    #[error("--limits-url (ARCHWAY_LIMITS_URL) can't be used")]
+    /// Where limits are counted.
+    #[error(transparent)]
     Limits(#[from] LimitsError),
     /// The workers' addresses.
     #[error("--worker (ARCHWAY_WORKERS) can't be used")]

@@ -58,8 +58,12 @@ pub(crate) struct Limits {
 impl Limits {
     /// Connects to nothing yet.
     pub(crate) fn new(config: &LimitsConfig, metrics: Arc<Metrics>) -> Result<Self, LimitsError> {
+        let shared = Shared::new(config, &metrics)?;
+        if shared.is_none() && config.limits_when_down == WhenDown::Closed {
+            return Err(LimitsError::ClosedWithoutStore);
+        }
         Ok(Limits {
-            shared: Shared::new(config, &metrics)?,
+            shared,
             when_down: config.limits_when_down,
             buckets: Buckets::new(
                 metrics.limits().buckets().clone(),
@@ -178,11 +182,37 @@ impl Limits {
     pub(crate) async fn keep(&self, shutdown: &CancellationToken) {
         let shared = async {
             if let Some(shared) = &self.shared {
-                shared.keep().await;
+                self.warn_of_uncounted();
+                shared.keep(|| self.meanwhile()).await;
             }
         };
         let all = async { tokio::join!(self.sweep(), self.replicas.keep(), shared) };
         shutdown.run_until_cancelled(all).await;
+    }
+
+    /// Who shares a store has several gateways, most likely, and each of them gives away all of a
+    /// limit while the store is away unless it is told of the others.
+    fn warn_of_uncounted(&self) {
+        if self.when_down == WhenDown::Shares && !self.replicas.are_counted() {
+            tracing::warn!(
+                "gateways are not counted: while the store of limits is away, this one gives away \
+                 limits as if it were the only one; name the address of all (--gateway-service)"
+            );
+        }
+    }
+
+    /// What passes while the store is away, for the log.
+    fn meanwhile(&self) -> String {
+        let passes = match self.when_down {
+            WhenDown::Shares => {
+                let gateways = self.replicas.count();
+                format!("limits are divided by the number of gateways, {gateways},")
+            }
+            WhenDown::Closed => "whatever has a limit is refused".to_owned(),
+            WhenDown::Open => "nothing is limited".to_owned(),
+        };
+        let mode = self.when_down.name();
+        format!("{passes} until it is back (--limits-when-down {mode})")
     }
 
     async fn sweep(&self) {
@@ -203,4 +233,45 @@ impl Limits {
 /// unevenly, so it is not less than one a second.
 fn share(limit: u32, replicas: u32) -> u32 {
     (limit / replicas.max(1)).max(limit.min(LEAST_SHARE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits(url: &str, when_down: WhenDown) -> Result<Limits, LimitsError> {
+        let config = LimitsConfig {
+            limits_url: Some(url.into()),
+            limits_when_down: when_down,
+            ..LimitsConfig::default()
+        };
+        Limits::new(&config, Arc::new(Metrics::new()))
+    }
+
+    #[test]
+    fn an_empty_url_names_no_store() {
+        let none = limits("", WhenDown::Shares).unwrap();
+        assert_eq!(none.store_answers(), None);
+    }
+
+    #[test]
+    fn closed_needs_a_store_that_can_be_away() {
+        let refused = limits("", WhenDown::Closed).err().unwrap().to_string();
+        assert!(refused.contains("--limits-when-down closed"), "{refused}");
+        assert!(refused.contains("--limits-url"), "{refused}");
+        let store = limits("redis://limits", WhenDown::Closed).unwrap();
+        assert_eq!(store.store_answers(), Some(false));
+    }
+
+    #[test]
+    fn the_log_is_told_what_passes_while_the_store_is_away() {
+        for (when_down, words) in [
+            (WhenDown::Shares, ["number of gateways, 1,", "-down shares"]),
+            (WhenDown::Closed, ["is refused", "-down closed"]),
+            (WhenDown::Open, ["nothing is limited", "-down open"]),
+        ] {
+            let told = limits("redis://limits", when_down).unwrap().meanwhile();
+            assert!(words.iter().all(|word| told.contains(word)), "{told}");
+        }
+    }
 }

@@ -152,7 +152,8 @@ async fn move_to(
     Ok((!is_there).then(|| {
         format!(
             "no worker of pool {pool} has reported a project within the last 90 s: until one \
-             serves the tenant, its calls are answered unavailable"
+             serves the tenant (archway worker --pool {pool}), and gateways know it (archway gateway \
+             --worker {pool}=URL), its calls are answered unavailable"
         )
     }))
 }

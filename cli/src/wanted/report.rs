@@ -20,6 +20,15 @@ struct Change {
     /// What of it was changed, where that is more than its state.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     fields: Vec<&'static str>,
+    /// A limit's number before and after.
+    #[serde(flatten)]
+    turn: Option<Turn>,
+}
+
+#[derive(Debug, Serialize)]
+struct Turn {
+    before: u32,
+    after: u32,
 }
 
 impl Report {
@@ -37,6 +46,17 @@ impl Report {
         }
     }
 
+    /// Notes that a limit has another number.
+    pub(super) fn turned(&mut self, kind: &'static str, name: &str, before: u32, after: u32) {
+        self.changes.push(Change {
+            action: "changed",
+            kind,
+            name: name.to_owned(),
+            fields: vec!["per_minute"],
+            turn: Some(Turn { before, after }),
+        });
+    }
+
     fn changed(
         &mut self,
         action: &'static str,
@@ -49,6 +69,7 @@ impl Report {
             kind,
             name: name.to_owned(),
             fields,
+            turn: None,
         });
     }
 }
@@ -70,9 +91,12 @@ impl Change {
         let Change {
             action, kind, name, ..
         } = self;
-        match self.fields.as_slice() {
-            [] => format!("{action} {kind} {name}"),
-            fields => format!("{action} {kind} {name}: {}", fields.join(", ")),
+        match (&self.turn, self.fields.as_slice()) {
+            (Some(Turn { before, after }), _) => {
+                format!("{action} {kind} {name}: {before} to {after} a minute")
+            }
+            (None, []) => format!("{action} {kind} {name}"),
+            (None, fields) => format!("{action} {kind} {name}: {}", fields.join(", ")),
         }
     }
 }

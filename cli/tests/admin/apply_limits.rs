@@ -71,7 +71,7 @@ fn what_differs_is_changed_and_what_is_not_listed_goes_only_when_pruned() {
         { "action": "changed", "kind": "tenant", "name": "acme", "fields": ["pool"] },
         {
             "action": "changed", "kind": "limit", "name": "acme key grep_codebase",
-            "fields": ["per_minute"],
+            "fields": ["per_minute"], "before": 120, "after": 60,
         },
         { "action": "created", "kind": "limit", "name": "acme/ci key hello" },
     ]);
@@ -108,6 +108,17 @@ fn what_differs_is_changed_and_what_is_not_listed_goes_only_when_pruned() {
 }
 
 #[test]
+fn a_limit_that_is_changed_is_told_with_its_number_before_and_after() {
+    let (place, key) = (Place::new(), generated());
+    apply(&place, FILE, &key, &[]).ok();
+    let changed = FILE.replace("total: 20000", "total: 5");
+    assert_eq!(
+        apply(&place, &changed, &key, &[]).ok(),
+        "changed limit acme tenant total: 20000 to 5 a minute\nunchanged 5\n"
+    );
+}
+
+#[test]
 fn a_limit_that_makes_no_sense_is_refused_by_its_place_and_undoes_the_rest() {
     let (place, key) = (Place::new(), generated());
     let refusal = |from: &str, to: &str| {
@@ -130,7 +141,9 @@ fn a_limit_that_makes_no_sense_is_refused_by_its_place_and_undoes_the_rest() {
     let level = refusal("session: {hello", "tenant: {hello");
     assert!(level.contains("line 12"), "{level}");
     for number in ["-1", "1.5", "lots", "1000001", "99999999999"] {
-        refusal("hello: 5", &format!("hello: {number}"));
+        let told = refusal("hello: 5", &format!("hello: {number}"));
+        assert!(told.contains("from 0 (no limit) to 1000000"), "{told}");
+        assert!(told.contains("line 12"), "{told}");
     }
     assert!(refusal("pool: own", "pool: 'Not one'").contains("is not a slug"));
     // What is pasted where a number or a name belongs is told no further.

@@ -190,6 +190,8 @@ fn what_makes_no_sense_is_refused_and_changes_nothing() {
         "acme hello=x",
         "acme -- -1",
         "acme hello",
+        "acme 5",
+        "acme --tenant acme hello=5",
         "hello=5",
         "acme",
     ] {

@@ -76,3 +76,19 @@ fn readiness_is_true_without_a_worker_without_postgres_and_with_them_again() {
     std::fs::rename(stage.path("elsewhere"), stage.path("repos")).unwrap();
     worker.becomes(200, "ready");
 }
+
+#[test]
+fn a_store_of_limits_that_is_away_is_told_with_what_passes_meanwhile() {
+    let stage = Stage::set();
+    let mut command = stage.gateway("127.0.0.1:1");
+    command.env("ARCHWAY_LIMITS_URL", "redis://127.0.0.1:1");
+    let gateway = Role::start(command);
+    for told in [
+        "name the address of all (--gateway-service)",
+        "divided by the number of gateways, 1, until it is back (--limits-when-down shares)",
+    ] {
+        wait_until(told, || {
+            gateway.log.try_iter().any(|line| line.contains(told))
+        });
+    }
+}

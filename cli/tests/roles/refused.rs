@@ -104,6 +104,18 @@ fn a_database_that_is_none_or_shows_every_tenant_is_refused_and_never_repeated()
 }
 
 #[test]
+fn limits_that_can_not_be_counted_as_configured_are_refused_without_the_password() {
+    let stage = Stage::set();
+    let closed = stage.gateway_with("ARCHWAY_LIMITS_WHEN_DOWN", "closed");
+    assert!(closed.contains("ARCHWAY_LIMITS_URL"), "{closed}");
+    let url = stage.gateway_with("ARCHWAY_LIMITS_URL", "redis://:hunter2#7@limits");
+    assert!(
+        url.contains("# as %23") && !url.contains("hunter2"),
+        "{url}"
+    );
+}
+
+#[test]
 fn a_port_in_use_is_refused_naming_it_and_its_option() {
     let stage = Stage::set();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

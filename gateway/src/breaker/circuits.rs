@@ -4,7 +4,8 @@
 //! everybody and ill workers. The second counts what it can (a deadline that passed, slowness), and
 //! stands between one tenant's work and nobody else. A call must be admitted by both.
 //!
-//! Pools and families come from the configuration and the catalogue; tenants are many, so only
+//! Pools and families come from the catalogue and from what tenants are given; those that nobody
+//! calls any more are forgotten after some minutes, when somebody looks. Tenants are many, so only
 //! those are kept that called a moment ago or whose circuit is not closed. Where there is no room a
 //! call goes without a circuit: never is one refused for that.
 
@@ -92,13 +93,14 @@ impl Circuits {
         }
     }
 
-    /// Every circuit of a pool and family that was ever called, and the tenants' that are not
+    /// Every circuit of a pool and family that was called lately, and the tenants' that are not
     /// closed, at most `most` of these; and how many those are in all.
     pub(super) fn report(
         &self,
         most: usize,
         now: Instant,
     ) -> (Vec<CircuitRow>, Vec<TenantRow>, usize) {
+        self.forget(now);
         let (mut rows, mut tenants, mut count) = (Vec::new(), Vec::new(), 0);
         for group in self.all() {
             let mut inside = group.inside.lock();
@@ -123,6 +125,7 @@ impl Circuits {
 
     /// Brings the gauges up to date.
     pub(super) fn observe(&self, now: Instant) {
+        self.forget(now);
         for group in self.all() {
             let mut inside = group.inside.lock();
             inside.forget(now);
@@ -151,6 +154,22 @@ impl Circuits {
             families.insert(caller.family.to_owned(), group.clone());
             group
         })
+    }
+
+    /// Drops the groups that nobody calls any more, and their gauges: one would stand for ever.
+    fn forget(&self, now: Instant) {
+        let mut groups = self.groups.write();
+        for families in groups.values_mut() {
+            families.retain(|_, group| {
+                // A call that holds it, or is about to, keeps it.
+                let kept = Arc::strong_count(group) > 1 || !group.inside.lock().is_idle(now);
+                if !kept {
+                    self.metrics.forget_circuit(&group.labels);
+                }
+                kept
+            });
+        }
+        groups.retain(|_, families| !families.is_empty());
     }
 
     /// In order of pool and family.
@@ -207,5 +226,52 @@ impl Admitted {
 impl Drop for Admitted {
     fn drop(&mut self) {
         self.bring_back(None, Instant::now());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::metrics::Metrics;
+
+    fn caller(pool: &str) -> Caller<'_> {
+        Caller {
+            pool,
+            family: "search",
+            tenant: Uuid::nil(),
+            slug: "acme",
+        }
+    }
+
+    #[test]
+    fn a_group_that_nobody_calls_any_more_is_forgotten_with_its_gauge() {
+        let (metrics, now) = (Metrics::new(), Instant::now());
+        let circuits = Circuits::new(metrics.breaker.clone());
+        let pools = |now| {
+            let (rows, _, _) = circuits.report(10, now);
+            rows.into_iter().map(|row| row.pool).collect::<Vec<_>>()
+        };
+        let gauges = |now| {
+            circuits.observe(now);
+            let text = metrics.text().unwrap();
+            text.matches("circuit_state{").count()
+        };
+        drop(circuits.admit(caller("gold"), now));
+        let running = circuits.admit(caller("shared"), now);
+        assert_eq!(
+            (pools(now), gauges(now)),
+            (vec!["gold".to_owned(), "shared".to_owned()], 2)
+        );
+        let soon = now + Duration::from_secs(119);
+        assert_eq!((pools(soon).len(), gauges(soon)), (2, 2));
+        let later = now + Duration::from_secs(120);
+        assert_eq!(
+            (pools(later), gauges(later)),
+            (vec!["shared".to_owned()], 1)
+        );
+        drop(running);
+        assert_eq!((pools(later).len(), gauges(later)), (0, 0));
     }
 }

@@ -21,7 +21,8 @@ use crate::metrics::Kind;
 const MOST_TENANTS: usize = 10_000;
 /// How often a group that is full looks for tenants that it can forget.
 const FULL_SWEEP: Duration = Duration::from_secs(1);
-/// For how long a tenant that no longer calls is kept while its circuit is not closed.
+/// For how long a tenant that no longer calls is kept while its circuit is not closed; and all of a
+/// group that nobody calls.
 const KEPT_OPEN: Duration = Duration::from_secs(2 * LONGEST_REST.as_secs());
 
 /// How a call ended, as far as circuits may know.
@@ -41,6 +42,8 @@ pub(super) struct Inside {
     pub(super) shared: Circuit,
     tenants: HashMap<Uuid, Tenant>,
     swept: Instant,
+    /// When the last call came.
+    called: Instant,
 }
 
 /// One tenant's.
@@ -66,7 +69,13 @@ impl Inside {
             shared: Circuit::new(now),
             tenants: HashMap::new(),
             swept: now,
+            called: now,
         }
+    }
+
+    /// Whether nobody has called for so long that all of it can be forgotten.
+    pub(super) fn is_idle(&self, now: Instant) -> bool {
+        now >= self.called + KEPT_OPEN
     }
 
     /// Lets a call through both circuits, or through neither.
@@ -75,6 +84,7 @@ impl Inside {
         caller: Caller<'_>,
         now: Instant,
     ) -> Result<Admissions, CircuitOpen> {
+        self.called = now;
         let refused = |kind| move |refused| CircuitOpen { kind, refused };
         let shared = self.shared.admit(now).map_err(refused(Kind::Shared))?;
         let Some(tenant) = self.tenant(caller, now) else {

@@ -14,7 +14,7 @@ use crate::metrics::CircuitLabels;
 /// Circuits and calls at one moment.
 #[derive(Debug, Serialize)]
 pub(crate) struct BreakerReport {
-    /// Of every pool and family that was called since the start, in this order.
+    /// Of every pool and family that was called within some minutes, in this order.
     pub(crate) circuits: Vec<CircuitRow>,
     /// Tenants' circuits that are not closed: the first hundred of them.
     pub(crate) tenant_circuits_open: Vec<TenantRow>,

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 
 /// Where limits are counted: in each gateway, or in one store for all of them.
 #[derive(Clone, Debug, clap::Args)]
 pub struct LimitsConfig {
     /// A Redis or Valkey in which all gateways count together: `redis://user:password@host:6379/0`,
-    /// `rediss://…` (with TLS) or `unix:///path?db=0`. Without it each gateway counts its share.
+    /// `rediss://…` (with TLS) or `unix:///path?db=0`. Without it, or if it is empty, each gateway
+    /// counts its share.
     #[arg(
         long,
         env = "ARCHWAY_LIMITS_URL",
@@ -16,7 +17,8 @@ pub struct LimitsConfig {
         value_name = "URL"
     )]
     pub limits_url: Option<SecretString>,
-    /// What happens while that store is away.
+    /// What happens while that store is away. With `closed` /readyz answers 503 meanwhile: a load
+    /// balancer then takes every gateway out.
     #[arg(
         long,
         env = "ARCHWAY_LIMITS_WHEN_DOWN",
@@ -52,6 +54,12 @@ impl Default for LimitsConfig {
 }
 
 impl LimitsConfig {
+    /// The store's URL, if it has one: templates of deployments leave it empty.
+    pub(super) fn url(&self) -> Option<&SecretString> {
+        let url = self.limits_url.as_ref();
+        url.filter(|url| !url.expose_secret().is_empty())
+    }
+
     /// How long the store is waited for.
     pub(super) fn timeout(&self) -> Duration {
         Duration::from_millis(self.limits_timeout)
@@ -80,15 +88,25 @@ impl WhenDown {
     }
 }
 
-/// Why the store of limits can't be used. Never carries the URL, which has a password.
+/// Why limits can't be counted as it is configured. Never carries the URL, which has a password.
 #[derive(Debug, thiserror::Error)]
 pub enum LimitsError {
     /// The URL is none of a store.
     #[error(
-        "it is no redis://user:password@host:6379/0, rediss://… (with TLS) or unix:///path?db=0"
+        "--limits-url (ARCHWAY_LIMITS_URL) is no redis://user:password@host:6379/0, rediss://… \
+         (with TLS) or unix:///path?db=0; in a password write # as %23, / as %2F, : as %3A, @ as %40"
     )]
     Url(#[source] redis::RedisError),
     /// The URL asks for TLS without checking who answers.
-    #[error("#insecure is not supported: give the server a certificate that this machine trusts")]
+    #[error(
+        "--limits-url (ARCHWAY_LIMITS_URL) says #insecure, which is not supported: give the server \
+         a certificate that this machine trusts"
+    )]
     Insecure,
+    /// All is to be refused while a store is away that there is not.
+    #[error(
+        "--limits-when-down closed (ARCHWAY_LIMITS_WHEN_DOWN) needs a store of limits: name it with \
+         --limits-url (ARCHWAY_LIMITS_URL)"
+    )]
+    ClosedWithoutStore,
 }

@@ -38,6 +38,11 @@ impl Replicas {
         self.count.load(Ordering::Relaxed)
     }
 
+    /// Whether there is a name at which they are counted.
+    pub(super) fn are_counted(&self) -> bool {
+        self.service.is_some()
+    }
+
     /// Counts until it is dropped; without a name there is nothing to do.
     pub(super) async fn keep(&self) {
         self.keep_by(&names::system()).await;

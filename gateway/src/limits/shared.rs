@@ -53,7 +53,7 @@ impl Shared {
         config: &LimitsConfig,
         metrics: &Arc<Metrics>,
     ) -> Result<Option<Self>, LimitsError> {
-        let Some(url) = &config.limits_url else {
+        let Some(url) = config.url() else {
             return Ok(None);
         };
         Ok(Some(Shared {
@@ -108,10 +108,11 @@ impl Shared {
         self.presence.line().is_some()
     }
 
-    /// Keeps a connection to the store, until it is dropped.
-    pub(super) async fn keep(&self) {
-        let connect = || self.connect_in_time();
-        self.presence.keep(connect, |line| self.test(line)).await;
+    /// Keeps a connection to the store, until it is dropped. `meanwhile` says, for the log, what
+    /// passes while there is none.
+    pub(super) async fn keep(&self, meanwhile: impl Fn() -> String) {
+        let (connect, test) = (|| self.connect_in_time(), |line| self.test(line));
+        self.presence.keep(connect, test, meanwhile).await;
     }
 
     /// Whether the store still does what calls need.
@@ -256,7 +257,7 @@ mod tests {
             passed = timeout(Duration::from_secs(20), asking) => {
                 assert_eq!(passed.unwrap(), [true, true, false, false]);
             }
-            _ = async { tokio::join!(one.keep(), other.keep()) } => panic!("they keep on"),
+            _ = async { tokio::join!(one.keep(String::new), other.keep(String::new)) } => panic!("they keep on"),
         }
     }
 }

@@ -125,6 +125,12 @@ impl BreakerMetrics {
         gauge.set(i64::try_from(tenants_open).unwrap_or(i64::MAX));
     }
 
+    /// Says nothing any more of how a group stands. What was counted of it stays.
+    pub(crate) fn forget_circuit(&self, labels: &CircuitLabels) {
+        self.states.remove(labels);
+        self.tenants_open.remove(labels);
+    }
+
     /// Counts a circuit that opened.
     pub(crate) fn circuit_opened(&self, labels: &CircuitLabels, kind: Kind) {
         let labels = KindLabels::new(labels, kind);

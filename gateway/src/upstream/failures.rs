@@ -142,7 +142,9 @@ pub(super) fn of_status(trace: TraceContext, status: &Status) -> Failure {
         Fault::AccessDenied => Failure::new(
             fault,
             "the worker did not accept the gateway's pass",
-            "report this to the operator: gateway and workers hold different pass keys",
+            "report this to the operator: gateway and workers hold different pass keys, or the \
+             worker serves another pool (its --pool) than its gateways list it under (--worker \
+             NAME=URL)",
         ),
         Fault::InvalidArguments => Failure::new(
             fault,

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use archway_gateway::terms::MOST;
 use archway_proto::catalog::Scope;
 use schemars::{JsonSchema, SchemaGenerator, json_schema, schema_for};
+use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
 
 use crate::admin::print::Answer;
@@ -123,8 +124,53 @@ pub(super) struct KeyLimits {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub(super) struct PerMinute(
-    #[schemars(schema_with = "per_minute_schema")] pub(super) BTreeMap<String, u32>,
+    #[schemars(schema_with = "per_minute_schema")] pub(super) BTreeMap<String, Count>,
 );
+
+/// 0 to [`MOST`]. Whatever else stands in its place is refused in words, and not repeated.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Count(pub(super) u32);
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(CountVisitor)
+    }
+}
+
+struct CountVisitor;
+
+impl CountVisitor {
+    fn no_count<E: de::Error>() -> E {
+        E::custom(format!(
+            "a limit is a whole number from 0 (no limit) to {MOST}"
+        ))
+    }
+}
+
+impl Visitor<'_> for CountVisitor {
+    type Value = Count;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "a whole number from 0 (no limit) to {MOST}")
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Count, E> {
+        let count = u32::try_from(number).ok().filter(|count| *count <= MOST);
+        count.map(Count).ok_or_else(Self::no_count)
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Count, E> {
+        self.visit_u64(u64::try_from(number).map_err(|_negative| Self::no_count())?)
+    }
+
+    fn visit_f64<E: de::Error>(self, _: f64) -> Result<Count, E> {
+        Err(Self::no_count())
+    }
+
+    fn visit_str<E: de::Error>(self, _: &str) -> Result<Count, E> {
+        Err(Self::no_count())
+    }
+}
 
 impl Document {
     /// Reads a file's text.
@@ -222,12 +268,40 @@ mod tests {
             "{key: awy_secret}",
             "{key: {hello: awy_secret}}",
             "{key: [awy_secret]}",
+            "{key: {hello: [awy_secret]}}",
+            "{key: {hello: {awy_secret: 1}}}",
             "{key: {hello: -1}}",
         ] {
             let text = format!("tenants:\n  - slug: acme\n    limits: {limits}\n");
             let refusal = Document::parse(&text).unwrap_err().to_string();
             assert!(refusal.contains("line 3"), "{refusal}");
             assert!(!refusal.contains("awy_"), "{refusal}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_limit_is_refused_with_what_one_is_and_its_place() {
+        for number in [
+            "-1",
+            "lots",
+            "1.5",
+            "'5'",
+            "true",
+            "null",
+            "1000001",
+            "99999999999",
+            "1e3",
+            ".inf",
+            "99999999999999999999999999",
+            "-99999999999999999999",
+        ] {
+            let text =
+                format!("tenants:\n  - slug: acme\n    limits: {{key: {{hello: {number}}}}}\n");
+            let refusal = Document::parse(&text).unwrap_err().to_string();
+            let words = "a whole number from 0 (no limit) to 1000000";
+            assert!(refusal.contains(words), "{number}: {refusal}");
+            assert!(refusal.contains("line 3"), "{number}: {refusal}");
+            assert!(refusal.contains("column"), "{number}: {refusal}");
         }
     }
 

@@ -9,7 +9,7 @@ use secrecy::SecretString;
 
 use super::ApplyError;
 use super::document::{
-    Document, KeyEntry, KeyLimits, PerMinute, ProjectEntry, TenantEntry, TenantLimits,
+    Count, Document, KeyEntry, KeyLimits, PerMinute, ProjectEntry, TenantEntry, TenantLimits,
 };
 use crate::admin::input::{End, check_families, check_globs};
 use crate::admin::spending::check_names;
@@ -180,11 +180,15 @@ fn limits_of<const N: usize>(
     let mut limits = Vec::new();
     for (level, PerMinute(by_name)) in levels {
         check_names(by_name.keys().map(String::as_str)).map_err(wrong(place))?;
-        limits.extend(by_name.into_iter().map(|(of, per_minute)| WantedLimit {
-            level,
-            of,
-            per_minute,
-        }));
+        limits.extend(
+            by_name
+                .into_iter()
+                .map(|(of, Count(per_minute))| WantedLimit {
+                    level,
+                    of,
+                    per_minute,
+                }),
+        );
     }
     Ok(limits)
 }

@@ -89,13 +89,25 @@ fn per_minute(text: &str) -> Result<u32, String> {
 
 impl Words {
     fn read(self) -> Result<Given, String> {
-        let mut words = self.words.into_iter();
-        let tenant = match self.tenant {
-            Some(tenant) => tenant,
-            None => match words.next() {
-                Some(Word::Plain(slug)) => slug,
-                _ => return Err("the tenant comes first: set TENANT NAME=N".to_owned()),
-            },
+        // Scripts name the tenant, and leave out the tool for the total. Who types may mean either.
+        let alone = match (&self.tool, &self.tenant) {
+            (None, None) => None,
+            (tool, _) => Some(tool.as_deref().unwrap_or(TOTAL)),
+        };
+        let mut words = self.words.into_iter().peekable();
+        let tenant = match (self.tenant, words.peek()) {
+            (Some(tenant), Some(Word::Plain(slug))) if *slug == tenant => {
+                return Err(format!(
+                    "the tenant is named twice: {slug}, --tenant {tenant}"
+                ));
+            }
+            (Some(tenant), _) => tenant,
+            (None, Some(Word::Plain(slug))) => {
+                let slug = slug.clone();
+                words.next();
+                slug
+            }
+            (None, _) => return Err("the tenant comes first: set TENANT NAME=N".to_owned()),
         };
         let mut limits: Vec<(String, u32)> = Vec::new();
         for word in words {
@@ -104,10 +116,7 @@ impl Words {
                     return Err("with --tool, a limit is a number alone".to_owned());
                 }
                 Word::Limit(name, number) => (name, number),
-                Word::Plain(number) => {
-                    let name = self.tool.clone().unwrap_or_else(|| TOTAL.to_owned());
-                    (name, per_minute(&number)?)
-                }
+                Word::Plain(word) => alone_limit(alone, self.tool.is_some(), &word)?,
             };
             if limits.iter().any(|(known, _)| *known == name) {
                 return Err(format!("{name} is given twice"));
@@ -126,10 +135,24 @@ impl Words {
     }
 }
 
+/// A number that stands alone, as the limit of `of`.
+fn alone_limit(of: Option<&str>, is_tool: bool, word: &str) -> Result<(String, u32), String> {
+    let number = word.trim_start_matches(['-', '+']);
+    let is_number = number.starts_with(|first: char| first.is_ascii_digit());
+    match of {
+        Some(of) if is_number || is_tool => Ok((of.to_owned(), per_minute(word)?)),
+        None if is_number => Err(format!(
+            "say what {word} is the limit of: {TOTAL}={word}, or a tool, as hello={word}"
+        )),
+        _ => Err(format!(
+            "{word:?} is no limit: a limit is NAME=N, as hello=5"
+        )),
+    }
+}
+
 impl FromArgMatches for SetArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let given = Words::from_arg_matches(matches)?.read();
-        let refused = |problem| Error::raw(ErrorKind::ValueValidation, format!("{problem}\n"));
         Ok(SetArgs(given.map_err(refused)?))
     }
 
@@ -147,6 +170,12 @@ impl Args for SetArgs {
     fn augment_args_for_update(command: Command) -> Command {
         Words::augment_args_for_update(command)
     }
+}
+
+/// As clap words it, with this command's usage: clap would add that of `archway`.
+fn refused(problem: String) -> Error {
+    let command = Command::new("set").bin_name("archway limits set");
+    Error::raw(ErrorKind::ValueValidation, problem).format(&mut Words::augment_args(command))
 }
 
 #[cfg(test)]
@@ -176,7 +205,7 @@ mod tests {
             one("--tenant acme 1000000").limits,
             [("total".to_owned(), MOST)]
         );
-        assert_eq!(one("42 7").limits, [("total".to_owned(), 7)]);
+        assert_eq!(one("42 --tool hello 5").limits, limits[..1]);
     }
 
     #[test]
@@ -190,6 +219,7 @@ mod tests {
             "acme hello=1000001",
             "acme hello=99999999999999999999",
             "acme -5",
+            "acme 5",
             "acme lots",
             "--tenant acme --tool hello -- -5",
             "--tenant acme --tool hello lots",
@@ -206,5 +236,27 @@ mod tests {
         assert!(refusal("acme =5").contains("a limit is NAME=N"));
         assert!(refusal("acme hello=5 hello=6").contains("hello is given twice"));
         assert!(refusal("acme --tool hello grep=5").contains("a number alone"));
+        assert!(refusal("42 7").contains("total=7, or a tool, as hello=7"));
+        for line in ["acme hello", "acme hello 5", "--tenant acme hello 5"] {
+            let told = refusal(line);
+            assert!(
+                told.contains("\"hello\" is no limit: a limit is NAME=N"),
+                "{told}"
+            );
+        }
+        assert!(refusal("acme --tenant acme total=5").contains("the tenant is named twice"));
+    }
+
+    #[test]
+    fn a_refusal_shows_how_it_is_used_and_nothing_of_other_commands() {
+        let told = read("acme hello").unwrap_err().to_string();
+        assert!(
+            told.contains("\n\nUsage: archway limits set [OPTIONS] <TENANT>"),
+            "{told}"
+        );
+        assert!(
+            !told.contains("\n\n\n") && !told.contains("<COMMAND>"),
+            "{told}"
+        );
     }
 }

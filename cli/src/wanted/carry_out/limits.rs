@@ -62,12 +62,12 @@ impl Applying<'_> {
             per_minute,
         } = wanted;
         let mut own = there.of(whose.lineage);
-        let is_set = own.any(|set| set.level == *level && set.of == *of);
+        let before = own.find(|set| set.level == *level && set.of == *of);
         let changed = self.tx.set_limit(whose, *level, of, *per_minute).await?;
-        match (is_set, changed) {
-            (false, _) => self.report.did("created", "limit", name),
-            (true, true) => self.report.compared("limit", name, vec!["per_minute"]),
-            (true, false) => self.report.compared("limit", name, Vec::new()),
+        match before.map(|set| set.per_minute) {
+            None => self.report.did("created", "limit", name),
+            Some(before) if changed => self.report.turned("limit", name, before, *per_minute),
+            Some(_) => self.report.compared("limit", name, Vec::new()),
         }
         Ok(())
     }

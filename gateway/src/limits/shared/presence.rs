@@ -51,10 +51,14 @@ impl<W> Presence<W> {
         line.filter(|line| !line.broken.is_cancelled())
     }
 
-    /// Makes a line by `connect` whenever there is none, and tries it by `test` while there is one.
-    /// Runs until it is dropped.
-    pub(super) async fn keep<C, T>(&self, connect: impl Fn() -> C, test: impl Fn(Arc<Line<W>>) -> T)
-    where
+    /// Makes a line by `connect` whenever there is none, and tries it by `test` while there is one;
+    /// the log is told `meanwhile` when there is none any more. Runs until it is dropped.
+    pub(super) async fn keep<C, T>(
+        &self,
+        connect: impl Fn() -> C,
+        test: impl Fn(Arc<Line<W>>) -> T,
+        meanwhile: impl Fn() -> String,
+    ) where
         C: Future<Output = Result<W, StoreFailure>>,
         T: Future<Output = Result<(), StoreFailure>>,
     {
@@ -66,12 +70,12 @@ impl<W> Presence<W> {
                     let line = Arc::new(Line::new(way));
                     self.hold(&line, &test).await;
                     if let Some(failure) = line.failure.get() {
-                        self.tell(failure, true);
+                        self.tell(failure, Some(&meanwhile));
                     }
                     told = true;
                 }
                 Err(failure) => {
-                    self.tell(&failure, !told);
+                    self.tell(&failure, (!told).then_some(&meanwhile));
                     told = true;
                 }
             }
@@ -99,14 +103,16 @@ impl<W> Presence<W> {
         self.metrics.limit_store().up(false);
     }
 
-    /// Counts the failure, and writes it to the log if it is the first since the store was there.
-    fn tell(&self, failure: &StoreFailure, first: bool) {
+    /// Counts the failure. The first since the store was there is written to the log, with what
+    /// passes until it is back.
+    fn tell(&self, failure: &StoreFailure, first: Option<&impl Fn() -> String>) {
         self.metrics.limit_store().failed(failure.reason());
-        if first {
+        if let Some(meanwhile) = first {
             tracing::warn!(
                 reason = failure.reason(),
                 error = %Chain(failure),
-                "the store of limits is away: --limits-when-down says what passes until it is back"
+                "the store of limits is away: {}",
+                meanwhile()
             );
         }
     }
@@ -169,7 +175,11 @@ mod tests {
         *store.there.lock() = there;
         tokio::spawn({
             let (store, presence) = (store.clone(), presence.clone());
-            async move { presence.keep(|| store.connect(), |_| store.test()).await }
+            async move {
+                presence
+                    .keep(|| store.connect(), |_| store.test(), String::new)
+                    .await
+            }
         });
         (store, presence, metrics)
     }
