@@ -100,7 +100,7 @@ impl Shared {
     /// would have to be asked.
     pub(super) fn refusal(&self, bill: &Bill, now: u64) -> Result<Option<Debts>, Away> {
         self.presence.line().ok_or(Away)?;
-        Ok(self.refused.check(bill, now))
+        Ok(self.known_spent.check(bill, now))
     }
 
     /// Whether the store answered last, and a call would ask it.
