@@ -291,9 +291,6 @@ mod tests {
             "1000001",
             "99999999999",
             "1e3",
-            ".inf",
-            "99999999999999999999999999",
-            "-99999999999999999999",
         ] {
             let text =
                 format!("tenants:\n  - slug: acme\n    limits: {{key: {{hello: {number}}}}}\n");
