@@ -22,7 +22,7 @@ use uuid::Uuid;
 use super::{
     choice::Affinity,
     deadly::{Deadly, Digest},
-    ending::Ending,
+    ending::{Ending, is_disbelief},
     failures::{Outcome, deadly, internal, interrupted, of_status, of_write, unavailable},
     patience::Patience,
     pool::Pool,
@@ -116,6 +116,9 @@ impl Errand {
         status: &Status,
         repeatable: bool,
     ) -> Result<(), Failure> {
+        if is_disbelief(status) {
+            return self.disbelieved(flight, status);
+        }
         let ending = Ending::of(status);
         if ending == Ending::Answered {
             return Err(of_status(self.context.trace, status));
@@ -158,6 +161,16 @@ impl Errand {
             return failure;
         }
         of_write(failure, outcome)
+    }
+
+    /// Its worker refused the pass: it is asked last for a while. Told only if all refuse.
+    fn disbelieved(&self, flight: &Flight, status: &Status) -> Result<(), Failure> {
+        self.pool.set_aside(&flight.replica);
+        if !self.may_go_on() {
+            return Err(of_status(self.context.trace, status));
+        }
+        self.pool.metrics().retried("not_begun");
+        Ok(())
     }
 
     /// Nothing was begun: the next worker, if there is one.
