@@ -14,6 +14,9 @@ use crate::key_file::write_new;
 
 const PRIVATE_MODE: u32 = 0o600;
 const PUBLIC_MODE: u32 = 0o644;
+/// What the files are called in a folder.
+const PRIVATE_FILE: &str = "pass.key";
+const PUBLIC_FILE: &str = "pass.pub";
 
 /// What `archway pass-key` can do.
 #[derive(Clone, Debug, clap::Subcommand)]
@@ -28,15 +31,23 @@ pub enum PassKeyCommand {
 /// Where the pair goes.
 #[derive(Clone, Debug, clap::Args)]
 pub struct GenerateArgs {
-    /// File that the private key is written to, readable by you alone. Without both files the
-    /// pair is printed.
-    #[arg(long, value_name = "FILE", requires = "public")]
+    /// File that the private key is written to, readable by you alone. Without files or a
+    /// folder the pair is printed.
+    #[arg(long, value_name = "FILE", requires = "public", group = "files")]
     private: Option<PathBuf>,
     /// File that the public key is written to.
-    #[arg(long, value_name = "FILE", requires = "private")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "private",
+        conflicts_with = "out"
+    )]
     public: Option<PathBuf>,
+    /// Folder that both are written to, as `pass.key` and `pass.pub`. It has to be there.
+    #[arg(long, value_name = "DIR", group = "files")]
+    out: Option<PathBuf>,
     /// Replace files that are there already.
-    #[arg(long, requires = "private")]
+    #[arg(long, requires = "files")]
     force: bool,
     /// Print one line of JSON: `{"private", "public"}`, or with files
     /// `{"private_file", "public_file", "public"}`.
@@ -71,14 +82,23 @@ pub enum PassKeyCommandError {
 pub fn run(command: &PassKeyCommand) -> Result<(), PassKeyCommandError> {
     let PassKeyCommand::Generate(args) = command;
     let pair = PassKeyPair::generate()?;
-    let answer = match (&args.private, &args.public) {
-        (Some(private), Some(public)) => {
-            write_pair(&pair, private, public, args.force)?;
-            about_files(&pair, private, public, args.json)
+    let answer = match args.files() {
+        Some((private, public)) => {
+            write_pair(&pair, &private, &public, args.force)?;
+            about_files(&pair, &private, &public, args.json)
         }
-        _ => in_words(&pair, args.json),
+        None => in_words(&pair, args.json),
     };
     writeln!(io::stdout().lock(), "{answer}").map_err(PassKeyCommandError::Output)
+}
+
+impl GenerateArgs {
+    /// The private and the public file, unless the pair is to be printed.
+    fn files(&self) -> Option<(PathBuf, PathBuf)> {
+        let named = self.private.clone().zip(self.public.clone());
+        let within = |out: &PathBuf| (out.join(PRIVATE_FILE), out.join(PUBLIC_FILE));
+        named.or_else(|| self.out.as_ref().map(within))
+    }
 }
 
 fn about_files(pair: &PassKeyPair, private: &Path, public: &Path, as_json: bool) -> String {
@@ -155,8 +175,42 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use archway_proto::pass::files::{load_minter, load_public_keys};
+    use clap::Parser;
 
     use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(subcommand)]
+        command: PassKeyCommand,
+    }
+
+    fn parse(args: &[&str]) -> Result<PassKeyCommand, clap::Error> {
+        let line = Line::try_parse_from([&["pass-key", "generate"], args].concat());
+        line.map(|line| line.command)
+    }
+
+    #[test]
+    fn a_folder_gets_both_files_under_the_names_that_are_documented() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().to_str().unwrap();
+        run(&parse(&["--out", out, "--json"]).unwrap()).unwrap();
+        let minter = load_minter(&folder.path().join("pass.key")).unwrap();
+        let public = load_public_keys(&folder.path().join("pass.pub")).unwrap();
+        assert_eq!(public, [minter.public_key()]);
+        let again = run(&parse(&["--out", out]).unwrap());
+        assert!(matches!(again, Err(PassKeyCommandError::Exists(_))));
+        run(&parse(&["--out", out, "--force"]).unwrap()).unwrap();
+    }
+
+    #[test]
+    fn a_folder_and_files_exclude_each_other_and_force_needs_either() {
+        assert!(parse(&["--out", "a", "--private", "b", "--public", "c"]).is_err());
+        assert!(parse(&["--out", "a", "--public", "c"]).is_err());
+        assert!(parse(&["--private", "b"]).is_err());
+        assert!(parse(&["--force"]).is_err());
+        assert!(parse(&["--private", "b", "--public", "c", "--force"]).is_ok());
+    }
 
     #[test]
     fn the_files_work_are_not_replaced_unasked_and_the_private_one_is_private() {
@@ -166,6 +220,7 @@ mod tests {
             run(&PassKeyCommand::Generate(GenerateArgs {
                 private: Some(private.clone()),
                 public: Some(public.clone()),
+                out: None,
                 force,
                 json: true,
             }))

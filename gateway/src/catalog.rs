@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::{auth::Principal, error::GatewayError, upstream::Upstream};
+use crate::{auth::Principal, error::GatewayError, terms, upstream::Upstream};
 use arguments::{ArgumentRules, SchemaError};
 
 pub(crate) use shelf::Shelf;
@@ -30,6 +30,10 @@ mod shelf;
 const REFRESH: Duration = Duration::from_secs(30);
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LONGEST_RETRY: Duration = Duration::from_secs(2);
+/// Bytes of a tool's name.
+const LONGEST_NAME: usize = 64;
+/// Units of the totals that a call may cost.
+const WEIGHTS: std::ops::RangeInclusive<u32> = 1..=1_000;
 
 /// Why a worker's catalogue was not taken.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +44,15 @@ enum CatalogError {
     Malformed(#[from] serde_json::Error),
     #[error("two tools are named {0}")]
     Duplicate(String),
+    #[error(
+        "{0:?} is no name of a tool: a-z, 0-9 and _, a letter first, at most {LONGEST_NAME} bytes, \
+         and not {total}", total = terms::TOTAL
+    )]
+    Name(String),
+    #[error("{tool} weighs {weight}, which is not from 1 to {most}", most = WEIGHTS.end())]
+    Weight { tool: String, weight: u32 },
+    #[error("{tool} allows {per_minute} calls a minute, more than {most}", most = terms::MOST)]
+    PerMinute { tool: String, per_minute: u32 },
     #[error("the schema of {tool}")]
     Schema {
         tool: String,
@@ -92,6 +105,7 @@ impl Snapshot {
             by_name: HashMap::new(),
         };
         for entry in list.tools {
+            judge(&entry)?;
             let label: Arc<str> = Arc::from(entry.name.as_str());
             let rules = ArgumentRules::compile(&entry.input_schema).map_err(|source| {
                 CatalogError::Schema {
@@ -152,6 +166,32 @@ impl Snapshot {
         self.tools
             .iter()
             .filter(|tool| who.covers_family(&tool.entry.family) && who.holds(tool.entry.scope))
+    }
+}
+
+/// Whether a tool can be told from everything else and paid for. Its name stands in headers and
+/// metrics, and beside [`terms::TOTAL`] and [`terms::PROMPTS`] among the limits.
+fn judge(entry: &ToolEntry) -> Result<(), CatalogError> {
+    let is_letter = |byte: &u8| byte.is_ascii_lowercase();
+    let fits = |byte: u8| is_letter(&byte) || byte.is_ascii_digit() || byte == b'_';
+    let (name, tool) = (&entry.name, || entry.name.clone());
+    let is_name = name.as_bytes().first().is_some_and(is_letter) && name.bytes().all(fits);
+    if !is_name || name.len() > LONGEST_NAME || name == terms::TOTAL {
+        return Err(CatalogError::Name(tool()));
+    }
+    let weight = entry.weight;
+    if !WEIGHTS.contains(&weight) {
+        return Err(CatalogError::Weight {
+            tool: tool(),
+            weight,
+        });
+    }
+    match entry.per_minute {
+        Some(per_minute) if per_minute > terms::MOST => Err(CatalogError::PerMinute {
+            tool: tool(),
+            per_minute,
+        }),
+        _ => Ok(()),
     }
 }
 
@@ -336,6 +376,54 @@ mod tests {
         }
         for name in ["", "zzzzzzzzzzzz", &"read_file".repeat(100)] {
             assert!(told(name).contains("call tools/list"), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_catalogue_with_a_name_that_is_none_is_not_taken_and_the_name_is_told_escaped() {
+        let named = |name: &str| snapshot(&[entry(name, "basics", Scope::ToolsRead)]);
+        let longest = "a".repeat(LONGEST_NAME);
+        for name in ["a", "read_file2", longest.as_str()] {
+            assert!(named(name).is_ok(), "{name}");
+        }
+        let longer = "a".repeat(LONGEST_NAME + 1);
+        for name in [
+            "",
+            "total",
+            "prompts/get",
+            "2a",
+            "_a",
+            "Read",
+            "a-b",
+            "a\";q=9",
+            "a\r\nx: y",
+            "\u{e9}t",
+            &longer,
+        ] {
+            let refused = named(name).err();
+            assert!(matches!(refused, Some(CatalogError::Name(_))), "{name:?}");
+            assert!(!refused.unwrap().to_string().contains(['\r', '\n']));
+        }
+    }
+
+    #[test]
+    fn a_catalogue_with_a_price_beyond_reason_is_not_taken() {
+        let priced = |weight: u32, per_minute: u32| {
+            let mut tool = entry("hello", "basics", Scope::ToolsRead);
+            tool["weight"] = json!(weight);
+            tool["perMinute"] = json!(per_minute);
+            snapshot(&[tool])
+        };
+        for (weight, per_minute) in [(1, 0), (1_000, terms::MOST)] {
+            assert!(priced(weight, per_minute).is_ok());
+        }
+        for weight in [0, 1_001, u32::MAX] {
+            let refused = priced(weight, 1);
+            assert!(matches!(refused, Err(CatalogError::Weight { .. })));
+        }
+        for per_minute in [terms::MOST + 1, u32::MAX] {
+            let refused = priced(1, per_minute);
+            assert!(matches!(refused, Err(CatalogError::PerMinute { .. })));
         }
     }
 

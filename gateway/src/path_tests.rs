@@ -37,6 +37,7 @@ mod replicas;
 mod scene;
 mod serving;
 mod shutdown;
+mod strangers;
 mod times;
 mod unread;
 mod words;

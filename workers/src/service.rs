@@ -157,13 +157,13 @@ fn draining() -> Failure {
 
 /// What a call is answered that comes when the worker's time is up: another worker may take it.
 fn turned_away() -> Status {
+    not_begun(tonic::Code::Unavailable, "the worker is shutting down")
+}
+
+fn not_begun(code: tonic::Code, message: &str) -> Status {
     let mut metadata = MetadataMap::new();
     metadata.insert(NOT_BEGUN, AsciiMetadataValue::from_static("1"));
-    Status::with_metadata(
-        tonic::Code::Unavailable,
-        "the worker is shutting down",
-        metadata,
-    )
+    Status::with_metadata(code, message, metadata)
 }
 
 /// What a call is answered whose tool did not look at its deadline, as on files that hang.
@@ -215,9 +215,10 @@ struct ToolCall {
     arguments: Value,
 }
 
+/// What a call is answered whose pass is not believed: a worker with other keys may take it.
 fn refused(error: &archway_proto::pass::PassError) -> Status {
     tracing::warn!(%error, "pass refused");
-    Status::unauthenticated("the pass is not valid here")
+    not_begun(tonic::Code::Unauthenticated, "the pass is not valid here")
 }
 
 /// When a tool must have its answer ready, a little before the caller stops waiting; and when

@@ -78,7 +78,7 @@ struct IssueArgs {
         value_parser = scope_parser()
     )]
     scopes: Vec<Scope>,
-    /// The projects it sees [default: all of the tenant's, also later ones].
+    /// The projects it sees, at most 200 [default: all of the tenant's, also later ones].
     #[arg(long, value_name = "SLUGS", value_delimiter = ',')]
     projects: Option<Vec<String>>,
     /// The families of tools it sees [default: all, also later ones].

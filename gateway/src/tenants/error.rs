@@ -1,6 +1,6 @@
 //! Why an administrative change was refused. Read by operators: names what they named.
 
-use super::LimitError;
+use super::{LimitError, keys::MOST_PROJECTS};
 
 /// Why an administrative change was refused.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +54,12 @@ pub enum TenantError {
     /// A list that narrows a key to nothing.
     #[error("a key that is narrowed needs at least one {0}")]
     Nothing(&'static str),
+    /// More projects than a pass carries.
+    #[error(
+        "a key can be narrowed to at most {MOST_PROJECTS} projects, not {0}: issue several keys, or \
+         one for all projects"
+    )]
+    Projects(usize),
     /// A key's share of agents.
     #[error("a key is for 1 to 10000 agents, not {0}")]
     Agents(u32),

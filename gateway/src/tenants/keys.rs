@@ -15,6 +15,10 @@ use super::{
     names::check_text,
 };
 
+/// Projects that a key may be narrowed to. Each call carries them to its worker in its pass, which
+/// has to fit into the headers of a request.
+pub(super) const MOST_PROJECTS: usize = 200;
+
 /// What a key may do, and for how long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRequest {
@@ -22,7 +26,7 @@ pub struct KeyRequest {
     pub label: String,
     /// What it carries. Without any it is good, and may do nothing.
     pub scopes: Vec<Scope>,
-    /// The project slugs it may read; `None` for all of the tenant's.
+    /// The project slugs it may read, at most 200; `None` for all of the tenant's.
     pub projects: Option<Vec<String>>,
     /// The families of tools it covers; `None` for all.
     pub families: Option<Vec<String>>,
@@ -182,6 +186,10 @@ impl TenantsTx {
             if list.as_ref().is_some_and(Vec::is_empty) {
                 return Err(TenantError::Nothing(what));
             }
+        }
+        let narrowed = terms.projects.as_ref().map_or(0, Vec::len);
+        if narrowed > MOST_PROJECTS {
+            return Err(TenantError::Projects(narrowed));
         }
         if !(1..=10_000).contains(&terms.agents) {
             return Err(TenantError::Agents(terms.agents));

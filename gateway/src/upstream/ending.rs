@@ -8,7 +8,7 @@
 use std::{error::Error, io};
 
 use archway_proto::context::NOT_BEGUN;
-use tonic::Status;
+use tonic::{Code, Status};
 
 /// How a try ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +39,12 @@ impl Ending {
             .reduce(|outer, inner| if outer == Ending::Lost { inner } else { outer })
             .unwrap_or(Ending::Answered)
     }
+}
+
+/// Whether the worker did not believe the pass, and began nothing: it has other keys than this
+/// gateway, another pool, or another time.
+pub(super) fn is_disbelief(status: &Status) -> bool {
+    status.code() == Code::Unauthenticated && Ending::of(status) == Ending::TurnedAway
 }
 
 fn of_cause(cause: &(dyn Error + 'static)) -> Option<Ending> {

@@ -22,7 +22,7 @@ use uuid::Uuid;
 use super::{
     choice::Affinity,
     deadly::{Deadly, Digest},
-    ending::Ending,
+    ending::{Ending, is_disbelief},
     failures::{
         Outcome, deadline, deadly, given_up_by_worker, internal, interrupted, of_status, of_write,
         unavailable,
@@ -119,6 +119,9 @@ impl Errand {
         status: &Status,
         repeatable: bool,
     ) -> Result<(), Failure> {
+        if is_disbelief(status) {
+            return self.disbelieved(flight, status);
+        }
         let ending = Ending::of(status);
         if ending == Ending::Answered {
             let failure = of_status(self.context.trace, status);
@@ -182,6 +185,16 @@ impl Errand {
             }
             None => result,
         }
+    }
+
+    /// Its worker refused the pass: it is asked last for a while. Told only if all refuse.
+    fn disbelieved(&self, flight: &Flight, status: &Status) -> Result<(), Failure> {
+        self.pool.set_aside(&flight.replica);
+        if !self.may_go_on() {
+            return Err(of_status(self.context.trace, status));
+        }
+        self.pool.metrics().retried("not_begun");
+        Ok(())
     }
 
     /// Nothing was begun: the next worker, if there is one.

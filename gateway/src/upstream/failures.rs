@@ -17,6 +17,9 @@ const REASON: &str = "reason";
 const DEADLY: &str = "deadly_call";
 /// The detail that says whether a write may have been done.
 const OUTCOME: &str = "outcome";
+const TOO_LARGE: &str = "pass_too_large";
+/// What tonic says of a worker's HTTP/2 that turned a request's headers away (RFC 6585, 5).
+const HEADERS_TOO_LARGE: &str = "HTTP status code 431";
 
 /// A failure that is nobody's but ours: logged in full, told with the trace id.
 pub(crate) fn internal(trace: TraceContext, error: &(dyn std::error::Error + 'static)) -> Failure {
@@ -87,7 +90,8 @@ pub(super) fn deadly(trace: TraceContext, left: Duration) -> Failure {
 /// Whether a failure is the call's own doing, and says nothing about the workers that are there: it
 /// ended two of them, now or before. No worker's status makes one.
 pub(crate) fn is_refusal(failure: &Failure) -> bool {
-    failure.details.get(REASON).is_some_and(|why| why == DEADLY)
+    let why = failure.details.get(REASON);
+    why.is_some_and(|why| why == DEADLY || why == TOO_LARGE)
 }
 
 /// What is known of a write that was not answered.
@@ -136,6 +140,10 @@ pub(super) fn of_status(trace: TraceContext, status: &Status) -> Failure {
         trace.id = %trace.trace_id(), %fault, rpc.grpc.status_code = ?status.code(),
         error = %Chain(status), "worker call failed"
     );
+    if status.message().contains(HEADERS_TOO_LARGE) {
+        // The key's own doing: no worker saw the call.
+        return internal_failure(trace).detail(REASON, TOO_LARGE);
+    }
     match fault {
         Fault::Unavailable => unavailable(),
         Fault::DeadlineExceeded => deadline(),
@@ -152,5 +160,35 @@ pub(super) fn of_status(trace: TraceContext, status: &Status) -> Failure {
             "check the arguments against the tool's schema",
         ),
         _ => internal_failure(trace),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+    use tonic::transport::{Channel, Server, server::TcpIncoming};
+    use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_pass_that_a_worker_has_no_room_for_speaks_against_no_worker() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let (_reporter, service) = tonic_health::server::health_reporter();
+        let worker = Server::builder()
+            .http2_max_header_list_size(16 * 1_024)
+            .add_service(service)
+            .serve_with_incoming(TcpIncoming::from(listener));
+        tokio::spawn(worker);
+        let channel = Channel::from_shared(address).unwrap().connect().await;
+        let mut request = tonic::Request::new(HealthCheckRequest::default());
+        let pass = "x".repeat(20 * 1_024).parse().unwrap();
+        request.metadata_mut().insert("archway-pass", pass);
+        let answer = HealthClient::new(channel.unwrap()).check(request).await;
+        let judged = |status: &Status| is_refusal(&of_status(TraceContext::start(), status));
+        let answer = answer.unwrap_err();
+        assert!(judged(&answer), "{answer:?}");
+        assert!(!judged(&Status::internal("x")));
     }
 }

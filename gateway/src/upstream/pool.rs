@@ -3,10 +3,13 @@
 //! What a reader would get wrong: a pool without a ready worker still has its calls tried. Health
 //! only orders the workers; were it believed alone, a false alarm would be an outage.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use parking_lot::{Mutex, RwLock};
-use tokio::sync::Notify;
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep},
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -21,6 +24,8 @@ use crate::metrics::UpstreamMetrics;
 
 /// Workers of one pool at most; of more, the first in the order of their addresses.
 const MOST_REPLICAS: usize = 256;
+/// How long a worker that did not believe a pass is asked last.
+const ASIDE: Duration = Duration::from_secs(30);
 /// Who is asked first: the ready, then those that may be, then those that should not be.
 const ORDER: [&[State]; 3] = [
     &[State::Ready],
@@ -167,6 +172,28 @@ impl Pool {
         if !out_of_reach.is_empty() {
             self.around.deadly.lock().forgive(&out_of_reach);
         }
+    }
+
+    /// A worker does not believe this gateway's passes: for a while its calls go elsewhere. It is told
+    /// once in that time, not for each call.
+    pub(super) fn set_aside(self: &Arc<Self>, replica: &Arc<Replica>) {
+        if !replica.set_aside(Instant::now() + ASIDE) {
+            return;
+        }
+        tracing::warn!(
+            pool = self.name,
+            worker = replica.address(),
+            "worker refuses this gateway's passes, and is asked last: compare its public keys and \
+             its pool with the gateway's, and the clocks"
+        );
+        self.count();
+        let pool = Arc::clone(self);
+        tokio::spawn(async move {
+            tokio::select! {
+                () = pool.dropped() => {}
+                () = sleep(ASIDE) => pool.count(),
+            }
+        });
     }
 
     /// A worker said how it stands, or can't be asked.

@@ -12,7 +12,7 @@ use archway_proto::{MAX_MESSAGE_BYTES, v1::worker_client::WorkerClient};
 use futures::FutureExt;
 use http::Uri;
 use parking_lot::Mutex;
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tonic::transport::{Channel, Endpoint, Error};
 
@@ -51,7 +51,10 @@ impl Address {
             .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
             .keep_alive_while_idle(true)
             .initial_stream_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(CONNECTION_WINDOW);
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            // A worker's last frames of calls that were cancelled. h2 counts those that come late
+            // for as long as a connection lives, and would end it at 1,024, with all its calls.
+            .http2_max_local_error_reset_streams(None);
         if let Some(origin) = &self.origin {
             endpoint = endpoint.origin(origin.clone());
         }
@@ -68,6 +71,8 @@ pub(super) struct Replica {
     pub(super) standing: Standing,
     in_flight: AtomicUsize,
     process: Mutex<Process>,
+    /// Until when it counts as away, whatever it says of itself.
+    aside: Mutex<Option<Instant>>,
     /// Has its watch ask anew.
     doubted: Notify,
     /// Cancelled when it left its pool.
@@ -84,6 +89,7 @@ impl Replica {
             standing: Standing::new(),
             in_flight: AtomicUsize::new(0),
             process: Mutex::default(),
+            aside: Mutex::default(),
             doubted: Notify::new(),
             gone,
         })
@@ -102,8 +108,24 @@ impl Replica {
         self.channel.clone()
     }
 
+    /// How it stands for calls: away, too, while it is set aside.
     pub(super) fn state(&self) -> State {
+        if self.is_aside() {
+            return State::Away;
+        }
         self.standing.state()
+    }
+
+    fn is_aside(&self) -> bool {
+        self.aside
+            .lock()
+            .is_some_and(|until| Instant::now() < until)
+    }
+
+    /// Has it count as away until then. Whether that is news.
+    pub(super) fn set_aside(&self, until: Instant) -> bool {
+        let before = self.aside.lock().replace(until);
+        before.is_none_or(|before| before <= Instant::now())
     }
 
     /// How many calls it has.

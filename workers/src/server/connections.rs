@@ -23,7 +23,10 @@ use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, watch},
     time::{Sleep, sleep},
 };
-use tonic::{body::Body, transport::server::Connected};
+use tonic::{
+    body::Body,
+    transport::{Server, server::Connected},
+};
 use tower::util::MapResponseLayer;
 use uuid::Uuid;
 
@@ -34,6 +37,12 @@ use crate::service::WorkerService;
 const MOST_CONNECTIONS: usize = 1024;
 /// Calls of one connection at once; more wait at their gateway.
 const MOST_STREAMS: u32 = 1024;
+/// What a request's headers may take: a pass names up to 200 projects, and each may have 63 bytes.
+const MOST_HEADERS: u32 = 64 * 1024;
+/// Calls of one connection that were cancelled before they were looked at. Beyond them h2 takes its
+/// peer for an attacker and ends the connection, and with it every tenant's calls; its default, 20,
+/// is a burst of clients that hang up. Gateways are trusted, and bound what they send.
+const MOST_CANCELLED: usize = 10_000;
 /// How often a connection's gateway is asked whether it is there, and how long it has to answer.
 const KEEPALIVE: Duration = Duration::from_secs(10);
 const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -83,11 +92,8 @@ async fn serve_at<L: Accept<Io: Connected>>(
     let open = watch::Sender::new(0);
     let gateways = open.subscribe();
     let incoming = accept(listener, MOST_CONNECTIONS, open);
-    tonic::transport::Server::builder()
+    server()
         .layer(MapResponseLayer::new(signed()))
-        .max_concurrent_streams(MOST_STREAMS)
-        .http2_keepalive_interval(Some(KEEPALIVE))
-        .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
         .add_service(health.service().await)
         .add_service(worker)
         .serve_with_incoming_shutdown(incoming, health.end_noticed(gateways))
@@ -105,6 +111,17 @@ fn signed() -> impl Fn(Response<Body>) -> Response<Body> + Clone {
         answer.headers_mut().extend(said);
         answer
     }
+}
+
+/// What gateways may do with a connection.
+fn server() -> Server {
+    Server::builder()
+        .max_concurrent_streams(MOST_STREAMS)
+        .http2_max_header_list_size(MOST_HEADERS)
+        .http2_max_pending_accept_reset_streams(Some(MOST_CANCELLED))
+        .http2_max_local_error_reset_streams(None)
+        .http2_keepalive_interval(Some(KEEPALIVE))
+        .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
 }
 
 /// Accepts connections, `most` at a time; more wait in the listener's queue. `open` is kept at
@@ -242,6 +259,7 @@ mod tests {
     use std::pin::pin;
 
     use futures::StreamExt;
+    use hyper::{body::Bytes, http};
     use tokio::{
         io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex},
         net::{TcpListener, TcpStream},
@@ -293,5 +311,58 @@ mod tests {
         drop(first);
         let patience = Duration::from_secs(20);
         assert!(timeout(patience, accepting.next()).await.unwrap().is_some());
+    }
+    /// A gateway's side of a connection to a server as workers have it. Nothing of it is sent or
+    /// heard before its second half runs.
+    async fn gateway() -> (
+        h2::client::SendRequest<Bytes>,
+        h2::client::Connection<TcpStream, Bytes>,
+    ) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (_reporter, service) = tonic_health::server::health_reporter();
+        let incoming = accept(listener, 1, watch::Sender::new(0));
+        tokio::spawn(server().add_service(service).serve_with_incoming(incoming));
+        let socket = TcpStream::connect(address).await.unwrap();
+        h2::client::handshake(socket).await.unwrap()
+    }
+
+    fn request() -> http::request::Builder {
+        let uri = "http://worker/grpc.health.v1.Health/Check";
+        http::Request::post(uri).header("content-type", "application/grpc")
+    }
+
+    #[tokio::test]
+    async fn calls_that_are_cancelled_at_once_in_bursts_leave_the_connection_to_others() {
+        let (client, connection) = gateway().await;
+        let connection = tokio::spawn(connection);
+        for burst in 0..20 {
+            let mut ready = client.clone().ready().await.unwrap();
+            for _call in 0..64 {
+                let sent = ready.send_request(request().body(()).unwrap(), false);
+                drop(sent.unwrap_or_else(|error| panic!("burst {burst}: {error}")));
+            }
+            tokio::task::yield_now().await;
+        }
+        let mut ready = client.clone().ready().await.unwrap();
+        let (answer, mut body) = ready
+            .send_request(request().body(()).unwrap(), false)
+            .unwrap();
+        // A message without bytes: the service itself.
+        body.send_data(Bytes::from_static(&[0; 5]), true).unwrap();
+        assert_eq!(answer.await.unwrap().headers().get("grpc-status"), None);
+        assert!(!connection.is_finished());
+    }
+
+    #[tokio::test]
+    async fn a_pass_of_200_projects_of_63_bytes_is_heard() {
+        let (client, connection) = gateway().await;
+        tokio::spawn(connection);
+        // In JSON, then in base64.
+        let pass = "x".repeat(200 * (63 + 3) * 4 / 3 + 1024);
+        let request = request().header("archway-pass", pass).body(()).unwrap();
+        let mut ready = client.ready().await.unwrap();
+        let (answer, _body) = ready.send_request(request, true).unwrap();
+        assert_eq!(answer.await.unwrap().status(), http::StatusCode::OK);
     }
 }

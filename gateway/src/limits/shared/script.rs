@@ -169,11 +169,24 @@ mod tests {
         let tenant = Uuid::from_u128(1);
         let charge = Charge::for_tests(1, Level::Key, 60, 1);
         let bucket = key(tenant, &charge.id);
-        for ahead in ["9007199254740991", "inf", "1e300"] {
+        let nines = "9".repeat(300);
+        for ahead in ["9007199254740991", "inf", "1e300", &nines] {
             connection.set(&bucket, ahead).await.unwrap();
             let answer = script.spend(&mut connection, tenant, &[charge]).await;
             let debts = [FULL, 0, 0, 0, 0, 0];
             assert_eq!(answer.unwrap(), Verdict::Refused(debts), "{ahead}");
+            // It is a debt of ours now: it falls, and its key ends.
+            let again = script.spend(&mut connection, tenant, &[charge]).await;
+            let Ok(Verdict::Refused([debt, ..])) = again else {
+                panic!("{again:?}");
+            };
+            assert!(debt < FULL, "{ahead}: {debt}");
+            let left: i64 = redis::cmd("PTTL")
+                .arg(&bucket)
+                .query_async(&mut connection)
+                .await
+                .unwrap();
+            assert!((1..=60_002).contains(&left), "{ahead}: {left} ms");
         }
     }
 
