@@ -12,14 +12,14 @@ use tonic::Status;
 /// What an agent is told to wait when no worker can be reached.
 const RETRY_AFTER_SECONDS: u64 = 2;
 
-/// The detail by which the failures of a call that ends workers are told from the workers' own.
+/// The detail by which failures that are the call's own doing are told from the workers'.
 const REASON: &str = "reason";
 const DEADLY: &str = "deadly_call";
-/// The detail that says whether a write may have been done.
-const OUTCOME: &str = "outcome";
 const TOO_LARGE: &str = "pass_too_large";
 /// What tonic says of a worker's HTTP/2 that turned a request's headers away (RFC 6585, 5).
 const HEADERS_TOO_LARGE: &str = "HTTP status code 431";
+/// The detail that says whether a write may have been done.
+const OUTCOME: &str = "outcome";
 
 /// A failure that is nobody's but ours: logged in full, told with the trace id.
 pub(crate) fn internal(trace: TraceContext, error: &(dyn std::error::Error + 'static)) -> Failure {
@@ -88,7 +88,7 @@ pub(super) fn deadly(trace: TraceContext, left: Duration) -> Failure {
 }
 
 /// Whether a failure is the call's own doing, and says nothing about the workers that are there: it
-/// ended two of them, now or before. No worker's status makes one.
+/// ended two of them, now or before, or its pass is larger than they read.
 pub(crate) fn is_refusal(failure: &Failure) -> bool {
     let why = failure.details.get(REASON);
     why.is_some_and(|why| why == DEADLY || why == TOO_LARGE)

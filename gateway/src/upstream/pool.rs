@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 use parking_lot::{Mutex, RwLock};
 use tokio::{
     sync::Notify,
-    time::{Instant, sleep},
+    time::{Instant, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -174,25 +174,22 @@ impl Pool {
         }
     }
 
-    /// A worker does not believe this gateway's passes: for a while its calls go elsewhere. It is told
-    /// once in that time, not for each call.
+    /// A worker refuses this gateway's passes: for a while it is asked last. Logged once in that time.
     pub(super) fn set_aside(self: &Arc<Self>, replica: &Arc<Replica>) {
         if !replica.set_aside(Instant::now() + ASIDE) {
             return;
         }
+        let (pool, worker) = (self.name.as_str(), replica.address());
         tracing::warn!(
-            pool = self.name,
-            worker = replica.address(),
-            "worker refuses this gateway's passes, and is asked last: compare its public keys and \
-             its pool with the gateway's, and the clocks"
+            pool,
+            worker,
+            "worker refuses passes: compare its keys, pool and clock"
         );
         self.count();
         let pool = Arc::clone(self);
         tokio::spawn(async move {
-            tokio::select! {
-                () = pool.dropped() => {}
-                () = sleep(ASIDE) => pool.count(),
-            }
+            timeout(ASIDE, pool.dropped()).await.ok();
+            pool.count();
         });
     }
 
