@@ -2,9 +2,9 @@
 //!
 //! The body is read once, here, after the credential is good (a large one only if its caller could
 //! pay for it), and judged in the order `envelope` (is it a message), `era` (which revision),
-//! session; then its price is spent, whatever comes of it. `tools/call` is the hot path and is answered by `call` directly; the few other methods go
-//! through the official SDK in `methods`, whose hazards are closed by what stands before it: it
-//! never sees a malformed message.
+//! session; then its price is spent, whatever comes of it. `tools/call` is the hot path and is
+//! answered by `call` directly; the few other methods go through the official SDK in `methods`,
+//! whose hazards are closed by what stands before it: it never sees a malformed message.
 
 use std::{future::ready, sync::Arc};
 

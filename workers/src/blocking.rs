@@ -28,7 +28,7 @@ mod turns;
 
 /// Work of tools that weigh as much takes turns: searches and overviews.
 const HEAVY: u32 = 5;
-/// With a single turn, one long search would hold up everybody's short ones.
+/// Of one tenant. With a single turn, its one long search would hold up its short ones.
 const FEWEST_TURNS: usize = 2;
 
 /// The bounds on blocking work.

@@ -120,33 +120,34 @@ impl Errand {
         repeatable: bool,
     ) -> Result<(), Failure> {
         if is_disbelief(status) {
-            return self.disbelieved(flight, status);
+            // Its worker refused the pass: it is asked last for a while. Told only if all refuse.
+            self.pool.set_aside(&flight.replica);
+            return self.next(|| of_status(self.context.trace, status));
         }
         let ending = Ending::of(status);
-        if ending == Ending::Answered {
-            let failure = of_status(self.context.trace, status);
-            return Err(self.given_up(failure, Outcome::Unknown));
-        }
         tracing::debug!(
             trace.id = %self.context.trace.trace_id(), ?ending,
-            error = %archway_proto::chain::Chain(status), "try of a call ended without an answer"
+            error = %archway_proto::chain::Chain(status), "try of a call ended without its result"
         );
         match ending {
-            Ending::Unreached => self.pool.lose(&flight.replica, flight.epoch),
-            Ending::TurnedAway => flight.replica.doubt(),
+            Ending::Unreached => {
+                self.pool.lose(&flight.replica, flight.epoch);
+                self.next(|| self.given_up(unavailable(), Outcome::NotWritten))
+            }
+            Ending::TurnedAway => {
+                flight.replica.doubt();
+                self.next(|| self.given_up(unavailable(), Outcome::NotWritten))
+            }
             Ending::Lost => {
                 self.pool.lose(&flight.replica, flight.epoch);
                 self.suspect(flight)?;
+                self.repeat("connection_lost", repeatable)
             }
-            Ending::Reset | Ending::Late | Ending::Answered => {}
-        }
-        match ending {
-            Ending::Unreached | Ending::TurnedAway => self.next("not_begun"),
-            Ending::Lost if repeatable => self.repeat("connection_lost"),
-            Ending::Reset if repeatable => self.repeat("stream_reset"),
+            Ending::Reset => self.repeat("stream_reset", repeatable),
             Ending::Late => Err(self.given_up(deadline(), Outcome::Unknown)),
-            Ending::Lost | Ending::Reset | Ending::Answered => {
-                Err(self.given_up(interrupted(), Outcome::Unknown))
+            Ending::Answered => {
+                let failure = of_status(self.context.trace, status);
+                Err(self.given_up(failure, Outcome::Unknown))
             }
         }
     }
@@ -187,29 +188,19 @@ impl Errand {
         }
     }
 
-    /// Its worker refused the pass: it is asked last for a while. Told only if all refuse.
-    fn disbelieved(&self, flight: &Flight, status: &Status) -> Result<(), Failure> {
-        self.pool.set_aside(&flight.replica);
+    /// Nothing was begun: the next worker, if there is one.
+    fn next(&self, otherwise: impl FnOnce() -> Failure) -> Result<(), Failure> {
         if !self.may_go_on() {
-            return Err(of_status(self.context.trace, status));
+            return Err(otherwise());
         }
         self.pool.metrics().retried("not_begun");
         Ok(())
     }
 
-    /// Nothing was begun: the next worker, if there is one.
-    fn next(&self, reason: &'static str) -> Result<(), Failure> {
-        if !self.may_go_on() {
-            return Err(self.given_up(unavailable(), Outcome::NotWritten));
-        }
-        self.pool.metrics().retried(reason);
-        Ok(())
-    }
-
     /// What was begun is done again, if that is allowed.
-    fn repeat(&mut self, reason: &'static str) -> Result<(), Failure> {
+    fn repeat(&mut self, reason: &'static str, repeatable: bool) -> Result<(), Failure> {
         let given_up = || self.given_up(interrupted(), Outcome::Unknown);
-        if !self.idempotent || self.repeated || !self.may_go_on() {
+        if !repeatable || !self.idempotent || self.repeated || !self.may_go_on() {
             return Err(given_up());
         }
         if !self.pool.budget().lock().spend() {
