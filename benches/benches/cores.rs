@@ -4,12 +4,14 @@
 //! On one core the servers have it to themselves and the clients have the other. On two they share
 //! both with the clients, so calls a second cannot double there: what tells is calls per second of
 //! the servers' CPU, which stay the same as long as no lock and no queue stands between the cores.
-//! With more cores than two, the clients get two of their own. Needs `taskset`. Target: calls per
-//! CPU second on all cores at least 0.9 of those on one.
+//! What two cores cost anybody (caches, clocks, the machine's other guests) shows in the bare chain,
+//! which is measured in the same way, in turn. With more cores than two, the clients get two of
+//! their own. Needs `taskset`. Target: calls per CPU second on all cores over those on one, at least
+//! 0.9 of the same figure of the bare chain.
 //!
 //! Run: `cargo build --release && cargo bench -p archway-benches --bench cores`.
 
-use archway_benches::{Client, HELLO, Layout, Round, Stack, median};
+use archway_benches::{Bare, Client, HELLO, Layout, Round, Stack, median};
 
 const CONNECTIONS: usize = 64;
 const CALLS_EACH: usize = 200;
@@ -18,40 +20,76 @@ const TENANT: &str = "acme";
 
 #[tokio::main]
 async fn main() {
+    Bare::serve_if_asked().await;
     let cores = std::thread::available_parallelism().expect("cores").get();
     let most = if cores > 3 { cores - 2 } else { cores };
-    let lists = [
+    let folder = tempfile::tempdir().expect("a folder");
+    println!("{cores} cores here; {CONNECTIONS} connections, {ROUNDS} rounds in turn; medians");
+    let mut places = Vec::new();
+    for (name, list) in [
         ("1 core".to_owned(), "0".to_owned()),
         (format!("{most} cores"), format!("0-{}", most - 1)),
-    ];
-    println!("{cores} cores here; {CONNECTIONS} connections, {ROUNDS} rounds in turn; medians");
-    let mut stacks = Vec::new();
-    for (name, list) in lists {
-        stacks.push((name, stack(list).await, Vec::new()));
+    ] {
+        places.push(Place {
+            bare: Bare::start_on(&folder.path().join(&list), Some(&list)),
+            stack: stack(list).await,
+            name,
+            rounds: [Vec::new(), Vec::new()],
+        });
     }
     for round in 0..=ROUNDS {
-        for (_, stack, rounds) in &mut stacks {
-            let measured = load(stack).await;
+        for place in &mut places {
+            let measured = [chain(&place.bare).await, load(&place.stack).await];
+            // The first round only warms all.
             if round > 0 {
-                rounds.push(measured);
+                for (rounds, measured) in place.rounds.iter_mut().zip(measured) {
+                    rounds.push(measured);
+                }
             }
         }
     }
-    let mut efficiency = Vec::new();
-    for (name, _, rounds) in &stacks {
+    let [bare, archway] = [("bare chain", 0), ("archway", 1)].map(|(what, which)| {
+        let per_cpu_second = places.iter().map(|place| place.print(what, which));
+        let per_cpu_second: Vec<f64> = per_cpu_second.collect();
+        per_cpu_second[1] / per_cpu_second[0]
+    });
+    println!(
+        "calls a CPU second, all cores / one: bare chain {bare:.2}, archway {archway:.2}; archway / bare chain {:.2} (target ≥ 0.9)",
+        archway / bare
+    );
+}
+
+/// Servers on some of the cores, and what they did.
+struct Place {
+    name: String,
+    bare: Bare,
+    stack: Stack,
+    /// Of the chain, of Archway.
+    rounds: [Vec<Round>; 2],
+}
+
+impl Place {
+    /// Prints a line; calls a CPU second.
+    fn print(&self, what: &str, which: usize) -> f64 {
+        let rounds = &self.rounds[which];
         let middle = |of: fn(&Round) -> f64| median(&mut rounds.iter().map(of).collect::<Vec<_>>());
         let (per_second, cpu_us) = (middle(|one| one.per_second), middle(|one| one.cpu_us));
         println!(
-            "{name:>8}: {per_second:6.0} calls/s, {cpu_us:5.1} µs of the servers' CPU a call ({:.2} cores busy), {:6.0} calls a CPU second",
+            "{what:>10} on {:>8}: {per_second:6.0} calls/s, {cpu_us:5.1} µs of the servers' CPU a call ({:.2} cores busy), {:6.0} calls a CPU second",
+            self.name,
             per_second * cpu_us / 1e6,
             1e6 / cpu_us
         );
-        efficiency.push(1e6 / cpu_us);
+        1e6 / cpu_us
     }
-    println!(
-        "calls a CPU second, all cores / one: {:.2} (target ≥ 0.9)",
-        efficiency[1] / efficiency[0]
-    );
+}
+
+async fn chain(bare: &Bare) -> Round {
+    let mut clients = Vec::new();
+    for _ in 0..CONNECTIONS {
+        clients.push(Client::connect(&bare.url, "", HELLO).await);
+    }
+    Round::of(clients, CALLS_EACH, || bare.usage().cpu_seconds).await
 }
 
 async fn stack(cores: String) -> Stack {

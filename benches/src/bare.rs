@@ -4,7 +4,7 @@
 use std::{
     io::{BufRead, BufReader},
     path::Path,
-    process::{Child, Command, Stdio},
+    process::{Child, Stdio},
 };
 
 use archway_proto::v1::{
@@ -16,7 +16,7 @@ use archway_proto::v1::{
 use axum::{body::Bytes, extract::State, routing::post};
 use futures::stream::{self, StreamExt};
 
-use crate::Usage;
+use crate::{Usage, held};
 
 /// The chain, in a process of its own.
 pub struct Bare {
@@ -28,8 +28,13 @@ pub struct Bare {
 impl Bare {
     /// Starts this bench once more, as the chain; the bench calls [`Bare::serve_if_asked`] first.
     pub fn start(socket: &Path) -> Bare {
+        Bare::start_on(socket, None)
+    }
+
+    /// The same on these cores.
+    pub fn start_on(socket: &Path, cores: Option<&str>) -> Bare {
         let bench = std::env::current_exe().expect("a bench knows where it is");
-        let mut child = Command::new(bench)
+        let mut child = held(cores, &bench)
             .arg("--bare")
             .arg(socket)
             .stdout(Stdio::piped())

@@ -32,10 +32,14 @@ pub fn quantile(values: &mut [f64], at: f64) -> f64 {
         .unwrap_or(f64::NAN)
 }
 
+/// What stands behind an argument's name.
+pub fn argument(name: &str) -> Option<String> {
+    std::env::args()
+        .skip_while(|argument| argument != name)
+        .nth(1)
+}
+
 /// The number behind an argument's name.
 pub fn number(name: &str, default: usize) -> usize {
-    let given = std::env::args()
-        .skip_while(|argument| argument != name)
-        .nth(1);
-    given.map_or(default, |text| text.parse().expect("a number"))
+    argument(name).map_or(default, |text| text.parse().expect("a number"))
 }

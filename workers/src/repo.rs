@@ -28,6 +28,7 @@ mod load;
 mod contents;
 mod pattern;
 mod scan;
+mod crews;
 mod line;
 mod cancel;
 mod error;
@@ -55,6 +56,7 @@ pub use self::rules::{Blocked, Kind, Rules};
 pub use self::search::{Excluded, Found, Query};
 
 use self::contents::Budget;
+use self::crews::{Crews, crew};
 use self::project::{Key, Project, Snapshot};
 
 /// How many projects are remembered.
@@ -72,7 +74,7 @@ struct Shared {
     projects: Cache<Key, Arc<Project>>,
     /// Lists and looks: quick work, which must not wait for a slow pattern.
     pool: ThreadPool,
-    searchers: ThreadPool,
+    searchers: Crews,
     budget: Arc<Budget>,
 }
 
@@ -107,8 +109,8 @@ impl Repos {
         threads: NonZeroUsize,
         kept_bytes: usize,
     ) -> Result<Repos, RepoError> {
-        let pool = crew("list", threads)?;
-        let searchers = crew("search", threads)?;
+        let pool = crew("list", threads, 0)?;
+        let searchers = Crews::new(threads)?;
         let projects = Cache::builder()
             .max_capacity(MAX_PROJECTS)
             .eviction_policy(EvictionPolicy::lru())
@@ -279,20 +281,10 @@ impl Repo {
     /// passed before the search began. Later, the deadline only makes it incomplete.
     pub fn search(&self, query: &Query, cancel: &Cancel) -> Result<Found, RepoError> {
         let listing = self.listing(cancel)?;
-        self.snapshot
-            .search(&listing, query, &self.shared.searchers, cancel)
-    }
-}
-
-fn crew(job: &'static str, threads: NonZeroUsize) -> Result<ThreadPool, RepoError> {
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(threads.get())
-        .thread_name(move |number| format!("{job}-{number}"))
-        .build()
-        .map_err(|error| RepoError::Io {
-            what: "starting the threads that list and search",
-            source: std::io::Error::other(error),
+        self.shared.searchers.search(&self.tenant, |crew| {
+            self.snapshot.search(&listing, query, crew, cancel)
         })
+    }
 }
 
 /// Tries a path as it is written, then as the name that is shown so: a name that is not UTF-8 is

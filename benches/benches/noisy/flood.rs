@@ -1,13 +1,13 @@
 //! The tenant that floods: a process of its own, every connection of which calls again as soon as it
 //! was answered.
 
-use std::{process::Command, time::Duration};
+use std::time::Duration;
 
-use archway_benches::{Client, Usage};
+use archway_benches::{Client, Usage, held};
 use serde_json::{Value, json};
 use tokio::{task::JoinSet, time::Instant};
 
-use crate::call;
+use crate::{SERVERS_CORE, call};
 
 /// How the loud tenant floods.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -78,10 +78,10 @@ pub(crate) struct Flooder<'a> {
 }
 
 impl Flooder<'_> {
-    /// A process of its own, at the lowest priority.
+    /// A process of its own, at the lowest priority of the servers' core.
     pub(crate) fn start(&self, seconds: usize) -> tokio::process::Child {
         let bench = std::env::current_exe().expect("a bench knows where it is");
-        let mut command = Command::new("nice");
+        let mut command = held(Some(SERVERS_CORE), "nice".as_ref());
         command.args(["-n", "19"]).arg(bench).args([
             "--flood",
             self.manner.name(),

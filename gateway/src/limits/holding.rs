@@ -4,7 +4,7 @@
 //! Met on the way out of `limits`, by refusals alone. A client that waits for each answer before
 //! it calls again can be slowed by waiting with the answer, at the price of a timer: refusing it as
 //! fast as it asks would cost the same reading and parsing as serving it. A key is answered at once
-//! 20 times and then 20 times a second; while it goes on faster, its refusals wait half a second.
+//! 20 times and then 20 times a second; while it goes on faster, its refusals wait about half a second.
 //! Those who wait are bounded, and whoever finds no place is answered at once: this is for the
 //! others' comfort, not a limit of its own.
 //!
@@ -24,7 +24,7 @@ use uuid::Uuid;
 use super::outcome::Over;
 use crate::auth::Principal;
 
-/// How long a refusal waits.
+/// How long a refusal waits in the middle; see [`spread`].
 const HOLD: Duration = Duration::from_millis(500);
 /// For each refusal that is answered at once, how much of the burst is used up, and until when.
 const STEP: Duration = Duration::from_millis(50);
@@ -58,6 +58,8 @@ struct Recent {
     /// When the burst is whole again.
     arrival: Instant,
     held: u32,
+    /// How many waited so far; wraps.
+    waited: u32,
     /// A refusal that was in force of late, and since when.
     over: Over,
     since: Instant,
@@ -92,11 +94,11 @@ impl Holding {
 
     /// Waits with the refusal of this caller for as long as it should; the refusal as it is then.
     pub(super) async fn hold(&self, who: &Principal, over: Over) -> Over {
-        let Some(_place) = self.place(key(who), &over) else {
+        let Some(place) = self.place(key(who), &over) else {
             return over;
         };
-        sleep(HOLD).await;
-        over.after(HOLD)
+        sleep(place.wait).await;
+        over.after(place.wait)
     }
 
     /// Why this caller is refused, if it goes on so fast that its refusals wait.
@@ -126,7 +128,10 @@ impl Holding {
         // Never waited for: there is room, or there is none.
         let permit = self.places.try_acquire().ok()?;
         recent.held += 1;
+        let wait = spread(recent.waited);
+        recent.waited = recent.waited.wrapping_add(1);
         Some(Place {
+            wait,
             key,
             keys: &self.keys,
             _permit: permit,
@@ -148,6 +153,7 @@ impl Keys {
             let recent = Recent {
                 arrival: now,
                 held: 0,
+                waited: 0,
                 over: over.clone(),
                 since: now,
             };
@@ -157,12 +163,22 @@ impl Keys {
     }
 }
 
+/// How long the refusal of this number waits: half to one and a half of [`HOLD`], so that those that
+/// came together do not all come back together. Multiples of the golden ratio spread evenly, however
+/// many there are (Knuth, TAOCP 3, 6.4); the first waits for [`HOLD`].
+fn spread(number: u32) -> Duration {
+    const GOLDEN: u32 = 0x9E37_79B9;
+    let share = number.wrapping_mul(GOLDEN).wrapping_add(1 << 31);
+    HOLD / 2 + HOLD.mul_f64(f64::from(share) / 2_f64.powi(32))
+}
+
 fn key(who: &Principal) -> Key {
     (who.tenant_id(), who.name().to_owned())
 }
 
 /// A refusal's place, given back when it was answered or its client has gone.
 struct Place<'a> {
+    wait: Duration,
     key: Key,
     keys: &'a Mutex<Keys>,
     _permit: SemaphorePermit<'a>,
@@ -234,6 +250,15 @@ mod tests {
         let other = Principal::named_for_tests("key:2");
         holding.hold(&other, over(1)).await;
         assert_eq!(began.elapsed(), HOLD);
+    }
+
+    #[test]
+    fn refusals_that_came_together_are_answered_apart() {
+        let mut waits: Vec<Duration> = (0..MOST_HELD_OF_KEY).map(spread).collect();
+        waits.sort_unstable();
+        assert!(waits.first() >= Some(&(HOLD / 2)) && waits.last() < Some(&(HOLD * 3 / 2)));
+        let apart = waits.windows(2).map(|pair| pair[1] - pair[0]);
+        assert!(apart.max().unwrap() <= 2 * HOLD / MOST_HELD_OF_KEY);
     }
 
     #[tokio::test(start_paused = true)]

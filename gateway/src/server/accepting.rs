@@ -5,6 +5,7 @@
 
 use std::{io, net::IpAddr, time::Duration};
 
+use rustix::net::sockopt::set_socket_recv_buffer_size;
 use tokio::{
     net::{TcpListener, TcpStream},
     time::{Instant, sleep},
@@ -12,6 +13,10 @@ use tokio::{
 
 /// Between two attempts: some file descriptors will be free in a moment.
 const PAUSE: Duration = Duration::from_millis(50);
+/// What the kernel takes in of a connection before it is read, in bytes (it adds as much again for
+/// itself). By default that grows to megabytes: a client whose body nobody wants could still fill
+/// them, over each of its connections.
+const RECEIVE_BUFFER: usize = 128 * 1024;
 /// Between two lines in the log.
 const TOLD_EVERY: Duration = Duration::from_secs(10);
 
@@ -47,6 +52,7 @@ impl Accepting {
     async fn accept(&self) -> io::Result<(TcpStream, IpAddr)> {
         let (socket, address) = self.listener.accept().await?;
         socket.set_nodelay(true)?;
+        set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER)?;
         Ok((socket, address.ip()))
     }
 }
