@@ -2,7 +2,7 @@
 //! nothing between calls but caches.
 //!
 //! A call comes in by [`server`], is believed by [`service`] (the pass), runs in [`tools`] and
-//! reaches files only through [`repo`] and rows only through [`store`].
+//! reaches files only through [`repo`], what was in them before through `history`, and rows only through [`store`].
 
 // Above the path: what probes and administrators are told.
 pub mod admin;
@@ -14,6 +14,7 @@ mod service;
 pub mod tools;
 mod context;
 mod projects;
+mod history;
 pub mod repo;
 pub mod store;
 

@@ -52,12 +52,13 @@ pub use self::line::FoundLine;
 pub use self::listing::{Entry, EntryKind, Listing, Stat};
 pub use self::mounts::Mounts;
 pub use self::path::RepoPath;
+pub(crate) use self::project::Key;
 pub use self::rules::{Blocked, Kind, Rules};
 pub use self::search::{Excluded, Found, Query};
 
 use self::contents::Budget;
 use self::crews::{Crews, crew};
-use self::project::{Key, Project, Snapshot};
+use self::project::{Project, Snapshot};
 
 /// How many projects are remembered.
 const MAX_PROJECTS: u64 = 64;
@@ -190,6 +191,31 @@ impl Repo {
     /// The commit that this call answers from; `None` without git, or before the first commit.
     pub fn head(&self) -> Option<Head> {
         self.snapshot.head()
+    }
+
+    /// Git's data, if the project has any that may be used.
+    pub(crate) fn git(&self) -> Option<gix::Repository> {
+        self.snapshot.git()
+    }
+
+    /// [`Repo::head`]'s commit.
+    pub(crate) fn commit(&self) -> Option<gix::ObjectId> {
+        self.snapshot.commit()
+    }
+
+    /// What tells this project from all others, also from another folder mounted in its place.
+    pub(crate) fn key(&self) -> &Key {
+        self.snapshot.project().key()
+    }
+
+    /// Which paths exist for readers.
+    pub(crate) fn rules(&self) -> Arc<Rules> {
+        Arc::clone(&self.rules)
+    }
+
+    /// Whether there is no work tree: files are HEAD's.
+    pub(crate) fn is_bare(&self) -> bool {
+        self.snapshot.is_bare()
     }
 
     /// Whether HEAD, or the folder that `current` names, is another one than when this was

@@ -33,7 +33,7 @@ const REFUSAL_AGE: Duration = Duration::from_secs(5);
 
 /// What tells one project from another.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Key {
+pub(crate) struct Key {
     tenant: String,
     project: String,
     device: u64,
@@ -108,6 +108,10 @@ impl Project {
 
     pub(super) fn name(&self) -> &str {
         &self.key.project
+    }
+
+    pub(super) fn key(&self) -> &Key {
+        &self.key
     }
 
     #[cfg(test)]
@@ -204,6 +208,19 @@ impl Snapshot {
             commit: id.to_string(),
             dirty: self.project.status.of(id),
         })
+    }
+
+    /// A handle on git's data, for this thread.
+    pub(super) fn git(&self) -> Option<gix::Repository> {
+        Some(self.git.as_deref()?.objects())
+    }
+
+    pub(super) fn commit(&self) -> Option<ObjectId> {
+        self.head
+    }
+
+    pub(super) fn is_bare(&self) -> bool {
+        self.bare.is_some()
     }
 
     /// Whether both show the same folder at the same commit.

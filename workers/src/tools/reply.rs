@@ -18,6 +18,7 @@ pub struct Reply<T> {
     moved: bool,
     incomplete: bool,
     cursor: Option<String>,
+    markdown: Option<String>,
 }
 
 impl<T: Serialize> Reply<T> {
@@ -29,6 +30,7 @@ impl<T: Serialize> Reply<T> {
             moved: false,
             incomplete: false,
             cursor: None,
+            markdown: None,
         }
     }
 
@@ -53,6 +55,13 @@ impl<T: Serialize> Reply<T> {
     #[must_use]
     pub fn cursor(mut self, cursor: Option<String>) -> Self {
         self.cursor = cursor;
+        self
+    }
+
+    /// Gives the text block other words than the JSON: a contract's markdown.
+    #[must_use]
+    pub fn markdown(mut self, markdown: String) -> Self {
+        self.markdown = Some(markdown);
         self
     }
 
@@ -93,7 +102,15 @@ impl<T: Serialize> Reply<T> {
         say(meta::MOVED, self.moved, true.into());
         say(meta::INCOMPLETE, self.incomplete, "deadline".into());
         say(meta::CURSOR, self.cursor.is_some(), self.cursor.into());
-        Ok(json!({ "structuredContent": body, "_meta": facts }))
+        let mut result = json!({ "structuredContent": body, "_meta": facts });
+        if let Some(markdown) = &self.markdown {
+            let (text, _counted_in_the_body) = match untrusted {
+                true => text::escape(markdown),
+                false => (markdown.as_str().into(), 0),
+            };
+            result["content"] = json!([{ "type": "text", "text": text }]);
+        }
+        Ok(result)
     }
 }
 

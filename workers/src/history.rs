@@ -1,0 +1,49 @@
+//! A repository's history: what a revision names, which commits changed what, and how.
+//!
+//! Between `tools/git` and `repo`, which has looked at where git's data lies before. All of it is
+//! git's plumbing by `gix`, in this process; no command is started, and nothing that a repository
+//! says is run. Everything in here blocks, and asks [`Cancel`](crate::repo::Cancel) between pieces of
+//! some milliseconds.
+
+// In the order a question meets them.
+mod commit;
+mod changes;
+mod error;
+
+use std::sync::Arc;
+
+use gix::ObjectId;
+
+use crate::repo::{Repo, Rules};
+
+pub(crate) use changes::{Change, ChangeKind, Changes, Renames, Side};
+pub(crate) use commit::{Facts, Node, Signature};
+pub(crate) use error::HistoryError;
+
+/// The history of one project, as one call sees it.
+pub(crate) struct History {
+    git: gix::Repository,
+    rules: Arc<Rules>,
+    /// The commit that the call is pinned to; `None` before the first.
+    head: Option<ObjectId>,
+}
+
+impl History {
+    /// The history of a project.
+    ///
+    /// # Errors
+    /// [`HistoryError::NotARepository`].
+    pub(crate) fn of(repo: &Repo) -> Result<History, HistoryError> {
+        let git = repo.git().ok_or(HistoryError::NotARepository)?;
+        Ok(History {
+            git,
+            rules: repo.rules(),
+            head: repo.commit(),
+        })
+    }
+
+    /// The commit that the call is pinned to; `None` before the first.
+    pub(crate) fn head(&self) -> Option<ObjectId> {
+        self.head
+    }
+}

@@ -1,0 +1,70 @@
+//! What differs between two trees, file by file.
+
+use gix::{ObjectId, objs::tree::EntryMode};
+
+use super::{History, HistoryError};
+use crate::repo::{Cancel, RepoPath};
+
+/// One file that differs. Blocked paths are not among them: a file that was renamed from a blocked
+/// name was added, one that was renamed to it deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Change {
+    /// Where the file is now, or was if it is gone.
+    pub(crate) path: RepoPath,
+    pub(crate) kind: ChangeKind,
+    /// The file before; `None` if it was added.
+    pub(crate) old: Option<Side>,
+    /// The file after; `None` if it was deleted.
+    pub(crate) new: Option<Side>,
+}
+
+/// What became of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ChangeKind {
+    Added,
+    Modified,
+    Deleted,
+    /// From this path; its content may differ, too.
+    Renamed(RepoPath),
+    /// Between file, link and submodule.
+    TypeChanged,
+}
+
+/// A file in a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Side {
+    pub(crate) id: ObjectId,
+    pub(crate) mode: EntryMode,
+}
+
+/// Whether renames are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Renames {
+    Ignored,
+    /// As `git diff -M`: at least half of the content is the same.
+    Found,
+}
+
+/// What differs, in path order as git sorts it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Changes {
+    pub(crate) files: Vec<Change>,
+    /// Renames were looked for among identical files only: there were too many others, or no time.
+    pub(crate) renames_cut: bool,
+}
+
+impl History {
+    /// What differs between two trees; `None` is the empty tree.
+    ///
+    /// # Errors
+    /// If a tree can't be read, or the call has to stop.
+    pub(crate) fn changes(
+        &self,
+        old: Option<ObjectId>,
+        new: Option<ObjectId>,
+        renames: Renames,
+        cancel: &Cancel,
+    ) -> Result<Changes, HistoryError> {
+        todo!("helper `diff` writes this; helper `log` builds on this signature")
+    }
+}

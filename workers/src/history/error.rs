@@ -1,0 +1,61 @@
+//! Why a history could not be told.
+
+use crate::repo::{RepoError, RepoPath, Stopped};
+
+/// Why a history could not be told. Names nothing but what the caller asked for.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum HistoryError {
+    /// The project's folder is no git repository, or one whose data lies outside the mount.
+    #[error("the project is not a git repository")]
+    NotARepository,
+    /// The text is no revision of the forms that are served.
+    #[error("{revision:?} {reason}")]
+    InvalidRevision {
+        /// As it was given.
+        revision: String,
+        /// What is wrong with it, to be read after the revision.
+        reason: &'static str,
+    },
+    /// Nothing that a branch, a tag or HEAD reaches has this name.
+    #[error("invalid git reference: {revision}")]
+    RevisionNotFound {
+        /// As it was given.
+        revision: String,
+    },
+    /// An abbreviated id that several objects begin with.
+    #[error("short id {revision} is ambiguous")]
+    Ambiguous {
+        /// As it was given.
+        revision: String,
+        /// Commits it may mean, in hexadecimal; at most ten.
+        candidates: Vec<String>,
+    },
+    /// The commit has no such file.
+    #[error("file not tracked by git: {path}")]
+    NotTracked {
+        /// As it was asked for.
+        path: RepoPath,
+    },
+    /// The file, or the call.
+    #[error(transparent)]
+    Repo(#[from] RepoError),
+}
+
+impl From<Stopped> for HistoryError {
+    fn from(stopped: Stopped) -> HistoryError {
+        HistoryError::Repo(RepoError::Stopped(stopped))
+    }
+}
+
+/// Wraps a failure of gix.
+pub(super) fn git<E>(what: &'static str) -> impl FnOnce(E) -> HistoryError
+where
+    E: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    move |source| {
+        HistoryError::Repo(RepoError::Git {
+            what,
+            source: source.into(),
+        })
+    }
+}
