@@ -1,62 +1,164 @@
 //! Which commit a revision names.
+//!
+//! Revisions are git's, but for those that name no one commit ([`form`]). What a revision names
+//! counts only if HEAD, a branch, a remote branch or a tag reaches it: a commit that was taken
+//! back, a stash or a pull request's is as if it weren't there, however it is named. HEAD is the
+//! commit that the call is pinned to.
 
-use gix::ObjectId;
+mod form;
+mod name;
 
-use super::{History, HistoryError};
+use gix::{ObjectId, object::Kind};
+use jiff::Timestamp;
+
+use self::form::Step;
+use super::{History, HistoryError, error::git};
 use crate::repo::Cancel;
 
-/// The longest revision, in bytes.
-const MAX_LENGTH: usize = 256;
+/// How many commits an ambiguous id is answered with.
+const MAX_CANDIDATES: usize = 10;
+
+/// The largest tag that is read, in bytes.
+const MAX_TAG: u64 = 1 << 20;
+
+/// What peeling failed at, if it did.
+const READING: &str = "reading what a revision names";
 
 impl History {
-    /// The commit that a revision names, as git takes revisions.
+    /// The commit that a revision names, which HEAD, a branch or a tag reaches.
     ///
     /// # Errors
     /// [`HistoryError::InvalidRevision`] for a form that is not served,
-    /// [`HistoryError::RevisionNotFound`] if nothing is named so.
+    /// [`HistoryError::RevisionNotFound`], [`HistoryError::Ambiguous`], and
+    /// [`HistoryError::NoCommits`] for HEAD before the first.
     pub(crate) fn resolve(
         &self,
         revision: &str,
         cancel: &Cancel,
     ) -> Result<ObjectId, HistoryError> {
-        cancel.check()?;
-        if let Some(reason) = refusal(revision) {
-            return Err(HistoryError::InvalidRevision {
-                revision: revision.to_owned(),
-                reason,
-            });
-        }
-        let not_found = || HistoryError::RevisionNotFound {
-            revision: revision.to_owned(),
+        let lookup = Lookup {
+            history: self,
+            revision,
+            cancel,
         };
-        let found = self.git.rev_parse_single(revision);
-        let object = found.and_then(|id| id.object());
-        let commit = object.and_then(gix::Object::peel_to_commit);
-        let commit = commit.map_err(|_not_there| not_found())?;
-        Ok(commit.id)
+        let form = form::read(revision, Timestamp::now()).map_err(|why| lookup.invalid(why))?;
+        let mut found = lookup.base(form.base, form.sibling, form.log)?;
+        for step in form.steps {
+            found.id = lookup.step(found.id, step)?;
+        }
+        let commit = lookup.commit(found.id)?;
+        if found.reached || !self.reachable(&[commit], cancel)?.is_empty() {
+            return Ok(commit);
+        }
+        Err(lookup.not_found())
+    }
+
+    /// The commit that an object is, or names as a tag; `None` if it is neither, or isn't there.
+    ///
+    /// # Errors
+    /// If it can't be read, or the call has to stop.
+    pub(super) fn peel(
+        &self,
+        id: ObjectId,
+        cancel: &Cancel,
+    ) -> Result<Option<ObjectId>, HistoryError> {
+        let mut id = id;
+        loop {
+            cancel.check()?;
+            match self.kind(id)? {
+                Some((Kind::Commit, _)) => return Ok(Some(id)),
+                Some((Kind::Tag, size)) if size <= MAX_TAG => {
+                    let tag = self.git.find_tag(id).map_err(git(READING))?;
+                    id = tag.target_id().map_err(git(READING))?.detach();
+                }
+                _ => return Ok(None),
+            }
+        }
+    }
+
+    /// What an object is and how large, `None` if it isn't there.
+    fn kind(&self, id: ObjectId) -> Result<Option<(Kind, u64)>, HistoryError> {
+        let header = self.git.try_find_header(id).map_err(git(READING))?;
+        Ok(header.map(|header| (header.kind(), header.size())))
     }
 }
 
-/// What is wrong with the form of a revision, if it is not served.
-fn refusal(revision: &str) -> Option<&'static str> {
-    let forms: [(bool, &'static str); 6] = [
-        (revision.is_empty(), "it is empty"),
-        (revision.len() > MAX_LENGTH, "it has more than 256 bytes"),
-        (
-            revision.chars().any(char::is_control),
-            "it has control characters",
-        ),
-        (revision.starts_with('-'), "it begins with a dash"),
-        (
-            revision.contains(':') || revision.contains("^{/"),
-            "it names a path or searches messages; give a commit, tag or branch",
-        ),
-        (
-            revision.contains("..") || revision.starts_with('^'),
-            "it is a range; give one commit, tag or branch",
-        ),
-    ];
-    forms
-        .into_iter()
-        .find_map(|(is_refused, reason)| is_refused.then_some(reason))
+/// One revision that is being looked up.
+struct Lookup<'a> {
+    history: &'a History,
+    /// As it was given.
+    revision: &'a str,
+    cancel: &'a Cancel,
+}
+
+/// An object that a part of a revision names.
+struct Found {
+    id: ObjectId,
+    /// It was named by HEAD, a branch or a tag; so all that steps from it lead to is reached.
+    reached: bool,
+}
+
+impl Found {
+    /// An object of which it isn't known whether anything reaches it.
+    fn by_id(id: ObjectId) -> Found {
+        Found { id, reached: false }
+    }
+}
+
+impl Lookup<'_> {
+    fn step(&self, id: ObjectId, step: Step) -> Result<ObjectId, HistoryError> {
+        match step {
+            Step::Same => Ok(id),
+            Step::Commit | Step::Parent(0) => self.commit(id),
+            Step::Parent(nth) => {
+                let parents = self.history.node(self.commit(id)?)?.parents;
+                let nth = usize::try_from(nth - 1).unwrap_or(usize::MAX);
+                parents.get(nth).copied().ok_or_else(|| self.not_found())
+            }
+            Step::Ancestor(generations) => self.ancestor(self.commit(id)?, generations),
+            Step::Tag => match self.history.kind(id)? {
+                Some((Kind::Tag, _)) => Ok(id),
+                _ => Err(self.not_found()),
+            },
+        }
+    }
+
+    fn ancestor(&self, commit: ObjectId, generations: u64) -> Result<ObjectId, HistoryError> {
+        let mut commit = commit;
+        for _ in 0..generations {
+            self.cancel.check()?;
+            let parents = self.history.node(commit)?.parents;
+            commit = *parents.first().ok_or_else(|| self.not_found())?;
+        }
+        Ok(commit)
+    }
+
+    fn commit(&self, id: ObjectId) -> Result<ObjectId, HistoryError> {
+        self.peel(id)?.ok_or_else(|| self.not_found())
+    }
+
+    fn peel(&self, id: ObjectId) -> Result<Option<ObjectId>, HistoryError> {
+        self.history.peel(id, self.cancel)
+    }
+
+    fn invalid(&self, reason: &'static str) -> HistoryError {
+        HistoryError::InvalidRevision {
+            revision: self.revision.to_owned(),
+            reason,
+        }
+    }
+
+    fn not_found(&self) -> HistoryError {
+        HistoryError::RevisionNotFound {
+            revision: self.revision.to_owned(),
+        }
+    }
+
+    fn ambiguous(&self, commits: &[ObjectId]) -> HistoryError {
+        let candidates = commits.iter().take(MAX_CANDIDATES);
+        HistoryError::Ambiguous {
+            revision: self.revision.to_owned(),
+            candidates: candidates.map(ToString::to_string).collect(),
+        }
+    }
 }
