@@ -46,8 +46,13 @@ impl History {
     /// [`HistoryError::NotARepository`], or if the list of a shallow clone can't be read.
     pub(crate) fn of(repo: &Repo, histories: &Histories) -> Result<History, HistoryError> {
         let git = repo.git().ok_or(HistoryError::NotARepository)?;
-        let graph = histories.graph(repo, &git);
-        let shallow = git.shallow_commits().map_err(error::git("reading where a shallow clone ends"))?;
+        let shallow = git.shallow_commits();
+        let shallow = shallow.map_err(error::git("reading where a shallow clone ends"))?;
+        // A graph may know parents that are not there.
+        let graph = match shallow {
+            Some(_) => Arc::default(),
+            None => histories.graph(repo, &git),
+        };
         Ok(History {
             git,
             shallow,

@@ -115,7 +115,9 @@ impl Histories {
 impl Kept {
     /// Which commits are reached, as far as it is known.
     pub(super) fn reach(&self) -> Reach {
-        self.shared.reaches.get_with_by_ref(&self.project, Reach::default)
+        self.shared
+            .reaches
+            .get_with_by_ref(&self.project, Reach::default)
     }
 
     /// The answer that was kept for `question`, if it was given under the same path rules.

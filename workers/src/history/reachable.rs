@@ -188,7 +188,11 @@ impl Walk {
 
     fn see_parents(&mut self, position: Position) {
         let graph = Arc::clone(&self.graph);
-        for parent in graph.entry(position).into_iter().flat_map(|entry| entry.parents) {
+        for parent in graph
+            .entry(position)
+            .into_iter()
+            .flat_map(|entry| entry.parents)
+        {
             self.see_known(parent);
         }
     }

@@ -162,3 +162,201 @@ impl Lookup<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{
+        history::Histories,
+        repo::testing::{Sandbox, cancel, git},
+    };
+
+    fn history(app: &Sandbox) -> History {
+        History::of(&app.repo(), &Histories::new()).unwrap()
+    }
+
+    fn resolve(app: &Sandbox, revision: &str) -> Result<String, HistoryError> {
+        let commit = history(app).resolve(revision, &cancel());
+        commit.map(|commit| commit.to_string())
+    }
+
+    /// What git takes a revision for, if it names a commit.
+    fn asked_of_git(app: &Sandbox, revision: &str) -> Option<String> {
+        let output = Command::new("git")
+            .current_dir(app.root())
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .args(["rev-parse", "--verify", "-q"])
+            .arg(format!("{revision}^{{commit}}"))
+            .output()
+            .unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        output.status.success().then(|| said.trim_end().to_owned())
+    }
+
+    /// A repository with all that a revision may name: merges, tags of all kinds, a name that is a
+    /// tag's and a branch's, a remote, reflogs, packed references.
+    fn varied() -> Sandbox {
+        let app = Sandbox::new();
+        app.file("a", "1").committed();
+        for n in 2..6 {
+            let n = n.to_string();
+            app.file("a", &n).git(&["commit", "-qam", &n]);
+        }
+        app.git(&["checkout", "-qb", "topic/deep", "HEAD~2"]);
+        app.file("b", "x")
+            .git(&["add", "b"])
+            .git(&["commit", "-qm", "side"]);
+        app.git(&["checkout", "-q", "main"]);
+        app.git(&["merge", "-q", "--no-ff", "-m", "merge", "topic/deep"]);
+        app.git(&["tag", "v1.0.0", "-am", "one"]);
+        app.git(&["tag", "nested", "v1.0.0", "-am", "a tag of a tag"]);
+        app.git(&["tag", "light", "HEAD~1"])
+            .git(&["tag", "both", "HEAD~2"]);
+        app.git(&["branch", "both", "HEAD~1"]);
+        app.git(&["tag", "blob", "HEAD:a"])
+            .git(&["tag", "tree", "HEAD^{tree}"]);
+        app.git(&["tag", "ofblob", "-am", "a tag of a blob", "blob"]);
+        app.git(&["pack-refs", "--all"]);
+        app.git(&["branch", "loose", "HEAD~1"])
+            .git(&["tag", "after", "-am", "loose"]);
+        app.git(&["config", "remote.origin.url", "nowhere"]);
+        app.git(&[
+            "config",
+            "remote.origin.fetch",
+            "+refs/heads/*:refs/remotes/origin/*",
+        ]);
+        app.git(&["update-ref", "refs/remotes/origin/main", "HEAD~1"]);
+        app.git(&[
+            "symbolic-ref",
+            "refs/remotes/origin/HEAD",
+            "refs/remotes/origin/main",
+        ]);
+        app.git(&["config", "branch.main.remote", "origin"]);
+        app.git(&["config", "branch.main.merge", "refs/heads/main"]);
+        app.file("c", "6")
+            .git(&["add", "c"])
+            .git(&["commit", "-qm", "six"]);
+        let id = git(&app.root(), &["rev-parse", "HEAD~1"]);
+        app.git(&["branch", &id[..5], "HEAD~3"]);
+        app
+    }
+
+    #[test]
+    fn a_revision_names_what_git_says() {
+        let app = varied();
+        let id = git(&app.root(), &["rev-parse", "HEAD~2"]);
+        let tag = git(&app.root(), &["rev-parse", "nested"]);
+        let described = git(&app.root(), &["describe", "HEAD"]);
+        let named_like_an_id = git(&app.root(), &["rev-parse", "HEAD~1"]);
+        let bases = [
+            "@",
+            "HEAD",
+            "main",
+            "topic/deep",
+            "heads/both",
+            "both",
+            "tags/both",
+            "v1.0.0",
+            "nested",
+            "light",
+            "blob",
+            "tree",
+            "ofblob",
+            "after",
+            "loose",
+            "origin",
+            "origin/main",
+            "remotes/origin/main",
+            "refs/heads/main",
+            "refs/tags/v1.0.0",
+            "refs/remotes/origin/HEAD",
+            "main@{u}",
+            "@{upstream}",
+            "HEAD@{U}",
+            "@{push}",
+            "main@{0}",
+            "main@{1}",
+            "@{1}",
+            "HEAD@{1}",
+            "HEAD@{3}",
+            "main@{99}",
+            "@{-1}",
+            "@{-2}",
+            "@{-9}",
+            "main@{now}",
+            "main@{2030-01-01}",
+            "main@{1999-01-01}",
+            "main@{1 second ago}",
+            "topic/deep@{1}",
+            "loose@{u}",
+            "v1.0.0@{1}",
+            "none",
+            "a b",
+            "a..",
+            "ORIG_HEAD",
+            "FETCH_HEAD",
+            "config",
+            "index",
+            "abc",
+            "0000",
+            "main.lock",
+            &id,
+            &id[..7],
+            &id[..39],
+            &id[..4],
+            &id.to_uppercase(),
+            &tag,
+            &tag[..10],
+            &described,
+            "v1.0.0-1-g0000000",
+            &named_like_an_id[..5],
+            &named_like_an_id[..6],
+            "0000000000000000000000000000000000000000",
+            "refs/heads",
+            "heads",
+            "main/",
+            "/main",
+        ];
+        let steps = [
+            "",
+            "~",
+            "^",
+            "^0",
+            "~0",
+            "^^",
+            "~2",
+            "^2",
+            "^2~1",
+            "^3",
+            "~1^2",
+            "~99",
+            "~99999999999999999999",
+            "^{}",
+            "^{commit}",
+            "^{object}",
+            "^{tag}",
+            "^{tag}^{}",
+            "^{}~1",
+            "^{commit}^2",
+            "~1^{tag}",
+            "~1x",
+            "^x",
+            "~-1",
+            "^{",
+            "@",
+            "~1@{0}",
+        ];
+        let mut named = 0;
+        for (base, step) in bases.iter().flat_map(|base| steps.map(|step| (base, step))) {
+            let revision = format!("{base}{step}");
+            let ours = resolve(&app, &revision);
+            named += usize::from(ours.is_ok());
+            assert_eq!(ours.ok(), asked_of_git(&app, &revision), "{revision}");
+        }
+        assert!(named > 500, "{named}");
+    }
+}

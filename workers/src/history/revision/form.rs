@@ -102,7 +102,11 @@ fn refuse(revision: &str) -> Result<(), &'static str> {
     let has = |text| revision.contains(text);
     let outside_of_marks = || {
         revision.split("@{").enumerate().any(|(nth, part)| {
-            let outside = if nth == 0 { Some(part) } else { part.split_once('}').map(|(_, after)| after) };
+            let outside = if nth == 0 {
+                Some(part)
+            } else {
+                part.split_once('}').map(|(_, after)| after)
+            };
             outside.is_some_and(|outside| outside.contains(':'))
         })
     };
@@ -117,17 +121,16 @@ fn refuse(revision: &str) -> Result<(), &'static str> {
         () if has("..") || revision.starts_with('^') || has("^!") || has("^@") || has("^-") => {
             Err("it is a range; give one commit")
         }
-        () if outside_of_marks() => Err("it names a path; give the commit alone and the path apart"),
+        () if outside_of_marks() => {
+            Err("it names a path; give the commit alone and the path apart")
+        }
         () if has("^{tree}") || has("^{blob}") => Err("it names no commit; leave out the braces"),
         () => Ok(()),
     }
 }
 
 /// What stands in braces after `mark`, and what follows; `None` if `text` begins otherwise.
-fn braces<'a>(
-    text: &'a str,
-    mark: &str,
-) -> Result<Option<(&'a str, &'a str)>, &'static str> {
+fn braces<'a>(text: &'a str, mark: &str) -> Result<Option<(&'a str, &'a str)>, &'static str> {
     match text.strip_prefix(mark).map(|text| text.split_once('}')) {
         None => Ok(None),
         Some(Some(parts)) => Ok(Some(parts)),
@@ -151,10 +154,9 @@ impl Form<'_> {
             _ => None,
         };
         if sibling.is_some() {
-            return match self.is_bare() {
-                true => Ok(self.sibling = sibling),
-                false => Err(TWICE),
-            };
+            let is_bare = self.is_bare();
+            self.sibling = sibling;
+            return if is_bare { Ok(()) } else { Err(TWICE) };
         }
         let place = match inside.parse() {
             Ok(nth) if nth < FIRST_TIME => Place::Nth(nth),
@@ -192,7 +194,9 @@ fn step(text: &str) -> Result<(Step, &str), &'static str> {
         _ => return Err("after its base come ~n, ^n or ^{…} only"),
     };
     let text = text.get(1..).unwrap_or_default();
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
     let (digits, after) = text.split_at_checked(digits).unwrap_or((text, ""));
     let count = match digits {
         "" => 1,
@@ -230,18 +234,59 @@ mod tests {
         let main = Base::Name("main");
         assert_eq!(parse("@"), Ok(form(Base::Head)));
         assert_eq!(parse("feature/a@b"), Ok(form(Base::Name("feature/a@b"))));
-        let steps = vec![Step::Ancestor(3), Step::Parent(2), Step::Parent(1), Step::Parent(0)];
-        assert_eq!(parse("main~3^2^^0"), Ok(Form { steps, ..form(main) }));
-        let steps = vec![Step::Same, Step::Commit, Step::Tag, Step::Ancestor(1), Step::Same];
+        let steps = vec![
+            Step::Ancestor(3),
+            Step::Parent(2),
+            Step::Parent(1),
+            Step::Parent(0),
+        ];
+        assert_eq!(
+            parse("main~3^2^^0"),
+            Ok(Form {
+                steps,
+                ..form(main)
+            })
+        );
+        let steps = vec![
+            Step::Same,
+            Step::Commit,
+            Step::Tag,
+            Step::Ancestor(1),
+            Step::Same,
+        ];
         let all = parse("main^{}^{commit}^{tag}~^{object}");
-        assert_eq!(all, Ok(Form { steps, ..form(main) }));
+        assert_eq!(
+            all,
+            Ok(Form {
+                steps,
+                ..form(main)
+            })
+        );
         assert_eq!(parse("@{-2}"), Ok(form(Base::Prior(2))));
         let (sibling, log) = (Some(Sibling::Upstream), Some(Place::Nth(1)));
-        assert_eq!(parse("main@{U}@{1}"), Ok(Form { sibling, log, ..form(main) }));
+        assert_eq!(
+            parse("main@{U}@{1}"),
+            Ok(Form {
+                sibling,
+                log,
+                ..form(main)
+            })
+        );
         let (sibling, steps) = (Some(Sibling::Push), vec![Step::Ancestor(2)]);
-        assert_eq!(parse("@{push}~2"), Ok(Form { sibling, steps, ..form(Base::Head) }));
+        assert_eq!(
+            parse("@{push}~2"),
+            Ok(Form {
+                sibling,
+                steps,
+                ..form(Base::Head)
+            })
+        );
         let log = Some(Place::Time(1_772_600_767 - 2 * 86_400));
-        for text in ["main@{2 days ago}", "main@{2.days.ago}", "main@{1772427967}"] {
+        for text in [
+            "main@{2 days ago}",
+            "main@{2.days.ago}",
+            "main@{1772427967}",
+        ] {
             assert_eq!(parse(text), Ok(Form { log, ..form(main) }), "{text}");
         }
         assert_eq!(parse("main@{2025-01-01T10:00:00Z}").unwrap().base, main);

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use gix::{
     ObjectId,
-    bstr::{BStr, BString, ByteSlice as _},
+    bstr::{BStr, ByteSlice},
     hash::Prefix,
     refs::{Category, FullName, log::Line},
     remote::Direction,
@@ -74,7 +74,9 @@ impl Lookup<'_> {
         }
         match self.find(name)? {
             Some(place) => Ok(Named::Reference(place)),
-            None => self.short_id(described(name).unwrap_or(name)).map(Named::Id),
+            None => self
+                .short_id(described(name).unwrap_or(name))
+                .map(Named::Id),
         }
     }
 
@@ -104,7 +106,10 @@ impl Lookup<'_> {
 
     /// The reference of exactly this name.
     fn read(&self, name: &FullName) -> Option<gix::Reference<'_>> {
-        let found = self.history.git.try_find_reference(name.as_ref().as_partial_name());
+        let found = self
+            .history
+            .git
+            .try_find_reference(name.as_ref().as_partial_name());
         // The place may have been taken for a short name.
         found.ok()?.filter(|found| found.name() == name.as_ref())
     }
@@ -158,10 +163,13 @@ impl Lookup<'_> {
         let mut left = nth;
         for line in self.log(&head, &mut buffer)? {
             self.cancel.check()?;
-            let from = switched_from(&line.message);
+            let from = switched_from(line.message.as_bstr());
             left -= usize::from(from.is_some());
             if let (0, Some(from)) = (left, from) {
-                return from.to_str().map(str::to_owned).map_err(|_| self.not_found());
+                return from
+                    .to_str()
+                    .map(str::to_owned)
+                    .map_err(|_| self.not_found());
             }
         }
         Err(self.not_found())
@@ -217,7 +225,11 @@ impl Lookup<'_> {
         let prefix = Prefix::from_hex(hex).ok().filter(|_| is_hex);
         let prefix = prefix.ok_or_else(|| self.not_found())?;
         let mut objects = HashSet::new();
-        let found = self.history.git.objects.lookup_prefix(prefix, Some(&mut objects));
+        let found = self
+            .history
+            .git
+            .objects
+            .lookup_prefix(prefix, Some(&mut objects));
         found.map_err(git("looking up a short id"))?;
         let mut commits = HashSet::new();
         for id in objects {
@@ -243,11 +255,13 @@ enum Named {
 
 /// The short id in what `git describe` says: `v1.0-12-gabcdef`.
 fn described(name: &str) -> Option<&str> {
-    name.rsplit_once("-g").map(|(_, id)| id).filter(|id| id.len() >= 4)
+    name.rsplit_once("-g")
+        .map(|(_, id)| id)
+        .filter(|id| id.len() >= 4)
 }
 
 /// Which branch or commit was left, if this is a reflog's message about a switch.
-fn switched_from(message: &BString) -> Option<&BStr> {
+fn switched_from(message: &BStr) -> Option<&BStr> {
     let from_to = message.strip_prefix(b"checkout: moving from ")?;
     let end = from_to.find(" to ")?;
     from_to.get(..end).map(ByteSlice::as_bstr)
