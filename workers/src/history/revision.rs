@@ -42,7 +42,7 @@ impl History {
             cancel,
         };
         let form = form::read(revision, Timestamp::now()).map_err(|why| lookup.invalid(why))?;
-        let mut found = lookup.base(form.base, form.sibling, form.log)?;
+        let mut found = lookup.base(form.base, form.upstream, form.log)?;
         for step in form.steps {
             found.id = lookup.step(found.id, step)?;
         }
@@ -154,11 +154,11 @@ impl Lookup<'_> {
         }
     }
 
-    fn ambiguous(&self, commits: &[ObjectId]) -> HistoryError {
-        let candidates = commits.iter().take(MAX_CANDIDATES);
+    fn ambiguous(&self, commits: impl Iterator<Item = ObjectId>) -> HistoryError {
+        let candidates = commits.take(MAX_CANDIDATES);
         HistoryError::Ambiguous {
             revision: self.revision.to_owned(),
-            candidates: candidates.map(ToString::to_string).collect(),
+            candidates: candidates.map(|commit| commit.to_string()).collect(),
         }
     }
 }
@@ -186,15 +186,18 @@ mod tests {
 
     /// What git takes a revision for, if it names a commit.
     fn asked_of_git(app: &Sandbox, revision: &str) -> Option<String> {
-        let output = Command::new("git")
-            .current_dir(app.root())
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .args(["rev-parse", "--verify", "-q"])
-            .arg(format!("{revision}^{{commit}}"))
-            .output()
-            .unwrap();
-        let said = String::from_utf8(output.stdout).unwrap();
-        output.status.success().then(|| said.trim_end().to_owned())
+        let ask = |revision: &str| {
+            let output = Command::new("git")
+                .current_dir(app.root())
+                .env("GIT_CONFIG_GLOBAL", "/dev/null")
+                .args(["-c", "core.disambiguate=committish"])
+                .args(["rev-parse", "--verify", "-q", revision])
+                .output()
+                .unwrap();
+            let said = String::from_utf8(output.stdout).unwrap();
+            output.status.success().then(|| said.trim_end().to_owned())
+        };
+        ask(&format!("{}^{{commit}}", ask(revision)?))
     }
 
     /// A repository with all that a revision may name: merges, tags of all kinds, a name that is a
@@ -277,7 +280,6 @@ mod tests {
             "main@{u}",
             "@{upstream}",
             "HEAD@{U}",
-            "@{push}",
             "main@{0}",
             "main@{1}",
             "@{1}",
@@ -293,6 +295,7 @@ mod tests {
             "main@{1 second ago}",
             "topic/deep@{1}",
             "loose@{u}",
+            "main@{u}@{0}",
             "v1.0.0@{1}",
             "none",
             "a b",
@@ -350,13 +353,255 @@ mod tests {
             "@",
             "~1@{0}",
         ];
+        let all = bases
+            .iter()
+            .flat_map(|base| ["", "~1^2", "^{tag}"].map(|step| (*base, step)));
+        let thorough = [
+            "@",
+            "main",
+            "nested",
+            "ofblob",
+            "main@{1}",
+            "@{-1}",
+            &id[..7],
+        ];
+        let each = thorough
+            .into_iter()
+            .flat_map(|base| steps.map(|step| (base, step)));
         let mut named = 0;
-        for (base, step) in bases.iter().flat_map(|base| steps.map(|step| (base, step))) {
+        for (base, step) in all.chain(each) {
             let revision = format!("{base}{step}");
             let ours = resolve(&app, &revision);
             named += usize::from(ours.is_ok());
+            if ours.is_err() && base.contains("@{") && step.contains('}') {
+                // Where a step leads nowhere, git reads from the first brace to the last as a date.
+                continue;
+            }
             assert_eq!(ours.ok(), asked_of_git(&app, &revision), "{revision}");
         }
-        assert!(named > 500, "{named}");
+        assert!(named > 120, "{named}");
+    }
+
+    #[test]
+    fn only_what_head_a_branch_or_a_tag_reaches_is_served() {
+        let app = Sandbox::new();
+        app.file("a", "1").committed();
+        let id = |revision: &str| git(&app.root(), &["rev-parse", revision]);
+        let one = id("HEAD");
+        app.git(&["checkout", "-qb", "gone"])
+            .git(&["commit", "-qm", "lost", "--allow-empty"]);
+        app.git(&["commit", "-qm", "lost tip", "--allow-empty"]);
+        let lost = id("HEAD");
+        app.git(&["update-ref", "refs/pull/1/head", "HEAD"]);
+        app.git(&["checkout", "-q", "main"])
+            .git(&["branch", "-qD", "gone"]);
+        app.file("a", "2")
+            .git(&["stash", "-q"])
+            .git(&["notes", "add", "-m", "n"]);
+        let stash = id("stash");
+        let notes = id("refs/notes/commits");
+        app.git(&["commit", "-qm", "taken back", "--allow-empty"]);
+        let back = id("HEAD");
+        app.git(&["reset", "-q", "--hard", "HEAD~1"]);
+        for text in [
+            &lost,
+            &lost[..9],
+            &stash,
+            &notes,
+            &back,
+            "stash",
+            "refs/stash",
+            "stash@{0}",
+            "refs/notes/commits",
+            "refs/pull/1/head",
+            "pull/1/head",
+            "main@{1}",
+            "HEAD@{1}",
+            "@{1}",
+            "ORIG_HEAD",
+            "@{-1}",
+            &format!("{lost}~1"),
+        ] {
+            let refused = resolve(&app, text).expect_err(text);
+            let not_found =
+                matches!(&refused, HistoryError::RevisionNotFound { revision } if revision == text);
+            assert!(not_found, "{text}: {refused}");
+        }
+        // Steps may lead back to what is reached.
+        for text in [
+            "stash~1",
+            "main@{1}~1",
+            &format!("{lost}~2"),
+            &one,
+            "HEAD@{2}",
+        ] {
+            assert_eq!(resolve(&app, text).unwrap(), one, "{text}");
+        }
+        for (name, tip) in [
+            ("refs/tags/t", &lost),
+            ("refs/remotes/o/m", &stash),
+            ("refs/heads/b", &back),
+        ] {
+            app.git(&["update-ref", name, tip]);
+            assert_eq!(&resolve(&app, tip).unwrap(), tip, "{name}");
+        }
+        assert_eq!(
+            resolve(&app, "@{-1}~1").ok(),
+            None,
+            "the branch itself is gone"
+        );
+        app.git(&["update-ref", "-d", "refs/heads/b"]);
+        assert!(resolve(&app, &back).is_err(), "taken back once more");
+    }
+
+    #[test]
+    fn an_ambiguous_id_names_the_commits_that_are_reached() {
+        let app = Sandbox::new();
+        app.file("a", "1").committed();
+        let tree = git(&app.root(), &["rev-parse", "HEAD^{tree}"]);
+        // Of so many, some begin with the same four digits.
+        let import: String = (0..1500)
+            .map(|n| {
+                format!(
+                    "commit refs/heads/side\ncommitter A <a@b.c> {n} +0000\ndata 0\n{}\n",
+                    if n == 0 {
+                        format!("M 040000 {tree} \n")
+                    } else {
+                        String::new()
+                    }
+                )
+            })
+            .collect();
+        app.import(&import);
+        let ids = git(&app.root(), &["rev-list", "side"]);
+        let mut starts = std::collections::BTreeMap::<&str, Vec<&str>>::new();
+        for id in ids.lines() {
+            starts.entry(&id[..4]).or_default().push(id);
+        }
+        let (start, mut several) = starts.into_iter().find(|(_, ids)| ids.len() > 1).unwrap();
+        let candidates = |revision: &str| match resolve(&app, revision).unwrap_err() {
+            HistoryError::Ambiguous { candidates, .. } => candidates,
+            error => panic!("{revision}: {error}"),
+        };
+        let oldest = several.pop().unwrap();
+        several.push(oldest);
+        several.sort_unstable();
+        assert_eq!(candidates(start), several);
+        assert_eq!(candidates(&format!("{start}~1^{{}}")), several);
+        assert_eq!(resolve(&app, &several[0][..12]).unwrap(), several[0]);
+        let length = (5..40)
+            .find(|&n| several[0][..n] != several[1][..n])
+            .unwrap();
+        assert_eq!(resolve(&app, &several[1][..length]).unwrap(), several[1]);
+        app.git(&["branch", "-D", "side"]);
+        app.git(&["branch", "kept", oldest]);
+        assert_eq!(
+            resolve(&app, start).unwrap(),
+            oldest,
+            "nothing reaches the others"
+        );
+    }
+
+    #[test]
+    fn a_repository_without_commits_says_so() {
+        let app = Sandbox::new();
+        app.git(&["init", "-q"]);
+        for text in ["HEAD", "@", "HEAD~1"] {
+            let refused = resolve(&app, text).unwrap_err();
+            assert!(
+                matches!(refused, HistoryError::NoCommits),
+                "{text}: {refused}"
+            );
+        }
+        assert!(matches!(
+            resolve(&app, "main"),
+            Err(HistoryError::RevisionNotFound { .. })
+        ));
+    }
+
+    #[test]
+    fn a_shallow_clone_ends_where_it_was_cut() {
+        let app = Sandbox::new();
+        app.file("a", "1").committed();
+        for n in 2..6 {
+            app.git(&["commit", "-qm", &n.to_string(), "--allow-empty"]);
+        }
+        let first = git(&app.root(), &["rev-parse", "HEAD~4"]);
+        std::fs::rename(app.root(), app.host("acme/source")).unwrap();
+        let source = format!("file://{}", app.host("acme/source").display());
+        git(
+            &app.host("acme"),
+            &["clone", "-q", "--depth", "2", &source, "app"],
+        );
+        assert!(resolve(&app, "HEAD~1").is_ok());
+        for text in ["HEAD~2", "HEAD~1^", &first] {
+            let refused = resolve(&app, text).unwrap_err();
+            assert!(
+                matches!(refused, HistoryError::RevisionNotFound { .. }),
+                "{text}: {refused}"
+            );
+        }
+        let before = git(&app.root(), &["rev-parse", "HEAD~1"]);
+        assert_eq!(resolve(&app, &before).unwrap(), before);
+    }
+
+    #[test]
+    fn a_call_whose_time_is_up_stops() {
+        let app = varied();
+        let late = Cancel::new(
+            tokio::time::Instant::now(),
+            tokio_util::sync::CancellationToken::new(),
+        );
+        let one = git(&app.root(), &["rev-list", "--max-parents=0", "HEAD"]);
+        for text in ["main~3", "v1.0.0", "@{-1}", "main@{1}", &one, &one[..8]] {
+            let stopped = history(&app).resolve(text, &late);
+            assert!(matches!(stopped, Err(HistoryError::Repo(_))), "{text}");
+        }
+    }
+
+    #[test]
+    fn ten_thousand_references_cost_a_bounded_time() {
+        let app = Sandbox::new();
+        app.file("a", "1").committed();
+        let import: String = (0..10_000).map(|n| format!(
+            "commit refs/heads/b{n}\ncommitter A <a@b.c> {n} +0000\ndata 0\nfrom refs/heads/main\n\n"
+        )).collect();
+        app.import(&import);
+        let histories = Histories::new();
+        let one = git(&app.root(), &["rev-parse", "main"]);
+        let last = git(&app.root(), &["rev-parse", "b9999"]);
+        let began = std::time::Instant::now();
+        for text in [&one, &last, "0123456789012345678901234567890123456789"] {
+            let found = History::of(&app.repo(), &histories)
+                .unwrap()
+                .resolve(text, &cancel());
+            assert_eq!(found.is_ok(), !text.starts_with("01234"));
+        }
+        // A quarter of a second where it was measured.
+        assert!(
+            began.elapsed() < std::time::Duration::from_secs(20),
+            "{:?}",
+            began.elapsed()
+        );
+    }
+
+    #[test]
+    fn any_text_ends_in_a_commit_or_an_error() {
+        let app = varied();
+        let history = history(&app);
+        let near = "(main|@|v1\\.0\\.0|HEAD|blob|both|origin|[0-9a-f]{4,8}|refs/|)\
+            ([~^][0-9]{0,30}|\\^\\{[a-z]{0,6}\\}?|@\\{[-a-z0-9. ]{0,12}\\}?|[.:^!/-])*";
+        proptest!(|(text in "\\PC{0,60}", near in near)| {
+            for text in [text, near] {
+                let found = history.resolve(&text, &cancel());
+                let named = matches!(
+                    &found,
+                    Ok(_) | Err(HistoryError::InvalidRevision { .. }
+                        | HistoryError::RevisionNotFound { .. }
+                        | HistoryError::Ambiguous { .. })
+                );
+                prop_assert!(named, "{}: {:?}", text, found);
+            }
+        });
     }
 }

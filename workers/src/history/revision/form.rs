@@ -18,8 +18,8 @@ const FIRST_TIME: u64 = 100_000_000;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Form<'a> {
     pub(super) base: Base<'a>,
-    /// The branch that the base follows, instead of it.
-    pub(super) sibling: Option<Sibling>,
+    /// The branch that the base follows is meant, instead of it.
+    pub(super) upstream: bool,
     /// Where the base stood before, instead of where it stands.
     pub(super) log: Option<Place>,
     pub(super) steps: Vec<Step>,
@@ -34,13 +34,6 @@ pub(super) enum Base<'a> {
     Prior(usize),
     /// An id, a part of one, or a reference.
     Name(&'a str),
-}
-
-/// A branch beside a branch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sibling {
-    Upstream,
-    Push,
 }
 
 /// A place in a reflog.
@@ -81,7 +74,7 @@ pub(super) fn read(revision: &str, now: Timestamp) -> Result<Form<'_>, &'static 
             "" | "@" => Base::Head,
             name => Base::Name(name),
         },
-        sibling: None,
+        upstream: false,
         log: None,
         steps: Vec::new(),
     };
@@ -148,15 +141,14 @@ impl Form<'_> {
             self.base = Base::Prior(nth.ok_or("@{-n} stands at the beginning, with n from 1")?);
             return Ok(());
         }
-        let sibling = match inside.to_ascii_lowercase().as_str() {
-            "u" | "upstream" => Some(Sibling::Upstream),
-            "push" => Some(Sibling::Push),
-            _ => None,
-        };
-        if sibling.is_some() {
-            let is_bare = self.is_bare();
-            self.sibling = sibling;
-            return if is_bare { Ok(()) } else { Err(TWICE) };
+        match inside.to_ascii_lowercase().as_str() {
+            "u" | "upstream" if self.is_bare() => {
+                self.upstream = true;
+                return Ok(());
+            }
+            "u" | "upstream" => return Err(TWICE),
+            "push" => return Err("where a branch is pushed to is not looked up; name that branch"),
+            _ => {}
         }
         let place = match inside.parse() {
             Ok(nth) if nth < FIRST_TIME => Place::Nth(nth),
@@ -173,7 +165,7 @@ impl Form<'_> {
     }
 
     fn is_bare(&self) -> bool {
-        self.sibling.is_none() && self.log.is_none()
+        !self.upstream && self.log.is_none()
     }
 }
 
@@ -223,7 +215,7 @@ mod tests {
     fn form(base: Base<'_>) -> Form<'_> {
         Form {
             base,
-            sibling: None,
+            upstream: false,
             log: None,
             steps: Vec::new(),
         }
@@ -263,20 +255,22 @@ mod tests {
             })
         );
         assert_eq!(parse("@{-2}"), Ok(form(Base::Prior(2))));
-        let (sibling, log) = (Some(Sibling::Upstream), Some(Place::Nth(1)));
+        let (upstream, log) = (true, Some(Place::Nth(1)));
+        let second = parse("main@{U}@{1}");
         assert_eq!(
-            parse("main@{U}@{1}"),
+            second,
             Ok(Form {
-                sibling,
+                upstream,
                 log,
                 ..form(main)
             })
         );
-        let (sibling, steps) = (Some(Sibling::Push), vec![Step::Ancestor(2)]);
+        let steps = vec![Step::Ancestor(2)];
+        let before = parse("@{upstream}~2");
         assert_eq!(
-            parse("@{push}~2"),
+            before,
             Ok(Form {
-                sibling,
+                upstream,
                 steps,
                 ..form(Base::Head)
             })
@@ -327,7 +321,8 @@ mod tests {
             ("@{1}@{-1}", "beginning"),
             ("@{1}@{2}", "too many"),
             ("@{1}@{u}", "too many"),
-            ("@{u}@{push}", "too many"),
+            ("@{u}@{u}", "too many"),
+            ("main@{push}", "push"),
         ] {
             let refused = parse(text).expect_err(text);
             assert!(refused.contains(reason), "{text}: {refused}");

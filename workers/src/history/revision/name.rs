@@ -3,19 +3,21 @@
 //! Where a tag and a branch have one name it is the tag, as in git. A reference that can't be read
 //! is none, as in git, too.
 
-use std::collections::HashSet;
+use std::{
+    collections::{BTreeMap, HashSet},
+    iter,
+};
 
 use gix::{
     ObjectId,
-    bstr::{BStr, ByteSlice},
+    bstr::{BStr, BString, ByteSlice},
     hash::Prefix,
     refs::{Category, FullName, log::Line},
-    remote::Direction,
 };
 
 use super::{
     Found, Lookup,
-    form::{Base, Place, Sibling},
+    form::{Base, Place},
 };
 use crate::history::{HistoryError, error::git};
 
@@ -29,7 +31,7 @@ impl Lookup<'_> {
     pub(super) fn base(
         &self,
         base: Base<'_>,
-        sibling: Option<Sibling>,
+        upstream: bool,
         log: Option<Place>,
     ) -> Result<Found, HistoryError> {
         let prior;
@@ -41,13 +43,13 @@ impl Lookup<'_> {
                 prior.as_str()
             }
         };
-        let place = match (sibling, log) {
-            (Some(sibling), _) => self.sibling(name, sibling)?,
-            (None, None) if name == HEAD => return self.head(),
+        let place = match (upstream, log) {
+            (true, _) => self.upstream(name)?,
+            (false, None) if name == HEAD => return self.head(),
             // `@{1}` is about the branch, `HEAD@{1}` about HEAD.
-            (None, Some(_)) if base == Base::Head => self.branch_of(HEAD)?,
-            (None, Some(_)) => self.find(name)?.ok_or_else(|| self.not_found())?,
-            (None, None) => match self.by_name(name)? {
+            (false, Some(_)) if base == Base::Head => self.branch_of(HEAD)?,
+            (false, Some(_)) => self.find(name)?.ok_or_else(|| self.not_found())?,
+            (false, None) => match self.by_name(name)? {
                 Named::Id(found) => return Ok(found),
                 Named::Reference(place) => place,
             },
@@ -142,18 +144,27 @@ impl Lookup<'_> {
         }
     }
 
-    /// The branch that a branch follows, or is pushed to.
-    fn sibling(&self, name: &str, sibling: Sibling) -> Result<FullName, HistoryError> {
+    /// The branch that a branch follows, by the repository's configuration.
+    fn upstream(&self, name: &str) -> Result<FullName, HistoryError> {
         let branch = self.branch_of(name)?;
         self.read(&branch).ok_or_else(|| self.not_found())?;
-        let (direction, reason) = match sibling {
-            Sibling::Upstream => (Direction::Fetch, "no upstream is set for the branch"),
-            Sibling::Push => (Direction::Push, "no place to push to is set for the branch"),
+        let config = self.history.git.config_snapshot();
+        let config = config.plumbing();
+        let short = Some(branch.shorten());
+        let remote = config.string_by("branch", short, "remote");
+        let merge = config.string_by("branch", short, "merge");
+        let (Some(remote), Some(merge)) = (remote, merge) else {
+            return Err(self.invalid("the branch has no upstream"));
         };
-        let repository = &self.history.git;
-        let tracking = repository.branch_remote_tracking_ref_name(branch.as_ref(), direction);
-        let tracking = tracking.and_then(Result::ok);
-        tracking.ok_or_else(|| self.invalid(reason))
+        let tracking = if remote == "." {
+            Some(merge)
+        } else {
+            let specs = config.strings_by("remote", Some(remote.as_bstr()), "fetch");
+            let mut specs = specs.into_iter().flatten();
+            specs.find_map(|spec| fetched_to(spec.as_bstr(), merge.as_bstr()))
+        };
+        let tracking = tracking.and_then(|name| FullName::try_from(name).ok());
+        tracking.ok_or_else(|| self.invalid("the upstream of the branch is not fetched"))
     }
 
     /// What was checked out `nth` switches ago.
@@ -231,19 +242,21 @@ impl Lookup<'_> {
             .objects
             .lookup_prefix(prefix, Some(&mut objects));
         found.map_err(git("looking up a short id"))?;
-        let mut commits = HashSet::new();
-        for id in objects {
-            commits.extend(self.peel(id)?);
+        let mut named = BTreeMap::new();
+        for object in objects {
+            if let Some(commit) = self.peel(object)? {
+                named.insert(commit, object);
+            }
         }
-        let mut commits: Vec<ObjectId> = commits.into_iter().collect();
-        if commits.len() > 1 {
-            commits = self.history.reachable(&commits, self.cancel)?;
-            commits.sort_unstable();
+        if named.len() > 1 {
+            let commits: Vec<ObjectId> = named.keys().copied().collect();
+            let reached = self.history.reachable(&commits, self.cancel)?;
+            named.retain(|commit, _| reached.contains(commit));
         }
-        match commits.as_slice() {
-            [] => Err(self.not_found()),
-            [only] => Ok(Found::by_id(*only)),
-            several => Err(self.ambiguous(several)),
+        match named.pop_first() {
+            None => Err(self.not_found()),
+            Some((_, object)) if named.is_empty() => Ok(Found::by_id(object)),
+            Some((first, _)) => Err(self.ambiguous(iter::once(first).chain(named.into_keys()))),
         }
     }
 }
@@ -258,6 +271,17 @@ fn described(name: &str) -> Option<&str> {
     name.rsplit_once("-g")
         .map(|(_, id)| id)
         .filter(|id| id.len() >= 4)
+}
+
+/// Where `branch` is fetched to by a rule such as `+refs/heads/*:refs/remotes/origin/*`.
+fn fetched_to(rule: &BStr, branch: &BStr) -> Option<BString> {
+    let rule = rule.strip_prefix(b"+").unwrap_or(rule);
+    let (from, to) = rule.split_once_str(b":")?;
+    let Some((before, after)) = from.split_once_str(b"*") else {
+        return (from == branch.as_bytes()).then(|| to.into());
+    };
+    let star = branch.strip_prefix(before)?.strip_suffix(after)?;
+    Some(to.replacen(b"*", star, 1).into())
 }
 
 /// Which branch or commit was left, if this is a reflog's message about a switch.
