@@ -8,6 +8,8 @@
 // In the order a question meets them.
 mod commit;
 mod changes;
+mod trees;
+mod renames;
 mod error;
 
 use std::sync::Arc;
