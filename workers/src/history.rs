@@ -10,7 +10,12 @@ mod commit;
 mod changes;
 mod trees;
 mod renames;
+mod similarity;
+mod content;
+mod patch;
 mod error;
+#[cfg(test)]
+mod against_git;
 
 use std::sync::Arc;
 
@@ -21,6 +26,7 @@ use crate::repo::{Repo, Rules};
 pub(crate) use changes::{Change, ChangeKind, Changes, Renames, Side};
 pub(crate) use commit::{Facts, Node, Signature};
 pub(crate) use error::HistoryError;
+pub(crate) use patch::{Comparer, Lines, Measure, Patch};
 
 /// The history of one project, as one call sees it.
 pub(crate) struct History {
