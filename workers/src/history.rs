@@ -6,6 +6,8 @@
 //! some milliseconds.
 
 // In the order a question meets them.
+mod date;
+mod revision;
 mod commit;
 mod changes;
 mod trees;
