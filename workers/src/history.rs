@@ -11,8 +11,10 @@ mod revision;
 mod commit;
 mod changes;
 mod trees;
+mod worktree;
 mod renames;
 mod similarity;
+mod blobs;
 mod content;
 mod patch;
 mod error;
@@ -25,10 +27,10 @@ use gix::ObjectId;
 
 use crate::repo::{Repo, Rules};
 
-pub(crate) use changes::{Change, ChangeKind, Changes, Renames, Side};
+pub(crate) use changes::{Change, ChangeKind, Changes, Comparison, Renames, Side};
 pub(crate) use commit::{Facts, Node, Signature};
 pub(crate) use error::HistoryError;
-pub(crate) use patch::{Comparer, Lines, Measure, Patch};
+pub(crate) use patch::{Comparer, Lines, Measure};
 
 /// The history of one project, as one call sees it.
 pub(crate) struct History {
