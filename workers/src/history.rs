@@ -12,6 +12,8 @@ mod date;
 mod revision;
 mod commit;
 mod changes;
+mod trees;
+mod renames;
 mod error;
 
 use std::sync::Arc;

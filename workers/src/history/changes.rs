@@ -2,7 +2,8 @@
 
 use gix::{ObjectId, objs::tree::EntryMode};
 
-use super::{History, HistoryError};
+use super::trees::{self, Difference};
+use super::{History, HistoryError, renames};
 use crate::repo::{Cancel, RepoPath};
 
 /// One file that differs. Blocked paths are not among them: a file that was renamed from a blocked
@@ -45,7 +46,7 @@ pub(crate) enum Renames {
     Found,
 }
 
-/// What differs, in path order as git sorts it.
+/// What differs, in the order of the paths: by component, as everywhere. (Git's own is by byte.)
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Changes {
     pub(crate) files: Vec<Change>,
@@ -65,6 +66,45 @@ impl History {
         renames: Renames,
         cancel: &Cancel,
     ) -> Result<Changes, HistoryError> {
-        todo!("helper `diff` writes this; helper `log` builds on this signature")
+        let found = trees::differences(&self.git, &self.rules, (old, new), cancel)?;
+        of_differences(&self.git, found, renames, cancel)
+    }
+}
+
+/// Tells what became of each file that differs; `found` is in git's order.
+pub(super) fn of_differences(
+    git: &gix::Repository,
+    found: Vec<Difference>,
+    renames: Renames,
+    cancel: &Cancel,
+) -> Result<Changes, HistoryError> {
+    let mut changes = match renames {
+        Renames::Ignored => Changes {
+            files: found.into_iter().filter_map(Change::plain).collect(),
+            renames_cut: false,
+        },
+        Renames::Found => renames::pair(git, found, cancel)?,
+    };
+    changes.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    Ok(changes)
+}
+
+impl Change {
+    /// A file that kept its name; `None` where there is none on either side.
+    pub(super) fn plain(difference: Difference) -> Option<Change> {
+        let Difference { path, old, new } = difference;
+        let kind = match (old, new) {
+            (None, None) => return None,
+            (None, Some(_)) => ChangeKind::Added,
+            (Some(_), None) => ChangeKind::Deleted,
+            (Some(old), Some(new)) if trees::are_of_one_type(old, new) => ChangeKind::Modified,
+            (Some(_), Some(_)) => ChangeKind::TypeChanged,
+        };
+        Some(Change {
+            path,
+            kind,
+            old,
+            new,
+        })
     }
 }
