@@ -14,6 +14,7 @@ mod commit;
 mod changes;
 mod trees;
 mod renames;
+mod blame;
 mod error;
 
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use gix::ObjectId;
 
 use crate::repo::{Repo, Rules};
 
+pub(crate) use blame::{Blame, Tracked};
 pub(crate) use changes::{Change, ChangeKind, Changes, Renames, Side};
 pub(crate) use commit::{Facts, Node, Signature};
 pub(crate) use error::HistoryError;
