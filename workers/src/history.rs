@@ -15,7 +15,12 @@ mod changes;
 mod trees;
 mod renames;
 mod blame;
+mod similarity;
+mod content;
+mod patch;
 mod error;
+#[cfg(test)]
+mod against_git;
 
 use std::sync::Arc;
 
@@ -29,6 +34,7 @@ pub(crate) use commit::{Facts, Node, Signature};
 pub(crate) use error::HistoryError;
 pub(crate) use graph::{Asked, Entry, Graph, Position};
 pub(crate) use kept::{Histories, Keepable, Kept, Question};
+pub(crate) use patch::{Comparer, Lines, Measure, Patch};
 
 /// The history of one project, as one call sees it.
 pub(crate) struct History {
