@@ -15,6 +15,7 @@ mod changes;
 mod trees;
 mod worktree;
 mod renames;
+mod blame;
 mod similarity;
 mod blobs;
 mod content;
@@ -29,12 +30,13 @@ use gix::ObjectId;
 
 use crate::repo::{Repo, Rules};
 
+pub(crate) use blame::{Blame, Tracked};
 pub(crate) use changes::{Change, ChangeKind, Changes, Comparison, Renames, Side};
 pub(crate) use commit::{Facts, Node, Signature};
 pub(crate) use error::HistoryError;
 pub(crate) use graph::{Asked, Entry, Graph, Position};
 pub(crate) use kept::{Histories, Keepable, Kept, Question};
-pub(crate) use patch::{Comparer, Lines, Measure};
+pub(crate) use patch::{Comparer, Lines, Measure, Patch};
 
 /// The history of one project, as one call sees it.
 pub(crate) struct History {

@@ -260,7 +260,7 @@ fn files_renames_and_counts_are_those_of_git() {
     app.git(&["init", "-q", "-b", "main"]);
     for seed in 1..=5 {
         let trees = generate(&app.root(), seed * 7919, 40);
-        let history = History::of(&app.repo()).unwrap();
+        let history = History::of(&app.repo(), &super::Histories::new()).unwrap();
         let mut random = Random(seed);
         for _ in 0..40 {
             let pair = (
