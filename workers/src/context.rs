@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 
 use crate::{
     blocking::Blocking,
+    dependencies::ImportCache,
     projects::{Project, Projects},
     repo::{Cancel, Head, Repo, RepoError, Repos},
     store::{Access, Accesses},
@@ -25,6 +26,8 @@ pub(crate) struct Doors {
     pub(crate) repos: Arc<Repos>,
     pub(crate) projects: Projects,
     pub(crate) accesses: Accesses,
+    /// What files import, as parsed before.
+    pub(crate) imports: ImportCache,
     pub(crate) blocking: Blocking,
     /// What one result may hold, in bytes, of text and of data each.
     pub(crate) max_result_bytes: usize,
@@ -81,6 +84,11 @@ impl ToolContext {
     /// What the result may hold, in bytes, of text and of data each.
     pub fn max_result_bytes(&self) -> usize {
         self.doors.max_result_bytes
+    }
+
+    /// What files import, as parsed before.
+    pub(crate) fn imports(&self) -> &ImportCache {
+        &self.doors.imports
     }
 
     /// The project a call means: the one it names, else the caller's default, else the only one
@@ -360,6 +368,7 @@ mod tests {
                 repos: Arc::new(Repos::new(mounts, turns, 0).unwrap()),
                 projects: Projects::new(stores),
                 accesses,
+                imports: ImportCache::new(),
                 blocking: Blocking::new(places, turns, &metrics),
                 max_result_bytes: 1 << 10,
             };

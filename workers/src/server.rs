@@ -21,6 +21,7 @@ use crate::{
     admin::Admin,
     blocking::Blocking,
     context::Doors,
+    dependencies::ImportCache,
     metrics::Metrics,
     projects::Projects,
     repo::{Mounts, Repos},
@@ -163,6 +164,7 @@ impl Worker {
             )?),
             projects: Projects::new(stores.clone()),
             accesses,
+            imports: ImportCache::new(),
             blocking: Blocking::new(config.blocking_calls, threads, &metrics),
             max_result_bytes: config.max_result_bytes,
         };
