@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use crate::{
     blocking::Blocking,
     dependencies::ImportCache,
+    history::Histories,
     projects::{Project, Projects},
     repo::{Cancel, Head, Repo, RepoError, Repos},
     store::{Access, Accesses},
@@ -24,6 +25,7 @@ use crate::{
 /// The doors a worker opens once, for all calls.
 pub(crate) struct Doors {
     pub(crate) repos: Arc<Repos>,
+    pub(crate) histories: Histories,
     pub(crate) projects: Projects,
     pub(crate) accesses: Accesses,
     /// What files import, as parsed before.
@@ -89,6 +91,11 @@ impl ToolContext {
     /// What files import, as parsed before.
     pub(crate) fn imports(&self) -> &ImportCache {
         &self.doors.imports
+    }
+
+    /// What is kept of the projects' histories, for [`History::of`](crate::history::History::of).
+    pub(crate) fn histories(&self) -> Histories {
+        self.doors.histories.clone()
     }
 
     /// The project a call means: the one it names, else the caller's default, else the only one
@@ -366,6 +373,7 @@ mod tests {
             let metrics = Metrics::new();
             let doors = Doors {
                 repos: Arc::new(Repos::new(mounts, turns, 0).unwrap()),
+                histories: Histories::new(),
                 projects: Projects::new(stores),
                 accesses,
                 imports: ImportCache::new(),
