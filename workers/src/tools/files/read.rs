@@ -1,4 +1,4 @@
-//! `read_file`: one file's text, a part of it, or its bytes.
+//! `read_file`: one file's text, a part of it, or its bytes, and the files that it imports.
 
 use std::io::Read;
 
@@ -8,7 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    describe, open,
+    describe,
+    imports::{Dependency, Importer},
+    open,
     window::{Part, Window},
 };
 use crate::{
@@ -41,10 +43,21 @@ pub(in crate::tools) struct ReadFileArgs {
     /// Last line to return, inclusive.
     #[schemars(range(min = 1))]
     end_line: Option<u64>,
+    /// Also return the project's files that it imports, with their content.
+    #[serde(default)]
+    include_deps: bool,
+    /// 0: no imports after all.
+    #[serde(default = "default_max_depth")]
+    #[schemars(range(min = 0, max = 1))]
+    max_depth: u8,
 }
 
 fn default_max_bytes() -> u32 {
     100_000
+}
+
+fn default_max_depth() -> u8 {
+    1
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -61,6 +74,9 @@ pub(in crate::tools) struct FileContent {
     file: File,
     /// Files of the project that this one imports; empty unless they are asked for.
     dependencies: Vec<Dependency>,
+    /// Why dependencies may be missing, such as a syntax error and its line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dependencies_error: Option<String>,
     metadata: Metadata,
 }
 
@@ -94,11 +110,6 @@ struct File {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Dependency {
-    path: String,
-}
-
-#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Metadata {
     module: String,
@@ -111,8 +122,8 @@ impl Tool for ReadFile {
     const NAME: &'static str = "read_file";
     const TITLE: &'static str = "Read a file";
     const DESCRIPTION: &'static str = "Read one file of a repository, whole or by lines, with its \
-        language, module and role. Find the place with grep_codebase first; go on with start_line \
-        when the answer is truncated.";
+        language, module and role, and on demand the files that it imports. Find the place with \
+        grep_codebase first; go on with start_line when the answer is truncated.";
     const FAMILY: &'static str = "files";
     const PER_MINUTE: Option<u32> = Some(100);
     const UNTRUSTED: bool = true;
@@ -123,26 +134,38 @@ impl Tool for ReadFile {
         let project = cx.project(args.project.as_deref()).await?;
         let range = Range::of(&args)?;
         let max_bytes = args.max_bytes as usize;
+        let cache = (args.include_deps && args.max_depth > 0).then(|| cx.imports().clone());
         let snapshot = cx
             .read(&project, move |repo, cancel| {
                 let path = RepoPath::parse(&args.path)?;
                 let mut file = open::file(repo, &path)?;
-                match args.encoding {
+                let shown = match args.encoding {
                     Encoding::Base64 => bytes(&mut file, &path, max_bytes),
                     Encoding::Utf8 => text(&mut file, &path, range.window(max_bytes), cancel)
                         .and_then(|(file, part)| range.show(file, &part)),
-                }
+                }?;
+                let imports = cache.as_ref().map(|cache| Importer {
+                    cache,
+                    project: repo.key(),
+                    files: repo,
+                    path: &path,
+                });
+                let imports = imports.map(|importer| importer.imports(max_bytes, cancel));
+                Ok((shown, imports.transpose()?.unwrap_or_default()))
             })
             .await?;
-        cx.record_access(&project, &snapshot.value.path);
-        Ok(Reply::from_snapshot(snapshot, |file| FileContent {
-            dependencies: Vec::new(),
-            metadata: Metadata {
-                module: describe::module(&file.path).to_owned(),
-                role: describe::role(&file.path),
-                last_modified: file.modified_at.clone(),
-            },
-            file,
+        cx.record_access(&project, &snapshot.value.0.path);
+        Ok(Reply::from_snapshot(snapshot, |(file, imports)| {
+            FileContent {
+                dependencies: imports.dependencies,
+                dependencies_error: imports.error,
+                metadata: Metadata {
+                    module: describe::module(&file.path).to_owned(),
+                    role: describe::role(&file.path),
+                    last_modified: file.modified_at.clone(),
+                },
+                file,
+            }
         }))
     }
 }
