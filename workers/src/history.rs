@@ -55,9 +55,12 @@ impl History {
     /// The history of a project, quicker by what is kept of it.
     ///
     /// # Errors
-    /// [`HistoryError::NotARepository`], or if the list of a shallow clone can't be read.
+    /// [`HistoryError::NotARepository`], [`HistoryError::UnusableRepository`], or if the list of a shallow clone can't be read.
     pub(crate) fn of(repo: &Repo, histories: &Histories) -> Result<History, HistoryError> {
-        let git = repo.git().ok_or(HistoryError::NotARepository)?;
+        let git = repo.git().ok_or_else(|| match repo.git_refused() {
+            Some(why) => HistoryError::UnusableRepository { why },
+            None => HistoryError::NotARepository,
+        })?;
         let shallow = git.shallow_commits();
         let shallow = shallow.map_err(error::git("reading where a shallow clone ends"))?;
         // A graph may know parents that are not there.

@@ -200,6 +200,11 @@ impl Repo {
         self.snapshot.git()
     }
 
+    /// Why git's data is not used, if the project has any.
+    pub(crate) fn git_refused(&self) -> Option<&'static str> {
+        self.snapshot.refused()
+    }
+
     /// [`Repo::head`]'s commit.
     pub(crate) fn commit(&self) -> Option<gix::ObjectId> {
         self.snapshot.commit()
