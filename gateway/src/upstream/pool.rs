@@ -142,10 +142,9 @@ impl Pool {
     /// The connection of a call was lost: its worker is away, and its calls go elsewhere. That of a
     /// worker which said that it ends was to be lost.
     pub(super) fn lose(&self, replica: &Replica, epoch: u64) {
-        let Some(before) = replica.standing.lose(epoch) else {
+        let Some(before) = replica.lose(epoch) else {
             return;
         };
-        replica.note_loss(epoch);
         let (pool, worker) = (self.name.as_str(), replica.address());
         let in_flight = replica.in_flight();
         if before == State::Draining {
@@ -296,5 +295,50 @@ impl Pool {
                 .metrics
                 .replicas(&self.name, state.name(), count);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::{super::deadly::Digest, *};
+    use crate::metrics::Metrics;
+
+    #[tokio::test]
+    async fn what_was_lost_at_a_worker_that_was_out_of_reach_is_forgiven_once_it_is_back() {
+        let around = Surroundings {
+            metrics: Metrics::new().upstream().clone(),
+            lost: Arc::default(),
+            deadly: Arc::default(),
+            dropped: CancellationToken::new(),
+        };
+        let pool = Pool::new("shared", around.clone());
+        let address = Address {
+            text: "http://127.0.0.1:1".to_owned(),
+            origin: None,
+        };
+        let replica = Replica::new(&address, CancellationToken::new()).unwrap();
+        let hear = || pool.hear(&replica, replica.standing.epoch(), State::Ready);
+        let lose = |call: u128| {
+            let epoch = replica.standing.epoch();
+            pool.lose(&replica, epoch);
+            let call = Digest::of(Uuid::from_u128(call), "tools/call", b"{}");
+            around.deadly.lock().lost(call, epoch, Instant::now());
+        };
+        pool.meet(&replica, Some("a"));
+        hear();
+        lose(1);
+        // Its watch asks again and again, and a call is tried.
+        (0..20).for_each(|_| lose(2));
+        pool.meet(&replica, Some("a"));
+        hear();
+        assert!(around.deadly.lock().is_empty());
+
+        // One that comes back as another process had ended.
+        lose(1);
+        lose(2);
+        pool.meet(&replica, Some("b"));
+        assert!(!around.deadly.lock().is_empty());
     }
 }

@@ -133,13 +133,16 @@ impl Replica {
         self.in_flight.load(Ordering::Relaxed)
     }
 
-    /// The connection of this epoch was lost, and with it maybe the process behind it.
-    pub(super) fn note_loss(&self, epoch: u64) {
-        let mut process = self.process.lock();
-        if process.lost.len() == MOST_LOSSES {
-            process.lost.remove(0);
+    /// The connection of this epoch was lost, and with it maybe the process behind it. How the
+    /// worker stood before, if that is news.
+    pub(super) fn lose(&self, epoch: u64) -> Option<State> {
+        let before = self.standing.lose(epoch);
+        // Also of one that was away already: where it is frozen, its kernel still connects, and
+        // calls that are tried are lost, too.
+        if before.is_some() || self.standing.epoch() == epoch {
+            self.process.lock().note_loss(epoch);
         }
-        process.lost.push(epoch);
+        before
     }
 
     /// The process that answers now says who it is. The epochs of connections that were lost
@@ -186,6 +189,18 @@ struct Process {
     instance: Option<String>,
     /// Connections to it that were lost since it was heard of.
     lost: Vec<u64>,
+}
+
+impl Process {
+    fn note_loss(&mut self, epoch: u64) {
+        if self.lost.contains(&epoch) {
+            return;
+        }
+        if self.lost.len() == MOST_LOSSES {
+            self.lost.remove(0);
+        }
+        self.lost.push(epoch);
+    }
 }
 
 /// A call on its worker. Counted there until it is dropped.
