@@ -122,10 +122,14 @@ impl Replica {
             .is_some_and(|until| Instant::now() < until)
     }
 
-    /// Has it count as away until then. Whether that is news.
+    /// Has it count as away until then, unless it does already. Whether that is news.
     pub(super) fn set_aside(&self, until: Instant) -> bool {
-        let before = self.aside.lock().replace(until);
-        before.is_none_or(|before| before <= Instant::now())
+        let mut aside = self.aside.lock();
+        let is_news = aside.is_none_or(|before| before <= Instant::now());
+        if is_news {
+            *aside = Some(until);
+        }
+        is_news
     }
 
     /// How many calls it has.
@@ -230,5 +234,30 @@ impl Flight {
 impl Drop for Flight {
     fn drop(&mut self) {
         self.replica.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_set_aside_is_back_when_it_was_said_however_often_it_refuses_meanwhile() {
+        let address = Address {
+            text: "http://127.0.0.1:1".to_owned(),
+            origin: None,
+        };
+        let replica = Replica::new(&address, CancellationToken::new()).unwrap();
+        let half = Duration::from_secs(15);
+        assert!(replica.set_aside(Instant::now() + 2 * half), "news");
+        advance(half).await;
+        assert!(!replica.set_aside(Instant::now() + 2 * half));
+        assert_eq!(replica.state(), State::Away);
+        // Those who count were told of this moment.
+        advance(half).await;
+        assert_eq!(replica.state(), State::Starting);
+        assert!(replica.set_aside(Instant::now() + 2 * half), "news again");
     }
 }
