@@ -194,7 +194,7 @@ impl Pool {
 
     /// A worker said how it stands, or can't be asked.
     pub(super) fn hear(&self, replica: &Replica, epoch: u64, said: State) {
-        let Some(before) = replica.standing.hear(epoch, said) else {
+        let Some(before) = replica.hear(epoch, said) else {
             return;
         };
         let (pool, worker) = (self.name.as_str(), replica.address());
@@ -299,32 +299,38 @@ impl Pool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use uuid::Uuid;
 
     use super::{super::deadly::Digest, *};
     use crate::metrics::Metrics;
 
-    #[tokio::test]
-    async fn what_was_lost_at_a_worker_that_was_out_of_reach_is_forgiven_once_it_is_back() {
+    /// A pool, and a worker that nobody watches.
+    pub(in crate::upstream) fn alone(text: &str) -> (Pool, Replica) {
         let around = Surroundings {
             metrics: Metrics::new().upstream().clone(),
             lost: Arc::default(),
             deadly: Arc::default(),
             dropped: CancellationToken::new(),
         };
-        let pool = Pool::new("shared", around.clone());
         let address = Address {
-            text: "http://127.0.0.1:1".to_owned(),
+            text: text.to_owned(),
             origin: None,
         };
-        let replica = Replica::new(&address, CancellationToken::new()).unwrap();
+        let replica = Replica::new(&address, CancellationToken::new());
+        (Pool::new("shared", around), replica.unwrap())
+    }
+
+    #[tokio::test]
+    async fn what_was_lost_at_a_worker_that_was_out_of_reach_is_forgiven_once_it_is_back() {
+        let (pool, replica) = alone("http://127.0.0.1:1");
+        let deadly = &pool.around.deadly;
         let hear = || pool.hear(&replica, replica.standing.epoch(), State::Ready);
         let lose = |call: u128| {
             let epoch = replica.standing.epoch();
             pool.lose(&replica, epoch);
             let call = Digest::of(Uuid::from_u128(call), "tools/call", b"{}");
-            around.deadly.lock().lost(call, epoch, Instant::now());
+            deadly.lock().lost(call, epoch, Instant::now());
         };
         pool.meet(&replica, Some("a"));
         hear();
@@ -333,12 +339,12 @@ mod tests {
         (0..20).for_each(|_| lose(2));
         pool.meet(&replica, Some("a"));
         hear();
-        assert!(around.deadly.lock().is_empty());
+        assert!(deadly.lock().is_empty());
 
         // One that comes back as another process had ended.
         lose(1);
         lose(2);
         pool.meet(&replica, Some("b"));
-        assert!(!around.deadly.lock().is_empty());
+        assert!(!deadly.lock().is_empty());
     }
 }

@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -69,6 +69,8 @@ pub(super) struct Replica {
     hash: WorkerHash,
     channel: Channel,
     pub(super) standing: Standing,
+    /// The life of its connection in which it said that it ends; none is 0.
+    announced: AtomicU64,
     in_flight: AtomicUsize,
     process: Mutex<Process>,
     /// Until when it counts as away, whatever it says of itself.
@@ -87,6 +89,7 @@ impl Replica {
             hash: WorkerHash::of(&address.text),
             address: address.text.clone(),
             standing: Standing::new(),
+            announced: AtomicU64::new(0),
             in_flight: AtomicUsize::new(0),
             process: Mutex::default(),
             aside: Mutex::default(),
@@ -135,6 +138,23 @@ impl Replica {
     /// How many calls it has.
     pub(super) fn in_flight(&self) -> usize {
         self.in_flight.load(Ordering::Relaxed)
+    }
+
+    /// It said in this epoch how it stands. How it stood before, if that is news.
+    pub(super) fn hear(&self, epoch: u64, said: State) -> Option<State> {
+        let before = self.standing.hear(epoch, said)?;
+        match said {
+            State::Draining => self.announced.store(epoch, Ordering::Relaxed),
+            // It goes on after all.
+            State::Ready if self.announced(epoch) => self.announced.store(0, Ordering::Relaxed),
+            State::Ready | State::Starting | State::Away => {}
+        }
+        Some(before)
+    }
+
+    /// Whether it said in this epoch that it ends: then no call ended it.
+    pub(super) fn announced(&self, epoch: u64) -> bool {
+        self.announced.load(Ordering::Relaxed) == epoch
     }
 
     /// The connection of this epoch was lost, and with it maybe the process behind it. How the
