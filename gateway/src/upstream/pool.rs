@@ -194,18 +194,17 @@ impl Pool {
 
     /// A worker said how it stands, or can't be asked.
     pub(super) fn hear(&self, replica: &Replica, epoch: u64, said: State) {
-        let Some(before) = replica.hear(epoch, said) else {
+        if replica.hear(epoch, said).is_none() {
             return;
-        };
-        let (pool, worker) = (self.name.as_str(), replica.address());
-        match (before, said) {
-            (_, State::Ready) => tracing::info!(pool, worker, "worker ready"),
-            (_, State::Draining) => tracing::info!(pool, worker, "worker takes no more calls"),
-            (State::Draining, _) => tracing::info!(pool, worker, "worker ended"),
-            _ => tracing::warn!(pool, worker, "worker can't be reached"),
         }
-        if said == State::Away {
-            self.hasten();
+        let (pool, worker) = (self.name.as_str(), replica.address());
+        match said {
+            State::Ready => tracing::info!(pool, worker, "worker ready"),
+            State::Draining => tracing::info!(pool, worker, "worker takes no more calls"),
+            State::Starting | State::Away => {
+                tracing::warn!(pool, worker, "worker can't be reached");
+                self.hasten();
+            }
         }
         self.count();
     }
