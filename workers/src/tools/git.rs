@@ -1,0 +1,8 @@
+//! Tools that tell a repository's history: markdown for readers, the same as data beside it.
+
+mod diff;
+
+pub(super) use diff::GitDiff;
+
+/// The family of all tools in here.
+const FAMILY: &str = "git";
