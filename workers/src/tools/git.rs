@@ -1,8 +1,8 @@
-//! Tools that tell a repository's history: markdown for readers, the same as data beside it.
+//! The family `git`: who changed what, and when. Markdown for readers, the same as data beside it.
 
+mod blame;
 mod diff;
+mod markdown;
 
+pub(super) use blame::GitBlame;
 pub(super) use diff::GitDiff;
-
-/// The family of all tools in here.
-const FAMILY: &str = "git";

@@ -18,10 +18,9 @@ use serde::Deserialize;
 
 use self::answer::GitDiffAnswer;
 use self::measure::{Measured, Wanted};
-use super::FAMILY;
 use crate::{
-    history::{Comparison, Histories, History},
-    repo::{Blocked, Cancel, Kind, Repo, RepoError, RepoPath},
+    history::{Change, Comparison, Histories, History},
+    repo::{Cancel, Kind, Repo, RepoPath, Rules},
     tools::{Reply, Tool, ToolContext},
 };
 
@@ -66,7 +65,7 @@ impl Tool for GitDiff {
         between one and the working tree (uncommitted changes by default): files, renames, \
         counts and patches; only counts if over 1,000 lines changed. A commit's own change is \
         ref1 \"X~1\", ref2 \"X\"; for who changed what when, use git_log.";
-    const FAMILY: &'static str = FAMILY;
+    const FAMILY: &'static str = "git";
     const PER_MINUTE: Option<u32> = None;
     const WEIGHT: u32 = 5;
     const UNTRUSTED: bool = true;
@@ -143,7 +142,6 @@ impl Call {
     fn measure(&self, repo: &Repo, cancel: &Cancel) -> Result<Measured, Failure> {
         let rules = repo.rules();
         if let Some(path) = &self.path {
-            // A folder may have a name that is blocked for files.
             rules.admit(path, path, Kind::Directory)?;
         }
         let history = History::of(repo, &self.histories)?;
@@ -159,21 +157,29 @@ impl Call {
             None => None,
         };
         let comparison = self.compare(&history, repo, (base, head), cancel)?;
-        let changes: Vec<_> = (comparison.changes.files.iter())
-            .filter(|change| measure::is_asked_for(change, self.path.as_ref()))
-            .collect();
-        if let Some(path) = &self.path
-            && let Err(Blocked) = rules.judge(path, Kind::File)
-            && !changes
-                .iter()
-                .any(|change| measure::is_beneath(change, path))
-        {
-            return Err(RepoError::Blocked { path: path.clone() }.into());
-        }
+        let all = comparison.changes.files.as_slice();
+        let changes = match &self.path {
+            Some(path) => Self::asked_for(all, path, &rules)?,
+            None => all.iter().collect(),
+        };
         let mut measured = measure::all(&comparison, &changes, &self.wanted, cancel)?;
         measured.base = base.map(|id| id.to_string());
         measured.head = head.map(|id| id.to_string());
         Ok(measured)
+    }
+
+    /// The changes of the file, or beneath the folder, that was asked for. A folder may have a name
+    /// that is blocked for files: it is denied unless something in it changed.
+    fn asked_for<'c>(
+        changes: &'c [Change],
+        path: &RepoPath,
+        rules: &Rules,
+    ) -> Result<Vec<&'c Change>, Failure> {
+        let found = measure::asked_for(changes, path);
+        if found.is_empty() {
+            rules.admit(path, path, Kind::File)?;
+        }
+        Ok(found)
     }
 
     fn compare<'h>(

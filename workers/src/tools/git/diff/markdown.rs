@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::answer::{FileDiff, GitDiffAnswer, Status};
+use crate::tools::git::markdown::fence;
 
 /// Sections of the summary, in order, and which files stand in them.
 const SECTIONS: [(&str, &[Status]); 4] = [
@@ -77,7 +78,7 @@ fn section(text: &mut String, file: &FileDiff) -> std::fmt::Result {
     }
     match &file.patch {
         Some(patch) => {
-            let fence = fence(patch);
+            let fence = fence(patch.lines());
             write!(text, "\n{fence}diff\n{patch}{fence}\n")
         }
         None if file.binary => text.write_str("\nBinary file changed\n"),
@@ -165,12 +166,6 @@ fn note(text: &mut String, answer: &GitDiffAnswer) -> std::fmt::Result {
         Some(note) => write!(text, "\n**Note**: {note}\n"),
         None => Ok(()),
     }
-}
-
-/// A fence that the patch does not end: longer than any run of backticks in it.
-fn fence(patch: &str) -> String {
-    let longest = patch.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-    "`".repeat(3.max(longest + 1))
 }
 
 /// A name on one line: file names may have line ends.

@@ -120,17 +120,17 @@ impl FileDiff {
     }
 }
 
-/// Whether a change is of the file that was asked for, by its new or old name, or beneath the
-/// folder.
-pub(super) fn is_asked_for(change: &Change, path: Option<&RepoPath>) -> bool {
-    let Some(path) = path else { return true };
-    is_beneath(change, path) || names(change).any(|name| name.display() == path.display())
-}
-
-/// Whether a change is of a file in this folder.
-pub(super) fn is_beneath(change: &Change, folder: &RepoPath) -> bool {
-    let mut names = names(change);
-    names.any(|name| name != folder && name.is_within(folder))
+/// The changes of the file that was asked for, by its new or old name; if there are none, those of
+/// files beneath it.
+pub(super) fn asked_for<'c>(changes: &'c [Change], path: &RepoPath) -> Vec<&'c Change> {
+    let shown = path.display();
+    let is_named = |change: &&Change| names(change).any(|name| name.display() == shown);
+    let named: Vec<_> = changes.iter().filter(is_named).collect();
+    if !named.is_empty() {
+        return named;
+    }
+    let is_beneath = |change: &&Change| names(change).any(|name| name.is_within(path));
+    changes.iter().filter(is_beneath).collect()
 }
 
 fn names(change: &Change) -> impl Iterator<Item = &RepoPath> {
