@@ -33,7 +33,7 @@ mod line;
 mod cancel;
 mod error;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
