@@ -8,6 +8,8 @@
 // In the order a question meets them.
 mod kept;
 mod graph;
+mod date;
+mod revision;
 mod commit;
 mod changes;
 mod trees;
