@@ -11,9 +11,20 @@ mod graph;
 mod date;
 mod revision;
 mod commit;
+mod steps;
+mod common;
+mod frontier;
+mod walk;
+mod without;
+mod scope;
+mod follow;
+mod origin;
+mod place;
+mod log;
 mod changes;
 mod trees;
 mod renames;
+mod similarity;
 mod error;
 
 use std::sync::Arc;
@@ -25,8 +36,11 @@ use crate::repo::{Repo, Rules};
 pub(crate) use changes::{Change, ChangeKind, Changes, Renames, Side};
 pub(crate) use commit::{Facts, Node, Signature};
 pub(crate) use error::HistoryError;
+pub(crate) use follow::{LogFile, Status};
 pub(crate) use graph::{Asked, Entry, Graph, Position};
 pub(crate) use kept::{Histories, Keepable, Kept, Question};
+pub(crate) use log::{Log, LogEntry, LogQuery};
+pub(crate) use place::Place;
 
 /// The history of one project, as one call sees it.
 pub(crate) struct History {
