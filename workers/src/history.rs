@@ -6,10 +6,10 @@
 //! some milliseconds.
 
 // In the order a question meets them.
-mod kept;
-mod graph;
 mod date;
 mod revision;
+mod kept;
+mod graph;
 mod commit;
 mod steps;
 mod common;
@@ -23,9 +23,16 @@ mod place;
 mod log;
 mod changes;
 mod trees;
+mod worktree;
 mod renames;
+mod blame;
 mod similarity;
+mod blobs;
+mod content;
+mod patch;
 mod error;
+#[cfg(test)]
+mod against_git;
 
 use std::sync::Arc;
 
@@ -33,7 +40,8 @@ use gix::ObjectId;
 
 use crate::repo::{Repo, Rules};
 
-pub(crate) use changes::{Change, ChangeKind, Changes, Renames, Side};
+pub(crate) use blame::{Blame, Tracked};
+pub(crate) use changes::{Change, ChangeKind, Changes, Comparison, Renames, Side};
 pub(crate) use commit::{Facts, Node, Signature};
 pub(crate) use error::HistoryError;
 pub(crate) use follow::{LogFile, Status};
@@ -41,6 +49,7 @@ pub(crate) use graph::{Asked, Entry, Graph, Position};
 pub(crate) use kept::{Histories, Keepable, Kept, Question};
 pub(crate) use log::{Log, LogEntry, LogQuery};
 pub(crate) use place::Place;
+pub(crate) use patch::{Comparer, Lines, Measure, Patch};
 
 /// The history of one project, as one call sees it.
 pub(crate) struct History {

@@ -38,6 +38,20 @@ pub(crate) enum HistoryError {
         /// As it was asked for.
         path: RepoPath,
     },
+    /// A file that holds no text.
+    #[error("{path} is binary")]
+    Binary {
+        /// As it is in the commit.
+        path: RepoPath,
+    },
+    /// A file whose history would take too long.
+    #[error("{path} has {size} bytes, more than can be blamed")]
+    TooLarge {
+        /// As it is in the commit.
+        path: RepoPath,
+        /// In bytes.
+        size: u64,
+    },
     /// The file, or the call.
     #[error(transparent)]
     Repo(#[from] RepoError),

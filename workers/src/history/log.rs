@@ -7,7 +7,8 @@
 use gix::ObjectId;
 use jiff::Timestamp;
 
-use super::changes::{self, Change, ChangeKind};
+use super::blobs::Blobs;
+use super::changes::{Change, ChangeKind, Changes};
 use super::date::{self, End};
 use super::follow::{Follow, LogFile, Status, Touch};
 use super::place::Place;
@@ -342,7 +343,7 @@ impl<'a> Log<'a> {
             }
             (View::Folder(scope), None) => {
                 let found = scope.differences(history, old, new, cancel)?;
-                changes::of_differences(&history.git, found, Renames::Found, cancel)?
+                Changes::of(&Blobs::new(&history.git), found, Renames::Found, cancel)?
             }
             (_, None) => history.changes(old, new, Renames::Found, cancel)?,
         };

@@ -96,7 +96,8 @@ impl Scope {
         if old == new {
             return Ok(Vec::new());
         }
-        trees::differences_at(&history.git, &history.rules, &self.path, (old, new), cancel)
+        let path = self.path.clone();
+        trees::differences_at(&history.git, &history.rules, path, (old, new), cancel)
     }
 
     fn entry(

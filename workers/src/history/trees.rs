@@ -39,12 +39,26 @@ pub(super) fn differences(
     trees: (Option<ObjectId>, Option<ObjectId>),
     cancel: &Cancel,
 ) -> Result<Vec<Difference>, HistoryError> {
+    differences_beneath(repository, rules, RepoPath::root(), trees, cancel)
+}
+
+/// [`differences`] between two trees that stand at `path`.
+///
+/// # Errors
+/// If a tree can't be read, or the call has to stop.
+pub(super) fn differences_beneath(
+    repository: &gix::Repository,
+    rules: &Rules,
+    path: RepoPath,
+    trees: (Option<ObjectId>, Option<ObjectId>),
+    cancel: &Cancel,
+) -> Result<Vec<Difference>, HistoryError> {
     let folder = |id| Side {
         id,
         mode: EntryKind::Tree.into(),
     };
     let sides = (trees.0.map(folder), trees.1.map(folder));
-    differences_at(repository, rules, &RepoPath::root(), sides, cancel)
+    differences_at(repository, rules, path, sides, cancel)
 }
 
 /// [`differences`] of what stands at `path` on either side, a file or a folder.
@@ -54,7 +68,7 @@ pub(super) fn differences(
 pub(super) fn differences_at(
     repository: &gix::Repository,
     rules: &Rules,
-    path: &RepoPath,
+    path: RepoPath,
     sides: (Option<Side>, Option<Side>),
     cancel: &Cancel,
 ) -> Result<Vec<Difference>, HistoryError> {
@@ -64,7 +78,7 @@ pub(super) fn differences_at(
         folders: Vec::new(),
         found: Vec::new(),
     };
-    walk.begin(path, sides);
+    walk.begin(&path, sides);
     let mut buffers = (Vec::new(), Vec::new());
     while let Some(folder) = walk.folders.pop() {
         cancel.check()?;

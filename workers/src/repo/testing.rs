@@ -1,4 +1,4 @@
-//! What tests of this module share: a project in a temporary folder.
+//! What tests of this crate share: a project in a temporary folder.
 
 use std::num::NonZeroUsize;
 use std::os::unix::fs::symlink;

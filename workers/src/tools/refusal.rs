@@ -103,6 +103,15 @@ impl From<HistoryError> for Failure {
                 Fault::FileNotTracked,
                 "give a file that is committed; call list_files or git_log for its name",
             ),
+            HistoryError::Binary { .. } => failure(
+                Fault::BinaryFile,
+                "its lines have no authors; git_log tells which commits changed it",
+            ),
+            HistoryError::TooLarge { size, .. } => failure(
+                Fault::FileTooLarge,
+                "git_log tells which commits changed it",
+            )
+            .detail("size", size),
             HistoryError::Repo(error) => error.into(),
         }
     }
