@@ -8,6 +8,7 @@
 // In the order a question meets them.
 mod date;
 mod revision;
+mod reachable;
 mod kept;
 mod graph;
 mod commit;
@@ -54,6 +55,8 @@ pub(crate) use patch::{Comparer, Lines, Measure, Patch};
 /// The history of one project, as one call sees it.
 pub(crate) struct History {
     git: gix::Repository,
+    /// Commits whose parents were not cloned; `None` if all were.
+    shallow: Option<gix::shallow::Commits>,
     rules: Arc<Rules>,
     /// The commit that the call is pinned to; `None` before the first.
     head: Option<ObjectId>,
@@ -65,12 +68,19 @@ impl History {
     /// The history of a project, quicker by what is kept of it.
     ///
     /// # Errors
-    /// [`HistoryError::NotARepository`].
+    /// [`HistoryError::NotARepository`], or if the list of a shallow clone can't be read.
     pub(crate) fn of(repo: &Repo, histories: &Histories) -> Result<History, HistoryError> {
         let git = repo.git().ok_or(HistoryError::NotARepository)?;
-        let graph = histories.graph(repo, &git);
+        let shallow = git.shallow_commits();
+        let shallow = shallow.map_err(error::git("reading where a shallow clone ends"))?;
+        // A graph may know parents that are not there.
+        let graph = match shallow {
+            Some(_) => Arc::default(),
+            None => histories.graph(repo, &git),
+        };
         Ok(History {
             git,
+            shallow,
             rules: repo.rules(),
             head: repo.commit(),
             graph,
