@@ -12,6 +12,16 @@ mod reachable;
 mod kept;
 mod graph;
 mod commit;
+mod steps;
+mod common;
+mod frontier;
+mod walk;
+mod without;
+mod scope;
+mod follow;
+mod origin;
+mod place;
+mod log;
 mod changes;
 mod trees;
 mod worktree;
@@ -35,9 +45,12 @@ pub(crate) use blame::{Blame, Tracked};
 pub(crate) use changes::{Change, ChangeKind, Changes, Comparison, Renames, Side};
 pub(crate) use commit::{Facts, Node, Signature};
 pub(crate) use error::HistoryError;
+pub(crate) use follow::{LogFile, Status};
 pub(crate) use graph::{Asked, Entry, Graph, Position};
 pub(crate) use kept::{Histories, Keepable, Kept, Question};
-pub(crate) use patch::{Comparer, Lines, Measure, Patch};
+pub(crate) use log::{Log, LogEntry, LogQuery};
+pub(crate) use patch::{Comparer, Lines, Measure};
+pub(crate) use place::Place;
 
 /// The history of one project, as one call sees it.
 pub(crate) struct History {
