@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 
 use crate::{
     blocking::Blocking,
+    history::Histories,
     projects::{Project, Projects},
     repo::{Cancel, Head, Repo, RepoError, Repos},
     store::{Access, Accesses},
@@ -23,6 +24,7 @@ use crate::{
 /// The doors a worker opens once, for all calls.
 pub(crate) struct Doors {
     pub(crate) repos: Arc<Repos>,
+    pub(crate) histories: Histories,
     pub(crate) projects: Projects,
     pub(crate) accesses: Accesses,
     pub(crate) blocking: Blocking,
@@ -81,6 +83,11 @@ impl ToolContext {
     /// What the result may hold, in bytes, of text and of data each.
     pub fn max_result_bytes(&self) -> usize {
         self.doors.max_result_bytes
+    }
+
+    /// What is kept of the projects' histories, for [`History::of`](crate::history::History::of).
+    pub(crate) fn histories(&self) -> Histories {
+        self.doors.histories.clone()
     }
 
     /// The project a call means: the one it names, else the caller's default, else the only one
@@ -358,6 +365,7 @@ mod tests {
             let metrics = Metrics::new();
             let doors = Doors {
                 repos: Arc::new(Repos::new(mounts, turns, 0).unwrap()),
+                histories: Histories::new(),
                 projects: Projects::new(stores),
                 accesses,
                 blocking: Blocking::new(places, turns, &metrics),

@@ -6,9 +6,23 @@
 //! some milliseconds.
 
 // In the order a question meets them.
+mod date;
+mod revision;
+mod kept;
+mod graph;
 mod commit;
 mod changes;
+mod trees;
+mod worktree;
+mod renames;
+mod blame;
+mod similarity;
+mod blobs;
+mod content;
+mod patch;
 mod error;
+#[cfg(test)]
+mod against_git;
 
 use std::sync::Arc;
 
@@ -16,9 +30,13 @@ use gix::ObjectId;
 
 use crate::repo::{Repo, Rules};
 
-pub(crate) use changes::{Change, ChangeKind, Changes, Renames, Side};
+pub(crate) use blame::{Blame, Tracked};
+pub(crate) use changes::{Change, ChangeKind, Changes, Comparison, Renames, Side};
 pub(crate) use commit::{Facts, Node, Signature};
 pub(crate) use error::HistoryError;
+pub(crate) use graph::{Asked, Entry, Graph, Position};
+pub(crate) use kept::{Histories, Keepable, Kept, Question};
+pub(crate) use patch::{Comparer, Lines, Measure, Patch};
 
 /// The history of one project, as one call sees it.
 pub(crate) struct History {
@@ -26,24 +44,39 @@ pub(crate) struct History {
     rules: Arc<Rules>,
     /// The commit that the call is pinned to; `None` before the first.
     head: Option<ObjectId>,
+    graph: Arc<Graph>,
+    kept: Kept,
 }
 
 impl History {
-    /// The history of a project.
+    /// The history of a project, quicker by what is kept of it.
     ///
     /// # Errors
     /// [`HistoryError::NotARepository`].
-    pub(crate) fn of(repo: &Repo) -> Result<History, HistoryError> {
+    pub(crate) fn of(repo: &Repo, histories: &Histories) -> Result<History, HistoryError> {
         let git = repo.git().ok_or(HistoryError::NotARepository)?;
+        let graph = histories.graph(repo, &git);
         Ok(History {
             git,
             rules: repo.rules(),
             head: repo.commit(),
+            graph,
+            kept: histories.kept(repo),
         })
     }
 
     /// The commit that the call is pinned to; `None` before the first.
     pub(crate) fn head(&self) -> Option<ObjectId> {
         self.head
+    }
+
+    /// What is known of its commits without reading them. It may lack any, or all.
+    pub(crate) fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// Answers of earlier calls.
+    pub(crate) fn kept(&self) -> &Kept {
+        &self.kept
     }
 }

@@ -1,4 +1,4 @@
-//! What tests of this module share: a project in a temporary folder.
+//! What tests of this crate share: a project in a temporary folder.
 
 use std::num::NonZeroUsize;
 use std::os::unix::fs::symlink;
@@ -12,13 +12,13 @@ use tokio_util::sync::CancellationToken;
 use super::{Cancel, Listing, Mounts, Repo, RepoPath, Repos, Rules};
 
 /// The project `acme/app`, and the worker's view of it.
-pub(super) struct Sandbox {
+pub(crate) struct Sandbox {
     temp: tempfile::TempDir,
-    pub(super) repos: Repos,
+    pub(crate) repos: Repos,
 }
 
 impl Sandbox {
-    pub(super) fn new() -> Sandbox {
+    pub(crate) fn new() -> Sandbox {
         let temp = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(temp.path().join("acme/app")).unwrap();
         let mounts = Mounts::beneath(temp.path().to_owned());
@@ -27,56 +27,56 @@ impl Sandbox {
     }
 
     /// A path of the host: `acme/app` is the project.
-    pub(super) fn host(&self, path: &str) -> PathBuf {
+    pub(crate) fn host(&self, path: &str) -> PathBuf {
         self.temp.path().join(path)
     }
 
     /// The project's folder.
-    pub(super) fn root(&self) -> PathBuf {
+    pub(crate) fn root(&self) -> PathBuf {
         self.host("acme/app")
     }
 
-    pub(super) fn file(&self, path: &str, content: impl AsRef<[u8]>) -> &Sandbox {
+    pub(crate) fn file(&self, path: &str, content: impl AsRef<[u8]>) -> &Sandbox {
         let path = self.root().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, content).unwrap();
         self
     }
 
-    pub(super) fn link(&self, path: &str, target: &str) -> &Sandbox {
+    pub(crate) fn link(&self, path: &str, target: &str) -> &Sandbox {
         let path = self.root().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         symlink(target, path).unwrap();
         self
     }
 
-    pub(super) fn git(&self, arguments: &[&str]) -> &Sandbox {
+    pub(crate) fn git(&self, arguments: &[&str]) -> &Sandbox {
         git(&self.root(), arguments);
         self
     }
 
     /// A repository with all that is there committed.
-    pub(super) fn committed(&self) -> &Sandbox {
+    pub(crate) fn committed(&self) -> &Sandbox {
         self.git(&["init", "-q", "-b", "main"])
             .git(&["add", "-A"])
             .git(&["commit", "-qm", "one"])
     }
 
-    pub(super) fn repo(&self) -> Repo {
+    pub(crate) fn repo(&self) -> Repo {
         self.repo_with(Rules::new(&[], &[], None).unwrap())
     }
 
-    pub(super) fn repo_with(&self, rules: Rules) -> Repo {
+    pub(crate) fn repo_with(&self, rules: Rules) -> Repo {
         self.repos.open("acme", "app", Arc::new(rules)).unwrap()
     }
 
-    pub(super) fn listed(&self) -> Vec<String> {
+    pub(crate) fn listed(&self) -> Vec<String> {
         shown(&self.repo().listing(&cancel()).unwrap())
     }
 }
 
 /// Runs git, with no configuration but what it needs.
-pub(super) fn git(folder: &Path, arguments: &[&str]) -> String {
+pub(crate) fn git(folder: &Path, arguments: &[&str]) -> String {
     let output = Command::new("git")
         .current_dir(folder)
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
@@ -104,18 +104,18 @@ pub(super) fn git(folder: &Path, arguments: &[&str]) -> String {
         .to_owned()
 }
 
-pub(super) fn cancel() -> Cancel {
+pub(crate) fn cancel() -> Cancel {
     Cancel::new(
         Instant::now() + Duration::from_secs(60),
         CancellationToken::new(),
     )
 }
 
-pub(super) fn path(text: &str) -> RepoPath {
+pub(crate) fn path(text: &str) -> RepoPath {
     RepoPath::parse(text).unwrap()
 }
 
-pub(super) fn shown(listing: &Listing) -> Vec<String> {
+pub(crate) fn shown(listing: &Listing) -> Vec<String> {
     listing
         .entries
         .iter()

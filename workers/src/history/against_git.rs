@@ -1,0 +1,277 @@
+//! Diffs held against those of the git command, on random histories.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use gix::ObjectId;
+
+use super::{ChangeKind, Changes, Comparer, History, Measure};
+use crate::repo::testing::{Sandbox, cancel, git};
+
+/// A small generator of random numbers (Marsaglia's xorshift), the same on every machine.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % u64::try_from(limit).unwrap()).unwrap()
+    }
+
+    fn one_in(&mut self, count: usize) -> bool {
+        self.below(count) == 0
+    }
+}
+
+type Tree = BTreeMap<String, (&'static str, Vec<u8>)>;
+
+fn line(random: &mut Random) -> String {
+    match random.below(6) {
+        0 => "}".to_owned(),
+        1 => String::new(),
+        2 => format!("    let value_{} = {};", random.below(40), random.below(9)),
+        3 => format!("        call({})", random.below(2000)),
+        4 => "    }".to_owned(),
+        _ => format!(
+            "line {} of text {}",
+            random.below(500),
+            "ä".repeat(random.below(12))
+        ),
+    }
+}
+
+fn text(random: &mut Random, lines: usize) -> Vec<u8> {
+    let end = if random.one_in(9) { "\r\n" } else { "\n" };
+    let mut text = String::new();
+    for _ in 0..lines {
+        text.push_str(&line(random));
+        text.push_str(end);
+    }
+    if random.one_in(5) {
+        text.truncate(text.trim_end().len());
+    }
+    let mut bytes = text.into_bytes();
+    if random.one_in(25) && !bytes.is_empty() {
+        let at = random.below(bytes.len());
+        bytes.insert(at, 0);
+    }
+    if random.one_in(25) && !bytes.is_empty() {
+        let at = random.below(bytes.len());
+        bytes.insert(at, 0xff);
+    }
+    bytes
+}
+
+fn edit(random: &mut Random, content: &[u8]) -> Vec<u8> {
+    let mut lines: Vec<Vec<u8>> = content
+        .split_inclusive(|&b| b == b'\n')
+        .map(<[u8]>::to_vec)
+        .collect();
+    for _ in 0..=random.below(1 + lines.len() / 4) {
+        let at = random.below(lines.len() + 1);
+        match random.below(4) {
+            0 if at < lines.len() => _ = lines.remove(at),
+            1 if at < lines.len() => lines[at] = format!("{}\n", line(random)).into_bytes(),
+            2 if at < lines.len() => {
+                let other = random.below(lines.len());
+                lines.swap(at, other);
+            }
+            _ => lines.insert(at, format!("{}\n", line(random)).into_bytes()),
+        }
+    }
+    lines.concat()
+}
+
+fn path(random: &mut Random) -> String {
+    let folders = ["", "a/", "a/b/", "a-b/", "a.b/", "lib/x/y/"];
+    let names = ["main.rs", "mod.rs", "ü.txt", "README", "b", "x y", "z.c"];
+    let folder = folders[random.below(folders.len())];
+    match random.below(3) {
+        0 => format!("{folder}{}", names[random.below(names.len())]),
+        _ => format!("{folder}file{}.rs", random.below(60)),
+    }
+}
+
+/// Puts a file where it can stand: a file that was in the way of a folder goes.
+fn put(tree: &mut Tree, path: String, file: (&'static str, Vec<u8>)) {
+    let beneath = format!("{path}/");
+    tree.retain(|other, _| !other.starts_with(&beneath) && !path.starts_with(&format!("{other}/")));
+    tree.insert(path, file);
+}
+
+fn next(random: &mut Random, before: &Tree) -> Tree {
+    let mut tree = before.clone();
+    for _ in 0..=random.below(30) {
+        let paths: Vec<String> = tree.keys().cloned().collect();
+        let some = (!paths.is_empty()).then(|| paths[random.below(paths.len())].clone());
+        match (random.below(12), some) {
+            (0, Some(path)) => _ = tree.remove(&path),
+            (1 | 2, Some(from)) => {
+                let (mode, content) = tree.remove(&from).unwrap();
+                let to = path(random);
+                put(&mut tree, to, (mode, content));
+            }
+            (3 | 4, Some(from)) => {
+                let (mode, content) = tree.remove(&from).unwrap();
+                let to = path(random);
+                let content = edit(random, &content);
+                put(&mut tree, to, (mode, content));
+            }
+            (5, Some(from)) => {
+                let file = tree[&from].clone();
+                put(&mut tree, path(random), file);
+            }
+            (6, Some(path)) => {
+                let modes = ["100644", "100755", "120000"];
+                tree.get_mut(&path).unwrap().0 = modes[random.below(modes.len())];
+            }
+            (7 | 8, Some(path)) => {
+                let content = edit(random, &tree[&path].1);
+                tree.get_mut(&path).unwrap().1 = content;
+            }
+            _ => {
+                let lines = random.below(60);
+                let file = ("100644", text(random, lines));
+                put(&mut tree, path(random), file);
+            }
+        }
+    }
+    // A link to nowhere at all can't be checked out.
+    tree.retain(|_, (mode, content)| {
+        *mode != "120000" || !(content.is_empty() || content.contains(&0))
+    });
+    tree
+}
+
+/// Commits random trees, each made from one before; returns the trees' ids.
+fn generate(folder: &Path, seed: u64, count: usize) -> Vec<ObjectId> {
+    let mut random = Random(seed);
+    let mut stream = Vec::new();
+    let mut trees = vec![Tree::new()];
+    for at in 0..count {
+        let base = trees.len() - 1 - random.below(trees.len().min(3));
+        let tree = next(&mut random, &trees[base]);
+        let head = format!(
+            "commit refs/heads/t{at}\ncommitter A <a@b.c> {} +0000\ndata 0\ndeleteall\n",
+            1_700_000_000 + at
+        );
+        stream.extend_from_slice(head.as_bytes());
+        for (path, (mode, content)) in &tree {
+            stream.extend_from_slice(
+                format!("M {mode} inline {path}\ndata {}\n", content.len()).as_bytes(),
+            );
+            stream.extend_from_slice(content);
+            stream.push(b'\n');
+        }
+        trees.push(tree);
+    }
+    let mut import = Command::new("git")
+        .current_dir(folder)
+        .args(["fast-import", "--quiet", "--force"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    import.stdin.take().unwrap().write_all(&stream).unwrap();
+    assert!(import.wait().unwrap().success());
+    (0..count)
+        .map(|at| {
+            git(folder, &["rev-parse", &format!("t{at}^{{tree}}")])
+                .parse()
+                .unwrap()
+        })
+        .collect()
+}
+
+/// `status path [old path] insertions deletions` of each file, in order.
+fn ours(history: &History, trees: (ObjectId, ObjectId)) -> Vec<String> {
+    let found = history
+        .compare(Some(trees.0), Some(trees.1), &cancel())
+        .unwrap();
+    let Changes { files, renames_cut } = &found.changes;
+    assert!(!renames_cut);
+    let mut comparer = Comparer::default();
+    let mut shown: Vec<String> = files
+        .iter()
+        .map(|change| {
+            let lines = found.count(&mut comparer, change).unwrap();
+            let (again, _) = found.patch(&mut comparer, change, 3).unwrap();
+            assert_eq!(lines, again, "{:?}", change.path);
+            let mut text = match &change.kind {
+                ChangeKind::Added => format!("A {}", change.path),
+                ChangeKind::Modified => format!("M {}", change.path),
+                ChangeKind::Deleted => format!("D {}", change.path),
+                ChangeKind::TypeChanged => format!("T {}", change.path),
+                ChangeKind::Renamed(from) => format!("R {from} {}", change.path),
+            };
+            match lines.measure {
+                Measure::Compared => {
+                    write!(text, " {} {}", lines.insertions, lines.deletions).unwrap()
+                }
+                _ => text.push_str(" - -"),
+            }
+            text
+        })
+        .collect();
+    shown.sort();
+    shown
+}
+
+fn gits(folder: &Path, trees: (ObjectId, ObjectId)) -> Vec<String> {
+    let (old, new) = (trees.0.to_string(), trees.1.to_string());
+    let run = |format| git(folder, &["diff-tree", "-r", "-M", "-z", format, &old, &new]);
+    let status = run("--name-status");
+    let mut status = status.split('\0');
+    let numbers = run("--numstat");
+    let mut numbers = numbers.split('\0');
+    let mut shown = Vec::new();
+    while let Some(kind) = status.next().filter(|kind| !kind.is_empty()) {
+        let mut paths = vec![status.next().unwrap()];
+        if kind.starts_with('R') {
+            paths.push(status.next().unwrap());
+        }
+        let counts: Vec<&str> = numbers.next().unwrap().split('\t').collect();
+        if kind.starts_with('R') {
+            assert_eq!(
+                (numbers.next(), numbers.next()),
+                (Some(paths[0]), Some(paths[1]))
+            );
+        } else {
+            assert_eq!(counts[2], paths[0]);
+        }
+        shown.push(format!(
+            "{} {} {} {}",
+            &kind[..1],
+            paths.join(" "),
+            counts[0],
+            counts[1]
+        ));
+    }
+    shown.sort();
+    shown
+}
+
+#[test]
+fn files_renames_and_counts_are_those_of_git() {
+    let app = Sandbox::new();
+    app.git(&["init", "-q", "-b", "main"]);
+    for seed in 1..=5 {
+        let trees = generate(&app.root(), seed * 7919, 40);
+        let history = History::of(&app.repo(), &super::Histories::new()).unwrap();
+        let mut random = Random(seed);
+        for _ in 0..40 {
+            let pair = (
+                trees[random.below(trees.len())],
+                trees[random.below(trees.len())],
+            );
+            assert_eq!(
+                ours(&history, pair),
+                gits(&app.root(), pair),
+                "seed {seed}, {pair:?}"
+            );
+        }
+    }
+}

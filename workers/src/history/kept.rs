@@ -1,0 +1,136 @@
+//! What is kept of histories between calls: the graph of each project, and answers that took long.
+//!
+//! Nothing in here decides what an answer is. An answer is kept by the commit it was given at, so
+//! it never grows old, and only for the path rules it was given under: with others it is none.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use gix::ObjectId;
+use moka::sync::Cache;
+use tokio::time::Duration;
+
+use super::graph::Graph;
+use crate::repo::{Key, Repo, RepoPath, Rules};
+
+/// How many projects' graphs are kept.
+const MAX_GRAPHS: u64 = 64;
+/// How long is kept what nobody asks for.
+const IDLE: Duration = Duration::from_secs(15 * 60);
+/// What all kept answers may hold, in bytes.
+const ANSWER_BYTES: u64 = 64 << 20;
+/// What a kept answer costs beside its own bytes.
+const OVERHEAD: usize = 256;
+
+/// What this worker keeps of all projects' histories.
+#[derive(Clone)]
+pub(crate) struct Histories(Arc<Shared>);
+
+struct Shared {
+    graphs: Cache<Key, Arc<Graph>>,
+    answers: Cache<Address, Answer>,
+}
+
+/// What is kept of one project's history, for calls under one set of path rules.
+pub(crate) struct Kept {
+    shared: Arc<Shared>,
+    project: Key,
+    rules: Arc<Rules>,
+}
+
+/// An answer that is worth keeping.
+pub(crate) trait Keepable: Send + Sync + 'static {
+    /// What it is called in metrics, and what tells it from answers of other kinds.
+    const NAME: &'static str;
+
+    /// About how many bytes it holds.
+    fn bytes(&self) -> usize;
+}
+
+/// What decides an answer, beside the project and its rules.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Question {
+    /// The commit it was asked at.
+    pub(crate) commit: ObjectId,
+    /// The file it was asked of.
+    pub(crate) path: RepoPath,
+    /// Whatever else decides it, such as options; empty if nothing does.
+    pub(crate) detail: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Address {
+    project: Key,
+    kind: &'static str,
+    question: Question,
+}
+
+#[derive(Clone)]
+struct Answer {
+    rules: Arc<Rules>,
+    bytes: u32,
+    value: Arc<dyn Any + Send + Sync>,
+}
+
+impl Histories {
+    /// Nothing is kept yet.
+    pub(crate) fn new() -> Histories {
+        let weigh = |_: &Address, answer: &Answer| answer.bytes;
+        Histories(Arc::new(Shared {
+            graphs: Cache::builder()
+                .max_capacity(MAX_GRAPHS)
+                .time_to_idle(IDLE)
+                .build(),
+            answers: Cache::builder()
+                .max_capacity(ANSWER_BYTES)
+                .weigher(weigh)
+                .time_to_idle(IDLE)
+                .build(),
+        }))
+    }
+
+    /// What is known of a project's commits without reading them.
+    pub(super) fn graph(&self, repo: &Repo, _git: &gix::Repository) -> Arc<Graph> {
+        let load = || Arc::new(Graph::default());
+        self.0.graphs.get_with_by_ref(repo.key(), load)
+    }
+
+    /// What is kept for calls on this project.
+    pub(super) fn kept(&self, repo: &Repo) -> Kept {
+        Kept {
+            shared: Arc::clone(&self.0),
+            project: repo.key().clone(),
+            rules: repo.rules(),
+        }
+    }
+}
+
+impl Kept {
+    /// The answer that was kept for `question`, if it was given under the same path rules.
+    pub(crate) fn get<T: Keepable>(&self, question: &Question) -> Option<Arc<T>> {
+        let answer = self.shared.answers.get(&self.address::<T>(question))?;
+        let same_rules = Arc::ptr_eq(&answer.rules, &self.rules) || answer.rules == self.rules;
+        let value = same_rules.then_some(answer.value)?;
+        value.downcast().ok()
+    }
+
+    /// Keeps an answer.
+    pub(crate) fn keep<T: Keepable>(&self, question: &Question, value: Arc<T>) {
+        let bytes = value.bytes() + question.path.as_bytes().len() + OVERHEAD;
+        let answer = Answer {
+            rules: Arc::clone(&self.rules),
+            bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+            value,
+        };
+        let address = self.address::<T>(question);
+        self.shared.answers.insert(address, answer);
+    }
+
+    fn address<T: Keepable>(&self, question: &Question) -> Address {
+        Address {
+            project: self.project.clone(),
+            kind: T::NAME,
+            question: question.clone(),
+        }
+    }
+}
