@@ -16,6 +16,7 @@ mod board;
 mod origin;
 mod texts;
 mod spans;
+mod modified;
 #[cfg(test)]
 mod tests;
 
@@ -29,7 +30,7 @@ use self::origin::{Found, Name, Place};
 use self::spans::Span;
 use super::error::git;
 use super::{Facts, History, HistoryError, Keepable, Question};
-use crate::repo::{Cancel, RepoPath};
+use crate::repo::{Cancel, Kind, RepoPath};
 
 /// The largest file that is blamed, in bytes.
 const MAX_SIZE: u64 = 16 << 20;
@@ -67,6 +68,11 @@ struct Run {
 }
 
 impl Tracked {
+    /// Where it is, as it is in the commit.
+    pub(crate) fn path(&self) -> &RepoPath {
+        &self.path
+    }
+
     /// The file's lines, with their ends.
     pub(crate) fn lines(&self) -> impl Iterator<Item = &[u8]> {
         self.bytes.split_inclusive(|&byte| byte == b'\n')
@@ -201,6 +207,9 @@ impl History {
     fn find(&self, commit: ObjectId, path: &RepoPath) -> Result<(RepoPath, Place), HistoryError> {
         let tree = self.node(commit)?.tree;
         for path in [Some(path.clone()), path.unescaped()].into_iter().flatten() {
+            if self.rules.judge(&path, Kind::File).is_err() {
+                continue;
+            }
             if let Found::File(place) = self.place(tree, &path, None)? {
                 return Ok((path, place));
             }

@@ -60,7 +60,7 @@ pub(super) fn fit<T: Serialize>(items: &[T], budget: usize) -> usize {
 }
 
 /// The bytes of `item` as JSON, escaped as it will be shown.
-fn size<T: Serialize>(item: &T) -> usize {
+pub(super) fn size<T: Serialize>(item: &T) -> usize {
     let mut value = serde_json::to_value(item).unwrap_or_default();
     text::escape_json(&mut value);
     value.to_string().len()

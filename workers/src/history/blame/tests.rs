@@ -5,20 +5,22 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use proptest::prelude::*;
-
-use crate::history::{Histories, History, HistoryError};
-use crate::repo::Rules;
+use crate::history::{Histories, History, HistoryError, Tracked};
 use crate::repo::testing::{Sandbox, cancel, git, path};
+use crate::repo::{RepoError, Rules};
 
 fn history(app: &Sandbox) -> History {
     History::of(&app.repo(), &Histories::new()).unwrap()
 }
 
+fn tracked(history: &History, revision: &str, file: &str) -> Result<Tracked, HistoryError> {
+    let commit = history.resolve(revision, &cancel()).unwrap();
+    history.tracked(commit, &path(file))
+}
+
 /// The commit of each line, as we tell it.
 fn ours(history: &History, revision: &str, file: &str) -> Vec<String> {
-    let commit = history.resolve(revision, &cancel()).unwrap();
-    let tracked = history.tracked(commit, &path(file)).unwrap();
+    let tracked = tracked(history, revision, file).unwrap();
     let lines = u32::try_from(tracked.lines().count()).unwrap();
     let blame = history.blame(&tracked, (0, lines), &cancel()).unwrap();
     (0..lines)
@@ -267,4 +269,135 @@ fn random_histories_are_blamed_as_git_blames_them() {
     }
     println!("{wrong} of {all} lines differ");
     assert!(wrong * 200 <= all, "{wrong} of {all} lines differ");
+}
+
+#[test]
+fn a_range_is_blamed_as_it_is_in_the_whole() {
+    let made = Made::of(99, 60);
+    let app = made.import();
+    let mut random = Random(7);
+    for (name, lines) in made.commits.last().unwrap() {
+        let whole = ours(&history(&app), "c60", name);
+        let history = history(&app);
+        let tracked = tracked(&history, "c60", name).unwrap();
+        for _ in 0..5 {
+            let first = random.below(lines.len());
+            let end = first + random.below(lines.len() - first + 1);
+            let range = (u32::try_from(first).unwrap(), u32::try_from(end).unwrap());
+            let blame = history.blame(&tracked, range, &cancel()).unwrap();
+            for line in range.0..range.1 {
+                let id = blame.of(line).unwrap().id.to_string();
+                assert_eq!(Some(&id), whole.get(line as usize), "{name}:{line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn history_ends_at_the_rename_from_a_blocked_name() {
+    let app = Sandbox::new();
+    let lines = |from: usize| {
+        (from..from + 20)
+            .map(|line| format!("{line}\n"))
+            .collect::<String>()
+    };
+    app.file("old.rs", lines(1)).committed();
+    app.git(&["mv", "old.rs", "new.rs"])
+        .git(&["commit", "-qm", "two"]);
+    let first = git(&app.root(), &["rev-parse", "HEAD~1"]);
+    let second = git(&app.root(), &["rev-parse", "HEAD"]);
+    assert_eq!(ours(&history(&app), "HEAD", "new.rs"), vec![first; 20]);
+    let closed = Rules::new(&[], &["old.rs".to_owned()], None).unwrap();
+    let history = History::of(&app.repo_with(closed), &Histories::new()).unwrap();
+    assert_eq!(ours(&history, "HEAD", "new.rs"), vec![second; 20]);
+    let refused = tracked(&history, "HEAD~1", "old.rs");
+    assert!(matches!(refused, Err(HistoryError::NotTracked { .. })));
+}
+
+#[test]
+fn lines_end_where_a_shallow_clone_does() {
+    let app = Sandbox::new();
+    app.file("a", "1\n").committed();
+    for line in 2..6 {
+        let text: String = (1..=line).map(|line| format!("{line}\n")).collect();
+        app.file("a", text).git(&["commit", "-qam", "more"]);
+    }
+    let copy = Sandbox::new();
+    let from = format!("file://{}", app.root().display());
+    copy.git(&["clone", "-q", "--depth=2", &from, "."]);
+    let told = ours(&history(&copy), "HEAD", "a");
+    let ids = told.iter().collect::<std::collections::BTreeSet<_>>();
+    assert_eq!((told.len(), ids.len()), (5, 2));
+    assert_eq!(
+        told,
+        gits(&copy, "HEAD", "a")
+            .iter()
+            .map(|id| id.trim_start_matches('^').to_owned())
+            .collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn what_has_no_lines_is_refused_and_links_are_text() {
+    let app = Sandbox::new();
+    app.file("folder/a", "1\n")
+        .file("empty", "")
+        .file("binary", "a\0b")
+        .link("link", "folder/a");
+    app.committed();
+    let history = history(&app);
+    for missing in ["none", "folder", "folder/a/b", "."] {
+        let refused = tracked(&history, "HEAD", missing);
+        assert!(
+            matches!(refused, Err(HistoryError::NotTracked { .. })),
+            "{missing}"
+        );
+    }
+    let binary = tracked(&history, "HEAD", "binary");
+    assert!(matches!(binary, Err(HistoryError::Binary { .. })));
+    assert_eq!(ours(&history, "HEAD", "empty"), Vec::<String>::new());
+    assert_eq!(ours(&history, "HEAD", "link"), gits(&app, "HEAD", "link"));
+}
+
+#[test]
+fn a_file_is_modified_if_index_or_work_tree_have_another() {
+    let app = Sandbox::new();
+    app.file("a", "1\n")
+        .file("b", "1\n")
+        .link("link", "a")
+        .committed();
+    let is_modified = |name| {
+        let history = history(&app);
+        history
+            .is_modified(&tracked(&history, "HEAD", name).unwrap())
+            .unwrap()
+    };
+    for name in ["a", "b", "link"] {
+        assert!(!is_modified(name), "{name}");
+    }
+    app.file("a", "2\n");
+    assert!(is_modified("a") && !is_modified("b"));
+    app.git(&["add", "a"]).file("a", "1\n");
+    assert!(is_modified("a") && !is_modified("b"));
+    std::fs::remove_file(app.root().join("b")).unwrap();
+    assert!(is_modified("b"));
+    app.git(&["rm", "-q", "--cached", "link"]);
+    assert!(is_modified("link"));
+}
+
+#[test]
+fn a_cancelled_blame_stops_and_is_not_kept() {
+    let made = Made::of(3, 40);
+    let app = made.import();
+    let history = history(&app);
+    let name = made.commits.last().unwrap().keys().next().unwrap();
+    let tracked = tracked(&history, "c40", name).unwrap();
+    let stopped = cancel();
+    stopped.token.cancel();
+    let refused = history.blame(&tracked, (0, 1), &stopped);
+    assert!(matches!(
+        refused,
+        Err(HistoryError::Repo(RepoError::Stopped(_)))
+    ));
+    assert!(history.blame(&tracked, (0, 1), &cancel()).is_ok());
 }
