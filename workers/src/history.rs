@@ -36,7 +36,7 @@ pub(crate) use commit::{Facts, Node, Signature};
 pub(crate) use error::HistoryError;
 pub(crate) use graph::{Asked, Entry, Graph, Position};
 pub(crate) use kept::{Histories, Keepable, Kept, Question};
-pub(crate) use patch::{Comparer, Lines, Measure, Patch};
+pub(crate) use patch::{Comparer, Lines, Measure};
 
 /// The history of one project, as one call sees it.
 pub(crate) struct History {
