@@ -6,6 +6,7 @@ mod basics;
 mod files;
 mod overview;
 mod read;
+mod revisions;
 mod search;
 mod skipped;
 mod search_pages;

@@ -286,48 +286,46 @@ mod tests {
         assert_eq!(parse("main@{2025-01-01T10:00:00Z}").unwrap().base, main);
     }
 
+    fn refused(texts: &[&str], reason: &str) {
+        for text in texts {
+            let why = parse(text).expect_err(text);
+            assert!(why.contains(reason), "{text}: {why}");
+        }
+    }
+
     #[test]
     fn what_names_no_one_commit_is_refused_by_its_form() {
-        for (text, reason) in [
-            ("", "empty"),
-            (" ", "empty"),
-            ("-x", "dash"),
-            ("--output=x", "dash"),
-            (":/fix", "message"),
-            ("main^{/fix}", "message"),
-            ("main:README.md", "path"),
-            (":README.md", "path"),
-            (":0:README.md", "path"),
-            ("main@{1}:a", "path"),
-            ("a..b", "range"),
-            ("a...b", "range"),
-            ("..b", "range"),
-            ("^a", "range"),
-            ("a^!", "range"),
-            ("a^@", "range"),
-            ("a^-1", "range"),
-            ("main^{tree}", "no commit"),
-            ("v1^{blob}", "no commit"),
-            ("a\0b", "control"),
-            ("a\nb", "control"),
-            ("main@{", "brace"),
-            ("main^{commit", "brace"),
-            ("main^{index}", "^{"),
-            ("main~1x", "base"),
-            ("main^1:", "path"),
-            ("main@{soon}", "@{"),
-            ("main@{-1}", "beginning"),
-            ("@{-0}", "beginning"),
-            ("@{1}@{-1}", "beginning"),
-            ("@{1}@{2}", "too many"),
-            ("@{1}@{u}", "too many"),
-            ("@{u}@{u}", "too many"),
-            ("main@{push}", "push"),
-        ] {
-            let refused = parse(text).expect_err(text);
-            assert!(refused.contains(reason), "{text}: {refused}");
-        }
-        assert!(parse(&"a".repeat(256)).is_ok() && parse(&"a".repeat(257)).is_err());
+        refused(&["", " "], "empty");
+        refused(&["-x", "--output=x"], "dash");
+        refused(&[":/fix", "main^{/fix}"], "message");
+        let paths = [
+            "main:README.md",
+            ":README.md",
+            ":0:README.md",
+            "main@{1}:a",
+            "main^1:",
+        ];
+        refused(&paths, "path");
+        let ranges = ["a..b", "a...b", "..b", "^a", "a^!", "a^@", "a^-1"];
+        refused(&ranges, "range");
+        refused(&["main^{tree}", "v1^{blob}"], "no commit");
+        refused(&["a\0b", "a\nb"], "control");
+        assert!(parse(&"a".repeat(256)).is_ok());
+        refused(&[&"a".repeat(257)], "256 bytes");
+    }
+
+    #[test]
+    fn marks_and_steps_that_nobody_understands_are_refused() {
+        refused(&["main@{", "main^{commit"], "brace");
+        refused(&["main^{index}"], "^{");
+        refused(&["main~1x", "main^x"], "base");
+        refused(&["main@{soon}", "main@{}"], "@{");
+        refused(
+            &["main@{-1}", "@{-0}", "@{1}@{-1}", "@{-1}@{-1}"],
+            "beginning",
+        );
+        refused(&["@{1}@{2}", "@{1}@{u}", "@{u}@{u}"], "too many");
+        refused(&["main@{push}"], "push");
     }
 
     proptest! {
