@@ -8,6 +8,8 @@
 // In the order a question meets them.
 mod kept;
 mod graph;
+mod packs;
+mod recent;
 mod commit;
 mod changes;
 mod error;
@@ -21,7 +23,8 @@ use crate::repo::{Repo, Rules};
 pub(crate) use changes::{Change, ChangeKind, Changes, Renames, Side};
 pub(crate) use commit::{Facts, Node, Signature};
 pub(crate) use error::HistoryError;
-pub(crate) use graph::{Asked, Entry, Graph, Position};
+pub(crate) use graph::{Asked, Graph, Position};
+pub use kept::{CacheFolder, CacheFolderError};
 pub(crate) use kept::{Histories, Keepable, Kept, Question};
 
 /// The history of one project, as one call sees it.
@@ -40,7 +43,8 @@ impl History {
     /// # Errors
     /// [`HistoryError::NotARepository`].
     pub(crate) fn of(repo: &Repo, histories: &Histories) -> Result<History, HistoryError> {
-        let git = repo.git().ok_or(HistoryError::NotARepository)?;
+        let mut git = repo.git().ok_or(HistoryError::NotARepository)?;
+        packs::keep(&mut git);
         let graph = histories.graph(repo, &git);
         Ok(History {
             git,

@@ -2,7 +2,7 @@
 
 use gix::{ObjectId, bstr::BString};
 
-use super::{History, HistoryError, error::git};
+use super::{History, HistoryError, Position, error::git};
 
 const READING: &str = "reading a commit";
 
@@ -40,14 +40,39 @@ impl History {
     /// # Errors
     /// If it can't be read.
     pub(crate) fn node(&self, id: ObjectId) -> Result<Node, HistoryError> {
+        if let Some(position) = self.graph.find(&id) {
+            return Ok(self.graph_node(position));
+        }
         let commit = self.git.find_commit(id).map_err(git(READING))?;
-        let parents = commit.parent_ids().map(gix::Id::detach).collect();
+        let parents = match self.is_edge(&id)? {
+            false => commit.parent_ids().map(gix::Id::detach).collect(),
+            true => Vec::new(),
+        };
         Ok(Node {
             id,
             tree: commit.tree_id().map_err(git(READING))?.detach(),
             parents,
             time: commit.time().map_err(git(READING))?.seconds,
         })
+    }
+
+    /// [`History::node`] of a commit in the graph.
+    fn graph_node(&self, position: Position) -> Node {
+        let graph = &self.graph;
+        let parents = graph.parents(position);
+        Node {
+            id: graph.id(position),
+            tree: graph.tree(position),
+            parents: parents.map(|parent| graph.id(parent)).collect(),
+            time: graph.time(position),
+        }
+    }
+
+    /// Whether a shallow clone ends at the commit: it names parents that are not there.
+    fn is_edge(&self, id: &ObjectId) -> Result<bool, HistoryError> {
+        let edges = self.git.shallow_commits();
+        let edges = edges.map_err(git("reading where a shallow clone ends"))?;
+        Ok(edges.is_some_and(|edges| edges.binary_search(id).is_ok()))
     }
 
     /// What the commit `id` says to its readers.
