@@ -23,7 +23,7 @@ use crate::repo::{Repo, Rules};
 pub(crate) use changes::{Change, ChangeKind, Changes, Renames, Side};
 pub(crate) use commit::{Facts, Node, Signature};
 pub(crate) use error::HistoryError;
-pub(crate) use graph::{Asked, Graph, Position};
+pub(crate) use graph::{Asked, Entry, Graph, Position};
 pub use kept::{CacheFolder, CacheFolderError};
 pub(crate) use kept::{Histories, Keepable, Kept, Question};
 
