@@ -22,6 +22,7 @@ use crate::{
     admin::Admin,
     blocking::Blocking,
     context::Doors,
+    dependencies::ImportCache,
     history::Histories,
     metrics::Metrics,
     projects::Projects,
@@ -192,6 +193,7 @@ impl Worker {
             histories,
             projects: Projects::new(stores.clone()),
             accesses,
+            imports: ImportCache::new(),
             blocking: Blocking::new(config.blocking_calls, threads, &metrics),
             max_result_bytes: config.max_result_bytes,
         };

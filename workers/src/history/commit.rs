@@ -44,9 +44,9 @@ impl History {
             return Ok(self.graph_node(position));
         }
         let commit = self.git.find_commit(id).map_err(git(READING))?;
-        let parents = match self.is_edge(&id)? {
-            false => commit.parent_ids().map(gix::Id::detach).collect(),
+        let parents = match self.is_cut(id) {
             true => Vec::new(),
+            false => commit.parent_ids().map(gix::Id::detach).collect(),
         };
         Ok(Node {
             id,
@@ -68,11 +68,10 @@ impl History {
         }
     }
 
-    /// Whether a shallow clone ends at the commit: it names parents that are not there.
-    fn is_edge(&self, id: &ObjectId) -> Result<bool, HistoryError> {
-        let edges = self.git.shallow_commits();
-        let edges = edges.map_err(git("reading where a shallow clone ends"))?;
-        Ok(edges.is_some_and(|edges| edges.binary_search(id).is_ok()))
+    /// Whether a shallow clone ends at this commit: it has no parents here, whatever it says.
+    pub(crate) fn is_cut(&self, id: ObjectId) -> bool {
+        let cut = |commits: &gix::shallow::Commits| commits.binary_search(&id).is_ok();
+        self.shallow.as_ref().is_some_and(cut)
     }
 
     /// What the commit `id` says to its readers.

@@ -3,27 +3,32 @@
 use crate::repo::{RepoError, RepoPath, Stopped};
 
 /// Why a history could not be told. Names nothing but what the caller asked for.
+///
+/// The first words are those of the tools' contract, which clients look for.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HistoryError {
     /// The project's folder is no git repository, or one whose data lies outside the mount.
-    #[error("the project is not a git repository")]
+    #[error("This project is not a git repository")]
     NotARepository,
     /// The text is no revision of the forms that are served.
-    #[error("{revision:?} {reason}")]
+    #[error("Invalid git reference: {revision}: {reason}")]
     InvalidRevision {
         /// As it was given.
         revision: String,
-        /// What is wrong with it, to be read after the revision.
+        /// What is wrong with it.
         reason: &'static str,
     },
     /// Nothing that a branch, a tag or HEAD reaches has this name.
-    #[error("invalid git reference: {revision}")]
+    #[error("Invalid git reference: {revision}")]
     RevisionNotFound {
         /// As it was given.
         revision: String,
     },
-    /// An abbreviated id that several objects begin with.
-    #[error("short id {revision} is ambiguous")]
+    /// HEAD was asked for, and there is no commit yet.
+    #[error("Invalid git reference: HEAD: the project has no commits yet")]
+    NoCommits,
+    /// An abbreviated id that several commits begin with.
+    #[error("Invalid git reference: {revision}: several commits begin so")]
     Ambiguous {
         /// As it was given.
         revision: String,
@@ -31,10 +36,24 @@ pub(crate) enum HistoryError {
         candidates: Vec<String>,
     },
     /// The commit has no such file.
-    #[error("file not tracked by git: {path}")]
+    #[error("File not tracked by git: {path}")]
     NotTracked {
         /// As it was asked for.
         path: RepoPath,
+    },
+    /// A file that holds no text.
+    #[error("{path} is binary")]
+    Binary {
+        /// As it is in the commit.
+        path: RepoPath,
+    },
+    /// A file whose history would take too long.
+    #[error("{path} has {size} bytes, more than can be blamed")]
+    TooLarge {
+        /// As it is in the commit.
+        path: RepoPath,
+        /// In bytes.
+        size: u64,
     },
     /// The file, or the call.
     #[error(transparent)]

@@ -255,24 +255,7 @@ mod tests {
             .file("a.b", "1")
             .file("über/straße.rs", "1");
         app.committed();
-        let commit = |message: &str, date: &str| {
-            app.git(&["add", "-A"]);
-            let date = format!("GIT_COMMITTER_DATE={date}");
-            let output = std::process::Command::new("env")
-                .arg(date)
-                .args([
-                    "git",
-                    "-c",
-                    "user.name=A",
-                    "-c",
-                    "user.email=a@b.c",
-                    "commit",
-                ])
-                .args(["-qm", message])
-                .current_dir(app.root())
-                .output();
-            assert!(output.unwrap().status.success(), "{message}");
-        };
+        let commit = |message: &str, date: &str| commit_at(&app, message, date);
         for branch in ["left", "right", "third"] {
             app.git(&["branch", branch]);
         }
@@ -296,6 +279,18 @@ mod tests {
         app.file("other", "root");
         commit("another root", "@5 +0000");
         app
+    }
+
+    /// Commits all that is there, at that date.
+    fn commit_at(app: &Sandbox, message: &str, date: &str) {
+        app.git(&["add", "-A"]);
+        let output = std::process::Command::new("git")
+            .env("GIT_COMMITTER_DATE", date)
+            .args(["-c", "user.name=A", "-c", "user.email=a@b.c"])
+            .args(["commit", "-qm", message])
+            .current_dir(app.root())
+            .output();
+        assert!(output.unwrap().status.success(), "{message}");
     }
 
     fn read(app: &Sandbox) -> Graph {

@@ -19,6 +19,7 @@ use tokio::time::Duration;
 pub use folder::{CacheFolder, CacheFolderError};
 
 use super::graph::Graph;
+use super::reachable::Reach;
 use crate::metrics::{HistoryMetrics, Metrics};
 use crate::repo::{Key, Repo, RepoPath, Rules};
 use builder::Builder;
@@ -26,6 +27,8 @@ use graphs::Graphs;
 
 /// How many projects are remembered, and may wait for their graph.
 const MAX_PROJECTS: usize = 64;
+/// For how many projects it is kept which commits are reached.
+const MAX_REACHES: u64 = 16;
 /// How long is kept what nobody asks for.
 const IDLE: Duration = Duration::from_secs(15 * 60);
 /// What all kept answers may hold, in bytes.
@@ -40,6 +43,7 @@ pub(crate) struct Histories(Arc<Shared>);
 struct Shared {
     graphs: Graphs,
     builder: Builder,
+    reaches: Cache<Key, Reach>,
     answers: Cache<Address, Answer>,
     metrics: HistoryMetrics,
 }
@@ -98,6 +102,10 @@ impl Histories {
         Ok(Histories(Arc::new(Shared {
             builder: Builder::start(graphs.clone(), metrics.clone())?,
             graphs,
+            reaches: Cache::builder()
+                .max_capacity(MAX_REACHES)
+                .time_to_idle(IDLE)
+                .build(),
             answers: Cache::builder()
                 .max_capacity(ANSWER_BYTES)
                 .weigher(weigh)
@@ -113,13 +121,9 @@ impl Histories {
         Histories::start(None, &Metrics::new()).unwrap()
     }
 
-    /// What is known of a project's commits without reading them. A graph is made in the
-    /// background where there is no good one.
+    /// What is known of a project's commits without reading them; not for a shallow clone. A graph
+    /// is made in the background where there is no good one.
     pub(super) fn graph(&self, repo: &Repo, git: &gix::Repository) -> Arc<Graph> {
-        // Git itself uses none there: its parents end where the clone does, others' don't.
-        if git.is_shallow().unwrap_or(true) {
-            return Arc::default();
-        }
         let shared = &self.0;
         let graph = shared.graphs.get(repo.key(), git);
         if let Some(head) = repo.commit()
@@ -141,6 +145,13 @@ impl Histories {
 }
 
 impl Kept {
+    /// Which commits are reached, as far as it is known.
+    pub(super) fn reach(&self) -> Reach {
+        self.shared
+            .reaches
+            .get_with_by_ref(&self.project, Reach::default)
+    }
+
     /// The answer that was kept for `question`, if it was given under the same path rules.
     pub(crate) fn get<T: Keepable>(&self, question: &Question) -> Option<Arc<T>> {
         let found = self.shared.answers.get(&self.address::<T>(question));

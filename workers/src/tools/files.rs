@@ -2,12 +2,14 @@
 
 mod describe;
 mod list;
+mod imports;
 mod open;
 mod overview;
 mod read;
 mod read_allowed;
 mod window;
 
+pub(super) use describe::language;
 pub(super) use list::ListFiles;
 pub(super) use overview::GetRepoOverview;
 pub(super) use read::ReadFile;

@@ -1,10 +1,12 @@
-//! What an agent is told when a repository refuses: one table from the engine's errors to faults.
+//! What an agent is told when a repository or its history refuses: a table each from the engine's
+//! errors to faults.
 //!
 //! The engine's errors name paths inside the project only; what the system said goes to the log.
 
 use archway_proto::{chain::Chain, failure::Failure, fault::Fault};
 
 use crate::{
+    history::HistoryError,
     repo::{GlobError, RepoError, Stopped},
     text::shown,
 };
@@ -72,6 +74,50 @@ fn meaning(error: &RepoError) -> (Fault, &'static str) {
             Fault::InternalError,
             "try again; report the trace id if it stays so",
         ),
+    }
+}
+
+impl From<HistoryError> for Failure {
+    fn from(error: HistoryError) -> Failure {
+        let message = error.to_string();
+        let failure = |fault, suggestion: &str| Failure::new(fault, shown(&message), suggestion);
+        match error {
+            HistoryError::NotARepository => failure(
+                Fault::NotAGitRepository,
+                "call list_projects for projects with a commit, or read_file and search_files here",
+            ),
+            HistoryError::InvalidRevision { .. } => failure(
+                Fault::InvalidArguments,
+                "give a commit, branch or tag, such as \"main\", \"v1.0.0\" or \"HEAD~3\"",
+            ),
+            HistoryError::RevisionNotFound { .. } => failure(
+                Fault::RevisionNotFound,
+                "give what HEAD, a branch or a tag reaches; git_log shows commits",
+            ),
+            HistoryError::NoCommits => failure(
+                Fault::RevisionNotFound,
+                "nothing is committed on the branch that is checked out; try another one",
+            ),
+            HistoryError::Ambiguous { candidates, .. } => failure(
+                Fault::InvalidArguments,
+                "give more characters of the id; the candidates are in details",
+            )
+            .detail("candidates", candidates),
+            HistoryError::NotTracked { .. } => failure(
+                Fault::FileNotTracked,
+                "give a file that is committed; call list_files or git_log for its name",
+            ),
+            HistoryError::Binary { .. } => failure(
+                Fault::BinaryFile,
+                "its lines have no authors; git_log tells which commits changed it",
+            ),
+            HistoryError::TooLarge { size, .. } => failure(
+                Fault::FileTooLarge,
+                "git_log tells which commits changed it",
+            )
+            .detail("size", size),
+            HistoryError::Repo(error) => error.into(),
+        }
     }
 }
 

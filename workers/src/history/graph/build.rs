@@ -172,7 +172,7 @@ impl<'a> Reached<'a> {
         let found = found.map_err(git(READING))?;
         let commit = found.filter(|object| object.kind == Kind::Commit);
         let commit = commit.ok_or_else(|| git(READING)("it is missing"))?;
-        let tokens = CommitRefIter::from_bytes(commit.data, gix::hash::Kind::Sha1);
+        let mut tokens = CommitRefIter::from_bytes(commit.data, gix::hash::Kind::Sha1);
         let tree = tokens.tree_id().map_err(git(READING))?;
         let committer = tokens.committer().map_err(git(READING))?;
         let time = u64::try_from(committer.seconds()).unwrap_or(0);
