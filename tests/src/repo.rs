@@ -7,6 +7,8 @@ use std::{
     process::Command,
 };
 
+use crate::Past;
+
 /// What a project's folder is to hold. Without a [`Repo::commit`] it is a folder without git.
 #[derive(Clone, Debug, Default)]
 pub struct Repo {
@@ -18,6 +20,8 @@ enum Step {
     File(String, Vec<u8>),
     Link(String, String),
     CopyOf(PathBuf),
+    CloneOf(PathBuf),
+    Past(Past),
     Commit,
 }
 
@@ -49,6 +53,16 @@ impl Repo {
         self.step(Step::CopyOf(original.to_owned()))
     }
 
+    /// Clones the repository `original`, with all that its branches and tags reach.
+    pub fn clone_of(self, original: &Path) -> Repo {
+        self.step(Step::CloneOf(original.to_owned()))
+    }
+
+    /// Generates a history.
+    pub fn past(self, past: Past) -> Repo {
+        self.step(Step::Past(past))
+    }
+
     /// Commits all there is so far; the first time, makes the git repository.
     pub fn commit(self) -> Repo {
         self.step(Step::Commit)
@@ -70,6 +84,11 @@ impl Repo {
                     symlink(target, folder.join(path)).unwrap();
                 }
                 Step::CopyOf(original) => copy(original, folder),
+                Step::CloneOf(original) => {
+                    let original = original.to_str().expect("a path of UTF-8");
+                    git(folder, &["clone", "--quiet", "--no-local", original, "."]);
+                }
+                Step::Past(past) => past.build(folder),
                 Step::Commit => commit(folder),
             }
         }

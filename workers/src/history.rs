@@ -6,16 +6,18 @@
 //! some milliseconds.
 
 // In the order a question meets them.
-mod kept;
-mod graph;
 mod date;
 mod revision;
+mod kept;
+mod graph;
 mod commit;
 mod changes;
 mod trees;
+mod worktree;
 mod renames;
 mod blame;
 mod similarity;
+mod blobs;
 mod content;
 mod patch;
 mod error;
@@ -29,7 +31,7 @@ use gix::ObjectId;
 use crate::repo::{Repo, Rules};
 
 pub(crate) use blame::{Blame, Tracked};
-pub(crate) use changes::{Change, ChangeKind, Changes, Renames, Side};
+pub(crate) use changes::{Change, ChangeKind, Changes, Comparison, Renames, Side};
 pub(crate) use commit::{Facts, Node, Signature};
 pub(crate) use error::HistoryError;
 pub(crate) use graph::{Asked, Entry, Graph, Position};

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use gix::ObjectId;
 
-use super::{ChangeKind, Changes, Comparer, History, Measure, Renames};
+use super::{ChangeKind, Changes, Comparer, History, Measure};
 use crate::repo::testing::{Sandbox, cancel, git};
 
 /// A small generator of random numbers (Marsaglia's xorshift), the same on every machine.
@@ -188,16 +188,17 @@ fn generate(folder: &Path, seed: u64, count: usize) -> Vec<ObjectId> {
 
 /// `status path [old path] insertions deletions` of each file, in order.
 fn ours(history: &History, trees: (ObjectId, ObjectId)) -> Vec<String> {
-    let Changes { files, renames_cut } = history
-        .changes(Some(trees.0), Some(trees.1), Renames::Found, &cancel())
+    let found = history
+        .compare(Some(trees.0), Some(trees.1), &cancel())
         .unwrap();
+    let Changes { files, renames_cut } = &found.changes;
     assert!(!renames_cut);
     let mut comparer = Comparer::default();
     let mut shown: Vec<String> = files
         .iter()
         .map(|change| {
-            let lines = comparer.count(&history.git, change).unwrap();
-            let (again, _) = comparer.patch(&history.git, change, 3).unwrap();
+            let lines = found.count(&mut comparer, change).unwrap();
+            let (again, _) = found.patch(&mut comparer, change, 3).unwrap();
             assert_eq!(lines, again, "{:?}", change.path);
             let mut text = match &change.kind {
                 ChangeKind::Added => format!("A {}", change.path),

@@ -1,12 +1,10 @@
 //! What the two sides of a change hold, within bounds.
 
-use gix::objs::FindExt as _;
 use gix::objs::tree::EntryKind;
 
+use super::blobs::Blobs;
 use super::similarity::is_binary;
-use super::{HistoryError, Side, error::git};
-
-const READING: &str = "reading a file of a commit";
+use super::{HistoryError, Side};
 
 /// The largest file that is compared by lines, in bytes.
 const MAX_BYTES: u64 = 8 << 20;
@@ -40,11 +38,11 @@ impl Reader {
     /// If a side can't be read.
     pub(super) fn read(
         &mut self,
-        repository: &gix::Repository,
+        blobs: &Blobs<'_>,
         old: Option<Side>,
         new: Option<Side>,
     ) -> Result<Contents<'_>, HistoryError> {
-        let fits = fill(repository, old, &mut self.old)? && fill(repository, new, &mut self.new)?;
+        let fits = fill(blobs, old, &mut self.old)? && fill(blobs, new, &mut self.new)?;
         let (old, new) = (self.old.as_slice(), self.new.as_slice());
         Ok(if !fits {
             Contents::TooLarge
@@ -59,26 +57,14 @@ impl Reader {
 }
 
 /// Reads a file into `buffer`; false if it is too large, which is found out without reading it.
-fn fill(
-    repository: &gix::Repository,
-    side: Option<Side>,
-    buffer: &mut Vec<u8>,
-) -> Result<bool, HistoryError> {
+fn fill(blobs: &Blobs<'_>, side: Option<Side>, buffer: &mut Vec<u8>) -> Result<bool, HistoryError> {
     buffer.clear();
     let Some(side) = side else { return Ok(true) };
     if side.mode.kind() == EntryKind::Commit {
         buffer.extend_from_slice(format!("Subproject commit {}\n", side.id).as_bytes());
         return Ok(true);
     }
-    let header = repository.find_header(side.id).map_err(git(READING))?;
-    if header.size() > MAX_BYTES {
-        return Ok(false);
-    }
-    repository
-        .objects
-        .find_blob(&side.id, buffer)
-        .map_err(git(READING))?;
-    Ok(true)
+    Ok(blobs.size(side.id)? <= MAX_BYTES && blobs.read(side.id, buffer)?)
 }
 
 fn has_many_lines(text: &[u8]) -> bool {

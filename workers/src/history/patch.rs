@@ -21,6 +21,7 @@ use std::ops::Range;
 
 use gix::diff::blob::{Algorithm, Diff, Hunk, InternedInput, sources::byte_lines};
 
+use super::blobs::Blobs;
 use super::content::{Contents, Reader};
 use super::{Change, ChangeKind, HistoryError};
 
@@ -63,12 +64,12 @@ impl Comparer {
     ///
     /// # Errors
     /// If a side can't be read.
-    pub(crate) fn count(
+    pub(super) fn count(
         &mut self,
-        repository: &gix::Repository,
+        blobs: &Blobs<'_>,
         change: &Change,
     ) -> Result<Lines, HistoryError> {
-        let contents = self.reader.read(repository, change.old, change.new)?;
+        let contents = self.reader.read(blobs, change.old, change.new)?;
         Ok(match contents {
             Contents::Text(old, new) => count(old, new),
             unread => Lines::unread(unread),
@@ -80,13 +81,13 @@ impl Comparer {
     ///
     /// # Errors
     /// If a side can't be read.
-    pub(crate) fn patch(
+    pub(super) fn patch(
         &mut self,
-        repository: &gix::Repository,
+        blobs: &Blobs<'_>,
         change: &Change,
         context: u32,
     ) -> Result<(Lines, Patch), HistoryError> {
-        let contents = self.reader.read(repository, change.old, change.new)?;
+        let contents = self.reader.read(blobs, change.old, change.new)?;
         let Contents::Text(old, new) = contents else {
             return Ok((Lines::unread(contents), Patch::of(Vec::new())));
         };

@@ -13,13 +13,13 @@ mod identical;
 mod namesakes;
 mod matrix;
 
-use gix::prelude::FindExt as _;
 use tokio::time::{Duration, Instant};
 
+use super::blobs::Blobs;
 use super::changes::{Change, ChangeKind, Changes};
 use super::similarity::{self, MAX_SCORE, Press, Print};
 use super::trees::Difference;
-use super::{HistoryError, Side, error::git};
+use super::{HistoryError, Side};
 use crate::repo::{Cancel, RepoPath};
 
 /// The score of files of which half is the same.
@@ -45,7 +45,7 @@ type Pair = (usize, usize);
 /// # Errors
 /// If a file can't be read, or the call has to stop.
 pub(super) fn pair(
-    repository: &gix::Repository,
+    blobs: &Blobs<'_>,
     found: Vec<Difference>,
     cancel: &Cancel,
 ) -> Result<Changes, HistoryError> {
@@ -57,7 +57,7 @@ pub(super) fn pair(
             _ => files.extend(Change::plain(difference)),
         }
     }
-    let mut search = Search::new(repository, cancel, deleted, added);
+    let mut search = Search::new(blobs, cancel, deleted, added);
     let renames_cut = search.run()?.is_cut();
     search.finish(&mut files);
     Ok(Changes { files, renames_cut })
@@ -98,7 +98,7 @@ impl File {
 
 /// The search for renames among the files of one diff.
 struct Search<'a> {
-    repository: &'a gix::Repository,
+    blobs: &'a Blobs<'a>,
     cancel: &'a Cancel,
     until: Instant,
     deleted: Vec<File>,
@@ -119,7 +119,7 @@ enum List {
 
 impl<'a> Search<'a> {
     fn new(
-        repository: &'a gix::Repository,
+        blobs: &'a Blobs<'a>,
         cancel: &'a Cancel,
         deleted: Vec<File>,
         added: Vec<File>,
@@ -128,7 +128,7 @@ impl<'a> Search<'a> {
         // What is found must still be told: a late call keeps most of its time for that.
         let share = cancel.deadline.saturating_duration_since(now) / 4;
         Search {
-            repository,
+            blobs,
             cancel,
             until: now + share.min(PATIENCE),
             deleted_left: (0..deleted.len()).collect(),
@@ -196,25 +196,22 @@ impl<'a> Search<'a> {
 
     /// The size of a file's content; `None` if it is never compared: links and submodules are not.
     fn size(&mut self, list: List, at: usize) -> Result<Option<u64>, HistoryError> {
-        let repository = self.repository;
+        let blobs = self.blobs;
         let Some(file) = self.file(list, at).filter(|file| file.side.mode.is_blob()) else {
             return Ok(None);
         };
         let size = match file.size {
             Some(size) => size,
-            None => {
-                let header = repository.find_header(file.side.id).map_err(git(READING))?;
-                *file.size.insert(header.size())
-            }
+            None => *file.size.insert(blobs.size(file.side.id)?),
         };
         Ok((size <= MAX_FILE).then_some(size))
     }
 
     /// Looks at a file's content, once; cut if too much was looked at already.
     fn look(&mut self, list: List, at: usize) -> Result<Step, HistoryError> {
-        let (repository, mut reader) = (self.repository, std::mem::take(&mut self.reader));
+        let (blobs, mut reader) = (self.blobs, std::mem::take(&mut self.reader));
         let step = match self.file(list, at).filter(|file| file.print.is_none()) {
-            Some(file) => reader.look(repository, file),
+            Some(file) => reader.look(blobs, file),
             None => Ok(Step::Whole),
         };
         self.reader = reader;
@@ -253,8 +250,6 @@ impl<'a> Search<'a> {
     }
 }
 
-const READING: &str = "reading a file of a commit";
-
 /// Reads contents, and counts what was read.
 #[derive(Default)]
 struct Reader {
@@ -264,20 +259,15 @@ struct Reader {
 }
 
 impl Reader {
-    fn look(
-        &mut self,
-        repository: &gix::Repository,
-        file: &mut File,
-    ) -> Result<Step, HistoryError> {
+    fn look(&mut self, blobs: &Blobs<'_>, file: &mut File) -> Result<Step, HistoryError> {
         self.bytes_read += file.size.unwrap_or_default();
         if self.bytes_read > MAX_CONTENT {
             return Ok(Step::Cut);
         }
-        let blob = repository
-            .objects
-            .find_blob(&file.side.id, &mut self.buffer);
-        let content = blob.map_err(git(READING))?.data;
-        file.print = Some(self.press.get_or_insert_with(Press::new).print(content));
+        if blobs.read(file.side.id, &mut self.buffer)? {
+            let press = self.press.get_or_insert_with(Press::new);
+            file.print = Some(press.print(&self.buffer));
+        }
         Ok(Step::Whole)
     }
 }

@@ -39,11 +39,25 @@ pub(super) fn differences(
     trees: (Option<ObjectId>, Option<ObjectId>),
     cancel: &Cancel,
 ) -> Result<Vec<Difference>, HistoryError> {
+    differences_beneath(repository, rules, RepoPath::root(), trees, cancel)
+}
+
+/// [`differences`] between two trees that stand at `path`.
+///
+/// # Errors
+/// If a tree can't be read, or the call has to stop.
+pub(super) fn differences_beneath(
+    repository: &gix::Repository,
+    rules: &Rules,
+    path: RepoPath,
+    trees: (Option<ObjectId>, Option<ObjectId>),
+    cancel: &Cancel,
+) -> Result<Vec<Difference>, HistoryError> {
     let mut walk = Walk {
         repository,
         rules,
         folders: vec![Folder {
-            path: RepoPath::root(),
+            path,
             old: trees.0,
             new: trees.1,
         }],

@@ -223,6 +223,11 @@ impl Snapshot {
         self.bare.is_some()
     }
 
+    /// The way to the files of the work tree; `None` where there is none.
+    pub(super) fn jail(&self) -> Option<&Jail> {
+        self.bare.is_none().then_some(&self.project.work.jail)
+    }
+
     /// Whether both show the same folder at the same commit.
     pub(super) fn is_same(&self, other: &Snapshot) -> bool {
         self.project.key == other.project.key && self.head == other.head

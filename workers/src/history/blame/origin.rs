@@ -9,6 +9,7 @@ use gix::ObjectId;
 use gix::objs::FindExt as _;
 use gix::objs::tree::EntryKind;
 
+use super::super::blobs::Blobs;
 use super::super::changes::{Change, ChangeKind};
 use super::super::{Asked, History, HistoryError, Side, error::git, renames, trees};
 use crate::repo::{Cancel, RepoPath};
@@ -135,7 +136,7 @@ impl History {
         let mut differences = trees::differences(&self.git, &self.rules, both, cancel)?;
         // Alone among the added ones: no other file may take what this one was.
         differences.retain(|difference| difference.new.is_none() || difference.path == *path);
-        let changes = renames::pair(&self.git, differences, cancel)?;
+        let changes = renames::pair(&Blobs::new(&self.git), differences, cancel)?;
         let renamed = changes.files.into_iter().find_map(|change| match change {
             Change {
                 kind: ChangeKind::Renamed(from),

@@ -1,0 +1,272 @@
+//! How branches come, merge and go: the commits, one after another.
+
+use std::{collections::BTreeSet, io::Write, mem};
+
+use rand::{Rng, rngs::StdRng};
+
+use super::{
+    edits::Edit,
+    people::{self, Clock},
+    stream::{Commit, Mark, Stream},
+    text,
+    tree::{Entry, Name, Tree},
+};
+
+const TOPICS: usize = 6;
+const MAIN: &str = "main";
+
+/// A branch's tip.
+#[derive(Clone)]
+struct Tip {
+    mark: Mark,
+    tree: Tree,
+}
+
+/// A branch beside main.
+struct Topic {
+    name: String,
+    tip: Tip,
+    /// What it began from, or was last merged to: a change on either side is one against this.
+    base: Tree,
+}
+
+/// All that a commit may stand on.
+pub(super) struct World {
+    random: StdRng,
+    commits: usize,
+    made: usize,
+    clock: Clock,
+    main: Tip,
+    topics: Vec<Topic>,
+    grave: Vec<(Name, Entry)>,
+    tags: usize,
+}
+
+impl World {
+    pub(super) fn new(random: StdRng, commits: usize) -> World {
+        World {
+            random,
+            commits,
+            made: 0,
+            clock: Clock::new(),
+            main: Tip {
+                mark: 0,
+                tree: Tree::default(),
+            },
+            topics: Vec::new(),
+            grave: Vec::new(),
+            tags: 0,
+        }
+    }
+
+    /// Tells the whole story.
+    pub(super) fn tell<W: Write>(mut self, stream: &mut Stream<W>) {
+        let files = (self.commits / 20).clamp(40, 2_500);
+        self.main = self.root(stream, MAIN, files, "src");
+        while self.made < self.commits {
+            // Another project's history, once, to be merged like any topic.
+            if self.made == self.commits / 3 {
+                let tip = self.root(stream, "topic/import", 10, "import");
+                self.topics.push(Topic {
+                    name: "topic/import".to_owned(),
+                    tip,
+                    base: Tree::default(),
+                });
+            }
+            self.step(stream);
+        }
+    }
+
+    fn step<W: Write>(&mut self, stream: &mut Stream<W>) {
+        match self.random.random_range(0..1000) {
+            0..60 if self.topics.len() < TOPICS => self.fork(),
+            60..105 if !self.topics.is_empty() => self.merge(stream, 1),
+            105..110 if self.topics.len() > 2 => {
+                let all = self.topics.len();
+                self.merge(stream, all);
+            }
+            110..120 if !self.topics.is_empty() => self.criss_cross(stream),
+            120..135 => self.tag(stream),
+            _ => self.work(stream),
+        }
+    }
+
+    /// A commit without parents.
+    fn root<W: Write>(
+        &mut self,
+        stream: &mut Stream<W>,
+        branch: &str,
+        files: usize,
+        top: &str,
+    ) -> Tip {
+        let mut tree = Tree::default();
+        let touched = self.edit(stream, &mut tree, |edit| edit.found(files, top));
+        let mark = self.commit(stream, branch, &[], &tree, &touched);
+        Tip { mark, tree }
+    }
+
+    fn fork(&mut self) {
+        let free = (0..TOPICS).map(|n| format!("topic/{n}"));
+        let mut free = free.filter(|name| self.topics.iter().all(|topic| topic.name != *name));
+        let Some(name) = free.next() else { return };
+        let tip = self.main.clone();
+        let base = tip.tree.clone();
+        self.topics.push(Topic { name, tip, base });
+    }
+
+    /// An ordinary commit, on main or a topic.
+    fn work<W: Write>(&mut self, stream: &mut Stream<W>) {
+        let topic = (!self.topics.is_empty() && self.random.random_bool(0.5))
+            .then(|| self.random.random_range(0..self.topics.len()));
+        let (name, mut tip) = match topic {
+            None => (MAIN.to_owned(), self.main.clone()),
+            Some(at) => (self.topics[at].name.clone(), self.topics[at].tip.clone()),
+        };
+        let changes = match self.random.random_range(0..100) {
+            0 => 0,
+            1..60 => 1,
+            60..95 => self.random.random_range(2..5),
+            _ => self.random.random_range(5..15),
+        };
+        let touched = self.edit(stream, &mut tip.tree, |edit| {
+            (0..changes).for_each(|_| edit.anything())
+        });
+        tip.mark = self.commit(stream, &name, &[tip.mark], &tip.tree, &touched);
+        match topic {
+            None => self.main = tip,
+            Some(at) => self.topics[at].tip = tip,
+        }
+    }
+
+    /// Merges so many topics into main; most end there.
+    fn merge<W: Write>(&mut self, stream: &mut Stream<W>, count: usize) {
+        let mut tree = self.main.tree.clone();
+        let mut parents = vec![self.main.mark];
+        let mut touched = BTreeSet::new();
+        let first = self.random.random_range(0..=self.topics.len() - count);
+        let merged: Vec<Topic> = self.topics.drain(first..first + count).collect();
+        for topic in &merged {
+            parents.push(topic.tip.mark);
+            touched.extend(self.edit(stream, &mut tree, |edit| {
+                take(edit, &topic.tip.tree, &topic.base)
+            }));
+        }
+        self.main.mark = self.commit(stream, MAIN, &parents, &tree, &touched);
+        self.main.tree = tree;
+        for mut topic in merged {
+            if self.random.random_bool(0.3) {
+                topic.base = topic.tip.tree.clone();
+                self.topics.push(topic);
+            }
+        }
+    }
+
+    /// Main takes a topic while the topic takes main: from then on they have two bases.
+    fn criss_cross<W: Write>(&mut self, stream: &mut Stream<W>) {
+        let at = self.random.random_range(0..self.topics.len());
+        let (main, topic) = (self.main.clone(), &self.topics[at]);
+        let (name, tip, base) = (topic.name.clone(), topic.tip.clone(), topic.base.clone());
+        for (branch, ours, theirs) in [(MAIN, &main, &tip), (&*name, &tip, &main)] {
+            let mut tree = ours.tree.clone();
+            let touched = self.edit(stream, &mut tree, |edit| take(edit, &theirs.tree, &base));
+            let mark = self.commit(stream, branch, &[ours.mark, theirs.mark], &tree, &touched);
+            let new = Tip { mark, tree };
+            if branch == MAIN {
+                self.main = new;
+            } else {
+                self.topics[at].base = new.tree.clone();
+                self.topics[at].tip = new;
+            }
+        }
+    }
+
+    fn tag<W: Write>(&mut self, stream: &mut Stream<W>) {
+        self.tags += 1;
+        let (number, mark) = (self.tags, self.main.mark);
+        if number % 2 == 0 {
+            stream.tag(&format!("at-{number}"), mark, None);
+        } else {
+            let now = self.clock.next(&mut self.random);
+            let stamp = people::somewhere(&mut self.random, now);
+            let by = people::somebody(&mut self.random);
+            stream.tag(&format!("v{number}.0"), mark, Some((by, stamp)));
+        }
+    }
+
+    /// Changes a tree; the paths that were touched.
+    fn edit<W: Write>(
+        &mut self,
+        stream: &mut Stream<W>,
+        tree: &mut Tree,
+        change: impl FnOnce(&mut Edit<'_, W>),
+    ) -> BTreeSet<Name> {
+        let mut edit = Edit {
+            random: &mut self.random,
+            stream,
+            tree,
+            grave: &mut self.grave,
+            touched: BTreeSet::new(),
+        };
+        change(&mut edit);
+        mem::take(&mut edit.touched)
+    }
+
+    fn commit<W: Write>(
+        &mut self,
+        stream: &mut Stream<W>,
+        branch: &str,
+        parents: &[Mark],
+        tree: &Tree,
+        touched: &BTreeSet<Name>,
+    ) -> Mark {
+        self.made += 1;
+        let random = &mut self.random;
+        let committed = self.clock.next(random);
+        let authored = match random.random_bool(0.8) {
+            true => committed,
+            false => committed - random.random_range(0..500_000),
+        };
+        let author = people::somebody(random);
+        let committer = if random.random_bool(0.9) {
+            author
+        } else {
+            people::somebody(random)
+        };
+        let commit = Commit {
+            branch,
+            author: (author, people::somewhere(random, authored)),
+            committer: (committer, people::somewhere(random, committed)),
+            message: &people::message(random, self.made),
+            parents,
+        };
+        let changes = touched.iter().map(|path| (path.as_slice(), tree.get(path)));
+        stream.commit(&commit, changes)
+    }
+}
+
+/// Takes into a tree what another did to their common base; where both changed a text, half of
+/// each.
+fn take<W: Write>(edit: &mut Edit<'_, W>, theirs: &Tree, base: &Tree) {
+    let paths: BTreeSet<&Name> = theirs.paths().chain(base.paths()).collect();
+    for path in paths {
+        let (was, now) = (base.get(path), theirs.get(path));
+        let here = edit.tree.get(path).cloned();
+        if was == now || here.as_ref() == now {
+            continue;
+        }
+        let texts = (
+            here.as_ref().and_then(Entry::text),
+            now.and_then(Entry::text),
+        );
+        let entry = match (here.as_ref() == was, texts) {
+            (false, (Some(ours), Some(theirs))) => {
+                let merged = text::merged(ours, theirs);
+                Some(Entry::plain(edit.text(merged)))
+            }
+            // Ours was changed and theirs is no text: ours stays.
+            (false, _) => continue,
+            (true, _) => now.cloned(),
+        };
+        edit.put(path.clone(), entry);
+    }
+}

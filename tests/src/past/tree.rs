@@ -1,0 +1,118 @@
+//! The files of a commit, and how one finds some of them at random.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use rand::{Rng, rngs::StdRng};
+
+use super::stream::Mark;
+
+/// A file's name in a tree: bytes, with `/`.
+pub(super) type Name = Vec<u8>;
+
+/// What stands at a path.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Entry {
+    pub(super) what: What,
+    pub(super) executable: bool,
+}
+
+/// What it is.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum What {
+    /// With its content: it will be edited.
+    Text(Mark, Arc<[u8]>),
+    Binary(Mark),
+    Link(Mark),
+    /// A submodule, and the commit it is at.
+    Commit(String),
+}
+
+impl Entry {
+    pub(super) fn plain(what: What) -> Entry {
+        Entry {
+            what,
+            executable: false,
+        }
+    }
+
+    /// As git writes it.
+    pub(super) fn mode(&self) -> &'static str {
+        match (&self.what, self.executable) {
+            (What::Text(..) | What::Binary(_), false) => "100644",
+            (What::Text(..) | What::Binary(_), true) => "100755",
+            (What::Link(_), _) => "120000",
+            (What::Commit(_), _) => "160000",
+        }
+    }
+
+    /// Its text, if it is one.
+    pub(super) fn text(&self) -> Option<&Arc<[u8]>> {
+        match &self.what {
+            What::Text(_, text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// All files of a commit. Cheap to keep as it was.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tree(Arc<BTreeMap<Name, Entry>>);
+
+impl Tree {
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn get(&self, path: &[u8]) -> Option<&Entry> {
+        self.0.get(path)
+    }
+
+    pub(super) fn paths(&self) -> impl Iterator<Item = &Name> {
+        self.0.keys()
+    }
+
+    /// Whether a file may be put here: no file is a folder on the way, no folder has this name.
+    pub(super) fn takes(&self, path: &[u8]) -> bool {
+        let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+        let blocked = ends
+            .map(|(at, _)| &path[..at])
+            .any(|above| self.0.contains_key(above));
+        let folder = [path, b"/"].concat();
+        let beneath = self.0.range(folder.clone()..).next();
+        !blocked && beneath.is_none_or(|(name, _)| !name.starts_with(&folder))
+    }
+
+    pub(super) fn set(&mut self, path: Name, entry: Option<Entry>) {
+        let files = Arc::make_mut(&mut self.0);
+        match entry {
+            Some(entry) => files.insert(path, entry),
+            None => files.remove(&path),
+        };
+    }
+
+    /// Some file. Old ones stay untouched for long: the choice is far from even.
+    pub(super) fn some(&self, random: &mut StdRng) -> Option<(Name, Entry)> {
+        let skew = random.random::<f64>().powi(3);
+        let at = (skew * self.len() as f64) as usize;
+        // Neither by age nor by name: the beginning would always be the same folder.
+        let at = at.wrapping_mul(7919) % self.len().max(1);
+        let (path, entry) = self.0.iter().nth(at)?;
+        Some((path.clone(), entry.clone()))
+    }
+
+    /// Some text file.
+    pub(super) fn some_text(&self, random: &mut StdRng) -> Option<(Name, Entry)> {
+        (0..10).find_map(|_| {
+            self.some(random)
+                .filter(|(_, entry)| entry.text().is_some())
+        })
+    }
+
+    /// The files beneath a folder, given with its last `/`.
+    pub(super) fn beneath(&self, folder: &[u8]) -> Vec<(Name, Entry)> {
+        let from = self.0.range(folder.to_vec()..);
+        from.take_while(|(path, _)| path.starts_with(folder))
+            .map(|(path, entry)| (path.clone(), entry.clone()))
+            .collect()
+    }
+}
