@@ -80,7 +80,7 @@ impl<'a> Board<'a> {
         }
     }
 
-    /// Which commits the lines of `spans` come from, in no order.
+    /// Which commits the lines of `span` come from, in no order.
     pub(super) fn search(
         mut self,
         commit: ObjectId,
@@ -88,6 +88,9 @@ impl<'a> Board<'a> {
         place: Place,
         span: Span,
     ) -> Result<Vec<(Span, ObjectId)>, HistoryError> {
+        if span.count == 0 {
+            return Ok(Vec::new());
+        }
         let commit = self.commit(commit)?;
         let spans = vec![span];
         self.suspect(&commit, Suspect { name, place, spans });
