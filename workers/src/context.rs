@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 
 use crate::{
     blocking::Blocking,
+    dependencies::ImportCache,
     history::Histories,
     projects::{Project, Projects},
     repo::{Cancel, Head, Repo, RepoError, Repos},
@@ -27,6 +28,8 @@ pub(crate) struct Doors {
     pub(crate) histories: Histories,
     pub(crate) projects: Projects,
     pub(crate) accesses: Accesses,
+    /// What files import, as parsed before.
+    pub(crate) imports: ImportCache,
     pub(crate) blocking: Blocking,
     /// What one result may hold, in bytes, of text and of data each.
     pub(crate) max_result_bytes: usize,
@@ -83,6 +86,11 @@ impl ToolContext {
     /// What the result may hold, in bytes, of text and of data each.
     pub fn max_result_bytes(&self) -> usize {
         self.doors.max_result_bytes
+    }
+
+    /// What files import, as parsed before.
+    pub(crate) fn imports(&self) -> &ImportCache {
+        &self.doors.imports
     }
 
     /// What is kept of the projects' histories, for [`History::of`](crate::history::History::of).
@@ -368,6 +376,7 @@ mod tests {
                 histories: Histories::new(),
                 projects: Projects::new(stores),
                 accesses,
+                imports: ImportCache::new(),
                 blocking: Blocking::new(places, turns, &metrics),
                 max_result_bytes: 1 << 10,
             };

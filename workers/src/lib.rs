@@ -15,6 +15,7 @@ pub mod tools;
 mod context;
 mod projects;
 mod history;
+mod dependencies;
 pub mod repo;
 pub mod store;
 
@@ -22,4 +23,5 @@ pub mod store;
 mod blocking;
 pub mod confine;
 mod metrics;
+mod syntax;
 pub mod text;

@@ -220,6 +220,18 @@ impl Repo {
         self.snapshot.is_bare()
     }
 
+    /// The same project as of `commit`, whose files are in place of the work tree's. What it says
+    /// of HEAD, it says of that commit.
+    ///
+    /// # Errors
+    /// If the project has no repository, or the commit can't be read.
+    pub(crate) fn as_of(&self, commit: gix::ObjectId) -> Result<Repo, RepoError> {
+        Ok(Repo {
+            snapshot: self.snapshot.as_of(commit)?,
+            ..self.clone()
+        })
+    }
+
     /// Whether HEAD, or the folder that `current` names, is another one than when this was
     /// opened.
     pub fn moved(&self) -> bool {

@@ -21,6 +21,7 @@ use crate::{
     admin::Admin,
     blocking::Blocking,
     context::Doors,
+    dependencies::ImportCache,
     history::Histories,
     metrics::Metrics,
     projects::Projects,
@@ -165,6 +166,7 @@ impl Worker {
             histories: Histories::new(),
             projects: Projects::new(stores.clone()),
             accesses,
+            imports: ImportCache::new(),
             blocking: Blocking::new(config.blocking_calls, threads, &metrics),
             max_result_bytes: config.max_result_bytes,
         };

@@ -44,7 +44,8 @@ pub fn registry() -> Result<Registry, RegistryError> {
         .with::<files::GetRepoOverview>()?
         .with::<search::SearchFiles>()?
         .with::<search::GrepCodebase>()?
-        .with::<git::GitBlame>()
+        .with::<git::GitBlame>()?
+        .with::<git::GitDiff>()
 }
 
 /// What an agent can call.

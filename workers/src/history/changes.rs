@@ -132,7 +132,7 @@ impl<'h> Comparison<'h> {
 
 impl Changes {
     /// Tells what became of each file that differs; `found` is in git's order.
-    fn of(
+    pub(super) fn of(
         blobs: &Blobs<'_>,
         found: Vec<Difference>,
         renames: Renames,

@@ -24,6 +24,9 @@ pub(crate) enum HistoryError {
         /// As it was given.
         revision: String,
     },
+    /// HEAD was asked for, and there is no commit yet.
+    #[error("Invalid git reference: HEAD: the project has no commits yet")]
+    NoCommits,
     /// An abbreviated id that several commits begin with.
     #[error("Invalid git reference: {revision}: several commits begin so")]
     Ambiguous {

@@ -53,16 +53,32 @@ pub(super) fn differences_beneath(
     trees: (Option<ObjectId>, Option<ObjectId>),
     cancel: &Cancel,
 ) -> Result<Vec<Difference>, HistoryError> {
+    let folder = |id| Side {
+        id,
+        mode: EntryKind::Tree.into(),
+    };
+    let sides = (trees.0.map(folder), trees.1.map(folder));
+    differences_at(repository, rules, path, sides, cancel)
+}
+
+/// [`differences`] of what stands at `path` on either side, a file or a folder.
+///
+/// # Errors
+/// If a tree can't be read, or the call has to stop.
+pub(super) fn differences_at(
+    repository: &gix::Repository,
+    rules: &Rules,
+    path: RepoPath,
+    sides: (Option<Side>, Option<Side>),
+    cancel: &Cancel,
+) -> Result<Vec<Difference>, HistoryError> {
     let mut walk = Walk {
         repository,
         rules,
-        folders: vec![Folder {
-            path,
-            old: trees.0,
-            new: trees.1,
-        }],
+        folders: Vec::new(),
         found: Vec::new(),
     };
+    walk.begin(&path, sides);
     let mut buffers = (Vec::new(), Vec::new());
     while let Some(folder) = walk.folders.pop() {
         cancel.check()?;
@@ -94,6 +110,30 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
+    /// A file that became a folder is gone, and all in the folder is new.
+    fn begin(&mut self, path: &RepoPath, (old, new): (Option<Side>, Option<Side>)) {
+        let is_tree = |side: &Side| side.mode.is_tree();
+        let (old_tree, new_tree) = (old.filter(is_tree), new.filter(is_tree));
+        if old_tree.is_some() || new_tree.is_some() {
+            if self.rules.judge(path, Kind::Directory).is_ok() {
+                self.folders.push(Folder {
+                    path: path.clone(),
+                    old: old_tree.map(|side| side.id),
+                    new: new_tree.map(|side| side.id),
+                });
+            }
+        }
+        let is_file = |side: &Side| !side.mode.is_tree();
+        let (old, new) = (old.filter(is_file), new.filter(is_file));
+        if old != new && self.rules.judge(path, Kind::File).is_ok() {
+            self.found.push(Difference {
+                path: path.clone(),
+                old,
+                new,
+            });
+        }
+    }
+
     fn read<'b>(
         &self,
         id: Option<ObjectId>,
@@ -170,7 +210,7 @@ fn next<'a>(tree: &mut TreeRefIter<'a>) -> Result<Option<EntryRef<'a>>, HistoryE
 }
 
 /// A mode as git writes it today: old repositories have others that mean the same.
-fn side(entry: EntryRef<'_>) -> Side {
+pub(super) fn side(entry: EntryRef<'_>) -> Side {
     Side {
         id: entry.oid.to_owned(),
         mode: entry.mode.kind().into(),

@@ -62,6 +62,19 @@ impl Sandbox {
             .git(&["commit", "-qm", "one"])
     }
 
+    /// Makes commits of what `git fast-import` reads.
+    pub(crate) fn import(&self, stream: &str) -> &Sandbox {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), stream).unwrap();
+        let imported = Command::new("git")
+            .current_dir(self.root())
+            .args(["fast-import", "--quiet"])
+            .stdin(file.reopen().unwrap())
+            .status();
+        assert!(imported.unwrap().success());
+        self
+    }
+
     pub(crate) fn repo(&self) -> Repo {
         self.repo_with(Rules::new(&[], &[], None).unwrap())
     }

@@ -2,6 +2,7 @@
 
 mod describe;
 mod list;
+mod imports;
 mod open;
 mod overview;
 mod read;

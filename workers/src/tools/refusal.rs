@@ -94,6 +94,10 @@ impl From<HistoryError> for Failure {
                 Fault::RevisionNotFound,
                 "give what HEAD, a branch or a tag reaches; git_log shows commits",
             ),
+            HistoryError::NoCommits => failure(
+                Fault::RevisionNotFound,
+                "nothing is committed on the branch that is checked out; try another one",
+            ),
             HistoryError::Ambiguous { candidates, .. } => failure(
                 Fault::InvalidArguments,
                 "give more characters of the id; the candidates are in details",

@@ -80,7 +80,7 @@ fn shown(path: &RepoPath) -> String {
 }
 
 /// The extensions that the repo contract takes for binary, whatever the content.
-fn is_binary_name(path: &str) -> bool {
+pub(super) fn is_binary_name(path: &str) -> bool {
     const BINARY: [&str; 35] = [
         "png", "jpg", "jpeg", "gif", "ico", "webp", "bmp", "zip", "tar", "gz", "bz2", "7z", "rar",
         "exe", "dll", "so", "dylib", "wasm", "pyc", "class", "o", "obj", "woff", "woff2", "ttf",

@@ -1,6 +1,6 @@
-//! `read_file`: one file's text, a part of it, or its bytes.
+//! `read_file`: one file's text, a part of it, or its bytes, and the files that it imports.
 
-use std::io::Read;
+use std::io::Read as _;
 
 use archway_proto::{failure::Failure, fault::Fault};
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -8,11 +8,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    describe, open,
+    describe,
+    imports::{Dependency, Importer, Imports},
+    open,
     window::{Part, Window},
 };
 use crate::{
-    repo::{Cancel, RepoFile, RepoPath},
+    history::{Histories, History},
+    repo::{Cancel, Kind, Repo, RepoFile, RepoPath},
     tools::{Reply, Tool, ToolContext, schema::is_false},
 };
 
@@ -41,10 +44,25 @@ pub(in crate::tools) struct ReadFileArgs {
     /// Last line to return, inclusive.
     #[schemars(range(min = 1))]
     end_line: Option<u64>,
+    /// Also return the project's files that it imports, with their content.
+    #[serde(default)]
+    include_deps: bool,
+    /// 0: no imports after all.
+    #[serde(default = "default_max_depth")]
+    #[schemars(range(min = 0, max = 1))]
+    max_depth: u8,
+    /// Read it as of a commit, branch or tag.
+    #[serde(rename = "ref")]
+    #[schemars(length(min = 1, max = 256))]
+    revision: Option<String>,
 }
 
 fn default_max_bytes() -> u32 {
     100_000
+}
+
+fn default_max_depth() -> u8 {
+    1
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -61,6 +79,9 @@ pub(in crate::tools) struct FileContent {
     file: File,
     /// Files of the project that this one imports; empty unless they are asked for.
     dependencies: Vec<Dependency>,
+    /// Why dependencies may be missing, such as a syntax error and its line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dependencies_error: Option<String>,
     metadata: Metadata,
 }
 
@@ -94,11 +115,6 @@ struct File {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Dependency {
-    path: String,
-}
-
-#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Metadata {
     module: String,
@@ -111,8 +127,8 @@ impl Tool for ReadFile {
     const NAME: &'static str = "read_file";
     const TITLE: &'static str = "Read a file";
     const DESCRIPTION: &'static str = "Read one file of a repository, whole or by lines, with its \
-        language, module and role. Find the place with grep_codebase first; go on with start_line \
-        when the answer is truncated.";
+        language, module and role, and on demand the files that it imports. Find the place with \
+        grep_codebase first; go on with start_line when the answer is truncated.";
     const FAMILY: &'static str = "files";
     const PER_MINUTE: Option<u32> = Some(100);
     const UNTRUSTED: bool = true;
@@ -123,28 +139,71 @@ impl Tool for ReadFile {
         let project = cx.project(args.project.as_deref()).await?;
         let range = Range::of(&args)?;
         let max_bytes = args.max_bytes as usize;
+        let cache = (args.include_deps && args.max_depth > 0).then(|| cx.imports().clone());
+        let histories = cx.histories();
         let snapshot = cx
             .read(&project, move |repo, cancel| {
                 let path = RepoPath::parse(&args.path)?;
+                let past = match &args.revision {
+                    Some(revision) => Some(as_of(repo, revision, &path, &histories, cancel)?),
+                    None => None,
+                };
+                let repo = past.as_ref().unwrap_or(repo);
                 let mut file = open::file(repo, &path)?;
-                match args.encoding {
+                let shown = match args.encoding {
                     Encoding::Base64 => bytes(&mut file, &path, max_bytes),
                     Encoding::Utf8 => text(&mut file, &path, range.window(max_bytes), cancel)
                         .and_then(|(file, part)| range.show(file, &part)),
-                }
+                }?;
+                let imports = cache.as_ref().map(|cache| Importer {
+                    cache,
+                    project: repo.key(),
+                    files: repo,
+                    path: &path,
+                });
+                let imports = imports.map(|importer| importer.imports(max_bytes, cancel));
+                Ok(Read {
+                    file: shown,
+                    imports: imports.transpose()?.unwrap_or_default(),
+                    commit: past.and_then(|past| past.head()).map(|head| head.commit),
+                })
             })
             .await?;
-        cx.record_access(&project, &snapshot.value.path);
-        Ok(Reply::from_snapshot(snapshot, |file| FileContent {
-            dependencies: Vec::new(),
+        cx.record_access(&project, &snapshot.value.file.path);
+        let commit = snapshot.value.commit.clone();
+        let reply = Reply::from_snapshot(snapshot, |Read { file, imports, .. }| FileContent {
+            dependencies: imports.dependencies,
+            dependencies_error: imports.error,
             metadata: Metadata {
                 module: describe::module(&file.path).to_owned(),
                 role: describe::role(&file.path),
                 last_modified: file.modified_at.clone(),
             },
             file,
-        }))
+        });
+        Ok(reply.as_of(commit))
     }
+}
+
+/// What was read.
+struct Read {
+    file: File,
+    imports: Imports,
+    /// From which commit, if one was asked for.
+    commit: Option<String>,
+}
+
+/// The project as of a revision; a path that is blocked is denied before the revision is looked up.
+fn as_of(
+    repo: &Repo,
+    revision: &str,
+    path: &RepoPath,
+    histories: &Histories,
+    cancel: &Cancel,
+) -> Result<Repo, Failure> {
+    repo.rules().admit(path, path, Kind::File)?;
+    let commit = History::of(repo, histories)?.resolve(revision, cancel)?;
+    Ok(repo.as_of(commit)?)
 }
 
 /// The lines asked for, if any were.

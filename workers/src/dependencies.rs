@@ -1,0 +1,361 @@
+//! Which files of a project a source file imports.
+//!
+//! Two steps: what the text imports is found in its syntax tree, and kept by the text's blob id,
+//! since the same text imports the same; where that leads is looked up anew for every call, by
+//! each language's own order, among the files that are listed. So nothing here opens what an
+//! import names, and none leads to a file that is blocked, ignored or outside the project.
+//!
+//! Only what is written as an import counts: names that a build tool maps (`paths` of
+//! tsconfig.json, `exports` of package.json, include paths of a build) lead nowhere.
+
+// In the order a file meets them.
+mod place;
+mod rust;
+mod script;
+mod python;
+mod go;
+mod java;
+mod include;
+
+use std::{collections::HashSet, io::Read, sync::Arc};
+
+use gix::ObjectId;
+use moka::sync::Cache;
+use tokio::time::Duration;
+
+use crate::{
+    repo::{Cancel, Key, Listing, Repo, RepoError, RepoFile, RepoPath, Stopped},
+    syntax::{self, Language, Syntax, SyntaxError},
+};
+use place::Place;
+
+/// How many imports of one file are followed, and how many files they lead to in all.
+const MAX_IMPORTS: usize = 4096;
+const MAX_FILES: usize = 500;
+/// The longest name that is taken for one of a file, in bytes.
+const MAX_NAME: usize = 4096;
+
+/// What is kept of parsed files, in bytes.
+const CACHE_BYTES: u64 = 16 << 20;
+/// How long, at most: a file that took too long to parse may do better later.
+const CACHE_TIME: Duration = Duration::from_secs(10 * 60);
+/// What a kept entry costs beside its names.
+const OVERHEAD: usize = 200;
+
+/// The files that a file imports.
+#[derive(Debug, Default)]
+pub(crate) struct Dependencies {
+    /// Each once, in the order of their first import; never the file itself.
+    pub(crate) files: Vec<RepoPath>,
+    /// Why there may be more, in words for who asked; `None` if these are all.
+    pub(crate) error: Option<String>,
+}
+
+/// The files among which imports are looked up: a work tree's, or a commit's.
+pub(crate) trait Files {
+    /// All that may be imported.
+    fn listing(&self, cancel: &Cancel) -> Result<Arc<Listing>, RepoError>;
+
+    /// Opens a file by all the rules.
+    fn open(&self, path: &RepoPath) -> Result<RepoFile, RepoError>;
+}
+
+impl Files for Repo {
+    fn listing(&self, cancel: &Cancel) -> Result<Arc<Listing>, RepoError> {
+        Repo::listing(self, cancel)
+    }
+
+    fn open(&self, path: &RepoPath) -> Result<RepoFile, RepoError> {
+        Repo::open(self, path)
+    }
+}
+
+/// What parsed files import, by project and blob id. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct ImportCache(Cache<(Key, ObjectId, Language), Arc<Parsed>>);
+
+/// What was found in one text.
+#[derive(Debug, Default)]
+struct Parsed {
+    imports: Vec<Import>,
+    /// Why there may be more.
+    flaw: Option<String>,
+}
+
+/// One import, as its language has it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Import {
+    Rust(rust::Import),
+    /// A module specifier of JavaScript or TypeScript.
+    Script(String),
+    Python(python::Import),
+    /// A package's path.
+    Go(String),
+    Java(java::Import),
+    /// The name of a header in quotes.
+    Include(String),
+}
+
+impl ImportCache {
+    pub(crate) fn new() -> ImportCache {
+        let weigh = |_: &(Key, ObjectId, Language), parsed: &Arc<Parsed>| parsed.cost();
+        let cache = Cache::builder()
+            .max_capacity(CACHE_BYTES)
+            .weigher(weigh)
+            .time_to_live(CACHE_TIME)
+            .build();
+        ImportCache(cache)
+    }
+
+    /// The files that `path` imports. A file in a language without a grammar imports none; one
+    /// that can't be parsed says so in [`Dependencies::error`].
+    ///
+    /// # Errors
+    /// If the file can't be read, or the call has to stop.
+    pub(crate) fn dependencies(
+        &self,
+        project: &Key,
+        files: &dyn Files,
+        path: &RepoPath,
+        cancel: &Cancel,
+    ) -> Result<Dependencies, RepoError> {
+        let mut file = files.open(path)?;
+        let from = file.resolved().clone();
+        let Some(language) = Language::of(&from) else {
+            return Ok(Dependencies::default());
+        };
+        let parsed = match read(&mut file)? {
+            Some(text) => self.parsed(project, language, &text, cancel)?,
+            None => Arc::new(Parsed::failed(&SyntaxError::TooLarge)),
+        };
+        let (mut found, error) = if parsed.imports.is_empty() {
+            (Vec::new(), None)
+        } else {
+            let listing = files.listing(cancel);
+            match listing {
+                Ok(listing) => {
+                    let place = Place {
+                        files,
+                        listing: &listing,
+                        from: &from,
+                        cancel,
+                    };
+                    resolve(&parsed.imports, language, &place)?
+                }
+                Err(RepoError::Stopped(stopped)) => return Err(stopped.into()),
+                Err(error) => (Vec::new(), Some(error.to_string())),
+            }
+        };
+        found.retain(|file| file != path);
+        Ok(Dependencies {
+            files: found,
+            error: parsed.flaw.clone().or(error),
+        })
+    }
+
+    /// What a text imports, from the cache if it was parsed before.
+    fn parsed(
+        &self,
+        project: &Key,
+        language: Language,
+        text: &[u8],
+        cancel: &Cancel,
+    ) -> Result<Arc<Parsed>, RepoError> {
+        let (hash, kind) = (gix::hash::Kind::Sha1, gix::objs::Kind::Blob);
+        let id = gix::objs::compute_hash(hash, kind, text).map_err(|source| RepoError::Git {
+            what: "naming a text",
+            source: source.into(),
+        })?;
+        let key = (project.clone(), id, language);
+        if let Some(known) = self.0.get(&key) {
+            return Ok(known);
+        }
+        let parsed = Arc::new(Parsed::of(language, text, cancel)?);
+        self.0.insert(key, Arc::clone(&parsed));
+        Ok(parsed)
+    }
+}
+
+impl Parsed {
+    /// What `text` imports. Only a call that has to stop is an error: what can't be parsed is
+    /// known from then on.
+    fn of(language: Language, text: &[u8], cancel: &Cancel) -> Result<Parsed, Stopped> {
+        let parsed = match Parsed::with(language, text, cancel) {
+            // A header may be C++, which C's grammar finds mistakes in.
+            Ok(parsed) if language == Language::C && parsed.flaw.is_some() => {
+                let other = Parsed::with(Language::Cpp, text, cancel);
+                other.map(|other| if other.flaw.is_none() { other } else { parsed })
+            }
+            parsed => parsed,
+        };
+        match parsed {
+            Err(SyntaxError::Stopped(stopped)) => Err(stopped),
+            Err(error) => Ok(Parsed::failed(&error)),
+            Ok(parsed) => Ok(parsed),
+        }
+    }
+
+    fn with(language: Language, text: &[u8], cancel: &Cancel) -> Result<Parsed, SyntaxError> {
+        let syntax = language.parse(text, cancel)?;
+        let mut found = Found::default();
+        find(language, &syntax, &mut found, cancel)?;
+        let error = syntax.error_line(cancel)?;
+        let mut flaw = error
+            .map(|line| format!("syntax error at line {line}: imports near it may be missing"));
+        if found.is_cut {
+            flaw = Some(format!(
+                "only the first {MAX_IMPORTS} imports were followed"
+            ));
+        }
+        let imports = found.imports;
+        Ok(Parsed { imports, flaw })
+    }
+
+    fn failed(error: &SyntaxError) -> Parsed {
+        Parsed {
+            imports: Vec::new(),
+            flaw: Some(error.to_string()),
+        }
+    }
+
+    fn cost(&self) -> u32 {
+        let names: usize = self
+            .imports
+            .iter()
+            .map(|import| import.len() + OVERHEAD)
+            .sum();
+        u32::try_from(names + OVERHEAD).unwrap_or(u32::MAX)
+    }
+}
+
+/// The imports of one text, in their order, each once.
+#[derive(Default)]
+struct Found {
+    imports: Vec<Import>,
+    seen: HashSet<Import>,
+    /// There were more than are followed.
+    is_cut: bool,
+}
+
+impl Found {
+    fn add(&mut self, imports: impl IntoIterator<Item = Import>) {
+        for import in imports {
+            if import.len() > MAX_NAME || self.seen.contains(&import) {
+                continue;
+            }
+            if self.imports.len() == MAX_IMPORTS {
+                self.is_cut = true;
+                return;
+            }
+            self.seen.insert(import.clone());
+            self.imports.push(import);
+        }
+    }
+}
+
+impl Import {
+    /// How many bytes its names have.
+    fn len(&self) -> usize {
+        match self {
+            Import::Rust(import) => import.len(),
+            Import::Python(import) => import.len(),
+            Import::Java(import) => import.len(),
+            Import::Script(name) | Import::Go(name) | Import::Include(name) => name.len(),
+        }
+    }
+}
+
+fn find(
+    language: Language,
+    syntax: &Syntax<'_>,
+    found: &mut Found,
+    cancel: &Cancel,
+) -> Result<(), Stopped> {
+    match language {
+        Language::Rust => rust::find(syntax, found, cancel),
+        Language::JavaScript | Language::TypeScript | Language::Tsx => {
+            script::find(syntax, found, cancel)
+        }
+        Language::Python => python::find(syntax, found, cancel),
+        Language::Go => go::find(syntax, found, cancel),
+        Language::Java => java::find(syntax, found, cancel),
+        Language::C | Language::Cpp => include::find(syntax, found, cancel),
+    }
+}
+
+/// The files that `imports` lead to, each once, and whether some were left out.
+fn resolve(
+    imports: &[Import],
+    language: Language,
+    place: &Place<'_>,
+) -> Result<(Vec<RepoPath>, Option<String>), Stopped> {
+    let resolver = Resolver::of(imports, language, place)?;
+    let (mut seen, mut files) = (HashSet::from([place.from.clone()]), Vec::new());
+    for import in imports {
+        place.cancel.check()?;
+        for file in resolver.files(import, language, place) {
+            if files.len() == MAX_FILES {
+                let cut = format!("only the first {MAX_FILES} dependencies are given");
+                return Ok((files, Some(cut)));
+            }
+            if seen.insert(file.clone()) {
+                files.push(file);
+            }
+        }
+    }
+    Ok((files, None))
+}
+
+/// What the project tells about its crates, modules and source folders, as far as the imports of
+/// one file need it.
+#[derive(Default)]
+struct Resolver {
+    own_crate: Option<rust::Crate>,
+    crates: Vec<(String, rust::Crate)>,
+    modules: Vec<go::Module>,
+    roots: Vec<RepoPath>,
+}
+
+impl Resolver {
+    fn of(imports: &[Import], language: Language, place: &Place<'_>) -> Result<Resolver, Stopped> {
+        let mut resolver = Resolver::default();
+        match language {
+            Language::Rust => {
+                resolver.own_crate = Some(rust::Crate::around(place));
+                resolver.crates = rust::crates(place)?;
+            }
+            Language::Go => resolver.modules = go::modules(place)?,
+            Language::Java => resolver.roots = java::roots(imports, place),
+            _ => {}
+        }
+        Ok(resolver)
+    }
+
+    fn files(&self, import: &Import, language: Language, place: &Place<'_>) -> Vec<RepoPath> {
+        let file = match import {
+            Import::Go(package) => return go::resolve(package, &self.modules, place),
+            Import::Java(import) => return java::resolve(import, &self.roots, place),
+            Import::Rust(import) => self
+                .own_crate
+                .as_ref()
+                .and_then(|own| rust::resolve(import, own, &self.crates, place)),
+            Import::Script(specifier) => script::resolve(specifier, language, place),
+            Import::Python(import) => python::resolve(import, place),
+            Import::Include(name) => include::resolve(name, place),
+        };
+        file.into_iter().collect()
+    }
+}
+
+/// A file's bytes, as long as they are few enough to be parsed.
+fn read(file: &mut RepoFile) -> Result<Option<Vec<u8>>, RepoError> {
+    let most = syntax::MAX_BYTES as u64 + 1;
+    let mut text = Vec::new();
+    file.take(most)
+        .read_to_end(&mut text)
+        .map_err(|source| RepoError::Io {
+            what: "reading a file whose imports are asked for",
+            source,
+        })?;
+    Ok((text.len() <= syntax::MAX_BYTES).then_some(text))
+}

@@ -1,0 +1,104 @@
+//! Go: packages of the project's own modules, all their files but tests.
+//!
+//! A package's path begins with the path of its module, which the nearest `go.mod` tells. Other
+//! modules of the project are known by theirs, whether a `go.work`, a `replace` or nothing joins
+//! them; then the module's `vendor` folder is looked at.
+
+use super::{
+    Found, Import,
+    place::{Place, parent, relative},
+};
+use crate::{
+    repo::{Cancel, RepoPath, Stopped},
+    syntax::{Syntax, Walk},
+};
+
+/// A module of the project: the path it is imported by, and its folder.
+pub(super) struct Module {
+    path: String,
+    folder: RepoPath,
+}
+
+pub(super) fn find(syntax: &Syntax<'_>, found: &mut Found, cancel: &Cancel) -> Result<(), Stopped> {
+    syntax.walk(syntax.root(), cancel, |node| match node.kind() {
+        "source_file" | "import_declaration" | "import_spec_list" | "ERROR" => Walk::Into,
+        "import_spec" => {
+            let path = node.child_by_field_name("path");
+            let text = path.and_then(|path| syntax.text(path));
+            let text = text.map(|text| text.trim_matches(['"', '`']).to_owned());
+            found.add(text.map(Import::Go));
+            Walk::Past
+        }
+        _ => Walk::Past,
+    })
+}
+
+/// The modules of the project, those around the importing file first.
+pub(super) fn modules(place: &Place<'_>) -> Result<Vec<Module>, Stopped> {
+    let mut modules: Vec<Module> = place
+        .manifests("go.mod")?
+        .into_iter()
+        .filter_map(|(manifest, text)| {
+            Some(Module {
+                path: module_path(&text)?,
+                folder: parent(manifest),
+            })
+        })
+        .collect();
+    // Around it: the deepest first. The others stay in path order.
+    let nearness = |module: &Module| {
+        let depth = module.folder.components().count() + 1;
+        if place.from.is_within(&module.folder) {
+            depth
+        } else {
+            0
+        }
+    };
+    modules.sort_by_key(|module| std::cmp::Reverse(nearness(module)));
+    Ok(modules)
+}
+
+/// What the line `module …` of a go.mod says.
+fn module_path(manifest: &str) -> Option<String> {
+    let line = manifest
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("module"))?;
+    let path = line.split("//").next()?.trim().trim_matches(['"', '`']);
+    (line.starts_with([' ', '\t']) && !path.is_empty()).then(|| path.to_owned())
+}
+
+pub(super) fn resolve(import: &str, modules: &[Module], place: &Place<'_>) -> Vec<RepoPath> {
+    let within = |module: &Module| {
+        let rest = import.strip_prefix(module.path.as_str())?;
+        let is_whole = rest.is_empty() || rest.starts_with('/');
+        Some((module.path.len(), relative(&module.folder, rest)?)).filter(|_| is_whole)
+    };
+    // The longest path wins, among equals the nearest module.
+    let mut best: Option<(usize, RepoPath)> = None;
+    for (length, folder) in modules.iter().filter_map(within) {
+        if best.as_ref().is_none_or(|(longest, _)| length > *longest) {
+            best = Some((length, folder));
+        }
+    }
+    let vendored = || {
+        let nearest = modules
+            .first()
+            .filter(|module| place.from.is_within(&module.folder))?;
+        relative(&nearest.folder, &format!("vendor/{import}"))
+    };
+    let folder = best.map(|(_, folder)| folder).or_else(vendored);
+    folder
+        .map(|folder| package(&folder, place))
+        .unwrap_or_default()
+}
+
+fn package(folder: &RepoPath, place: &Place<'_>) -> Vec<RepoPath> {
+    let is_source =
+        |path: &&&RepoPath| path.name().ends_with(b".go") && !path.name().ends_with(b"_test.go");
+    let files = place.files_in(folder);
+    files
+        .iter()
+        .filter(is_source)
+        .map(|path| (*path).clone())
+        .collect()
+}

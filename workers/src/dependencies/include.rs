@@ -1,0 +1,42 @@
+//! C and C++: `#include "…"`.
+//!
+//! A name in quotes is looked for beside the file, then in each folder above it and in that
+//! folder's `include`, up to the project's own: where a build would point its `-I`. Names in
+//! angle brackets are the system's.
+
+use super::{
+    Found, Import,
+    place::{Place, relative},
+};
+use crate::{
+    repo::{Cancel, RepoPath, Stopped},
+    syntax::{Syntax, Walk},
+};
+
+pub(super) fn find(syntax: &Syntax<'_>, found: &mut Found, cancel: &Cancel) -> Result<(), Stopped> {
+    syntax.walk(syntax.root(), cancel, |node| {
+        if node.kind() != "preproc_include" {
+            return Walk::Into;
+        }
+        let path = node.child_by_field_name("path");
+        let quoted = path.filter(|path| path.kind() == "string_literal");
+        let text = quoted.and_then(|path| syntax.text(path));
+        let text = text.map(|text| text.trim_matches('"').to_owned());
+        found.add(text.map(Import::Include));
+        Walk::Past
+    })
+}
+
+pub(super) fn resolve(name: &str, place: &Place<'_>) -> Option<RepoPath> {
+    // An absolute name is a place on somebody's own machine.
+    if name.starts_with('/') {
+        return None;
+    }
+    let here_or_include = |folder: RepoPath| {
+        let include = folder.join(b"include");
+        [folder, include]
+            .into_iter()
+            .filter_map(|folder| relative(&folder, name))
+    };
+    place.first(place.folders_above().flat_map(here_or_include))
+}

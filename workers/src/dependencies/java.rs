@@ -1,0 +1,168 @@
+//! Java: classes and packages of the project, from its source folders.
+//!
+//! Where packages begin, nothing in the language tells: it is where the file's own package leads
+//! back to, then the folders that builds use by default. A package is all its files but tests.
+
+use super::{
+    Found,
+    place::{Place, beneath, with_suffix},
+};
+use crate::{
+    repo::{Cancel, RepoPath, Stopped},
+    syntax::{Syntax, Walk},
+};
+
+/// Where builds look for sources, in the order of looking.
+const FOLDERS: [&[u8]; 3] = [b"/src/main/java/", b"/src/test/java/", b"/src/"];
+/// How many names of a path count: nobody nests packages deeper.
+const MAX_NAMES: usize = 64;
+/// How many source folders of a project are looked at.
+const MAX_ROOTS: usize = 256;
+
+/// What a file says of itself and of others.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Import {
+    /// Not an import: the package of the file itself.
+    Own(Vec<String>),
+    /// A class, a class within one, or a static member.
+    Class(Vec<String>),
+    /// Everything in a package, or in a class.
+    All(Vec<String>),
+}
+
+impl Import {
+    /// How many bytes its names have.
+    pub(super) fn len(&self) -> usize {
+        let (Import::Own(names) | Import::Class(names) | Import::All(names)) = self;
+        names.iter().map(String::len).sum()
+    }
+}
+
+pub(super) fn find(syntax: &Syntax<'_>, found: &mut Found, cancel: &Cancel) -> Result<(), Stopped> {
+    syntax.walk(syntax.root(), cancel, |node| {
+        let kind = node.kind();
+        if !matches!(kind, "package_declaration" | "import_declaration") {
+            let may_hold_imports = matches!(kind, "program" | "ERROR");
+            return if may_hold_imports {
+                Walk::Into
+            } else {
+                Walk::Past
+            };
+        }
+        let mut cursor = node.walk();
+        let (mut name, mut all) = (None, false);
+        for child in node.named_children(&mut cursor) {
+            match child.kind() {
+                "scoped_identifier" | "identifier" => name = syntax.text(child),
+                "asterisk" => all = true,
+                _ => {}
+            }
+        }
+        let names = name.unwrap_or_default().split('.').take(MAX_NAMES);
+        let names: Vec<String> = names.map(|name| name.trim().to_owned()).collect();
+        let import = match kind {
+            "package_declaration" => Import::Own(names),
+            _ if all => Import::All(names),
+            _ => Import::Class(names),
+        };
+        found.add([super::Import::Java(import)]);
+        Walk::Past
+    })
+}
+
+/// Where packages begin, the likeliest folder first.
+pub(super) fn roots(imports: &[super::Import], place: &Place<'_>) -> Vec<RepoPath> {
+    let own = imports.iter().find_map(|import| match import {
+        super::Import::Java(Import::Own(package)) => own_root(package, place),
+        _ => None,
+    });
+    let mut known: Vec<RepoPath> = Vec::new();
+    for entry in &place.listing.entries {
+        if !entry.path.name().ends_with(b".java") {
+            continue;
+        }
+        let is_known = known.last().is_some_and(|root| entry.path.is_within(root));
+        if let Some(root) = conventional(&entry.path).filter(|_| !is_known) {
+            known.push(root);
+        }
+        if known.len() == MAX_ROOTS {
+            break;
+        }
+    }
+    // Tests see what they test, not the other way round.
+    let is_of_tests = |root: &RepoPath| root.as_bytes().ends_with(b"src/test/java");
+    known.sort_by_key(is_of_tests);
+    let shared = |root: &RepoPath| common_names(root, place.from);
+    known.sort_by_key(|root| std::cmp::Reverse(shared(root)));
+    let root = RepoPath::root();
+    own.into_iter().chain(known).chain([root]).collect()
+}
+
+/// The folder beneath which the importing file stands as its package says.
+fn own_root(package: &[String], place: &Place<'_>) -> Option<RepoPath> {
+    let mut root = place.folder();
+    for name in package.iter().rev() {
+        if root.name() != name.as_bytes() {
+            return None;
+        }
+        root = root.parent()?;
+    }
+    Some(root)
+}
+
+/// The source folder in which a file stands, if it is one that builds know.
+fn conventional(path: &RepoPath) -> Option<RepoPath> {
+    let whole = [b"/", path.as_bytes()].concat();
+    FOLDERS.iter().find_map(|folder| {
+        let at = memchr::memmem::find(&whole, folder)?;
+        let end = at + folder.len() - 1;
+        Some(RepoPath::trusted(whole.get(1..end)?))
+    })
+}
+
+fn common_names(one: &RepoPath, other: &RepoPath) -> usize {
+    let both = one.components().zip(other.components());
+    both.take_while(|(one, other)| one == other).count()
+}
+
+pub(super) fn resolve(import: &Import, roots: &[RepoPath], place: &Place<'_>) -> Vec<RepoPath> {
+    match import {
+        Import::Own(_) => Vec::new(),
+        Import::Class(names) => class(names, roots, place).into_iter().collect(),
+        Import::All(names) => {
+            let packages = roots
+                .iter()
+                .map(|root| package(&beneath(root, names), place));
+            let package = packages.into_iter().find(|files| !files.is_empty());
+            package.unwrap_or_else(|| class(names, roots, place).into_iter().collect())
+        }
+    }
+}
+
+/// The file of a class; of `a.b.C.d`, a member or an inner class, that of the class around it.
+fn class(names: &[String], roots: &[RepoPath], place: &Place<'_>) -> Option<RepoPath> {
+    let around = (1..=names.len())
+        .rev()
+        .filter_map(|length| names.get(..length));
+    let mut candidates = around.flat_map(|names| {
+        let file = move |root: &RepoPath| with_suffix(&beneath(root, names), ".java");
+        roots.iter().map(file)
+    });
+    candidates.find(|path| place.has(path))
+}
+
+fn package(folder: &RepoPath, place: &Place<'_>) -> Vec<RepoPath> {
+    let files = place.files_in(folder);
+    let files = files.into_iter().filter(|path| is_source(path.name()));
+    files.cloned().collect()
+}
+
+/// Whether a file belongs to its package's readers: tests are named as Maven's Surefire looks for
+/// them.
+fn is_source(name: &[u8]) -> bool {
+    let Some(stem) = name.strip_suffix(b".java") else {
+        return false;
+    };
+    let ends: [&[u8]; 3] = [b"Test", b"Tests", b"TestCase"];
+    !stem.starts_with(b"Test") && !ends.iter().any(|end| stem.ends_with(end))
+}

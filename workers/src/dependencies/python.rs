@@ -1,0 +1,153 @@
+//! Python: `import a.b`, `from .a import b`, `from package import module`.
+//!
+//! An absolute name is looked for where the file's topmost package stands, then in each folder
+//! above, then in `src`. A package comes before a module of its name, as in Python. What is
+//! imported from a package is its submodule if there is a file, else something that the package
+//! itself defines.
+
+use tree_sitter::Node;
+
+use super::{
+    Found,
+    place::{Place, beneath, parent, relative, with_suffix},
+};
+use crate::{
+    repo::{Cancel, RepoPath, Stopped},
+    syntax::{Syntax, Walk},
+};
+
+/// How many names of a dotted name count: nobody nests packages deeper.
+const MAX_NAMES: usize = 64;
+
+/// The import of a module, or of a name from one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Import {
+    /// How many dots stand before the module's name.
+    dots: usize,
+    module: Vec<String>,
+    /// What is taken from it; `None` for the module itself, or for all that is in it.
+    name: Option<String>,
+}
+
+pub(super) fn find(syntax: &Syntax<'_>, found: &mut Found, cancel: &Cancel) -> Result<(), Stopped> {
+    syntax.walk(syntax.root(), cancel, |node| match node.kind() {
+        "import_statement" => {
+            let import = |module| Import {
+                dots: 0,
+                module,
+                name: None,
+            };
+            found.add(names(syntax, node).map(import).map(super::Import::Python));
+            Walk::Past
+        }
+        "import_from_statement" => {
+            found.add(taken(syntax, node).into_iter().map(super::Import::Python));
+            Walk::Past
+        }
+        _ => Walk::Into,
+    })
+}
+
+/// What a `from … import …` takes: each name, or the module for `*`.
+fn taken(syntax: &Syntax<'_>, node: Node<'_>) -> Vec<Import> {
+    let Some(from) = node.child_by_field_name("module_name") else {
+        return Vec::new();
+    };
+    let (dots, dotted) = match from.kind() {
+        "relative_import" => {
+            let text = syntax.text(from).unwrap_or_default();
+            let dots = text.bytes().take_while(|byte| b". \t".contains(byte));
+            let dotted = from
+                .named_child(1)
+                .filter(|node| node.kind() == "dotted_name");
+            (dots.filter(|&byte| byte == b'.').count(), dotted)
+        }
+        _ => (0, Some(from)),
+    };
+    let module = dotted
+        .map(|node| identifiers(syntax, node))
+        .unwrap_or_default();
+    let import = |name: Option<String>| Import {
+        dots,
+        module: module.clone(),
+        name,
+    };
+    let names = names(syntax, node).filter_map(|name| name.into_iter().next());
+    let mut imports: Vec<Import> = names.map(|name| import(Some(name))).collect();
+    if imports.is_empty() {
+        imports.push(import(None));
+    }
+    imports
+}
+
+/// The dotted names that a statement imports, without their aliases.
+fn names(syntax: &Syntax<'_>, node: Node<'_>) -> impl Iterator<Item = Vec<String>> {
+    let mut cursor = node.walk();
+    let names: Vec<Vec<String>> = node
+        .children_by_field_name("name", &mut cursor)
+        .take(super::MAX_IMPORTS)
+        .filter_map(|name| match name.kind() {
+            "aliased_import" => name.child_by_field_name("name"),
+            _ => Some(name),
+        })
+        .map(|name| identifiers(syntax, name))
+        .collect();
+    names.into_iter()
+}
+
+fn identifiers(syntax: &Syntax<'_>, dotted: Node<'_>) -> Vec<String> {
+    let mut cursor = dotted.walk();
+    dotted
+        .named_children(&mut cursor)
+        .filter(|node| node.kind() == "identifier")
+        .filter_map(|node| syntax.text(node))
+        .take(MAX_NAMES)
+        .map(str::to_owned)
+        .collect()
+}
+
+impl Import {
+    /// How many bytes its names have.
+    pub(super) fn len(&self) -> usize {
+        let names = self.module.iter().chain(&self.name);
+        self.dots + names.map(String::len).sum::<usize>()
+    }
+}
+
+pub(super) fn resolve(import: &Import, place: &Place<'_>) -> Option<RepoPath> {
+    if import.dots > 0 {
+        let up = "../".repeat(import.dots - 1);
+        return from(import, &relative(&place.folder(), &up)?, place);
+    }
+    roots(place).find_map(|root| from(import, &root, place))
+}
+
+/// What `import` leads to if its module's name begins in `root`.
+fn from(import: &Import, root: &RepoPath, place: &Place<'_>) -> Option<RepoPath> {
+    let module = beneath(root, &import.module);
+    let submodule = import.name.as_ref().and_then(|name| {
+        let path = module.join(name.as_bytes());
+        file_of(&path, place)
+    });
+    submodule.or_else(|| file_of(&module, place))
+}
+
+fn file_of(module: &RepoPath, place: &Place<'_>) -> Option<RepoPath> {
+    let in_folder = ["__init__.py", "__init__.pyi"].map(|name| module.join(name.as_bytes()));
+    let [package, stub] = in_folder;
+    let (file, file_stub) = (with_suffix(module, ".py"), with_suffix(module, ".pyi"));
+    place.first([package, file, stub, file_stub])
+}
+
+/// Where absolute names may begin, the likeliest first.
+fn roots(place: &Place<'_>) -> impl Iterator<Item = RepoPath> {
+    let is_package = |folder: &RepoPath| {
+        place.has(&folder.join(b"__init__.py")) || place.has(&folder.join(b"__init__.pyi"))
+    };
+    let mut top = place.folder();
+    while !top.is_root() && is_package(&top) {
+        top = parent(&top);
+    }
+    let above = std::iter::successors(Some(top), RepoPath::parent);
+    above.chain([RepoPath::trusted(b"src")])
+}

@@ -1,0 +1,216 @@
+//! Rust: `mod x;` and `use`, as far as they lead to files of the project.
+//!
+//! A path leads to the file of the deepest module that it names; what is beyond (items, inline
+//! modules, reexports) is in that file. Crates are found by convention and by the names in their
+//! manifests, modules by their names or by `#[path]`, but not through a `#[path]` in another file.
+
+mod module;
+mod tokens;
+
+use tree_sitter::Node;
+
+use super::{
+    Found,
+    place::{Place, relative},
+};
+use crate::{
+    repo::{Cancel, RepoPath, Stopped},
+    syntax::{Syntax, Walk},
+};
+use module::Module;
+
+pub(super) use module::{Crate, crates};
+
+/// How many names of a path count: nobody nests modules deeper.
+const MAX_NAMES: usize = 32;
+
+/// A path or module, and the inline modules around it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Import {
+    around: Vec<String>,
+    what: What,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum What {
+    /// A path of a `use`, with its `crate`, `self` and `super`.
+    Use(Vec<String>),
+    /// `mod name;`, and where its file is said to be.
+    Mod { name: String, file: Option<String> },
+}
+
+impl Import {
+    /// How many bytes its names have.
+    pub(super) fn len(&self) -> usize {
+        let around: usize = self.around.iter().map(String::len).sum();
+        around
+            + match &self.what {
+                What::Use(names) => names.iter().map(String::len).sum(),
+                What::Mod { name, file } => name.len() + file.as_ref().map_or(0, String::len),
+            }
+    }
+}
+
+/// What a walk through a file's items knows.
+struct Finder<'f> {
+    found: &'f mut Found,
+    /// Inline modules around the walk, each with the byte at which it ends.
+    around: Vec<(usize, String)>,
+    /// What the `#[path]` before the next item says.
+    path: Option<String>,
+}
+
+pub(super) fn find(syntax: &Syntax<'_>, found: &mut Found, cancel: &Cancel) -> Result<(), Stopped> {
+    let mut finder = Finder {
+        found,
+        around: Vec::new(),
+        path: None,
+    };
+    let mut stopped = Ok(());
+    syntax.walk(syntax.root(), cancel, |node| {
+        if stopped.is_err() {
+            return Walk::Past;
+        }
+        finder.visit(syntax, node, cancel).unwrap_or_else(|reason| {
+            stopped = Err(reason);
+            Walk::Past
+        })
+    })?;
+    stopped
+}
+
+impl Finder<'_> {
+    fn visit(
+        &mut self,
+        syntax: &Syntax<'_>,
+        node: Node<'_>,
+        cancel: &Cancel,
+    ) -> Result<Walk, Stopped> {
+        while self
+            .around
+            .last()
+            .is_some_and(|(end, _)| *end <= node.start_byte())
+        {
+            self.around.pop();
+        }
+        match node.kind() {
+            "line_comment" | "block_comment" => return Ok(Walk::Past),
+            "attribute_item" => {
+                self.path = path_attribute(syntax, node).or(self.path.take());
+                return Ok(Walk::Past);
+            }
+            "mod_item" => self.module(syntax, node),
+            "use_declaration" => {
+                for names in tokens::paths(syntax, node, cancel)? {
+                    self.import(What::Use(names));
+                }
+                return Ok(Walk::Past);
+            }
+            // The text of macros has no items yet.
+            "token_tree" => return Ok(Walk::Past),
+            _ => {}
+        }
+        self.path = None;
+        Ok(Walk::Into)
+    }
+
+    fn module(&mut self, syntax: &Syntax<'_>, node: Node<'_>) {
+        let Some(name) = node
+            .child_by_field_name("name")
+            .and_then(|name| syntax.text(name))
+        else {
+            return;
+        };
+        let name = plain(name);
+        match node.child_by_field_name("body") {
+            Some(_) if self.around.len() >= MAX_NAMES => {}
+            Some(body) => self.around.push((body.end_byte(), name)),
+            None => {
+                let file = self.path.take();
+                self.import(What::Mod { name, file });
+            }
+        }
+    }
+
+    fn import(&mut self, what: What) {
+        let around = self.around.iter().map(|(_, name)| name.clone()).collect();
+        self.found
+            .add([super::Import::Rust(Import { around, what })]);
+    }
+}
+
+/// A name without the `r#` that lets it be a keyword.
+fn plain(name: &str) -> String {
+    name.strip_prefix("r#").unwrap_or(name).to_owned()
+}
+
+/// What `#[path = "…"]` says.
+fn path_attribute(syntax: &Syntax<'_>, item: Node<'_>) -> Option<String> {
+    let attribute = item.named_child(0)?;
+    let name = attribute.named_child(0)?;
+    let value = attribute.child_by_field_name("value")?;
+    let text = syntax
+        .text(value)
+        .filter(|_| syntax.text(name) == Some("path"))?;
+    let text = text.strip_prefix('"')?.strip_suffix('"')?;
+    (!text.contains('\\')).then(|| text.to_owned())
+}
+
+pub(super) fn resolve(
+    import: &Import,
+    own: &Crate,
+    crates: &[(String, Crate)],
+    place: &Place<'_>,
+) -> Option<RepoPath> {
+    let here = own.module_of(place.from).inline(&import.around);
+    match &import.what {
+        What::Mod { name, file: None } => here.child(name, place)?.file,
+        What::Mod {
+            file: Some(file), ..
+        } => {
+            let is_inline = !import.around.is_empty();
+            let base = if is_inline {
+                here.folder
+            } else {
+                place.folder()
+            };
+            place.first(relative(&base, file))
+        }
+        What::Use(names) => {
+            let (start, rest) = begin(names, here, own, crates, place)?;
+            start.deepest(rest, place).file
+        }
+    }
+}
+
+/// The module in which a path begins, and what is left of the path there.
+fn begin<'n>(
+    names: &'n [String],
+    here: Module,
+    own: &Crate,
+    crates: &[(String, Crate)],
+    place: &Place<'_>,
+) -> Option<(Module, &'n [String])> {
+    let (first, mut rest) = names.split_first()?;
+    match first.as_str() {
+        "crate" => return Some((own.root(), rest)),
+        "self" | "super" => {}
+        name => {
+            // A child of this module comes before a crate of its name.
+            if let Some(child) = here.child(name, place) {
+                return Some((child, rest));
+            }
+            let (_, found) = crates.iter().find(|(known, _)| known == name)?;
+            return Some((found.root(), rest));
+        }
+    }
+    let mut module = if first == "super" {
+        here.above(own, place)?
+    } else {
+        here
+    };
+    while let Some((_, after)) = rest.split_first().filter(|(name, _)| *name == "super") {
+        (module, rest) = (module.above(own, place)?, after);
+    }
+    Some((module, rest))
+}

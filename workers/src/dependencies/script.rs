@@ -1,0 +1,116 @@
+//! JavaScript and TypeScript: `import`, `export … from`, `require("…")`, `import("…")`.
+//!
+//! Relative specifiers alone lead to files; packages are none of the project's. Node looks for the
+//! file as it is named, then with an extension, then for a folder's index. TypeScript looks for
+//! its own extensions first, also where the output's `.js` is written.
+
+use tree_sitter::Node;
+
+use super::{
+    Found, Import,
+    place::{Place, relative, with_suffix},
+};
+use crate::{
+    repo::{Cancel, RepoPath, Stopped},
+    syntax::{Language, Syntax, Walk},
+};
+
+const NODE: [&str; 12] = [
+    "", ".js", ".json", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".mts", ".cts", ".d.ts", ".node",
+];
+const TYPESCRIPT: [&str; 12] = [
+    ".ts", ".tsx", ".d.ts", ".mts", ".cts", ".d.mts", ".d.cts", "", ".js", ".jsx", ".mjs", ".cjs",
+];
+const INDEX: &str = "/index";
+
+/// What stands for an extension of the output: TypeScript's sources of it, in its order.
+const SOURCES: [(&str, &[&str]); 4] = [
+    (".js", &[".ts", ".tsx", ".d.ts"]),
+    (".jsx", &[".tsx", ".d.ts"]),
+    (".mjs", &[".mts", ".d.mts"]),
+    (".cjs", &[".cts", ".d.cts"]),
+];
+
+pub(super) fn find(syntax: &Syntax<'_>, found: &mut Found, cancel: &Cancel) -> Result<(), Stopped> {
+    syntax.walk(syntax.root(), cancel, |node| {
+        let source = match node.kind() {
+            "import_statement" | "export_statement" | "import_require_clause" => {
+                node.child_by_field_name("source")
+            }
+            "call_expression" => loaded(syntax, node),
+            _ => None,
+        };
+        let specifier = source.and_then(|source| literal(syntax, source));
+        found.add(
+            specifier
+                .filter(|text| is_relative(text))
+                .map(Import::Script),
+        );
+        Walk::Into
+    })
+}
+
+/// What `require(…)` or `import(…)` loads.
+fn loaded<'t>(syntax: &Syntax<'_>, call: Node<'t>) -> Option<Node<'t>> {
+    let function = call.child_by_field_name("function")?;
+    let loads = function.kind() == "import"
+        || (function.kind() == "identifier" && syntax.text(function) == Some("require"));
+    if !loads {
+        return None;
+    }
+    call.child_by_field_name("arguments")?.named_child(0)
+}
+
+/// The text of a string without escapes.
+fn literal(syntax: &Syntax<'_>, node: Node<'_>) -> Option<String> {
+    let text = syntax.text(node).filter(|_| node.kind() == "string")?;
+    let inner = text.get(1..text.len().checked_sub(1)?)?;
+    (!inner.contains('\\')).then(|| inner.to_owned())
+}
+
+fn is_relative(specifier: &str) -> bool {
+    matches!(specifier, "." | "..") || specifier.starts_with("./") || specifier.starts_with("../")
+}
+
+pub(super) fn resolve(specifier: &str, language: Language, place: &Place<'_>) -> Option<RepoPath> {
+    // A bundler's `?raw` and such is no part of the name.
+    let name = specifier
+        .split_once('?')
+        .map_or(specifier, |(name, _)| name);
+    let target = relative(&place.folder(), name)?;
+    let is_typescript = matches!(language, Language::TypeScript | Language::Tsx);
+    let endings = if is_typescript { TYPESCRIPT } else { NODE };
+    // `./` and `..` can only be folders.
+    let is_folder = name.ends_with('/') || name.ends_with('.');
+    let sources = sources(&target).filter(|_| is_typescript && !is_folder);
+    let as_file = endings
+        .into_iter()
+        .filter(|_| !is_folder)
+        .map(|ending| with_suffix(&target, ending));
+    let index = relative(&target, INDEX)?;
+    let as_folder = endings
+        .into_iter()
+        .filter(|ending| !ending.is_empty())
+        .map(|ending| with_suffix(&index, ending));
+    place.first(
+        sources
+            .into_iter()
+            .flatten()
+            .chain(as_file)
+            .chain(as_folder),
+    )
+}
+
+/// The sources from which TypeScript makes the file `output`, if it is a script.
+fn sources(output: &RepoPath) -> Option<Vec<RepoPath>> {
+    let (stem, endings) = SOURCES.iter().find_map(|(ending, sources)| {
+        let stem = output.as_bytes().strip_suffix(ending.as_bytes())?;
+        Some((RepoPath::trusted(stem), sources))
+    })?;
+    Some(
+        endings
+            .iter()
+            .map(|ending| with_suffix(&stem, ending))
+            .collect(),
+    )
+}

@@ -1,0 +1,228 @@
+//! Source code as trees: which language a file is written in, and its grammar.
+//!
+//! The grammars are C code that runs in this process on text that others wrote. So a parse is
+//! bounded in size and time, few run at once, and trees are walked by a cursor, never by
+//! recursion: how deep code is nested is its author's choice. A tree is there for code with
+//! mistakes, too; [`Syntax::error_line`] tells. What parses does not therefore compile, and
+//! what the grammar takes for a mistake may be younger than the grammar.
+
+use std::ops::ControlFlow;
+
+use parking_lot::{Condvar, Mutex};
+use tokio::time::{Duration, Instant};
+use tree_sitter::{LanguageError, Node, ParseOptions, Parser, Tree};
+
+use crate::repo::{Cancel, RepoPath, Stopped};
+
+/// The largest text that is parsed, in bytes.
+pub(crate) const MAX_BYTES: usize = 1 << 20;
+
+/// How long one parse may take: a mebibyte of ordinary code needs a tenth of it.
+const MAX_TIME: Duration = Duration::from_secs(2);
+
+/// How many parses run at once. A tree takes up to a hundred times the room of its text.
+const AT_ONCE: usize = 4;
+
+/// How often who waits for another parse to end asks whether to go on waiting.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// How many nodes are visited between two looks at the clock.
+const BETWEEN_CHECKS: usize = 4096;
+
+/// A language whose grammar is at hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Language {
+    Rust,
+    /// With JSX.
+    JavaScript,
+    TypeScript,
+    /// TypeScript with JSX, where `<T>x` is no cast.
+    Tsx,
+    Python,
+    Go,
+    Java,
+    C,
+    Cpp,
+}
+
+/// A text and its tree.
+pub(crate) struct Syntax<'a> {
+    tree: Tree,
+    text: &'a [u8],
+}
+
+/// Why a text has no tree.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SyntaxError {
+    #[error("the file has more than {MAX_BYTES} bytes, which are not parsed")]
+    TooLarge,
+    #[error("parsing the file took longer than {} s", MAX_TIME.as_secs())]
+    TooSlow,
+    /// A mistake in the build: grammar and parser are of different versions.
+    #[error("the grammar can't be used")]
+    Grammar(#[source] LanguageError),
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+/// Whether a walk goes on beneath a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Walk {
+    Into,
+    Past,
+}
+
+impl Language {
+    /// The language of a file, by its name; `None` where there is no grammar for it. A header is
+    /// taken for C.
+    pub(crate) fn of(path: &RepoPath) -> Option<Language> {
+        let (stem, extension) = std::str::from_utf8(path.name()).ok()?.rsplit_once('.')?;
+        if stem.is_empty() {
+            return None;
+        }
+        Some(match extension.to_ascii_lowercase().as_str() {
+            "rs" => Language::Rust,
+            "js" | "jsx" | "mjs" | "cjs" => Language::JavaScript,
+            "ts" | "mts" | "cts" => Language::TypeScript,
+            "tsx" => Language::Tsx,
+            "py" | "pyi" => Language::Python,
+            "go" => Language::Go,
+            "java" => Language::Java,
+            "c" | "h" => Language::C,
+            "cc" | "cpp" | "cxx" | "hpp" | "hh" | "hxx" => Language::Cpp,
+            _ => return None,
+        })
+    }
+
+    fn grammar(self) -> tree_sitter::Language {
+        match self {
+            Language::Rust => tree_sitter_rust::LANGUAGE,
+            Language::JavaScript => tree_sitter_javascript::LANGUAGE,
+            Language::TypeScript => tree_sitter_typescript::LANGUAGE_TYPESCRIPT,
+            Language::Tsx => tree_sitter_typescript::LANGUAGE_TSX,
+            Language::Python => tree_sitter_python::LANGUAGE,
+            Language::Go => tree_sitter_go::LANGUAGE,
+            Language::Java => tree_sitter_java::LANGUAGE,
+            Language::C => tree_sitter_c::LANGUAGE,
+            Language::Cpp => tree_sitter_cpp::LANGUAGE,
+        }
+        .into()
+    }
+
+    /// Parses `text`. Waits while as many parses run as may.
+    ///
+    /// # Errors
+    /// If the text is too large or takes too long, or the call has to stop.
+    pub(crate) fn parse<'a>(
+        self,
+        text: &'a [u8],
+        cancel: &Cancel,
+    ) -> Result<Syntax<'a>, SyntaxError> {
+        if text.len() > MAX_BYTES {
+            return Err(SyntaxError::TooLarge);
+        }
+        let mut parser = Parser::new();
+        parser
+            .set_language(&self.grammar())
+            .map_err(SyntaxError::Grammar)?;
+        let _turn = Turn::take(cancel)?;
+        let last = Instant::now() + MAX_TIME;
+        let mut go_on = |_: &tree_sitter::ParseState| {
+            let stop = Instant::now() >= last || cancel.check().is_err();
+            if stop {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        };
+        let options = ParseOptions::new().progress_callback(&mut go_on);
+        let mut rest = |at: usize, _| text.get(at..).unwrap_or_default();
+        let tree = parser.parse_with_options(&mut rest, None, Some(options));
+        cancel.check()?;
+        let tree = tree.ok_or(SyntaxError::TooSlow)?;
+        Ok(Syntax { tree, text })
+    }
+}
+
+impl<'a> Syntax<'a> {
+    pub(crate) fn root(&self) -> Node<'_> {
+        self.tree.root_node()
+    }
+
+    /// A node's text, if it is UTF-8.
+    pub(crate) fn text(&self, node: Node<'_>) -> Option<&'a str> {
+        std::str::from_utf8(self.text.get(node.byte_range())?).ok()
+    }
+
+    /// Visits `from` and what is beneath it, in the order of the text.
+    ///
+    /// # Errors
+    /// If the call has to stop.
+    pub(crate) fn walk<'t>(
+        &self,
+        from: Node<'t>,
+        cancel: &Cancel,
+        mut visit: impl FnMut(Node<'t>) -> Walk,
+    ) -> Result<(), Stopped> {
+        let mut cursor = from.walk();
+        let mut visited = 0_usize;
+        loop {
+            visited += 1;
+            if visited.is_multiple_of(BETWEEN_CHECKS) {
+                cancel.check()?;
+            }
+            if visit(cursor.node()) == Walk::Into && cursor.goto_first_child() {
+                continue;
+            }
+            while !cursor.goto_next_sibling() {
+                if !cursor.goto_parent() {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// The line, from 1, of the first place that is not as the grammar has it; `None` if all is.
+    ///
+    /// # Errors
+    /// If the call has to stop.
+    pub(crate) fn error_line(&self, cancel: &Cancel) -> Result<Option<usize>, Stopped> {
+        let mut line = None;
+        self.walk(self.root(), cancel, |node| {
+            if line.is_none() && (node.is_error() || node.is_missing()) {
+                line = Some(node.start_position().row + 1);
+            }
+            if line.is_none() && node.has_error() {
+                Walk::Into
+            } else {
+                Walk::Past
+            }
+        })?;
+        Ok(line)
+    }
+}
+
+/// How many parses run.
+static RUNNING: (Mutex<usize>, Condvar) = (Mutex::new(0), Condvar::new());
+
+/// The right to parse, given back when it is dropped.
+struct Turn;
+
+impl Turn {
+    fn take(cancel: &Cancel) -> Result<Turn, Stopped> {
+        let mut running = RUNNING.0.lock();
+        while *running >= AT_ONCE {
+            cancel.check()?;
+            RUNNING.1.wait_for(&mut running, PATIENCE);
+        }
+        *running += 1;
+        Ok(Turn)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *RUNNING.0.lock() -= 1;
+        RUNNING.1.notify_one();
+    }
+}
