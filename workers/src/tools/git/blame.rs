@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use self::page::{Commit, Line, Page};
 use crate::{
     history::{History, HistoryError, Tracked},
-    repo::{Cancel, Kind, Repo, RepoError, RepoPath, Stopped},
+    repo::{Cancel, Kind, RepoError, RepoPath, Stopped},
     tools::{Reply, Tool, ToolContext, schema::is_false},
 };
 
@@ -146,7 +146,9 @@ fn page(
 fn range(start: Option<u64>, end: Option<u64>, total: u32) -> Result<(u32, u32), Failure> {
     let whole = start.is_none() && end.is_none();
     let (start, end) = (start.unwrap_or(1), end.unwrap_or(total.into()));
-    let first = u32::try_from(start.saturating_sub(1)).ok().filter(|&first| first < total);
+    let first = u32::try_from(start.saturating_sub(1))
+        .ok()
+        .filter(|&first| first < total);
     match first {
         Some(first) if end >= start => {
             let end = u32::try_from(end).unwrap_or(u32::MAX);

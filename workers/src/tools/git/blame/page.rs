@@ -331,14 +331,13 @@ mod tests {
             "äöü",
         ] {
             let (budget, mut page) = (16 << 10, page(5000, 16 << 10));
-            let mut number = 0;
-            while page.add(
-                number + 1,
-                text.as_bytes(),
-                &facts(number as u8, "\u{200b}A", "m\nn"),
-            ) {
-                number += 1;
-            }
+            let commits = (0..=u8::MAX).map(|first| facts(first, "\u{200b}A", "m\nn"));
+            let commits: Vec<_> = commits.collect();
+            let mut numbered = (1..).zip(commits.iter().cycle());
+            while numbered
+                .next()
+                .is_some_and(|(line, commit)| page.add(line, text.as_bytes(), commit))
+            {}
             let mut data = serde_json::json!({ "lines": page.lines, "commits": page.commits });
             text::escape_json(&mut data);
             let markdown = page.markdown(true);
