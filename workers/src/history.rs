@@ -43,7 +43,7 @@ use gix::ObjectId;
 
 use crate::repo::{Repo, Rules};
 
-pub(crate) use blame::{Blame, Tracked};
+pub(crate) use blame::Tracked;
 pub(crate) use changes::{Change, ChangeKind, Changes, Comparison, Renames, Side};
 pub(crate) use commit::{Facts, Node, Signature};
 pub(crate) use error::HistoryError;
