@@ -50,6 +50,7 @@ pub(crate) struct Metrics {
     in_flight: Gauge,
     waiting: Family<WaitedLabel, Gauge>,
     waits: Family<WaitedLabel, Histogram, fn() -> Histogram>,
+    accesses_dropped: Counter,
 }
 
 impl Metrics {
@@ -74,6 +75,9 @@ impl Metrics {
         registry.register("calls_waiting", help, waiting.clone());
         let help = "Time waited for them, whether they came or not";
         registry.register_with_unit("call_wait", help, Unit::Seconds, waits.clone());
+        let accesses_dropped = Counter::default();
+        let help = "File accesses that were not recorded: the queue was full, or Postgres away";
+        registry.register("file_accesses_dropped", help, accesses_dropped.clone());
         Metrics {
             registry,
             calls,
@@ -81,7 +85,13 @@ impl Metrics {
             in_flight,
             waiting,
             waits,
+            accesses_dropped,
         }
+    }
+
+    /// Where file accesses are counted that were not recorded.
+    pub(crate) fn accesses_dropped(&self) -> Counter {
+        self.accesses_dropped.clone()
     }
 
     /// Where those who wait for this are counted.
