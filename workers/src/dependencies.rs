@@ -493,45 +493,42 @@ mod tests {
     fn hostile(language: &str) -> Vec<String> {
         let deep = |open: &str, close: &str, n: usize| open.repeat(n) + &close.repeat(n);
         let common = [
-            deep("(", ")", 200_000),
-            "{[".repeat(100_000),
-            "\u{0}\u{1}\u{ff}\"/*".repeat(20_000),
+            deep("(", ")", 40_000),
+            "{[".repeat(15_000),
+            "\u{0}\u{1}\u{ff}\"/*".repeat(5_000),
         ];
         let own = match language {
             "rs" => vec![
-                format!("use {};", deep("a::{", "}", 150_000)),
-                format!("use {}", "a::{b,".repeat(150_000)),
-                "mod a { use super::super::b::{c,d};".repeat(25_000),
-                format!("use {};", "a,".repeat(200_000)),
+                format!("use {};", deep("a::{", "}", 30_000)),
+                format!("use {}", "a::{b,".repeat(30_000)),
+                "mod a { use super::super::b::{c,d};".repeat(5_000),
+                format!("use {};", "a,".repeat(40_000)),
             ],
             "py" => vec![
                 format!(
                     "from {}b import {}",
-                    "a.".repeat(200_000),
-                    "c,".repeat(200_000)
+                    "a.".repeat(40_000),
+                    "c,".repeat(40_000)
                 ),
-                "from a.b.c.d.e.f.g.h import (i, j, k)\n".repeat(25_000),
-                (0..1000).map(|n| " ".repeat(n) + "if a:\n").collect(),
-                format!("from {} import a\n", ".".repeat(900_000)),
+                "from a.b.c.d.e.f.g.h import (i, j, k)\n".repeat(5_000),
+                (0..600).map(|n| " ".repeat(n) + "if a:\n").collect(),
+                format!("from {} import a\n", ".".repeat(200_000)),
             ],
             "js" => vec![
-                format!("import '{}'", "./".repeat(400_000)),
-                deep("import(", ")", 100_000),
-                deep("`${", "}`", 150_000),
-                (0..50_000).map(|n| format!("require('./{n}')\n")).collect(),
+                format!("import '{}'", "./".repeat(100_000)),
+                deep("import(", ")", 20_000),
+                deep("`${", "}`", 30_000),
+                (0..9_000).map(|n| format!("require('./{n}')\n")).collect(),
             ],
-            "tsx" => vec![deep("<a>", "</a>", 120_000), "<a<b<c".repeat(100_000)],
+            "tsx" => vec![deep("<a>", "</a>", 20_000), "<a<b<c".repeat(5_000)],
             "java" => vec![
-                format!("import {}b;", "a.".repeat(400_000)),
-                (0..30_000)
+                format!("import {}b;", "a.".repeat(80_000)),
+                (0..6_000)
                     .map(|n| format!("import a.b.c.C{n}.*;\n"))
                     .collect(),
             ],
-            "cpp" => vec!["#if A\n".repeat(100_000), "R\"a(".repeat(100_000)],
-            _ => vec![
-                "import (".repeat(100_000),
-                "#include \"a\"\n".repeat(60_000),
-            ],
+            "cpp" => vec!["#if A\n".repeat(10_000), "R\"a(".repeat(10_000)],
+            _ => vec!["import (".repeat(10_000), "#include \"a\"\n".repeat(9_000)],
         };
         common.into_iter().chain(own).collect()
     }
