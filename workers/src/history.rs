@@ -8,11 +8,32 @@
 // In the order a question meets them.
 mod date;
 mod revision;
+mod reachable;
 mod kept;
 mod graph;
 mod commit;
+mod steps;
+mod common;
+mod frontier;
+mod walk;
+mod without;
+mod scope;
+mod follow;
+mod origin;
+mod place;
+mod log;
 mod changes;
+mod trees;
+mod worktree;
+mod renames;
+mod blame;
+mod similarity;
+mod blobs;
+mod content;
+mod patch;
 mod error;
+#[cfg(test)]
+mod against_git;
 
 use std::sync::Arc;
 
@@ -20,15 +41,22 @@ use gix::ObjectId;
 
 use crate::repo::{Repo, Rules};
 
-pub(crate) use changes::{Change, ChangeKind, Changes, Renames, Side};
+pub(crate) use blame::{Blame, Tracked};
+pub(crate) use changes::{Change, ChangeKind, Changes, Comparison, Renames, Side};
 pub(crate) use commit::{Facts, Node, Signature};
 pub(crate) use error::HistoryError;
+pub(crate) use follow::{LogFile, Status};
 pub(crate) use graph::{Asked, Entry, Graph, Position};
 pub(crate) use kept::{Histories, Keepable, Kept, Question};
+pub(crate) use log::{Log, LogEntry, LogQuery};
+pub(crate) use patch::{Comparer, Lines, Measure};
+pub(crate) use place::Place;
 
 /// The history of one project, as one call sees it.
 pub(crate) struct History {
     git: gix::Repository,
+    /// Commits whose parents were not cloned; `None` if all were.
+    shallow: Option<gix::shallow::Commits>,
     rules: Arc<Rules>,
     /// The commit that the call is pinned to; `None` before the first.
     head: Option<ObjectId>,
@@ -40,12 +68,19 @@ impl History {
     /// The history of a project, quicker by what is kept of it.
     ///
     /// # Errors
-    /// [`HistoryError::NotARepository`].
+    /// [`HistoryError::NotARepository`], or if the list of a shallow clone can't be read.
     pub(crate) fn of(repo: &Repo, histories: &Histories) -> Result<History, HistoryError> {
         let git = repo.git().ok_or(HistoryError::NotARepository)?;
-        let graph = histories.graph(repo, &git);
+        let shallow = git.shallow_commits();
+        let shallow = shallow.map_err(error::git("reading where a shallow clone ends"))?;
+        // A graph may know parents that are not there.
+        let graph = match shallow {
+            Some(_) => Arc::default(),
+            None => histories.graph(repo, &git),
+        };
         Ok(History {
             git,
+            shallow,
             rules: repo.rules(),
             head: repo.commit(),
             graph,

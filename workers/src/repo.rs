@@ -19,6 +19,7 @@ mod git;
 mod status;
 mod bare;
 mod worktree;
+mod tracked;
 mod folder;
 mod ignores;
 mod stamp;
@@ -55,6 +56,7 @@ pub use self::path::RepoPath;
 pub(crate) use self::project::Key;
 pub use self::rules::{Blocked, Kind, Rules};
 pub use self::search::{Excluded, Found, Query};
+pub(crate) use self::tracked::{Standard, Standing};
 
 use self::contents::Budget;
 use self::crews::{Crews, crew};
@@ -218,6 +220,18 @@ impl Repo {
         self.snapshot.is_bare()
     }
 
+    /// The same project as of `commit`, whose files are in place of the work tree's. What it says
+    /// of HEAD, it says of that commit.
+    ///
+    /// # Errors
+    /// If the project has no repository, or the commit can't be read.
+    pub(crate) fn as_of(&self, commit: gix::ObjectId) -> Result<Repo, RepoError> {
+        Ok(Repo {
+            snapshot: self.snapshot.as_of(commit)?,
+            ..self.clone()
+        })
+    }
+
     /// Whether HEAD, or the folder that `current` names, is another one than when this was
     /// opened.
     pub fn moved(&self) -> bool {
@@ -298,6 +312,50 @@ impl Repo {
         self.shared
             .pool
             .install(|| entries.par_iter().map(stat).collect())
+    }
+
+    /// What stands in the work tree at each of these paths, which no rule judged: links are not
+    /// followed. Nothing stands in a bare repository.
+    ///
+    /// # Errors
+    /// [`RepoError::Stopped`], [`RepoError::Unreadable`], or a failure of the file system.
+    pub(crate) fn standing(
+        &self,
+        paths: &[RepoPath],
+        cancel: &Cancel,
+    ) -> Result<Vec<Option<Standing>>, RepoError> {
+        match self.snapshot.jail() {
+            Some(jail) => (self.shared.pool).install(|| tracked::look(jail, paths, cancel)),
+            None => Ok(vec![None; paths.len()]),
+        }
+    }
+
+    /// Gives `piece` the content of the regular file that stands at exactly this path.
+    ///
+    /// # Errors
+    /// As [`Repo::open`], and what `piece` says.
+    pub(crate) fn read_standing(
+        &self,
+        path: &RepoPath,
+        piece: impl FnMut(&[u8]) -> Result<(), RepoError>,
+    ) -> Result<(), RepoError> {
+        self.rules.admit(path, path, Kind::File)?;
+        match self.snapshot.jail() {
+            Some(jail) => tracked::read(jail, path, piece),
+            None => Err(RepoError::NotFound { path: path.clone() }),
+        }
+    }
+
+    /// Where the link that stands at exactly this path says it leads; it is not followed.
+    ///
+    /// # Errors
+    /// As [`Repo::open`].
+    pub(crate) fn link_text(&self, path: &RepoPath) -> Result<Vec<u8>, RepoError> {
+        self.rules.admit(path, path, Kind::File)?;
+        match self.snapshot.jail() {
+            Some(jail) => tracked::link_text(jail, path),
+            None => Err(RepoError::NotFound { path: path.clone() }),
+        }
     }
 
     /// Searches what is listed. The same tree gives the same answer every time.

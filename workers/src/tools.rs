@@ -23,6 +23,7 @@ pub use crate::context::{Snapshot, ToolContext};
 mod basics;
 mod files;
 mod search;
+mod git;
 
 // What they share.
 mod paging;
@@ -42,7 +43,9 @@ pub fn registry() -> Result<Registry, RegistryError> {
         .with::<files::ReadRepoFile>()?
         .with::<files::GetRepoOverview>()?
         .with::<search::SearchFiles>()?
-        .with::<search::GrepCodebase>()
+        .with::<search::GrepCodebase>()?
+        .with::<git::GitBlame>()?
+        .with::<git::GitDiff>()
 }
 
 /// What an agent can call.

@@ -2,7 +2,10 @@
 
 use gix::{ObjectId, objs::tree::EntryMode};
 
-use super::{History, HistoryError};
+use super::blobs::Blobs;
+use super::patch::{Comparer, Lines, Patch};
+use super::trees::{self, Difference};
+use super::{History, HistoryError, renames};
 use crate::repo::{Cancel, RepoPath};
 
 /// One file that differs. Blocked paths are not among them: a file that was renamed from a blocked
@@ -45,7 +48,7 @@ pub(crate) enum Renames {
     Found,
 }
 
-/// What differs, in path order as git sorts it.
+/// What differs, in the order of the paths: by component, as everywhere. (Git's own is by byte.)
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Changes {
     pub(crate) files: Vec<Change>,
@@ -65,6 +68,104 @@ impl History {
         renames: Renames,
         cancel: &Cancel,
     ) -> Result<Changes, HistoryError> {
-        todo!("helper `diff` writes this; helper `log` builds on this signature")
+        let found = trees::differences(&self.git, &self.rules, (old, new), cancel)?;
+        Changes::of(&Blobs::new(&self.git), found, renames, cancel)
+    }
+
+    /// What differs between two trees, with what was renamed, and the contents it is about.
+    ///
+    /// # Errors
+    /// If a tree or a file can't be read, or the call has to stop.
+    pub(crate) fn compare(
+        &self,
+        old: Option<ObjectId>,
+        new: Option<ObjectId>,
+        cancel: &Cancel,
+    ) -> Result<Comparison<'_>, HistoryError> {
+        let found = trees::differences(&self.git, &self.rules, (old, new), cancel)?;
+        Comparison::of(Blobs::new(&self.git), found, cancel)
+    }
+}
+
+/// What differs between two states, and the contents that it is about.
+pub(crate) struct Comparison<'h> {
+    pub(crate) changes: Changes,
+    blobs: Blobs<'h>,
+}
+
+impl<'h> Comparison<'h> {
+    /// Tells what became of each file that differs; `found` is in git's order.
+    pub(super) fn of(
+        blobs: Blobs<'h>,
+        found: Vec<Difference>,
+        cancel: &Cancel,
+    ) -> Result<Comparison<'h>, HistoryError> {
+        let changes = Changes::of(&blobs, found, Renames::Found, cancel)?;
+        Ok(Comparison { changes, blobs })
+    }
+
+    /// How many lines of a file changed.
+    ///
+    /// # Errors
+    /// If a side can't be read.
+    pub(crate) fn count(
+        &self,
+        comparer: &mut Comparer,
+        change: &Change,
+    ) -> Result<Lines, HistoryError> {
+        comparer.count(&self.blobs, change)
+    }
+
+    /// How many lines of a file changed, and the patch with so many lines of context.
+    ///
+    /// # Errors
+    /// If a side can't be read.
+    pub(crate) fn patch(
+        &self,
+        comparer: &mut Comparer,
+        change: &Change,
+        context: u32,
+    ) -> Result<(Lines, Patch), HistoryError> {
+        comparer.patch(&self.blobs, change, context)
+    }
+}
+
+impl Changes {
+    /// Tells what became of each file that differs; `found` is in git's order.
+    pub(super) fn of(
+        blobs: &Blobs<'_>,
+        found: Vec<Difference>,
+        renames: Renames,
+        cancel: &Cancel,
+    ) -> Result<Changes, HistoryError> {
+        let mut changes = match renames {
+            Renames::Ignored => Changes {
+                files: found.into_iter().filter_map(Change::plain).collect(),
+                renames_cut: false,
+            },
+            Renames::Found => renames::pair(blobs, found, cancel)?,
+        };
+        changes.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        Ok(changes)
+    }
+}
+
+impl Change {
+    /// A file that kept its name; `None` where there is none on either side.
+    pub(super) fn plain(difference: Difference) -> Option<Change> {
+        let Difference { path, old, new } = difference;
+        let kind = match (old, new) {
+            (None, None) => return None,
+            (None, Some(_)) => ChangeKind::Added,
+            (Some(_), None) => ChangeKind::Deleted,
+            (Some(old), Some(new)) if trees::are_of_one_type(old, new) => ChangeKind::Modified,
+            (Some(_), Some(_)) => ChangeKind::TypeChanged,
+        };
+        Some(Change {
+            path,
+            kind,
+            old,
+            new,
+        })
     }
 }

@@ -41,13 +41,22 @@ impl History {
     /// If it can't be read.
     pub(crate) fn node(&self, id: ObjectId) -> Result<Node, HistoryError> {
         let commit = self.git.find_commit(id).map_err(git(READING))?;
-        let parents = commit.parent_ids().map(gix::Id::detach).collect();
+        let parents = match self.is_cut(id) {
+            true => Vec::new(),
+            false => commit.parent_ids().map(gix::Id::detach).collect(),
+        };
         Ok(Node {
             id,
             tree: commit.tree_id().map_err(git(READING))?.detach(),
             parents,
             time: commit.time().map_err(git(READING))?.seconds,
         })
+    }
+
+    /// Whether a shallow clone ends at this commit: it has no parents here, whatever it says.
+    pub(crate) fn is_cut(&self, id: ObjectId) -> bool {
+        let cut = |commits: &gix::shallow::Commits| commits.binary_search(&id).is_ok();
+        self.shallow.as_ref().is_some_and(cut)
     }
 
     /// What the commit `id` says to its readers.

@@ -11,6 +11,9 @@ use jiff::{
 
 const DAY: i64 = 24 * 60 * 60;
 
+/// `YYYY-MM-DD`, in bytes.
+const DAY_LENGTH: usize = 10;
+
 /// Which end of a span of time a date stands for. Both ends belong to the span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
@@ -38,6 +41,25 @@ pub(crate) fn bound(text: &str, end: End, now: Timestamp) -> Option<i64> {
     }
 }
 
+/// The second since 1970 that `text` names in `branch@{text}`, where git keeps the time of day: a
+/// day alone is that day at the time it is now, `yesterday` is 24 hours ago. Words may be parted
+/// by dots. `None` if it is no date.
+pub(crate) fn moment(text: &str, now: Timestamp) -> Option<i64> {
+    let words = text.trim().to_ascii_lowercase().replace('.', " ");
+    let second = now.as_second();
+    match words.as_str() {
+        "now" => Some(second),
+        "yesterday" => Some(second - DAY),
+        words => ago(words)
+            .map(|seconds| second.checked_sub(seconds))
+            .or_else(|| {
+                let start = bound(text, End::Since, now)?;
+                let is_day = text.trim().len() == DAY_LENGTH;
+                Some(start.checked_add(if is_day { second.rem_euclid(DAY) } else { 0 }))
+            })?,
+    }
+}
+
 /// How many seconds `N units ago` goes back.
 fn ago(words: &str) -> Option<i64> {
     let mut words = words.split_ascii_whitespace();
@@ -62,7 +84,7 @@ fn ago(words: &str) -> Option<i64> {
 
 /// A day, or a time of one.
 fn calendar(text: &str, end: End) -> Option<i64> {
-    let (day, time) = text.split_at_checked(10)?;
+    let (day, time) = text.split_at_checked(DAY_LENGTH)?;
     let is_day = day.bytes().enumerate().all(|(at, byte)| match at {
         4 | 7 => byte == b'-',
         _ => byte.is_ascii_digit(),

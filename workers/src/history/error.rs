@@ -24,6 +24,9 @@ pub(crate) enum HistoryError {
         /// As it was given.
         revision: String,
     },
+    /// HEAD was asked for, and there is no commit yet.
+    #[error("Invalid git reference: HEAD: the project has no commits yet")]
+    NoCommits,
     /// An abbreviated id that several commits begin with.
     #[error("Invalid git reference: {revision}: several commits begin so")]
     Ambiguous {
@@ -37,6 +40,20 @@ pub(crate) enum HistoryError {
     NotTracked {
         /// As it was asked for.
         path: RepoPath,
+    },
+    /// A file that holds no text.
+    #[error("{path} is binary")]
+    Binary {
+        /// As it is in the commit.
+        path: RepoPath,
+    },
+    /// A file whose history would take too long.
+    #[error("{path} has {size} bytes, more than can be blamed")]
+    TooLarge {
+        /// As it is in the commit.
+        path: RepoPath,
+        /// In bytes.
+        size: u64,
     },
     /// The file, or the call.
     #[error(transparent)]

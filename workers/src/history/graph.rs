@@ -9,6 +9,13 @@ use crate::repo::RepoPath;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Position(u32);
 
+impl Position {
+    /// As an index, for a table of all commits of a graph.
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// Commits that can be walked without reading objects. A graph that has a commit has all that it
 /// descends from.
 #[derive(Debug, Default)]

@@ -10,11 +10,13 @@ use gix::ObjectId;
 use moka::sync::Cache;
 use tokio::time::Duration;
 
-use super::graph::Graph;
+use super::{graph::Graph, reachable::Reach};
 use crate::repo::{Key, Repo, RepoPath, Rules};
 
 /// How many projects' graphs are kept.
 const MAX_GRAPHS: u64 = 64;
+/// For how many projects it is kept which commits are reached.
+const MAX_REACHES: u64 = 16;
 /// How long is kept what nobody asks for.
 const IDLE: Duration = Duration::from_secs(15 * 60);
 /// What all kept answers may hold, in bytes.
@@ -28,6 +30,7 @@ pub(crate) struct Histories(Arc<Shared>);
 
 struct Shared {
     graphs: Cache<Key, Arc<Graph>>,
+    reaches: Cache<Key, Reach>,
     answers: Cache<Address, Answer>,
 }
 
@@ -81,6 +84,10 @@ impl Histories {
                 .max_capacity(MAX_GRAPHS)
                 .time_to_idle(IDLE)
                 .build(),
+            reaches: Cache::builder()
+                .max_capacity(MAX_REACHES)
+                .time_to_idle(IDLE)
+                .build(),
             answers: Cache::builder()
                 .max_capacity(ANSWER_BYTES)
                 .weigher(weigh)
@@ -106,6 +113,13 @@ impl Histories {
 }
 
 impl Kept {
+    /// Which commits are reached, as far as it is known.
+    pub(super) fn reach(&self) -> Reach {
+        self.shared
+            .reaches
+            .get_with_by_ref(&self.project, Reach::default)
+    }
+
     /// The answer that was kept for `question`, if it was given under the same path rules.
     pub(crate) fn get<T: Keepable>(&self, question: &Question) -> Option<Arc<T>> {
         let answer = self.shared.answers.get(&self.address::<T>(question))?;

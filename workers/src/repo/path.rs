@@ -124,7 +124,7 @@ impl RepoPath {
     }
 
     /// The path whose [`RepoPath::display`] is this path's text, if that is another one.
-    pub(super) fn unescaped(&self) -> Option<RepoPath> {
+    pub(crate) fn unescaped(&self) -> Option<RepoPath> {
         let mut bytes = Vec::with_capacity(self.0.len());
         let mut rest: &[u8] = &self.0;
         while let Some((&first, tail)) = rest.split_first() {

@@ -223,6 +223,23 @@ impl Snapshot {
         self.bare.is_some()
     }
 
+    /// The way to the files of the work tree; `None` where there is none.
+    pub(super) fn jail(&self) -> Option<&Jail> {
+        self.bare.is_none().then_some(&self.project.work.jail)
+    }
+
+    /// The project with the files of `commit`, whatever its work tree holds.
+    pub(super) fn as_of(&self, commit: ObjectId) -> Result<Snapshot, RepoError> {
+        let git = self.git.clone();
+        let files = BareTree::of(git.clone().map(|git| (git, commit)))?;
+        Ok(Snapshot {
+            project: Arc::clone(&self.project),
+            git,
+            head: Some(commit),
+            bare: Some(Arc::new(files)),
+        })
+    }
+
     /// Whether both show the same folder at the same commit.
     pub(super) fn is_same(&self, other: &Snapshot) -> bool {
         self.project.key == other.project.key && self.head == other.head

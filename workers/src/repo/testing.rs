@@ -1,4 +1,4 @@
-//! What tests of this module share: a project in a temporary folder.
+//! What tests of this crate share: a project in a temporary folder.
 
 use std::num::NonZeroUsize;
 use std::os::unix::fs::symlink;
@@ -60,6 +60,19 @@ impl Sandbox {
         self.git(&["init", "-q", "-b", "main"])
             .git(&["add", "-A"])
             .git(&["commit", "-qm", "one"])
+    }
+
+    /// Makes commits of what `git fast-import` reads.
+    pub(crate) fn import(&self, stream: &str) -> &Sandbox {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), stream).unwrap();
+        let imported = Command::new("git")
+            .current_dir(self.root())
+            .args(["fast-import", "--quiet"])
+            .stdin(file.reopen().unwrap())
+            .status();
+        assert!(imported.unwrap().success());
+        self
     }
 
     pub(crate) fn repo(&self) -> Repo {

@@ -94,6 +94,10 @@ impl From<HistoryError> for Failure {
                 Fault::RevisionNotFound,
                 "give what HEAD, a branch or a tag reaches; git_log shows commits",
             ),
+            HistoryError::NoCommits => failure(
+                Fault::RevisionNotFound,
+                "nothing is committed on the branch that is checked out; try another one",
+            ),
             HistoryError::Ambiguous { candidates, .. } => failure(
                 Fault::InvalidArguments,
                 "give more characters of the id; the candidates are in details",
@@ -103,6 +107,15 @@ impl From<HistoryError> for Failure {
                 Fault::FileNotTracked,
                 "give a file that is committed; call list_files or git_log for its name",
             ),
+            HistoryError::Binary { .. } => failure(
+                Fault::BinaryFile,
+                "its lines have no authors; git_log tells which commits changed it",
+            ),
+            HistoryError::TooLarge { size, .. } => failure(
+                Fault::FileTooLarge,
+                "git_log tells which commits changed it",
+            )
+            .detail("size", size),
             HistoryError::Repo(error) => error.into(),
         }
     }

@@ -44,6 +44,18 @@ impl<T: Serialize> Reply<T> {
         }
     }
 
+    /// Says that it was read from this commit, rather than from where HEAD stands; `None` says
+    /// nothing.
+    #[must_use]
+    pub fn as_of(mut self, commit: Option<String>) -> Self {
+        let head = commit.map(|commit| Head {
+            commit,
+            dirty: None,
+        });
+        self.head = head.or(self.head);
+        self
+    }
+
     /// Says that HEAD moved twice while the call ran, if it did.
     #[must_use]
     pub fn moved(mut self, moved: bool) -> Self {

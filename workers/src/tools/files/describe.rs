@@ -1,7 +1,7 @@
 //! What a path tells about a file: its language, its part in the project, its module.
 
 /// The language of a file, by GitHub linguist's name in lower case; `text` where unknown.
-pub(super) fn language(path: &str) -> &'static str {
+pub(in crate::tools) fn language(path: &str) -> &'static str {
     let name = name(path);
     let by_name = match name {
         "Dockerfile" | "Containerfile" => Some("dockerfile"),

@@ -1,6 +1,6 @@
 //! `read_file`: one file's text, a part of it, or its bytes, and the files that it imports.
 
-use std::io::Read;
+use std::io::Read as _;
 
 use archway_proto::{failure::Failure, fault::Fault};
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -9,12 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     describe,
-    imports::{Dependency, Importer},
+    imports::{Dependency, Importer, Imports},
     open,
     window::{Part, Window},
 };
 use crate::{
-    repo::{Cancel, RepoFile, RepoPath},
+    history::{Histories, History},
+    repo::{Cancel, Kind, Repo, RepoFile, RepoPath},
     tools::{Reply, Tool, ToolContext, schema::is_false},
 };
 
@@ -50,6 +51,10 @@ pub(in crate::tools) struct ReadFileArgs {
     #[serde(default = "default_max_depth")]
     #[schemars(range(min = 0, max = 1))]
     max_depth: u8,
+    /// Read it as of a commit, branch or tag.
+    #[serde(rename = "ref")]
+    #[schemars(length(min = 1, max = 256))]
+    revision: Option<String>,
 }
 
 fn default_max_bytes() -> u32 {
@@ -135,9 +140,15 @@ impl Tool for ReadFile {
         let range = Range::of(&args)?;
         let max_bytes = args.max_bytes as usize;
         let cache = (args.include_deps && args.max_depth > 0).then(|| cx.imports().clone());
+        let histories = cx.histories();
         let snapshot = cx
             .read(&project, move |repo, cancel| {
                 let path = RepoPath::parse(&args.path)?;
+                let past = match &args.revision {
+                    Some(revision) => Some(as_of(repo, revision, &path, &histories, cancel)?),
+                    None => None,
+                };
+                let repo = past.as_ref().unwrap_or(repo);
                 let mut file = open::file(repo, &path)?;
                 let shown = match args.encoding {
                     Encoding::Base64 => bytes(&mut file, &path, max_bytes),
@@ -151,23 +162,48 @@ impl Tool for ReadFile {
                     path: &path,
                 });
                 let imports = imports.map(|importer| importer.imports(max_bytes, cancel));
-                Ok((shown, imports.transpose()?.unwrap_or_default()))
+                Ok(Read {
+                    file: shown,
+                    imports: imports.transpose()?.unwrap_or_default(),
+                    commit: past.and_then(|past| past.head()).map(|head| head.commit),
+                })
             })
             .await?;
-        cx.record_access(&project, &snapshot.value.0.path);
-        Ok(Reply::from_snapshot(snapshot, |(file, imports)| {
-            FileContent {
-                dependencies: imports.dependencies,
-                dependencies_error: imports.error,
-                metadata: Metadata {
-                    module: describe::module(&file.path).to_owned(),
-                    role: describe::role(&file.path),
-                    last_modified: file.modified_at.clone(),
-                },
-                file,
-            }
-        }))
+        cx.record_access(&project, &snapshot.value.file.path);
+        let commit = snapshot.value.commit.clone();
+        let reply = Reply::from_snapshot(snapshot, |Read { file, imports, .. }| FileContent {
+            dependencies: imports.dependencies,
+            dependencies_error: imports.error,
+            metadata: Metadata {
+                module: describe::module(&file.path).to_owned(),
+                role: describe::role(&file.path),
+                last_modified: file.modified_at.clone(),
+            },
+            file,
+        });
+        Ok(reply.as_of(commit))
     }
+}
+
+/// What was read.
+struct Read {
+    file: File,
+    imports: Imports,
+    /// From which commit, if one was asked for.
+    commit: Option<String>,
+}
+
+/// The project as of a revision; a path that is blocked is denied before the revision is looked up.
+fn as_of(
+    repo: &Repo,
+    revision: &str,
+    path: &RepoPath,
+    histories: &Histories,
+    cancel: &Cancel,
+) -> Result<Repo, Failure> {
+    repo.rules().admit(path, path, Kind::File)?;
+    let commit = History::of(repo, histories)?.resolve(revision, cancel)?;
+    Ok(repo.as_of(commit)?)
 }
 
 /// The lines asked for, if any were.

@@ -1,0 +1,220 @@
+//! Which commit each line of a file comes from, as `git blame` tells it.
+//!
+//! Lines are handed from a commit to its parents as long as a parent has them, and stay where none
+//! has. A parent with the same file takes all; else a file is looked for that this one was renamed
+//! from; then each parent, in order, takes the lines it shares. Commits are asked youngest first,
+//! so that lines which come to one by several ways are compared once.
+//!
+//! Differences from `git blame --porcelain` with its default options, by class:
+//! - A path that the project's rules block does not exist: the commit that renamed a file from it
+//!   has all its lines.
+//! - A version of more than 64 MiB is no ancestor of any line.
+//! - Renames are found within the limits of [`renames`](super::renames), which are of count and time;
+//!   git's is of count alone.
+
+mod board;
+mod origin;
+mod texts;
+mod spans;
+mod modified;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use gix::ObjectId;
+
+use self::board::Board;
+use self::origin::{Found, Name, Place};
+use self::spans::Span;
+use super::error::git;
+use super::{Facts, History, HistoryError, Keepable, Question};
+use crate::repo::{Cancel, Kind, RepoPath};
+
+/// The largest file that is blamed, in bytes.
+const MAX_SIZE: u64 = 16 << 20;
+/// Where a NUL says that a file is binary, in bytes.
+const PROBE: usize = 8 << 10;
+
+/// A file of a commit, to be blamed.
+#[derive(Debug)]
+pub(crate) struct Tracked {
+    commit: ObjectId,
+    /// As it is in the tree.
+    path: RepoPath,
+    place: Place,
+    bytes: Vec<u8>,
+}
+
+/// Where lines of a file come from.
+#[derive(Debug)]
+pub(crate) struct Blame {
+    /// The first of the lines that are told, from 0, and the one behind the last.
+    first: u32,
+    end: u32,
+    /// In line order, without gaps.
+    runs: Vec<Run>,
+    commits: Vec<Facts>,
+}
+
+/// Lines that stand together and come from one commit.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    /// The line behind the last, from 0.
+    end: u32,
+    /// Which of the commits.
+    commit: usize,
+}
+
+impl Tracked {
+    /// Where it is, as it is in the commit.
+    pub(crate) fn path(&self) -> &RepoPath {
+        &self.path
+    }
+
+    /// The file's lines, with their ends.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = &[u8]> {
+        self.bytes.split_inclusive(|&byte| byte == b'\n')
+    }
+}
+
+impl Blame {
+    /// The commit that the line comes from; `None` if the line is not among those asked for.
+    pub(crate) fn of(&self, line: u32) -> Option<&Facts> {
+        let at = self.runs.partition_point(|run| run.end <= line);
+        let run = self.runs.get(at).filter(|_| line >= self.first)?;
+        self.commits.get(run.commit)
+    }
+}
+
+impl Blame {
+    fn add(&mut self, run: Run) {
+        match self.runs.last_mut() {
+            Some(last) if last.commit == run.commit => last.end = run.end,
+            _ => self.runs.push(run),
+        }
+    }
+}
+
+impl Keepable for Blame {
+    const NAME: &'static str = "blame";
+
+    fn bytes(&self) -> usize {
+        let text = |facts: &Facts| {
+            facts.author.name.len() + facts.author.email.len() + facts.message.len()
+        };
+        self.runs.len() * size_of::<Run>()
+            + self.commits.len() * size_of::<Facts>()
+            + self.commits.iter().map(text).sum::<usize>()
+    }
+}
+
+impl History {
+    /// The file `path` of a commit.
+    ///
+    /// # Errors
+    /// [`HistoryError::NotTracked`] if there is no file or link, [`HistoryError::TooLarge`],
+    /// [`HistoryError::Binary`].
+    pub(crate) fn tracked(
+        &self,
+        commit: ObjectId,
+        path: &RepoPath,
+    ) -> Result<Tracked, HistoryError> {
+        let (path, place) = self.find(commit, path)?;
+        let id = place.file.id;
+        let header = self.git.find_header(id).map_err(git("reading a file"))?;
+        if header.size() > MAX_SIZE {
+            let size = header.size();
+            return Err(HistoryError::TooLarge { path, size });
+        }
+        let blob = self.git.find_blob(id).map_err(git("reading a file"))?;
+        let bytes = blob.detach().data;
+        if bytes.iter().take(PROBE).any(|&byte| byte == 0) {
+            return Err(HistoryError::Binary { path });
+        }
+        Ok(Tracked {
+            commit,
+            path,
+            place,
+            bytes,
+        })
+    }
+
+    /// Where the lines from `first` up to `end`, counted from 0, come from.
+    ///
+    /// # Errors
+    /// If a commit or a file can't be read, or the call has to stop.
+    pub(crate) fn blame(
+        &self,
+        file: &Tracked,
+        (first, end): (u32, u32),
+        cancel: &Cancel,
+    ) -> Result<Arc<Blame>, HistoryError> {
+        let question = Question {
+            commit: file.commit,
+            path: file.path.clone(),
+            detail: String::new(),
+        };
+        let known = self.kept().get::<Blame>(&question);
+        if let Some(known) = known.filter(|known| known.first <= first && end <= known.end) {
+            return Ok(known);
+        }
+        let span = Span {
+            line: first,
+            asked: first,
+            count: end.saturating_sub(first),
+        };
+        let (name, place) = (Name::new(file.path.clone()), file.place.clone());
+        let found = Board::new(self, cancel).search(file.commit, name, place, span)?;
+        let blame = Arc::new(self.told(found, first, cancel)?);
+        self.kept().keep(&question, Arc::clone(&blame));
+        Ok(blame)
+    }
+
+    /// What was found, in line order and with what its commits say.
+    fn told(
+        &self,
+        mut found: Vec<(Span, ObjectId)>,
+        first: u32,
+        cancel: &Cancel,
+    ) -> Result<Blame, HistoryError> {
+        found.sort_unstable_by_key(|(span, _)| span.asked);
+        let mut blame = Blame {
+            first,
+            end: first,
+            runs: Vec::new(),
+            commits: Vec::new(),
+        };
+        let mut numbers = HashMap::new();
+        for (span, id) in found {
+            let next = numbers.len();
+            let commit = *numbers.entry(id).or_insert(next);
+            if commit == next {
+                cancel.check()?;
+                blame.commits.push(self.facts(id)?);
+            }
+            blame.end += span.count;
+            blame.add(Run {
+                end: blame.end,
+                commit,
+            });
+        }
+        Ok(blame)
+    }
+
+    /// The file `path`, as it is written or as the name that is shown so.
+    fn find(&self, commit: ObjectId, path: &RepoPath) -> Result<(RepoPath, Place), HistoryError> {
+        let tree = self.node(commit)?.tree;
+        for path in [Some(path.clone()), path.unescaped()].into_iter().flatten() {
+            if self.rules.judge(&path, Kind::File).is_err() {
+                continue;
+            }
+            if let Found::File(place) = self.place(tree, &path, None)? {
+                return Ok((path, place));
+            }
+        }
+        let path = path.clone();
+        Err(HistoryError::NotTracked { path })
+    }
+}

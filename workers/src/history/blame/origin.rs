@@ -1,0 +1,153 @@
+//! Where a file was in a commit's parent: under the same name, or under the one it was renamed from.
+//!
+//! A rename is looked for as `git blame` does: for this one file, among all that the commit deleted
+//! and no rule blocks, by the steps of [`renames`].
+
+use std::rc::Rc;
+
+use gix::ObjectId;
+use gix::objs::FindExt as _;
+use gix::objs::tree::EntryKind;
+
+use super::super::blobs::Blobs;
+use super::super::changes::{Change, ChangeKind};
+use super::super::{Asked, History, HistoryError, Side, error::git, renames, trees};
+use crate::repo::{Cancel, RepoPath};
+
+/// A file's name at some time.
+#[derive(Debug)]
+pub(super) struct Name {
+    pub(super) path: RepoPath,
+    /// For asking the graph.
+    pub(super) asked: Asked,
+}
+
+/// What a commit has under a name.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) file: Side,
+    /// The trees that lead to it, from the commit's own down; none if they are not known.
+    folders: Vec<ObjectId>,
+}
+
+/// What a commit has under a name, compared with what its child has there.
+#[derive(Debug)]
+pub(super) enum Found {
+    File(Place),
+    /// A link where the child has a regular file, or the like: another file, and no rename either.
+    Other,
+    Nothing,
+}
+
+impl Name {
+    pub(super) fn new(path: RepoPath) -> Rc<Name> {
+        let asked = Asked::of(&path);
+        Rc::new(Name { path, asked })
+    }
+}
+
+impl Place {
+    /// The same file, in a commit of which no more is known.
+    pub(super) fn unchanged(&self) -> Place {
+        Place {
+            file: self.file,
+            folders: Vec::new(),
+        }
+    }
+}
+
+impl History {
+    /// What the tree `root` has at `path`; what it shares with `like`, the same path of another
+    /// commit, is not read again.
+    pub(super) fn place(
+        &self,
+        root: ObjectId,
+        path: &RepoPath,
+        like: Option<&Place>,
+    ) -> Result<Found, HistoryError> {
+        let mut folders = Vec::new();
+        let mut tree = root;
+        let mut names = path.components().peekable();
+        while let Some(name) = names.next() {
+            let known = like.and_then(|like| like.folders.get(folders.len()..));
+            if let (Some(like), Some(rest)) =
+                (like, known.filter(|rest| rest.first() == Some(&tree)))
+            {
+                folders.extend_from_slice(rest);
+                return Ok(Found::File(Place {
+                    file: like.file,
+                    folders,
+                }));
+            }
+            folders.push(tree);
+            let Some(entry) = self.entry(tree, name)? else {
+                return Ok(Found::Nothing);
+            };
+            match (names.peek(), entry.mode.kind()) {
+                (Some(_), EntryKind::Tree) => tree = entry.id,
+                (Some(_), _) | (None, EntryKind::Tree) => return Ok(Found::Nothing),
+                (None, EntryKind::Commit) => return Ok(Found::Other),
+                (None, _) => {
+                    let is_other = |like: &Place| !trees::are_of_one_type(like.file, entry);
+                    if like.is_some_and(is_other) {
+                        return Ok(Found::Other);
+                    }
+                    return Ok(Found::File(Place {
+                        file: entry,
+                        folders,
+                    }));
+                }
+            }
+        }
+        Ok(Found::Nothing)
+    }
+
+    /// The entry `name` of a tree.
+    fn entry(&self, tree: ObjectId, name: &[u8]) -> Result<Option<Side>, HistoryError> {
+        if tree.is_empty_tree() {
+            return Ok(None);
+        }
+        let mut buffer = self.git.empty_reusable_buffer();
+        let entries = self.git.objects.find_tree_iter(&tree, &mut buffer);
+        for entry in entries.map_err(git("reading a tree"))? {
+            let entry = entry.map_err(git("reading a tree"))?;
+            if entry.filename == name {
+                return Ok(Some(Side {
+                    id: entry.oid.to_owned(),
+                    mode: entry.mode.kind().into(),
+                }));
+            }
+            // Entries are sorted, a folder's name as if a slash followed it.
+            if entry.filename > name && !entry.filename.starts_with(name) {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    /// What the file `path` of the tree `new` was in the tree `old`, if it was renamed.
+    pub(super) fn renamed(
+        &self,
+        (old, new): (ObjectId, ObjectId),
+        path: &RepoPath,
+        cancel: &Cancel,
+    ) -> Result<Option<(Rc<Name>, Place)>, HistoryError> {
+        let both = (Some(old), Some(new));
+        let mut differences = trees::differences(&self.git, &self.rules, both, cancel)?;
+        // Alone among the added ones: no other file may take what this one was.
+        differences.retain(|difference| difference.new.is_none() || difference.path == *path);
+        let changes = renames::pair(&Blobs::new(&self.git), differences, cancel)?;
+        let renamed = changes.files.into_iter().find_map(|change| match change {
+            Change {
+                kind: ChangeKind::Renamed(from),
+                old: Some(file),
+                ..
+            } => Some((from, file)),
+            _ => None,
+        });
+        Ok(renamed.map(|(from, file)| {
+            let folders = Vec::new();
+            (Name::new(from), Place { file, folders })
+        }))
+    }
+}

@@ -1,0 +1,162 @@
+//! Runs of lines whose author is sought, and how a suspect divides them with its parent.
+
+/// Lines that are sought together: where they stand in a suspect's file, and in the file that was
+/// asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Span {
+    /// The first, from 0, in the suspect's file.
+    pub(super) line: u32,
+    /// The first, from 0, in the file that was asked about.
+    pub(super) asked: u32,
+    /// How many; at least one.
+    pub(super) count: u32,
+}
+
+/// Lines that a file and its parent have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Common {
+    /// The first, from 0, in the file.
+    pub(super) line: u32,
+    /// The first, from 0, in the parent's.
+    pub(super) parent: u32,
+    /// How many; at least one.
+    pub(super) count: u32,
+}
+
+/// Lines of one suspect, divided.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Divided {
+    /// Which the parent has, as they stand there.
+    pub(super) passed: Vec<Span>,
+    /// Which it has not.
+    pub(super) left: Vec<Span>,
+}
+
+/// Sorts spans, and joins those that go on where another ends.
+pub(super) fn tidy(spans: &mut Vec<Span>) {
+    spans.sort_unstable();
+    spans.dedup_by(|next, span| {
+        let goes_on = next.line == span.line + span.count && next.asked == span.asked + span.count;
+        if goes_on {
+            span.count += next.count;
+        }
+        goes_on
+    });
+}
+
+/// Divides `spans` by what the file has in common with its parent, which is in line order. Spans
+/// may overlap: lines that were sought apart can turn out to be one.
+pub(super) fn divide(spans: &[Span], common: &[Common]) -> Divided {
+    let mut divided = Divided::default();
+    for &span in spans {
+        let before = common.partition_point(|common| common.line + common.count <= span.line);
+        let mut rest = span;
+        for common in common.iter().skip(before) {
+            if rest.count == 0 || common.line >= rest.line + rest.count {
+                break;
+            }
+            let (new, old) = rest.cut(common.line.saturating_sub(rest.line));
+            divided.left.extend(new);
+            let within = common.line + common.count - old.line;
+            let (shared, after) = old.cut(within);
+            divided.passed.extend(shared.map(|shared| Span {
+                line: common.parent + (shared.line - common.line),
+                ..shared
+            }));
+            rest = after;
+        }
+        divided
+            .left
+            .extend(Some(rest).filter(|rest| rest.count > 0));
+    }
+    divided
+}
+
+impl Span {
+    /// The first `count` lines, unless those are none, and the rest, which may be.
+    fn cut(self, count: u32) -> (Option<Span>, Span) {
+        let count = count.min(self.count);
+        let first = Span { count, ..self };
+        let rest = Span {
+            line: self.line + count,
+            asked: self.asked + count,
+            count: self.count - count,
+        };
+        (Some(first).filter(|first| first.count > 0), rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn span(line: u32, asked: u32, count: u32) -> Span {
+        Span { line, asked, count }
+    }
+
+    #[test]
+    fn what_the_parent_has_is_passed_on_with_its_lines_there() {
+        let common = [
+            Common {
+                line: 0,
+                parent: 3,
+                count: 2,
+            },
+            Common {
+                line: 5,
+                parent: 5,
+                count: 10,
+            },
+        ];
+        let divided = divide(&[span(1, 101, 6)], &common);
+        assert_eq!(divided.passed, [span(4, 101, 1), span(5, 105, 2)]);
+        assert_eq!(divided.left, [span(2, 102, 3)]);
+    }
+
+    #[test]
+    fn spans_that_go_on_are_joined_and_others_are_not() {
+        let mut spans = vec![span(5, 5, 1), span(0, 0, 2), span(2, 2, 3), span(6, 9, 1)];
+        tidy(&mut spans);
+        assert_eq!(spans, [span(0, 0, 6), span(6, 9, 1)]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_line_goes_to_one_side_and_only_common_ones_are_passed(
+            spans in prop::collection::vec((0_u32..40, 1_u32..9), 0..6),
+            gaps in prop::collection::vec((0_u32..4, 1_u32..6, 0_u32..4), 0..8),
+        ) {
+            let (mut line, mut parent, mut common) = (0, 0, Vec::new());
+            for (gap, count, other) in gaps {
+                line += gap;
+                parent += other;
+                common.push(Common { line, parent, count });
+                line += count;
+                parent += count;
+            }
+            let spans: Vec<_> = spans.into_iter().zip(0..)
+                .map(|((line, count), at)| span(line, at * 100, count)).collect();
+            let divided = divide(&spans, &common);
+            let mut seen: Vec<(u32, Option<u32>)> = Vec::new();
+            for span in &divided.passed {
+                seen.extend((0..span.count).map(|at| (span.asked + at, Some(span.line + at))));
+            }
+            for span in &divided.left {
+                seen.extend((0..span.count).map(|at| (span.asked + at, None)));
+            }
+            let mut expected = Vec::new();
+            for span in spans {
+                for at in 0..span.count {
+                    let line = span.line + at;
+                    let of = common.iter().find(|common| (common.line..common.line + common.count).contains(&line));
+                    expected.push((span.asked + at, of.map(|common| common.parent + line - common.line)));
+                }
+            }
+            seen.sort_unstable();
+            expected.sort_unstable();
+            prop_assert_eq!(seen, expected);
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! Blame held against the git command: on histories made by hand, and on random ones.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use crate::history::{Histories, History, HistoryError, Tracked};
+use crate::repo::testing::{Sandbox, cancel, git, path};
+use crate::repo::{RepoError, Rules};
+
+fn history(app: &Sandbox) -> History {
+    History::of(&app.repo(), &Histories::new()).unwrap()
+}
+
+fn tracked(history: &History, revision: &str, file: &str) -> Result<Tracked, HistoryError> {
+    let commit = history.resolve(revision, &cancel()).unwrap();
+    history.tracked(commit, &path(file))
+}
+
+/// The commit of each line, as we tell it.
+fn ours(history: &History, revision: &str, file: &str) -> Vec<String> {
+    let tracked = tracked(history, revision, file).unwrap();
+    let lines = u32::try_from(tracked.lines().count()).unwrap();
+    let blame = history.blame(&tracked, (0, lines), &cancel()).unwrap();
+    (0..lines)
+        .map(|line| blame.of(line).unwrap().id.to_string())
+        .collect()
+}
+
+/// The commit of each line, as git tells it.
+fn gits(app: &Sandbox, revision: &str, file: &str) -> Vec<String> {
+    let told = git(&app.root(), &["blame", "--porcelain", revision, "--", file]);
+    let lines = told.lines().filter(|line| !line.starts_with('\t'));
+    let ids = lines.filter_map(|line| line.split(' ').next());
+    ids.filter(|id| id.len() == 40 && id.bytes().all(|byte| byte.is_ascii_hexdigit()))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Lines of a file by random edits; few different ones, so that changes are ambiguous.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        // Steele and Vigna's splitmix64.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^= mixed >> 31;
+        usize::try_from(mixed % u64::try_from(end.max(1)).unwrap()).unwrap()
+    }
+
+    fn line(&mut self) -> String {
+        let indent = "\t".repeat(self.below(4));
+        match self.below(8) {
+            0 | 1 => String::new(),
+            2 => format!("{indent}}}"),
+            3 => format!("{indent}{{"),
+            4 => format!("{indent}step{};\r", self.below(20)),
+            _ => format!("{indent}let a{} = {};", self.below(30), self.below(9)),
+        }
+    }
+
+    fn lines(&mut self, most: usize) -> Vec<String> {
+        (0..self.below(most)).map(|_| self.line()).collect()
+    }
+
+    fn edit(&mut self, lines: &mut Vec<String>) {
+        for _ in 0..=self.below(4) {
+            let from = self.below(lines.len() + 1);
+            let to = (from + self.below(6)).min(lines.len());
+            match self.below(6) {
+                0 => drop(lines.drain(from..to)),
+                1 => {
+                    let moved: Vec<_> = lines.drain(from..to).collect();
+                    let at = self.below(lines.len() + 1);
+                    lines.splice(at..at, moved);
+                }
+                2 => {
+                    let copied = lines[from..to].to_vec();
+                    lines.splice(to..to, copied);
+                }
+                3 => {
+                    let other = self.lines(6);
+                    lines.splice(from..to, other);
+                }
+                _ => {
+                    let more = self.lines(8);
+                    lines.splice(from..from, more);
+                }
+            }
+        }
+    }
+}
+
+type Files = BTreeMap<String, Vec<String>>;
+
+/// A history of random edits, renames and merges, as a stream for fast-import.
+struct Made {
+    random: Random,
+    stream: String,
+    /// The files of every commit; their marks count from 1.
+    commits: Vec<Files>,
+}
+
+impl Made {
+    fn of(seed: u64, commits: usize) -> Made {
+        let mut made = Made {
+            random: Random(seed),
+            stream: String::new(),
+            commits: Vec::new(),
+        };
+        while made.commits.len() < commits {
+            made.step();
+        }
+        made
+    }
+
+    fn step(&mut self) {
+        let count = self.commits.len();
+        let recent = |random: &mut Random| count - 1 - random.below(count.min(6));
+        let mut parents = Vec::new();
+        if count > 0 {
+            parents.push(recent(&mut self.random));
+            for _ in 0..[0, 0, 0, 1, 1, 2][self.random.below(6)] {
+                parents.push(recent(&mut self.random));
+            }
+            parents.dedup();
+        }
+        let mut files = self.merged(&parents);
+        for _ in 0..self.random.below(3) {
+            self.change(&mut files);
+        }
+        if files.is_empty() {
+            files.insert("a/one.rs".to_owned(), self.random.lines(40));
+        }
+        self.write(&parents, &files);
+        self.commits.push(files);
+    }
+
+    /// Each file of any parent; where several have it, that of one, or the lines of both in turn.
+    fn merged(&mut self, parents: &[usize]) -> Files {
+        let mut files = Files::new();
+        for &parent in parents {
+            for (name, lines) in self.commits[parent].clone() {
+                let is_first = files.is_empty();
+                match (files.get_mut(&name), self.random.below(4)) {
+                    (Some(_), 0) => {}
+                    (Some(known), 1) => *known = lines,
+                    (Some(known), _) => {
+                        let at = self.random.below(known.len().min(lines.len()) + 1);
+                        known.splice(at.., lines[at..].to_vec());
+                    }
+                    (None, 0) if !is_first => {}
+                    (None, _) => drop(files.insert(name, lines)),
+                }
+            }
+        }
+        files
+    }
+
+    fn change(&mut self, files: &mut Files) {
+        let names: Vec<_> = files.keys().cloned().collect();
+        let new = format!(
+            "{}/{}.rs",
+            ["a", "b", "a/deep"][self.random.below(3)],
+            ["one", "two", "three"][self.random.below(3)]
+        );
+        let Some(name) = names.get(self.random.below(names.len())) else {
+            return;
+        };
+        match self.random.below(12) {
+            0 => drop(files.insert(new, self.random.lines(40))),
+            1 if files.len() > 2 => drop(files.remove(name)),
+            2 | 3 => {
+                let mut lines = files.remove(name).unwrap();
+                if self.random.below(2) == 0 {
+                    self.random.edit(&mut lines);
+                }
+                files.insert(new, lines);
+            }
+            4 => {
+                let lines = files[name].clone();
+                files.insert(new, lines);
+            }
+            _ => self.random.edit(files.get_mut(name).unwrap()),
+        }
+    }
+
+    fn write(&mut self, parents: &[usize], files: &Files) {
+        let mark = self.commits.len() + 1;
+        // Some commits share a second, and some clocks are wrong.
+        let time = 1_700_000_000 + mark / 2 * 60 - [0, 0, 0, 400][self.random.below(4)];
+        let out = &mut self.stream;
+        _ = write!(out, "commit refs/heads/c{mark}\nmark :{mark}\n");
+        _ = write!(
+            out,
+            "committer A <a@b.c> {time} +0000\ndata 1\n{}\n",
+            mark % 10
+        );
+        for (at, parent) in parents.iter().enumerate() {
+            let how = if at == 0 { "from" } else { "merge" };
+            _ = writeln!(out, "{how} :{}", parent + 1);
+        }
+        out.push_str("deleteall\n");
+        for (name, lines) in files {
+            let mut text = lines.join("\n");
+            if self.random.below(6) > 0 && !text.is_empty() {
+                text.push('\n');
+            }
+            _ = write!(out, "M 100644 inline {name}\ndata {}\n{text}\n", text.len());
+        }
+    }
+
+    fn import(&self) -> Sandbox {
+        let app = Sandbox::new();
+        app.git(&["init", "-q", "-b", "c1"]);
+        let mut import = Command::new("git")
+            .args(["fast-import", "--quiet"])
+            .current_dir(app.root())
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = import.stdin.take().unwrap();
+        stdin.write_all(self.stream.as_bytes()).unwrap();
+        drop(stdin);
+        assert!(import.wait().unwrap().success());
+        app
+    }
+}
+
+/// How many lines of random histories differ from git's answer, and of how many.
+fn differing(seed: u64, commits: usize, asked: usize) -> (usize, usize) {
+    let made = Made::of(seed, commits);
+    let app = made.import();
+    let history = history(&app);
+    let mut random = Random(!seed);
+    let (mut differing, mut all) = (0, 0);
+    for _ in 0..asked {
+        let commit = commits - 1 - random.below(commits / 2);
+        let names: Vec<_> = made.commits[commit].keys().collect();
+        let name = names[random.below(names.len())];
+        let revision = format!("c{}", commit + 1);
+        let (ours, gits) = (ours(&history, &revision, name), gits(&app, &revision, name));
+        assert_eq!(ours.len(), gits.len(), "{revision}:{name} of {seed}");
+        let wrong = ours.iter().zip(&gits).filter(|(ours, gits)| ours != gits);
+        let wrong = wrong.count();
+        if wrong > 0 {
+            println!(
+                "{wrong} of {} lines of {revision}:{name}, seed {seed}",
+                ours.len()
+            );
+        }
+        differing += wrong;
+        all += gits.len();
+    }
+    (differing, all)
+}
+
+#[test]
+fn random_histories_are_blamed_as_git_blames_them() {
+    let (mut wrong, mut all) = (0, 0);
+    for seed in 0..12 {
+        let (differing, lines) = differing(seed, 60, 12);
+        wrong += differing;
+        all += lines;
+    }
+    println!("{wrong} of {all} lines differ");
+    assert!(wrong * 200 <= all, "{wrong} of {all} lines differ");
+}
+
+#[test]
+fn a_range_is_blamed_as_it_is_in_the_whole() {
+    let made = Made::of(99, 60);
+    let app = made.import();
+    let mut random = Random(7);
+    for (name, lines) in made.commits.last().unwrap() {
+        let whole = ours(&history(&app), "c60", name);
+        let history = history(&app);
+        let tracked = tracked(&history, "c60", name).unwrap();
+        for _ in 0..5 {
+            let first = random.below(lines.len());
+            let end = first + random.below(lines.len() - first + 1);
+            let range = (u32::try_from(first).unwrap(), u32::try_from(end).unwrap());
+            let blame = history.blame(&tracked, range, &cancel()).unwrap();
+            for line in range.0..range.1 {
+                let id = blame.of(line).unwrap().id.to_string();
+                assert_eq!(Some(&id), whole.get(line as usize), "{name}:{line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn history_ends_at_the_rename_from_a_blocked_name() {
+    let app = Sandbox::new();
+    let lines = |from: usize| {
+        (from..from + 20)
+            .map(|line| format!("{line}\n"))
+            .collect::<String>()
+    };
+    app.file("old.rs", lines(1)).committed();
+    app.git(&["mv", "old.rs", "new.rs"])
+        .git(&["commit", "-qm", "two"]);
+    let first = git(&app.root(), &["rev-parse", "HEAD~1"]);
+    let second = git(&app.root(), &["rev-parse", "HEAD"]);
+    assert_eq!(ours(&history(&app), "HEAD", "new.rs"), vec![first; 20]);
+    let closed = Rules::new(&[], &["old.rs".to_owned()], None).unwrap();
+    let history = History::of(&app.repo_with(closed), &Histories::new()).unwrap();
+    assert_eq!(ours(&history, "HEAD", "new.rs"), vec![second; 20]);
+    let refused = tracked(&history, "HEAD~1", "old.rs");
+    assert!(matches!(refused, Err(HistoryError::NotTracked { .. })));
+}
+
+#[test]
+fn lines_end_where_a_shallow_clone_does() {
+    let app = Sandbox::new();
+    app.file("a", "1\n").committed();
+    for line in 2..6 {
+        let text: String = (1..=line).map(|line| format!("{line}\n")).collect();
+        app.file("a", text).git(&["commit", "-qam", "more"]);
+    }
+    let copy = Sandbox::new();
+    let from = format!("file://{}", app.root().display());
+    copy.git(&["clone", "-q", "--depth=2", &from, "."]);
+    let told = ours(&history(&copy), "HEAD", "a");
+    let ids = told.iter().collect::<std::collections::BTreeSet<_>>();
+    assert_eq!((told.len(), ids.len()), (5, 2));
+    assert_eq!(
+        told,
+        gits(&copy, "HEAD", "a")
+            .iter()
+            .map(|id| id.trim_start_matches('^').to_owned())
+            .collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn what_has_no_lines_is_refused_and_links_are_text() {
+    let app = Sandbox::new();
+    app.file("folder/a", "1\n")
+        .file("empty", "")
+        .file("binary", "a\0b")
+        .link("link", "folder/a");
+    app.committed();
+    let history = history(&app);
+    for missing in ["none", "folder", "folder/a/b", "."] {
+        let refused = tracked(&history, "HEAD", missing);
+        assert!(
+            matches!(refused, Err(HistoryError::NotTracked { .. })),
+            "{missing}"
+        );
+    }
+    let binary = tracked(&history, "HEAD", "binary");
+    assert!(matches!(binary, Err(HistoryError::Binary { .. })));
+    assert_eq!(ours(&history, "HEAD", "empty"), Vec::<String>::new());
+    assert_eq!(ours(&history, "HEAD", "link"), gits(&app, "HEAD", "link"));
+}
+
+#[test]
+fn a_file_is_modified_if_index_or_work_tree_have_another() {
+    let app = Sandbox::new();
+    app.file("a", "1\n")
+        .file("b", "1\n")
+        .link("link", "a")
+        .committed();
+    let is_modified = |name| {
+        let history = history(&app);
+        history
+            .is_modified(&tracked(&history, "HEAD", name).unwrap())
+            .unwrap()
+    };
+    for name in ["a", "b", "link"] {
+        assert!(!is_modified(name), "{name}");
+    }
+    app.file("a", "2\n");
+    assert!(is_modified("a") && !is_modified("b"));
+    app.git(&["add", "a"]).file("a", "1\n");
+    assert!(is_modified("a") && !is_modified("b"));
+    std::fs::remove_file(app.root().join("b")).unwrap();
+    assert!(is_modified("b"));
+    app.git(&["rm", "-q", "--cached", "link"]);
+    assert!(is_modified("link"));
+}
+
+#[test]
+fn a_cancelled_blame_stops_and_is_not_kept() {
+    let made = Made::of(3, 40);
+    let app = made.import();
+    let history = history(&app);
+    let name = made.commits.last().unwrap().keys().next().unwrap();
+    let tracked = tracked(&history, "c40", name).unwrap();
+    let stopped = cancel();
+    stopped.token.cancel();
+    let refused = history.blame(&tracked, (0, 1), &stopped);
+    assert!(matches!(
+        refused,
+        Err(HistoryError::Repo(RepoError::Stopped(_)))
+    ));
+    assert!(history.blame(&tracked, (0, 1), &cancel()).is_ok());
+}

@@ -1,0 +1,80 @@
+//! The contents that a diff may ask for: those of git's objects, and of files in the work tree,
+//! which are in no object yet and known by the id that they would have.
+
+use std::collections::HashMap;
+
+use gix::ObjectId;
+use gix::objs::FindExt as _;
+
+use super::{HistoryError, error::git};
+
+const READING: &str = "reading a file of a commit";
+
+/// How many bytes of the work tree's files are held at once.
+const MAX_HELD: usize = 64 << 20;
+
+/// Contents by their id.
+pub(super) struct Blobs<'h> {
+    repository: &'h gix::Repository,
+    files: HashMap<ObjectId, Held>,
+    held: usize,
+}
+
+/// A file of the work tree.
+struct Held {
+    size: u64,
+    /// `None` if it is too large to be held.
+    content: Option<Vec<u8>>,
+}
+
+impl<'h> Blobs<'h> {
+    /// Those of git's objects.
+    pub(super) fn new(repository: &'h gix::Repository) -> Blobs<'h> {
+        Blobs {
+            repository,
+            files: HashMap::new(),
+            held: 0,
+        }
+    }
+
+    /// Adds a file of the work tree; its content, while there is room.
+    pub(super) fn hold(&mut self, id: ObjectId, size: u64, content: Option<Vec<u8>>) {
+        let room = MAX_HELD - self.held;
+        let content = content.filter(|content| content.len() <= room);
+        self.held += content.as_ref().map_or(0, Vec::len);
+        self.files.insert(id, Held { size, content });
+    }
+
+    /// The size in bytes.
+    ///
+    /// # Errors
+    /// If there is no such object.
+    pub(super) fn size(&self, id: ObjectId) -> Result<u64, HistoryError> {
+        match self.files.get(&id) {
+            Some(held) => Ok(held.size),
+            None => Ok(self
+                .repository
+                .find_header(id)
+                .map_err(git(READING))?
+                .size()),
+        }
+    }
+
+    /// Reads it into `buffer`; false if the content is not held.
+    ///
+    /// # Errors
+    /// If there is no such object.
+    pub(super) fn read(&self, id: ObjectId, buffer: &mut Vec<u8>) -> Result<bool, HistoryError> {
+        buffer.clear();
+        match self.files.get(&id) {
+            Some(Held { content, .. }) => {
+                buffer.extend_from_slice(content.as_deref().unwrap_or_default());
+                Ok(content.is_some())
+            }
+            None => {
+                let found = self.repository.objects.find_blob(&id, buffer);
+                found.map(|_| true).map_err(git(READING))
+            }
+        }
+    }
+}

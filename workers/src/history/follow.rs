@@ -1,0 +1,125 @@
+//! The history of one file through its renames, as `git log --follow` tells it.
+//!
+//! Where a commit added the file, the parent's whole tree is looked through for what it was made
+//! of. From there on the walk looks for that name, in all commits that come later: on every line of
+//! history, since the walk has one name at a time. Merges are passed over. All of it is git's rule,
+//! and so is what it brings: a rename in a commit that a filter hides is not seen.
+
+use super::scope::Scope;
+use super::steps::Step;
+use super::{History, HistoryError, Side, origin::Origin, trees};
+use crate::repo::{Cancel, RepoPath};
+
+/// A file whose history is followed.
+pub(super) struct Follow {
+    scope: Scope,
+}
+
+/// What a commit did to the file.
+pub(super) enum Touch {
+    Nothing,
+    /// There is a folder of this name, and was never a file.
+    Folder,
+    File {
+        old: Option<Side>,
+        new: Option<Side>,
+    },
+}
+
+/// A file in a commit's list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LogFile {
+    /// Where the file is after the commit, or was if it is gone.
+    pub(crate) path: RepoPath,
+    /// Where it came from, if it was renamed or copied.
+    pub(crate) old_path: Option<RepoPath>,
+    pub(crate) status: Status,
+}
+
+/// What became of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    Added,
+    Modified,
+    Deleted,
+    Renamed,
+    /// Of a file that is still there; only found where a file is followed.
+    Copied,
+    /// Between file, link and submodule.
+    TypeChanged,
+}
+
+impl Follow {
+    /// Follows the file that is called `path` where the walk begins, or goes on.
+    pub(super) fn of(path: RepoPath) -> Follow {
+        Follow {
+            scope: Scope::of(path),
+        }
+    }
+
+    /// What the file is called where the walk is now.
+    pub(super) fn path(&self) -> &RepoPath {
+        self.scope.path()
+    }
+
+    /// From here on the file is called so.
+    pub(super) fn rename(&mut self, path: RepoPath) {
+        self.scope = Scope::of(path);
+    }
+
+    /// What a commit did to the file, before it is asked where it came from.
+    ///
+    /// # Errors
+    /// If an object can't be read.
+    pub(super) fn touch(&mut self, history: &History, step: &Step) -> Result<Touch, HistoryError> {
+        if step.parents.len() > 1 || self.scope.is_known_same(history, step.spot) {
+            return Ok(Touch::Nothing);
+        }
+        let old = history.first_parent_tree(step)?;
+        let (old, new) = self.scope.sides(history, old, Some(step.tree))?;
+        if old == new {
+            return Ok(Touch::Nothing);
+        }
+        let is_file = |side: &Side| !side.mode.is_tree();
+        match (old.filter(is_file), new.filter(is_file)) {
+            (None, None) => Ok(Touch::Folder),
+            (old, new) => Ok(Touch::File { old, new }),
+        }
+    }
+
+    /// What became of the file in a commit that touched it.
+    ///
+    /// # Errors
+    /// If an object can't be read, or the call has to stop.
+    pub(super) fn change(
+        &self,
+        history: &History,
+        step: &Step,
+        sides: (Option<Side>, Option<Side>),
+        cancel: &Cancel,
+    ) -> Result<LogFile, HistoryError> {
+        let path = self.path().clone();
+        let (status, old_path) = match sides {
+            (_, None) => (Status::Deleted, None),
+            (Some(old), Some(new)) if trees::are_of_one_type(old, new) => (Status::Modified, None),
+            (Some(_), Some(_)) => (Status::TypeChanged, None),
+            (None, Some(new)) => {
+                let old_tree = history.first_parent_tree(step)?;
+                let trees = (old_tree, step.tree);
+                match history.origin(&path, new, trees, cancel)? {
+                    None => (Status::Added, None),
+                    Some(Origin {
+                        path,
+                        is_copy: true,
+                    }) => (Status::Copied, Some(path)),
+                    Some(Origin { path, .. }) => (Status::Renamed, Some(path)),
+                }
+            }
+        };
+        Ok(LogFile {
+            path,
+            old_path,
+            status,
+        })
+    }
+}

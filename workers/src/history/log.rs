@@ -1,0 +1,424 @@
+//! A log: the commits that a question means, each with its files, a page at a time.
+//!
+//! Three views: all commits; those that changed a folder; those that changed a file, which is
+//! followed through its renames. A path that is not there where the log begins is a file until a
+//! commit shows that it was a folder.
+
+use gix::ObjectId;
+use jiff::Timestamp;
+
+use super::blobs::Blobs;
+use super::changes::{Change, ChangeKind, Changes};
+use super::date::{self, End};
+use super::follow::{Follow, LogFile, Status, Touch};
+use super::place::Place;
+use super::scope::Scope;
+use super::steps::Step;
+use super::walk::{Dates, Plan, Walk};
+use super::{Facts, History, HistoryError, Renames};
+use crate::repo::{Cancel, Kind, RepoPath};
+
+/// How many files of a commit are told.
+pub(crate) const MAX_FILES: usize = 200;
+
+/// What is asked of a log.
+#[derive(Clone, Debug)]
+pub(crate) struct LogQuery {
+    /// A file or folder; all commits without one.
+    pub(crate) path: Option<RepoPath>,
+    /// A date, or a commit whose history is left out.
+    pub(crate) since: Option<String>,
+    /// A date, or a commit that reaches all that is told.
+    pub(crate) until: Option<String>,
+    /// A part of the author's `Name <email>`, in any case.
+    pub(crate) author: Option<String>,
+    /// Where the log begins; HEAD without one.
+    pub(crate) revision: Option<String>,
+    /// What dates such as "30 days ago" count from.
+    pub(crate) now: Timestamp,
+}
+
+/// A commit of a log.
+#[derive(Clone, Debug)]
+pub(crate) struct LogEntry {
+    pub(crate) facts: Facts,
+    /// What differs from the first parent, by path; at most [`MAX_FILES`].
+    pub(crate) files: Vec<LogFile>,
+    /// How many differ.
+    pub(crate) files_total: usize,
+}
+
+/// A log that is under way.
+pub(crate) struct Log<'a> {
+    history: &'a History,
+    walk: Walk<'a>,
+    view: View,
+    /// The path that was asked for, where it is a file's or not known yet.
+    asked: Option<RepoPath>,
+    is_folder: Option<bool>,
+    /// In lower case.
+    author: Option<String>,
+    given: u64,
+    /// How many commits still have to be passed over that were given before.
+    skip: u64,
+}
+
+enum View {
+    All,
+    Folder(Scope),
+    File(Follow),
+}
+
+/// A commit that the log tells, and what is known of it so far.
+struct Hit {
+    step: Step,
+    facts: Option<Facts>,
+    /// What became of the file, where one is followed.
+    file: Option<LogFile>,
+}
+
+impl History {
+    /// A log, from its beginning or from where a page of it ended.
+    ///
+    /// # Errors
+    /// If a revision names nothing, the path is blocked, or a commit can't be read.
+    pub(crate) fn log(
+        &self,
+        query: &LogQuery,
+        place: Option<Place>,
+        cancel: &Cancel,
+    ) -> Result<Log<'_>, HistoryError> {
+        if let Some(path) = &query.path {
+            self.rules.admit(path, path, Kind::Directory)?;
+        }
+        let place = match place {
+            Some(place) => self.checked(place, cancel)?,
+            None => self.beginning(query, cancel)?,
+        };
+        let (path, is_folder) = match &query.path {
+            Some(path) => self.found(path, &place)?,
+            None => (None, None),
+        };
+        if let (Some(path), None | Some(false)) = (&path, is_folder) {
+            self.rules.admit(path, path, Kind::File)?;
+        }
+        let place = Place { is_folder, ..place };
+        Log::new(self, place, path, query.author.as_deref())
+    }
+
+    /// The tree of the commit's first parent; `None` of a root.
+    pub(super) fn first_parent_tree(&self, step: &Step) -> Result<Option<ObjectId>, HistoryError> {
+        let parent = step.parents.first().map(|&parent| self.step(parent));
+        Ok(parent.transpose()?.map(|parent| parent.tree))
+    }
+
+    /// Where a log begins: what names and dates mean now.
+    fn beginning(&self, query: &LogQuery, cancel: &Cancel) -> Result<Place, HistoryError> {
+        let head = || Ok(self.head());
+        let resolve = |revision: &str| self.resolve(revision, cancel);
+        let named = query.revision.as_deref().map(resolve);
+        let start = named.map_or_else(head, |id| id.map(Some))?;
+        let mut place = Place {
+            from: start.into_iter().collect(),
+            without: Vec::new(),
+            since: None,
+            until: None,
+            given: 0,
+            is_folder: None,
+            stand: None,
+            name: None,
+        };
+        if let Some(since) = &query.since {
+            place.since = date::bound(since, End::Since, query.now);
+            if place.since.is_none() {
+                place.without.push(resolve(since)?);
+            }
+        }
+        if let Some(until) = &query.until {
+            place.until = date::bound(until, End::Until, query.now);
+            if let (None, Some(start)) = (place.until, start) {
+                place.from = self.common(start, resolve(until)?, cancel)?;
+            }
+        }
+        Ok(place)
+    }
+
+    /// A place whose commits can still be read by who reads this project.
+    fn checked(&self, place: Place, cancel: &Cancel) -> Result<Place, HistoryError> {
+        for id in place.from.iter().chain(&place.without) {
+            self.resolve(&id.to_hex().to_string(), cancel)?;
+        }
+        Ok(place)
+    }
+
+    /// The path as it is called where the log begins, and whether it is a folder, if that is known.
+    fn found(
+        &self,
+        path: &RepoPath,
+        place: &Place,
+    ) -> Result<(Option<RepoPath>, Option<bool>), HistoryError> {
+        let kind = self.kind_at(path, &place.from)?;
+        // A name that is not UTF-8 is shown with `\xNN`.
+        if let (None, Some(other)) = (kind, path.unescaped())
+            && let Some(kind) = self.kind_at(&other, &place.from)?
+        {
+            self.rules.admit(&other, path, Kind::Directory)?;
+            return Ok((Some(other), Some(kind)));
+        }
+        Ok((Some(path.clone()), place.is_folder.or(kind)))
+    }
+
+    /// Whether the path is a folder in one of these commits; `None` if none has it.
+    fn kind_at(&self, path: &RepoPath, commits: &[ObjectId]) -> Result<Option<bool>, HistoryError> {
+        let mut scope = Scope::of(path.clone());
+        for &id in commits {
+            let tree = self.step(self.spot(id))?.tree;
+            if let (_, Some(side)) = scope.sides(self, None, Some(tree))? {
+                return Ok(Some(side.mode.is_tree()));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl<'a> Log<'a> {
+    fn new(
+        history: &'a History,
+        place: Place,
+        path: Option<RepoPath>,
+        author: Option<&str>,
+    ) -> Result<Log<'a>, HistoryError> {
+        let plan = Plan {
+            from: place.from,
+            without: place.without.first().copied(),
+            dates: Dates {
+                since: place.since,
+                until: place.until,
+            },
+        };
+        let view = View::of(path.as_ref(), place.is_folder, place.name);
+        let walk = Walk::new(history, plan, view.scope(), place.stand.as_ref())?;
+        let skip = match place.stand {
+            Some(_) => 0,
+            None => place.given,
+        };
+        Ok(Log {
+            history,
+            walk,
+            view,
+            asked: path,
+            is_folder: place.is_folder,
+            author: author.map(str::to_lowercase),
+            given: place.given,
+            skip,
+        })
+    }
+
+    /// The next commit.
+    ///
+    /// # Errors
+    /// If an object can't be read, or the call has to stop: then [`Log::place`] is where to go on.
+    pub(crate) fn next(&mut self, cancel: &Cancel) -> Result<Option<LogEntry>, HistoryError> {
+        let Some(hit) = self.advance(cancel)? else {
+            return Ok(None);
+        };
+        match self.entry(&hit, cancel) {
+            Ok(entry) => {
+                self.pass(&hit);
+                self.given += 1;
+                Ok(Some(entry))
+            }
+            Err(error) => {
+                self.walk.give_back(hit.step);
+                Err(error)
+            }
+        }
+    }
+
+    /// Whether another commit follows. Ask it last: the log has passed that commit then.
+    ///
+    /// # Errors
+    /// As [`Log::next`].
+    pub(crate) fn has_more(&mut self, cancel: &Cancel) -> Result<bool, HistoryError> {
+        Ok(self.advance(cancel)?.is_some())
+    }
+
+    /// Where the log stands.
+    pub(crate) fn place(&self) -> Place {
+        let plan = &self.walk.plan;
+        // While commits are passed over that were given before, only their number tells the place.
+        let mut stand = self.walk.stand().filter(|_| self.skip == 0);
+        let mut name = None;
+        if let View::File(follow) = &self.view {
+            let shown = follow.path().display();
+            let is_exact = RepoPath::parse(&shown).is_ok_and(|path| path == *follow.path());
+            stand = stand.filter(|_| is_exact);
+            name = stand.as_ref().map(|_| shown);
+        }
+        Place {
+            from: plan.from.clone(),
+            without: plan.without.into_iter().collect(),
+            since: plan.dates.since,
+            until: plan.dates.until,
+            given: self.given,
+            is_folder: self.is_folder,
+            stand,
+            name,
+        }
+    }
+
+    /// The next commit that was not given before.
+    fn advance(&mut self, cancel: &Cancel) -> Result<Option<Hit>, HistoryError> {
+        loop {
+            if self.walk.frontier.is_lost() {
+                self.begin_anew()?;
+            }
+            let Some(step) = self.walk.next(cancel)? else {
+                return Ok(None);
+            };
+            match self.look(&step, cancel) {
+                Ok(Some(hit)) if self.skip > 0 => {
+                    self.skip -= 1;
+                    self.pass(&hit);
+                }
+                Ok(hit @ Some(_)) => return Ok(hit),
+                Ok(None) => {}
+                Err(error) => {
+                    self.walk.give_back(step);
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// Whether the log tells this commit.
+    fn look(&mut self, step: &Step, cancel: &Cancel) -> Result<Option<Hit>, HistoryError> {
+        let sides = match &mut self.view {
+            View::All | View::Folder(_) => None,
+            View::File(follow) => match follow.touch(self.history, step)? {
+                Touch::File { old, new } => {
+                    self.is_folder = Some(false);
+                    Some((old, new))
+                }
+                Touch::Folder if self.is_folder.is_none() => {
+                    self.is_folder = Some(true);
+                    self.begin_anew()?;
+                    return Ok(None);
+                }
+                Touch::Folder | Touch::Nothing => return Ok(None),
+            },
+        };
+        let mut facts = None;
+        if let Some(author) = &self.author {
+            let read = self.history.facts(self.history.id_of(step.spot))?;
+            if !is_by(&read, author) {
+                return Ok(None);
+            }
+            facts = Some(read);
+        }
+        let file = match (&self.view, sides) {
+            (View::File(follow), Some(sides)) => {
+                Some(follow.change(self.history, step, sides, cancel)?)
+            }
+            _ => None,
+        };
+        let step = step.clone();
+        Ok(Some(Hit { step, facts, file }))
+    }
+
+    fn entry(&mut self, hit: &Hit, cancel: &Cancel) -> Result<LogEntry, HistoryError> {
+        let history = self.history;
+        let facts = match &hit.facts {
+            Some(facts) => facts.clone(),
+            None => history.facts(history.id_of(hit.step.spot))?,
+        };
+        let (old, new) = (history.first_parent_tree(&hit.step)?, Some(hit.step.tree));
+        let changes = match (&mut self.view, &hit.file) {
+            (_, Some(file)) => {
+                return Ok(LogEntry {
+                    facts,
+                    files: vec![file.clone()],
+                    files_total: 1,
+                });
+            }
+            (View::Folder(scope), None) => {
+                let found = scope.differences(history, old, new, cancel)?;
+                Changes::of(&Blobs::new(&history.git), found, Renames::Found, cancel)?
+            }
+            (_, None) => history.changes(old, new, Renames::Found, cancel)?,
+        };
+        Ok(LogEntry {
+            facts,
+            files_total: changes.files.len(),
+            files: changes
+                .files
+                .into_iter()
+                .take(MAX_FILES)
+                .map(LogFile::of)
+                .collect(),
+        })
+    }
+
+    /// Leaves a commit behind: a followed file has the name from now on that it had before.
+    fn pass(&mut self, hit: &Hit) {
+        if let (View::File(follow), Some(file)) = (&mut self.view, &hit.file)
+            && let Some(old) = &file.old_path
+        {
+            follow.rename(old.clone());
+        }
+    }
+
+    /// Walks from the beginning, over what was given before.
+    fn begin_anew(&mut self) -> Result<(), HistoryError> {
+        self.view = View::of(self.asked.as_ref(), self.is_folder, None);
+        let plan = self.walk.plan.clone();
+        self.walk = Walk::new(self.history, plan, self.view.scope(), None)?;
+        self.skip = self.given;
+        Ok(())
+    }
+}
+
+impl View {
+    /// `name` is what a followed file was called where the walk goes on.
+    fn of(path: Option<&RepoPath>, is_folder: Option<bool>, name: Option<String>) -> View {
+        let Some(path) = path else {
+            return View::All;
+        };
+        if is_folder == Some(true) {
+            return View::Folder(Scope::of(path.clone()));
+        }
+        let name = name.and_then(|name| RepoPath::parse(&name).ok());
+        View::File(Follow::of(name.unwrap_or_else(|| path.clone())))
+    }
+
+    /// What the walk looks at: a followed file has no part in where it goes.
+    fn scope(&self) -> Option<Scope> {
+        match self {
+            View::Folder(scope) => Some(Scope::of(scope.path().clone())),
+            View::All | View::File(_) => None,
+        }
+    }
+}
+
+impl LogFile {
+    fn of(change: Change) -> LogFile {
+        let (status, old_path) = match change.kind {
+            ChangeKind::Added => (Status::Added, None),
+            ChangeKind::Modified => (Status::Modified, None),
+            ChangeKind::Deleted => (Status::Deleted, None),
+            ChangeKind::Renamed(from) => (Status::Renamed, Some(from)),
+            ChangeKind::TypeChanged => (Status::TypeChanged, None),
+        };
+        LogFile {
+            path: change.path,
+            old_path,
+            status,
+        }
+    }
+}
+
+/// Whether the author's `Name <email>` has `part`, which is in lower case, in it.
+fn is_by(facts: &Facts, part: &str) -> bool {
+    let author = format!("{} <{}>", facts.author.name, facts.author.email);
+    author.to_lowercase().contains(part)
+}

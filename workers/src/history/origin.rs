@@ -1,0 +1,196 @@
+//! Which file an added one was made of: `git log --follow` looks for it among all files of the
+//! commit before, not only among those that went.
+//!
+//! A file of the same content is taken before a similar one, one that went before one that stayed,
+//! one of the same name before another. Blocked files are not looked at. What is too large to be
+//! compared can only be found by the same content.
+
+use std::collections::HashSet;
+
+use gix::ObjectId;
+
+use super::similarity::{MAX_SCORE, Press, Print, score, shared, sizes_allow};
+use super::{History, HistoryError, Side, error::git, trees};
+use crate::repo::{Cancel, RepoPath};
+
+/// The least score of similar files: half of the content, as git has it.
+const LEAST: u64 = MAX_SCORE / 2;
+/// How many files of the same content are looked at. Git's number.
+const MAX_ALIKE: usize = 100;
+/// How many of the most similar files are kept. Git's `NUM_CANDIDATE_PER_DST`.
+const CANDIDATES: usize = 4;
+/// How large a file is compared, in bytes.
+const MAX_BYTES: u64 = 32 << 20;
+/// How many files a tree may have that is looked through: git's rename limit of 1,000, squared.
+const MAX_FILES: usize = 1_000_000;
+
+/// What a file was made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Origin {
+    pub(super) path: RepoPath,
+    /// It is still there.
+    pub(super) is_copy: bool,
+}
+
+/// A file of the commit before.
+struct Source {
+    path: RepoPath,
+    side: Side,
+    stays: bool,
+}
+
+/// A file, and how much it is like the added one.
+struct Candidate<'s> {
+    source: &'s Source,
+    score: u64,
+    has_name: bool,
+}
+
+impl History {
+    /// What the file `path` was made of, which `side` is in the second tree and which the first
+    /// does not have; `None` if it is new.
+    ///
+    /// # Errors
+    /// If an object can't be read, or the call has to stop.
+    pub(super) fn origin(
+        &self,
+        path: &RepoPath,
+        side: Side,
+        trees: (Option<ObjectId>, ObjectId),
+        cancel: &Cancel,
+    ) -> Result<Option<Origin>, HistoryError> {
+        let (Some(old), new) = trees else {
+            return Ok(None);
+        };
+        let sources = self.sources(old, new, cancel)?;
+        let found = match identical(&sources, path, side) {
+            Some(found) => Some(found),
+            None if side.mode.is_blob() && sources.len() <= MAX_FILES => {
+                self.most_similar(&sources, path, side, cancel)?
+            }
+            None => None,
+        };
+        Ok(found.map(|source| Origin {
+            path: source.path.clone(),
+            is_copy: source.stays,
+        }))
+    }
+
+    fn sources(
+        &self,
+        old: ObjectId,
+        new: ObjectId,
+        cancel: &Cancel,
+    ) -> Result<Vec<Source>, HistoryError> {
+        let changed = trees::differences(&self.git, &self.rules, (Some(old), Some(new)), cancel)?;
+        let gone = changed.into_iter().filter(|file| file.new.is_none());
+        let gone: HashSet<RepoPath> = gone.map(|file| file.path).collect();
+        let all = trees::differences(&self.git, &self.rules, (None, Some(old)), cancel)?;
+        let source = |file: trees::Difference| {
+            Some(Source {
+                stays: !gone.contains(&file.path),
+                path: file.path,
+                side: file.new?,
+            })
+        };
+        Ok(all.into_iter().filter_map(source).collect())
+    }
+
+    fn most_similar<'s>(
+        &self,
+        sources: &'s [Source],
+        path: &RepoPath,
+        side: Side,
+        cancel: &Cancel,
+    ) -> Result<Option<&'s Source>, HistoryError> {
+        let size = self.size(side.id)?;
+        if size > MAX_BYTES {
+            return Ok(None);
+        }
+        let mut press = Press::new();
+        let print = self.print(side.id, &mut press)?;
+        let mut best: Vec<Candidate<'s>> = Vec::new();
+        for source in sources {
+            cancel.check()?;
+            let is_comparable =
+                source.side.mode.is_blob() && sizes_allow(self.size(source.side.id)?, size, LEAST);
+            let score = if is_comparable {
+                let other = self.print(source.side.id, &mut press)?;
+                score(shared(&other, &print), other.size, print.size)
+            } else {
+                0
+            };
+            let has_name = source.path.name() == path.name();
+            keep_if_better(
+                &mut best,
+                Candidate {
+                    source,
+                    score,
+                    has_name,
+                },
+            );
+        }
+        // The sort is stable, as git's is.
+        best.sort_by_key(|candidate| std::cmp::Reverse(candidate.rank()));
+        let mut good = best.iter().filter(|candidate| candidate.score >= LEAST);
+        let gone = good.clone().find(|candidate| !candidate.source.stays);
+        Ok(gone.or_else(|| good.next()).map(|found| found.source))
+    }
+
+    fn size(&self, id: ObjectId) -> Result<u64, HistoryError> {
+        let header = self.git.find_header(id).map_err(git("reading a file"))?;
+        Ok(header.size())
+    }
+
+    fn print(&self, id: ObjectId, press: &mut Press) -> Result<Print, HistoryError> {
+        let blob = self.git.find_object(id).map_err(git("reading a file"))?;
+        Ok(press.print(&blob.data))
+    }
+}
+
+impl Candidate<'_> {
+    fn rank(&self) -> (u64, bool) {
+        (self.score, self.has_name)
+    }
+}
+
+/// Keeps the most similar files in places that decide between equals as they do in git: a better
+/// one takes the place of the worst.
+fn keep_if_better<'s>(best: &mut Vec<Candidate<'s>>, candidate: Candidate<'s>) {
+    if best.len() < CANDIDATES {
+        best.push(candidate);
+        return;
+    }
+    let mut worst: Option<&mut Candidate<'s>> = None;
+    for kept in best {
+        if worst
+            .as_ref()
+            .is_none_or(|worst| kept.rank() < worst.rank())
+        {
+            worst = Some(kept);
+        }
+    }
+    if let Some(worst) = worst
+        && worst.rank() < candidate.rank()
+    {
+        *worst = candidate;
+    }
+}
+
+/// The file of the same content that fits best; of several the first.
+fn identical<'s>(sources: &'s [Source], path: &RepoPath, side: Side) -> Option<&'s Source> {
+    let fits = |source: &&Source| {
+        source.side.id == side.id
+            && (source.side.mode == side.mode
+                || (source.side.mode.is_blob() && side.mode.is_blob()))
+    };
+    let rank =
+        |source: &Source| u8::from(!source.stays) + u8::from(source.path.name() == path.name());
+    let mut best: Option<&Source> = None;
+    for source in sources.iter().filter(fits).take(MAX_ALIKE) {
+        if best.is_none_or(|best| rank(source) > rank(best)) {
+            best = Some(source);
+        }
+    }
+    best
+}

@@ -1,0 +1,287 @@
+//! What changed in a file, by lines: counted, or written as a patch.
+//!
+//! The lines that differ are those that git finds, by the same algorithm (Myers' with git's
+//! shortcuts) and the same preference among equal answers. A patch begins with its first `@@`: what
+//! stands above it in git's own output follows from paths, status and modes. `git apply` takes it
+//! with these lines before it (`a`, `b`: the paths before and after):
+//!
+//! ```text
+//! diff --git a/… b/…
+//! old mode …, new mode …  | new file mode … | deleted file mode …
+//! rename from …, rename to …
+//! --- a/…  (or /dev/null)
+//! +++ b/…  (or /dev/null)
+//! ```
+//!
+//! A file that became a link, or the like, is two patches: all of the old one deleted, then the
+//! new one added.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use gix::diff::blob::{Algorithm, Diff, Hunk, InternedInput, sources::byte_lines};
+
+use super::blobs::Blobs;
+use super::content::{Contents, Reader};
+use super::{Change, ChangeKind, HistoryError};
+
+/// How much of a file changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Lines {
+    pub(crate) insertions: u64,
+    pub(crate) deletions: u64,
+    pub(crate) measure: Measure,
+}
+
+/// Whether lines were compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Measure {
+    #[default]
+    Compared,
+    /// They weren't: the file is binary.
+    Binary,
+    /// They weren't: the file has over 8 MiB or 250,000 lines.
+    TooLarge,
+}
+
+/// A patch of one file, from its first `@@` on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Patch {
+    /// Empty where no line changed. Bytes that are not UTF-8 are U+FFFD.
+    pub(crate) text: String,
+    /// Whether `text` has all the bytes of the change.
+    pub(crate) is_exact: bool,
+}
+
+/// Compares one file after another, in the same memory.
+#[derive(Debug, Default)]
+pub(crate) struct Comparer {
+    reader: Reader,
+}
+
+impl Comparer {
+    /// How many lines changed.
+    ///
+    /// # Errors
+    /// If a side can't be read.
+    pub(super) fn count(
+        &mut self,
+        blobs: &Blobs<'_>,
+        change: &Change,
+    ) -> Result<Lines, HistoryError> {
+        let contents = self.reader.read(blobs, change.old, change.new)?;
+        Ok(match contents {
+            Contents::Text(old, new) => count(old, new),
+            unread => Lines::unread(unread),
+        })
+    }
+
+    /// How many lines changed, and the patch with so many lines of context; an empty patch where
+    /// lines are not compared.
+    ///
+    /// # Errors
+    /// If a side can't be read.
+    pub(super) fn patch(
+        &mut self,
+        blobs: &Blobs<'_>,
+        change: &Change,
+        context: u32,
+    ) -> Result<(Lines, Patch), HistoryError> {
+        let contents = self.reader.read(blobs, change.old, change.new)?;
+        let Contents::Text(old, new) = contents else {
+            return Ok((Lines::unread(contents), Patch::of(Vec::new())));
+        };
+        let mut text = Vec::new();
+        let lines = if change.kind == ChangeKind::TypeChanged {
+            write(old, b"", context, &mut text);
+            write(b"", new, context, &mut text);
+            count(old, new)
+        } else {
+            write(old, new, context, &mut text)
+        };
+        Ok((lines, Patch::of(text)))
+    }
+}
+
+impl Lines {
+    fn unread(contents: Contents<'_>) -> Lines {
+        let measure = match contents {
+            Contents::Text(..) => Measure::Compared,
+            Contents::Binary => Measure::Binary,
+            Contents::TooLarge => Measure::TooLarge,
+        };
+        Lines {
+            measure,
+            ..Lines::default()
+        }
+    }
+
+    fn of(diff: &Diff) -> Lines {
+        Lines {
+            insertions: diff.count_additions().into(),
+            deletions: diff.count_removals().into(),
+            measure: Measure::Compared,
+        }
+    }
+}
+
+impl Patch {
+    fn of(text: Vec<u8>) -> Patch {
+        match String::from_utf8(text) {
+            Ok(text) => Patch {
+                text,
+                is_exact: true,
+            },
+            Err(error) => Patch {
+                text: String::from_utf8_lossy(error.as_bytes()).into_owned(),
+                is_exact: false,
+            },
+        }
+    }
+}
+
+fn count(old: &[u8], new: &[u8]) -> Lines {
+    let (old_rest, new_rest) = without_common_ends(old, new);
+    // Where one side has nothing of its own, the other's lines are all that changed.
+    if old_rest.is_empty() || new_rest.is_empty() {
+        return Lines {
+            insertions: lines(new_rest),
+            deletions: lines(old_rest),
+            measure: Measure::Compared,
+        };
+    }
+    let input = InternedInput::new(byte_lines(old), byte_lines(new));
+    Lines::of(&Diff::compute(Algorithm::Myers, &input))
+}
+
+/// What is left of both between the lines at their start and at their end that are the same.
+fn without_common_ends<'t>(old: &'t [u8], new: &'t [u8]) -> (&'t [u8], &'t [u8]) {
+    let common = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let head = old.get(..common).unwrap_or_default();
+    let is_whole = common == old.len() && common == new.len();
+    let start = match memchr::memrchr(b'\n', head) {
+        _ if is_whole => common,
+        Some(end) => end + 1,
+        None => 0,
+    };
+    let (old, new) = (old.get(start..), new.get(start..));
+    let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
+    let pairs = old.iter().rev().zip(new.iter().rev());
+    let common = pairs.take_while(|(a, b)| a == b).count();
+    let tail = old.get(old.len() - common..).unwrap_or_default();
+    // A line begins after an end of line, or where one of the two begins.
+    let is_start = |text: &[u8]| {
+        let before = text.len().checked_sub(common + 1);
+        before.is_none_or(|before| text.get(before) == Some(&b'\n'))
+    };
+    let kept = if is_start(old) && is_start(new) {
+        common
+    } else {
+        memchr::memchr(b'\n', tail).map_or(0, |end| common - end - 1)
+    };
+    let cut = |text: &'t [u8]| text.get(..text.len() - kept).unwrap_or_default();
+    (cut(old), cut(new))
+}
+
+fn lines(text: &[u8]) -> u64 {
+    let ends = memchr::memchr_iter(b'\n', text).count();
+    let open = usize::from(text.last().is_some_and(|&last| last != b'\n'));
+    u64::try_from(ends + open).unwrap_or(u64::MAX)
+}
+
+type Text<'t> = InternedInput<&'t [u8]>;
+
+/// Writes the patch from `old` to `new`.
+fn write(old: &[u8], new: &[u8], context: u32, patch: &mut Vec<u8>) -> Lines {
+    let input = InternedInput::new(byte_lines(old), byte_lines(new));
+    let mut diff = Diff::compute(Algorithm::Myers, &input);
+    diff.postprocess_lines(&input);
+    let mut hunks = diff.hunks().peekable();
+    while let Some(first) = hunks.next() {
+        let mut group = vec![first];
+        let mut end = group.first().map_or(0, |hunk| hunk.before.end);
+        // Hunks whose contexts would meet are one.
+        let reach = context.saturating_mul(2);
+        while let Some(next) = hunks.next_if(|next| next.before.start - end <= reach) {
+            end = next.before.end;
+            group.push(next);
+        }
+        Group::of(&group, context, &input).write(&group, &input, patch);
+    }
+    Lines::of(&diff)
+}
+
+/// The lines that stand beneath one `@@`.
+struct Group {
+    before: Range<u32>,
+    after: Range<u32>,
+}
+
+impl Group {
+    fn of(hunks: &[Hunk], context: u32, input: &Text<'_>) -> Group {
+        let around = |first: Option<u32>, last: Option<u32>, length: usize| {
+            let length = u32::try_from(length).unwrap_or(u32::MAX);
+            let start = first.unwrap_or(0).saturating_sub(context);
+            start..last.unwrap_or(0).saturating_add(context).min(length)
+        };
+        let (first, last) = (hunks.first(), hunks.last());
+        Group {
+            before: around(
+                first.map(|hunk| hunk.before.start),
+                last.map(|hunk| hunk.before.end),
+                input.before.len(),
+            ),
+            after: around(
+                first.map(|hunk| hunk.after.start),
+                last.map(|hunk| hunk.after.end),
+                input.after.len(),
+            ),
+        }
+    }
+
+    fn write(&self, hunks: &[Hunk], input: &Text<'_>, patch: &mut Vec<u8>) {
+        let (before, after) = (place(&self.before), place(&self.after));
+        patch.extend_from_slice(format!("@@ -{before} +{after} @@\n").as_bytes());
+        let mut at = self.before.start;
+        for hunk in hunks {
+            write_lines(b' ', at..hunk.before.start, &input.before, input, patch);
+            write_lines(b'-', hunk.before.clone(), &input.before, input, patch);
+            write_lines(b'+', hunk.after.clone(), &input.after, input, patch);
+            at = hunk.before.end;
+        }
+        write_lines(b' ', at..self.before.end, &input.before, input, patch);
+    }
+}
+
+/// Where lines stand, from 1, and how many; of none, behind which line.
+fn place(lines: &Range<u32>) -> String {
+    let mut text = match lines.len() {
+        0 => lines.start,
+        _ => lines.start + 1,
+    }
+    .to_string();
+    if lines.len() != 1 {
+        // Writing to a String can't fail.
+        _ = write!(text, ",{}", lines.len());
+    }
+    text
+}
+
+fn write_lines(
+    mark: u8,
+    range: Range<u32>,
+    side: &[gix::diff::blob::Token],
+    input: &Text<'_>,
+    patch: &mut Vec<u8>,
+) {
+    let index = |at: u32| usize::try_from(at).unwrap_or(usize::MAX);
+    let tokens = side.get(index(range.start)..index(range.end));
+    for token in tokens.unwrap_or_default() {
+        let line = input.interner[*token];
+        patch.push(mark);
+        patch.extend_from_slice(line);
+        if line.last() != Some(&b'\n') {
+            patch.extend_from_slice(b"\n\\ No newline at end of file\n");
+        }
+    }
+}

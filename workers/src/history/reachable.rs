@@ -1,0 +1,236 @@
+//! Which commits HEAD, a branch, a remote branch or a tag reaches: no other is served.
+//!
+//! A walk from all of them, newest first, that goes on where it stopped: what one call has seen
+//! the next one finds, as long as the references stand where they stood or only new ones came. It
+//! stops early only where a commit-graph's generations prove that what is sought can't come any
+//! more; clocks prove nothing.
+
+use std::{
+    collections::{BinaryHeap, HashSet},
+    sync::Arc,
+};
+
+use gix::ObjectId;
+use parking_lot::Mutex;
+use tokio::time::Duration;
+
+use super::{Graph, History, HistoryError, Position, error::git};
+use crate::repo::Cancel;
+
+/// How many commits outside of any commit-graph are remembered of one project. Larger ones are
+/// walked anew by each call until their graph is built.
+const MAX_REMEMBERED: usize = 200_000;
+
+/// How long a call waits for another's walk between two looks at its own time.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+const READING: &str = "reading references";
+
+/// What is known to be reached in one project, and where the walk goes on. Shared by calls.
+pub(super) type Reach = Arc<Mutex<Walk>>;
+
+/// A walk from the tips, as far as it came.
+#[derive(Debug, Default)]
+pub(super) struct Walk {
+    /// What references named, commits and tags, from which it walks.
+    tips: HashSet<ObjectId>,
+    graph: Arc<Graph>,
+    /// Commits that the graph has.
+    seen: HashSet<Position>,
+    /// Commits that it lacks.
+    others: HashSet<ObjectId>,
+    /// Seen, but its parents not yet.
+    next: BinaryHeap<Waiting>,
+}
+
+/// A commit whose parents are not yet seen; the greatest is the next to be looked at.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Waiting {
+    /// More than that of all its ancestors; the greatest there is where none is known.
+    generation: u64,
+    time: i64,
+    place: Place,
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    Known(Position),
+    /// The parents of a commit that the graph lacks.
+    Read(Vec<ObjectId>),
+}
+
+impl History {
+    /// Those of `commits` that HEAD, a branch or a tag reaches, in their order.
+    ///
+    /// # Errors
+    /// If references or commits can't be read, or the call has to stop.
+    pub(super) fn reachable(
+        &self,
+        commits: &[ObjectId],
+        cancel: &Cancel,
+    ) -> Result<Vec<ObjectId>, HistoryError> {
+        let tips = self.tips(cancel)?;
+        let reach = self.kept.reach();
+        let mut walk = loop {
+            cancel.check()?;
+            if let Some(walk) = reach.try_lock_for(PATIENCE) {
+                break walk;
+            }
+        };
+        walk.stand_on(self, tips, cancel)?;
+        let mut reached = Vec::new();
+        for &commit in commits {
+            if walk.comes_to(self, commit, cancel)? {
+                reached.push(commit);
+            }
+        }
+        if walk.others.len() > MAX_REMEMBERED {
+            *walk = Walk::default();
+        }
+        Ok(reached)
+    }
+
+    /// What HEAD, branches, remote branches and tags name. References that can't be read are left
+    /// out, as git does.
+    fn tips(&self, cancel: &Cancel) -> Result<HashSet<ObjectId>, HistoryError> {
+        let references = self.git.references().map_err(git(READING))?;
+        let mut tips: HashSet<ObjectId> = self.head.into_iter().collect();
+        for all in [
+            references.local_branches(),
+            references.remote_branches(),
+            references.tags(),
+        ] {
+            for reference in all.map_err(git(READING))? {
+                cancel.check()?;
+                let target = reference.map(|mut reference| reference.follow_to_object());
+                tips.extend(target.into_iter().flatten().map(gix::Id::detach));
+            }
+        }
+        Ok(tips)
+    }
+}
+
+impl Walk {
+    /// Makes it a walk from `tips`: the same one, if it began at some of them and at no other.
+    fn stand_on(
+        &mut self,
+        history: &History,
+        tips: HashSet<ObjectId>,
+        cancel: &Cancel,
+    ) -> Result<(), HistoryError> {
+        if !Arc::ptr_eq(&self.graph, &history.graph) || !self.tips.is_subset(&tips) {
+            *self = Walk {
+                graph: Arc::clone(&history.graph),
+                ..Walk::default()
+            };
+        }
+        for tip in tips {
+            if self.tips.contains(&tip) {
+                continue;
+            }
+            if let Some(commit) = history.peel(tip, cancel)? {
+                self.see(history, commit)?;
+            }
+            self.tips.insert(tip);
+        }
+        Ok(())
+    }
+
+    /// Walks until it has seen `commit`, or knows that it never will.
+    fn comes_to(
+        &mut self,
+        history: &History,
+        commit: ObjectId,
+        cancel: &Cancel,
+    ) -> Result<bool, HistoryError> {
+        let position = self.graph.find(&commit);
+        // All that are still to come have a smaller one than the next.
+        let generation = position.and_then(|position| self.generation(position));
+        loop {
+            cancel.check()?;
+            if self.has_seen(commit, position) {
+                return Ok(true);
+            }
+            match self.next.peek() {
+                None => return Ok(false),
+                Some(next) if generation.is_some_and(|sought| next.generation <= sought) => {
+                    return Ok(false);
+                }
+                Some(_) => self.go_on(history)?,
+            }
+        }
+    }
+
+    fn has_seen(&self, commit: ObjectId, position: Option<Position>) -> bool {
+        match position {
+            Some(position) => self.seen.contains(&position),
+            None => self.others.contains(&commit),
+        }
+    }
+
+    /// Sees the parents of the next commit. One that can't be read stays the next.
+    fn go_on(&mut self, history: &History) -> Result<(), HistoryError> {
+        let Some(next) = self.next.pop() else {
+            return Ok(());
+        };
+        let outcome = match &next.place {
+            Place::Known(position) => {
+                self.see_parents(*position);
+                Ok(())
+            }
+            Place::Read(parents) => parents.iter().try_for_each(|id| self.see(history, *id)),
+        };
+        if outcome.is_err() {
+            self.next.push(next);
+        }
+        outcome
+    }
+
+    fn see_parents(&mut self, position: Position) {
+        let graph = Arc::clone(&self.graph);
+        for parent in graph
+            .entry(position)
+            .into_iter()
+            .flat_map(|entry| entry.parents)
+        {
+            self.see_known(parent);
+        }
+    }
+
+    fn see_known(&mut self, position: Position) {
+        if self.seen.insert(position) {
+            self.next.push(Waiting {
+                generation: self.generation(position).unwrap_or(u64::MAX),
+                time: self.graph.entry(position).map_or(0, |entry| entry.time),
+                place: Place::Known(position),
+            });
+        }
+    }
+
+    fn see(&mut self, history: &History, commit: ObjectId) -> Result<(), HistoryError> {
+        if let Some(position) = self.graph.find(&commit) {
+            self.see_known(position);
+            return Ok(());
+        }
+        if self.others.contains(&commit) {
+            return Ok(());
+        }
+        // A clone may lack commits; what is behind them, it lacks as well.
+        let node = history.git.has_object(commit).then(|| history.node(commit));
+        if let Some(node) = node.transpose()? {
+            self.next.push(Waiting {
+                generation: u64::MAX,
+                time: node.time,
+                place: Place::Read(node.parents),
+            });
+        }
+        self.others.insert(commit);
+        Ok(())
+    }
+
+    /// `None` where the graph doesn't say.
+    fn generation(&self, position: Position) -> Option<u64> {
+        let generation = self.graph.entry(position)?.generation;
+        (generation > 0).then_some(generation)
+    }
+}

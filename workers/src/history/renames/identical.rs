@@ -1,0 +1,43 @@
+//! The first step: files of the same id, those of the same name preferred.
+
+use std::collections::HashMap;
+
+use gix::ObjectId;
+
+use super::super::Side;
+use super::{Pair, Search};
+
+/// How many files of one id are looked through for one of the same name; git's number.
+const MAX_ALIKE: usize = 102;
+
+impl Search<'_> {
+    pub(super) fn pair_identical(&mut self) {
+        let mut by_id: HashMap<ObjectId, Vec<usize>> = HashMap::new();
+        for (at, file) in self.deleted.iter().enumerate() {
+            by_id.entry(file.side.id).or_default().push(at);
+        }
+        let mut pairs: Vec<Pair> = Vec::new();
+        for (to, file) in self.added.iter().enumerate() {
+            let Some(alike) = by_id.get_mut(&file.side.id) else {
+                continue;
+            };
+            let candidates = || {
+                let files = alike.iter().enumerate();
+                let files = files.filter_map(|(place, &at)| Some((place, self.deleted.get(at)?)));
+                let files = files.filter(|(_, old)| can_be_one(old.side, file.side));
+                files.take(MAX_ALIKE)
+            };
+            let namesake = candidates().find(|(_, old)| old.path.name() == file.path.name());
+            let best = namesake.or_else(|| candidates().next());
+            if let Some(place) = best.map(|(place, _)| place) {
+                pairs.push((alike.remove(place), to));
+            }
+        }
+        self.keep(&pairs);
+    }
+}
+
+/// Regular files may differ in their mode, all else may not.
+fn can_be_one(old: Side, new: Side) -> bool {
+    old.mode == new.mode || (old.mode.is_blob() && new.mode.is_blob())
+}

@@ -1,0 +1,183 @@
+//! The last step: every deleted file with every added one.
+//!
+//! Each added file keeps its four best candidates; of all those the best pair is taken, then the
+//! next best of files that are still free. What an added file shares with all deleted ones is
+//! counted in one go, along an index from pieces to the deleted files that have them: most files
+//! share nothing but a brace.
+
+use super::super::HistoryError;
+use super::super::similarity::{self, Print};
+use super::{LEAST_SCORE, List, Pair, Search, Step, score_of};
+
+/// How many candidates an added file keeps.
+const KEPT: usize = 4;
+
+/// A deleted file that may have become an added one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Candidate {
+    score: u64,
+    has_same_name: bool,
+    pair: Pair,
+}
+
+impl Candidate {
+    /// What decides between two: the score, then the name.
+    fn rank(&self) -> (u64, bool) {
+        (self.score, self.has_same_name)
+    }
+}
+
+/// A piece of a deleted file.
+#[derive(Clone, Copy, Debug)]
+struct Posting {
+    piece: u32,
+    /// The file's place among those that are left.
+    place: usize,
+    bytes: u32,
+}
+
+impl Search<'_> {
+    pub(super) fn pair_similar(&mut self) -> Result<Step, HistoryError> {
+        let sizes = (self.sizes(List::Deleted)?, self.sizes(List::Added)?);
+        if self
+            .look_at_all(List::Deleted, &sizes.0, &sizes.1)?
+            .is_cut()
+            || self.look_at_all(List::Added, &sizes.1, &sizes.0)?.is_cut()
+        {
+            return Ok(Step::Cut);
+        }
+        let postings = self.postings();
+        let mut shared = vec![0; self.deleted_left.len()];
+        let mut candidates = Vec::new();
+        for (&to, &size) in self.added_left.iter().zip(&sizes.1) {
+            if !self.has_time()? {
+                return Ok(Step::Cut);
+            }
+            shared.fill(0);
+            if let Some(print) = self.print(List::Added, to) {
+                count_shared(print, &postings, &mut shared);
+            }
+            candidates.extend(self.best(to, size, &sizes.0, &shared));
+        }
+        // A stable sort: ties stay in the order of the added files.
+        candidates.sort_by_key(|candidate| std::cmp::Reverse(candidate.rank()));
+        let pairs = choose(&candidates);
+        self.keep(&pairs);
+        Ok(Step::Whole)
+    }
+
+    fn sizes(&mut self, list: List) -> Result<Vec<Option<u64>>, HistoryError> {
+        let left = self.left(list).clone();
+        left.iter().map(|&at| self.size(list, at)).collect()
+    }
+
+    fn left(&self, list: List) -> &Vec<usize> {
+        match list {
+            List::Deleted => &self.deleted_left,
+            List::Added => &self.added_left,
+        }
+    }
+
+    /// Looks at those files whose size doesn't rule out every file of the other list.
+    fn look_at_all(
+        &mut self,
+        list: List,
+        sizes: &[Option<u64>],
+        others: &[Option<u64>],
+    ) -> Result<Step, HistoryError> {
+        let mut others: Vec<u64> = others.iter().copied().flatten().collect();
+        others.sort_unstable();
+        let left = self.left(list).clone();
+        for (at, size) in left.into_iter().zip(sizes) {
+            let is_alone = size.is_none_or(|size| {
+                let first = others.partition_point(|&other| other < size.div_ceil(2));
+                let near = others.get(first).copied();
+                !near.is_some_and(|other| similarity::sizes_allow(size, other, LEAST_SCORE))
+            });
+            if is_alone {
+                continue;
+            }
+            if !self.has_time()? || self.look(list, at)?.is_cut() {
+                return Ok(Step::Cut);
+            }
+        }
+        Ok(Step::Whole)
+    }
+
+    fn postings(&self) -> Vec<Posting> {
+        let mut postings = Vec::new();
+        for (place, &at) in self.deleted_left.iter().enumerate() {
+            let pieces = self
+                .print(List::Deleted, at)
+                .map(|print| print.pieces.iter());
+            postings.extend(pieces.into_iter().flatten().map(|&(piece, bytes)| Posting {
+                piece,
+                place,
+                bytes,
+            }));
+        }
+        postings.sort_unstable_by_key(|posting| posting.piece);
+        postings
+    }
+
+    /// The four deleted files that are most similar to an added one.
+    fn best(
+        &self,
+        to: usize,
+        size: Option<u64>,
+        sizes: &[Option<u64>],
+        shared: &[u64],
+    ) -> impl Iterator<Item = Candidate> + use<> {
+        let mut kept: [Option<Candidate>; KEPT] = [None; KEPT];
+        let name = self.added.get(to).map(|file| file.path.name());
+        let files = self.deleted_left.iter().zip(sizes).zip(shared);
+        for ((&from, &from_size), &shared) in files {
+            let candidate = Candidate {
+                score: score_of((from_size, size), LEAST_SCORE, || shared),
+                has_same_name: name == self.deleted.get(from).map(|file| file.path.name()),
+                pair: (from, to),
+            };
+            // The first of the worst makes room, also for what is below the least score: ties
+            // are told apart by the places that this leaves them in.
+            let worst = kept
+                .iter_mut()
+                .min_by_key(|kept| kept.map(|kept| kept.rank()));
+            if let Some(worst) = worst.filter(|w| w.is_none_or(|w| w.rank() < candidate.rank())) {
+                *worst = Some(candidate);
+            }
+        }
+        let is_rename = |candidate: &Candidate| candidate.score >= LEAST_SCORE;
+        kept.into_iter().flatten().filter(is_rename)
+    }
+}
+
+/// Adds up how many bytes each deleted file shares with the file of this print.
+fn count_shared(print: &Print, postings: &[Posting], shared: &mut [u64]) {
+    let mut rest = postings;
+    for &(piece, bytes) in &print.pieces {
+        let start = rest.partition_point(|posting| posting.piece < piece);
+        rest = rest.get(start..).unwrap_or_default();
+        for posting in rest.iter().take_while(|posting| posting.piece == piece) {
+            if let Some(shared) = shared.get_mut(posting.place) {
+                *shared += u64::from(bytes.min(posting.bytes));
+            }
+        }
+    }
+}
+
+/// The best pairs in which no file stands twice.
+fn choose(candidates: &[Candidate]) -> Vec<Pair> {
+    let mut taken = (
+        std::collections::HashSet::new(),
+        std::collections::HashSet::new(),
+    );
+    let mut pairs = Vec::new();
+    for Candidate { pair, .. } in candidates {
+        if !taken.0.contains(&pair.0) && !taken.1.contains(&pair.1) {
+            taken.0.insert(pair.0);
+            taken.1.insert(pair.1);
+            pairs.push(*pair);
+        }
+    }
+    pairs
+}

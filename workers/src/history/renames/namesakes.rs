@@ -1,0 +1,73 @@
+//! The second step: most renamed files only moved to another folder. Where one deleted and one
+//! added file have a name that no other has, they are compared with each other alone.
+
+use std::collections::HashMap;
+
+use super::super::HistoryError;
+use super::super::similarity::{self, MAX_SCORE};
+use super::{File, LEAST_SCORE, List, Pair, Search, Step, score_of};
+
+/// The score of a pair that is found by its name: halfway between the least and all.
+const LEAST_OF_NAMESAKES: u64 = LEAST_SCORE + (MAX_SCORE - LEAST_SCORE) / 2;
+
+impl Search<'_> {
+    pub(super) fn pair_namesakes(&mut self) -> Result<Step, HistoryError> {
+        let mut pairs = Vec::new();
+        for (from, to) in self.namesakes() {
+            if !self.has_time()? {
+                return Ok(Step::Cut);
+            }
+            match self.score_of_pair((from, to))? {
+                None => return Ok(Step::Cut),
+                Some(score) if score >= LEAST_OF_NAMESAKES => pairs.push((from, to)),
+                Some(_) => {}
+            }
+        }
+        self.keep(&pairs);
+        Ok(Step::Whole)
+    }
+
+    /// Deleted files, in order, with the only added file of the same name.
+    fn namesakes(&self) -> Vec<Pair> {
+        let deleted = only_of_name(&self.deleted, &self.deleted_left);
+        let added = only_of_name(&self.added, &self.added_left);
+        let mut pairs: Vec<Pair> = deleted
+            .into_iter()
+            .filter_map(|(name, from)| Some((from?, (*added.get(name)?)?)))
+            .collect();
+        pairs.sort_unstable();
+        pairs
+    }
+
+    /// `None` if there is no more to be read.
+    fn score_of_pair(&mut self, (from, to): Pair) -> Result<Option<u64>, HistoryError> {
+        let sizes = (self.size(List::Deleted, from)?, self.size(List::Added, to)?);
+        if score_of(sizes, LEAST_OF_NAMESAKES, || u64::from(u32::MAX)) == 0 {
+            return Ok(Some(0));
+        }
+        let is_cut =
+            self.look(List::Deleted, from)?.is_cut() || self.look(List::Added, to)?.is_cut();
+        if is_cut {
+            return Ok(None);
+        }
+        let prints = self
+            .print(List::Deleted, from)
+            .zip(self.print(List::Added, to));
+        let shared = || prints.map_or(0, |(old, new)| similarity::shared(old, new));
+        Ok(Some(score_of(sizes, LEAST_OF_NAMESAKES, shared)))
+    }
+}
+
+/// Each name, and the file that has it if only one does.
+fn only_of_name<'f>(files: &'f [File], left: &[usize]) -> HashMap<&'f [u8], Option<usize>> {
+    let mut names = HashMap::with_capacity(left.len());
+    for &at in left {
+        if let Some(file) = files.get(at) {
+            let only = names.entry(file.path.name()).or_insert(Some(at));
+            if *only != Some(at) {
+                *only = None;
+            }
+        }
+    }
+    names
+}

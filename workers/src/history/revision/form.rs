@@ -1,0 +1,346 @@
+//! The grammar of revisions: what a text asks for, before any repository is looked at.
+//!
+//! A base (a name, an id, `@`, `@{-1}`), then at most one `@{upstream}` and one place in its
+//! reflog, then steps through the graph. Ranges, paths and searches of messages are not revisions
+//! here, nor is anything that a command line would take for an option.
+
+use jiff::Timestamp;
+
+use super::super::date;
+
+/// The longest revision, in bytes.
+const MAX_LENGTH: usize = 256;
+
+/// Numbers from here on are seconds since 1970 in `@{…}`, as git has it.
+const FIRST_TIME: u64 = 100_000_000;
+
+/// What a revision asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Form<'a> {
+    pub(super) base: Base<'a>,
+    /// The branch that the base follows is meant, instead of it.
+    pub(super) upstream: bool,
+    /// Where the base stood before, instead of where it stands.
+    pub(super) log: Option<Place>,
+    pub(super) steps: Vec<Step>,
+}
+
+/// Where a revision begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Base<'a> {
+    /// `@`, or nothing before `@{…}`: HEAD, whose reflog is that of its branch.
+    Head,
+    /// `@{-n}`: what was checked out n switches ago, from 1.
+    Prior(usize),
+    /// An id, a part of one, or a reference.
+    Name(&'a str),
+}
+
+/// A place in a reflog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// So many changes ago.
+    Nth(u64),
+    /// As of this second since 1970.
+    Time(i64),
+}
+
+/// One step from an object to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// `^n`: the nth parent, from 1; `^0` is the commit itself.
+    Parent(u64),
+    /// `~n`: n first parents back.
+    Ancestor(u64),
+    /// `^{commit}`: the commit that a tag names.
+    Commit,
+    /// `^{tag}`: a tag object, or nothing.
+    Tag,
+    /// `^{}` and `^{object}`: commits are all that counts at the end, so nothing is left to do.
+    Same,
+}
+
+/// Reads a revision.
+///
+/// # Errors
+/// Why it is none that is served.
+pub(super) fn read(revision: &str, now: Timestamp) -> Result<Form<'_>, &'static str> {
+    refuse(revision)?;
+    let base = revision.find(['~', '^']).unwrap_or(revision.len());
+    let base = revision.find("@{").map_or(base, |at| at.min(base));
+    let (name, mut rest) = revision.split_at_checked(base).unwrap_or((revision, ""));
+    let mut form = Form {
+        base: match name {
+            "" | "@" => Base::Head,
+            name => Base::Name(name),
+        },
+        upstream: false,
+        log: None,
+        steps: Vec::new(),
+    };
+    while let Some((inside, after)) = braces(rest, "@{")? {
+        form.mark(inside, name.is_empty(), now)?;
+        rest = after;
+    }
+    while !rest.is_empty() {
+        let (step, after) = step(rest)?;
+        form.steps.push(step);
+        rest = after;
+    }
+    Ok(form)
+}
+
+/// Forms that git has, and that name no commit or look for one in all of history.
+fn refuse(revision: &str) -> Result<(), &'static str> {
+    let has = |text| revision.contains(text);
+    let outside_of_marks = || {
+        revision.split("@{").enumerate().any(|(nth, part)| {
+            let outside = if nth == 0 {
+                Some(part)
+            } else {
+                part.split_once('}').map(|(_, after)| after)
+            };
+            outside.is_some_and(|outside| outside.contains(':'))
+        })
+    };
+    match () {
+        () if revision.trim().is_empty() => Err("it is empty"),
+        () if revision.len() > MAX_LENGTH => Err("it has more than 256 bytes"),
+        () if revision.contains(char::is_control) => Err("it has control characters"),
+        () if revision.starts_with('-') => Err("a revision does not begin with a dash"),
+        () if revision.starts_with(":/") || has("^{/") => {
+            Err("commits are not looked up by message; git_log shows messages")
+        }
+        () if has("..") || revision.starts_with('^') || has("^!") || has("^@") || has("^-") => {
+            Err("it is a range; give one commit")
+        }
+        () if outside_of_marks() => {
+            Err("it names a path; give the commit alone and the path apart")
+        }
+        () if has("^{tree}") || has("^{blob}") => Err("it names no commit; leave out the braces"),
+        () => Ok(()),
+    }
+}
+
+/// What stands in braces after `mark`, and what follows; `None` if `text` begins otherwise.
+fn braces<'a>(text: &'a str, mark: &str) -> Result<Option<(&'a str, &'a str)>, &'static str> {
+    match text.strip_prefix(mark).map(|text| text.split_once('}')) {
+        None => Ok(None),
+        Some(Some(parts)) => Ok(Some(parts)),
+        Some(None) => Err("a brace is not closed"),
+    }
+}
+
+impl Form<'_> {
+    /// Takes in one `@{…}`.
+    fn mark(&mut self, inside: &str, at_start: bool, now: Timestamp) -> Result<(), &'static str> {
+        const TWICE: &str = "it has too many @{…}";
+        if let Some(digits) = inside.strip_prefix('-') {
+            let first = at_start && self.base == Base::Head && self.is_bare();
+            let nth = digits.parse().ok().filter(|&nth| first && nth > 0);
+            self.base = Base::Prior(nth.ok_or("@{-n} stands at the beginning, with n from 1")?);
+            return Ok(());
+        }
+        match inside.to_ascii_lowercase().as_str() {
+            "u" | "upstream" if self.is_bare() => {
+                self.upstream = true;
+                return Ok(());
+            }
+            "u" | "upstream" => return Err(TWICE),
+            "push" => return Err("where a branch is pushed to is not looked up; name that branch"),
+            _ => {}
+        }
+        let place = match inside.parse() {
+            Ok(nth) if nth < FIRST_TIME => Place::Nth(nth),
+            Ok(second) => Place::Time(i64::try_from(second).unwrap_or(i64::MAX)),
+            Err(_no_number) => Place::Time(
+                date::moment(inside, now)
+                    .ok_or("what stands in @{…} is no number, no date and no \"upstream\"")?,
+            ),
+        };
+        match self.log.replace(place) {
+            None => Ok(()),
+            Some(_) => Err(TWICE),
+        }
+    }
+
+    fn is_bare(&self) -> bool {
+        !self.upstream && self.log.is_none()
+    }
+}
+
+/// The first of the steps in `text`, which is not empty, and what follows it.
+fn step(text: &str) -> Result<(Step, &str), &'static str> {
+    if let Some((inside, after)) = braces(text, "^{")? {
+        let step = match inside {
+            "" | "object" => Step::Same,
+            "commit" => Step::Commit,
+            "tag" => Step::Tag,
+            _ => return Err("in ^{…} stand \"commit\", \"tag\" or nothing"),
+        };
+        return Ok((step, after));
+    }
+    let make: fn(u64) -> Step = match text.as_bytes().first() {
+        Some(b'^') => Step::Parent,
+        Some(b'~') => Step::Ancestor,
+        _ => return Err("after its base come ~n, ^n or ^{…} only"),
+    };
+    let text = text.get(1..).unwrap_or_default();
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (digits, after) = text.split_at_checked(digits).unwrap_or((text, ""));
+    let count = match digits {
+        "" => 1,
+        // More than any history has.
+        digits => digits.parse().unwrap_or(u64::MAX),
+    };
+    Ok((make(count), after))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn now() -> Timestamp {
+        Timestamp::from_second(1_772_600_767).unwrap()
+    }
+
+    fn parse(text: &str) -> Result<Form<'_>, &'static str> {
+        read(text, now())
+    }
+
+    fn form(base: Base<'_>) -> Form<'_> {
+        Form {
+            base,
+            upstream: false,
+            log: None,
+            steps: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_revision_is_a_base_marks_and_steps() {
+        let main = Base::Name("main");
+        assert_eq!(parse("@"), Ok(form(Base::Head)));
+        assert_eq!(parse("feature/a@b"), Ok(form(Base::Name("feature/a@b"))));
+        let steps = vec![
+            Step::Ancestor(3),
+            Step::Parent(2),
+            Step::Parent(1),
+            Step::Parent(0),
+        ];
+        assert_eq!(
+            parse("main~3^2^^0"),
+            Ok(Form {
+                steps,
+                ..form(main)
+            })
+        );
+        let steps = vec![
+            Step::Same,
+            Step::Commit,
+            Step::Tag,
+            Step::Ancestor(1),
+            Step::Same,
+        ];
+        let all = parse("main^{}^{commit}^{tag}~^{object}");
+        assert_eq!(
+            all,
+            Ok(Form {
+                steps,
+                ..form(main)
+            })
+        );
+        assert_eq!(parse("@{-2}"), Ok(form(Base::Prior(2))));
+        let (upstream, log) = (true, Some(Place::Nth(1)));
+        let second = parse("main@{U}@{1}");
+        assert_eq!(
+            second,
+            Ok(Form {
+                upstream,
+                log,
+                ..form(main)
+            })
+        );
+        let steps = vec![Step::Ancestor(2)];
+        let before = parse("@{upstream}~2");
+        assert_eq!(
+            before,
+            Ok(Form {
+                upstream,
+                steps,
+                ..form(Base::Head)
+            })
+        );
+        let log = Some(Place::Time(1_772_600_767 - 2 * 86_400));
+        for text in [
+            "main@{2 days ago}",
+            "main@{2.days.ago}",
+            "main@{1772427967}",
+        ] {
+            assert_eq!(parse(text), Ok(Form { log, ..form(main) }), "{text}");
+        }
+        assert_eq!(parse("main@{2025-01-01T10:00:00Z}").unwrap().base, main);
+    }
+
+    #[test]
+    fn what_names_no_one_commit_is_refused_by_its_form() {
+        for (text, reason) in [
+            ("", "empty"),
+            (" ", "empty"),
+            ("-x", "dash"),
+            ("--output=x", "dash"),
+            (":/fix", "message"),
+            ("main^{/fix}", "message"),
+            ("main:README.md", "path"),
+            (":README.md", "path"),
+            (":0:README.md", "path"),
+            ("main@{1}:a", "path"),
+            ("a..b", "range"),
+            ("a...b", "range"),
+            ("..b", "range"),
+            ("^a", "range"),
+            ("a^!", "range"),
+            ("a^@", "range"),
+            ("a^-1", "range"),
+            ("main^{tree}", "no commit"),
+            ("v1^{blob}", "no commit"),
+            ("a\0b", "control"),
+            ("a\nb", "control"),
+            ("main@{", "brace"),
+            ("main^{commit", "brace"),
+            ("main^{index}", "^{"),
+            ("main~1x", "base"),
+            ("main^1:", "path"),
+            ("main@{soon}", "@{"),
+            ("main@{-1}", "beginning"),
+            ("@{-0}", "beginning"),
+            ("@{1}@{-1}", "beginning"),
+            ("@{1}@{2}", "too many"),
+            ("@{1}@{u}", "too many"),
+            ("@{u}@{u}", "too many"),
+            ("main@{push}", "push"),
+        ] {
+            let refused = parse(text).expect_err(text);
+            assert!(refused.contains(reason), "{text}: {refused}");
+        }
+        assert!(parse(&"a".repeat(256)).is_ok() && parse(&"a".repeat(257)).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_has_a_form_or_a_reason(
+            text in "\\PC{0,300}",
+            near in "(main|@|v1|HEAD|abcd|)([~^][0-9]{0,30}|\\^\\{[a-z/]{0,6}\\}?|@\\{[-a-z0-9. ]{0,12}\\}?|[.:^!-])*",
+        ) {
+            for text in [text, near] {
+                if let Ok(form) = parse(&text) {
+                    prop_assert!(form.steps.len() <= MAX_LENGTH);
+                }
+            }
+        }
+    }
+}

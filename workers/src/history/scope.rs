@@ -1,0 +1,125 @@
+//! One path in many trees: whether it differs between two of them, and in what.
+//!
+//! Trees are read side by side from the root down, and only as long as they differ. A commit-graph
+//! with filters of changed paths answers for most commits without reading any.
+
+use gix::ObjectId;
+use gix::objs::FindExt as _;
+use gix::objs::tree::EntryKind;
+
+use super::steps::{Spot, Step};
+use super::trees::{self, Difference};
+use super::{Asked, History, HistoryError, Side, error::git};
+use crate::repo::{Cancel, RepoPath};
+
+/// What a path is in two trees; `None` where it is not.
+pub(super) type Sides = (Option<Side>, Option<Side>);
+
+/// The path that is looked at.
+pub(super) struct Scope {
+    path: RepoPath,
+    asked: Asked,
+    buffer: Vec<u8>,
+}
+
+impl Scope {
+    pub(super) fn of(path: RepoPath) -> Scope {
+        Scope {
+            asked: Asked::of(&path),
+            path,
+            buffer: Vec::new(),
+        }
+    }
+
+    pub(super) fn path(&self) -> &RepoPath {
+        &self.path
+    }
+
+    /// Whether the commit is known to have the path as its first parent has it; as nothing, if it
+    /// has no parent.
+    pub(super) fn is_known_same(&self, history: &History, spot: Spot) -> bool {
+        match spot {
+            Spot::Known(position) => {
+                history.graph().maybe_changed(position, &self.asked) == Some(false)
+            }
+            Spot::Read(_) => false,
+        }
+    }
+
+    /// What the path is in two trees. Where a folder above it is the same in both, that is all
+    /// that is looked at: then both are `None`.
+    pub(super) fn sides(
+        &mut self,
+        history: &History,
+        old: Option<ObjectId>,
+        new: Option<ObjectId>,
+    ) -> Result<Sides, HistoryError> {
+        let folder = |id| Side {
+            id,
+            mode: EntryKind::Tree.into(),
+        };
+        let (mut old, mut new) = (old.map(folder), new.map(folder));
+        let path = self.path.clone();
+        for name in path.components() {
+            if old == new {
+                return Ok((None, None));
+            }
+            old = self.entry(history, old, name)?;
+            new = self.entry(history, new, name)?;
+        }
+        Ok((old, new))
+    }
+
+    /// Whether a reader of this project sees the path differ between a commit and one parent.
+    pub(super) fn differs(
+        &mut self,
+        history: &History,
+        step: &Step,
+        parent: Option<Spot>,
+        cancel: &Cancel,
+    ) -> Result<bool, HistoryError> {
+        let parent = parent.map(|parent| history.step(parent)).transpose()?;
+        let old = parent.map(|parent| parent.tree);
+        let found = self.differences(history, old, Some(step.tree), cancel)?;
+        Ok(!found.is_empty())
+    }
+
+    /// The files at the path that differ between two trees and that readers of this project see.
+    pub(super) fn differences(
+        &mut self,
+        history: &History,
+        old: Option<ObjectId>,
+        new: Option<ObjectId>,
+        cancel: &Cancel,
+    ) -> Result<Vec<Difference>, HistoryError> {
+        let (old, new) = self.sides(history, old, new)?;
+        if old == new {
+            return Ok(Vec::new());
+        }
+        let path = self.path.clone();
+        trees::differences_at(&history.git, &history.rules, path, (old, new), cancel)
+    }
+
+    fn entry(
+        &mut self,
+        history: &History,
+        folder: Option<Side>,
+        name: &[u8],
+    ) -> Result<Option<Side>, HistoryError> {
+        let Some(tree) = folder.filter(|side| side.mode.is_tree() && !side.id.is_empty_tree())
+        else {
+            return Ok(None);
+        };
+        let found = history
+            .git
+            .objects
+            .find_tree_iter(&tree.id, &mut self.buffer);
+        for entry in found.map_err(git("reading a tree"))? {
+            let entry = entry.map_err(git("reading a tree"))?;
+            if entry.filename == name {
+                return Ok(Some(trees::side(entry)));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,178 @@
+//! How much of one file is in another, measured as git measures it.
+//!
+//! Content is cut after every line end, and after 64 bytes where none comes; a file is the number
+//! of bytes in each distinct piece. What two files share, divided by the larger one's size, is
+//! their score. It is an estimate: order doesn't count, and pieces are told apart by a small hash.
+//! The hash is git's (`diffcore-delta`, in use since 2006), since another one would give other
+//! scores near the threshold, and so other renames than `git diff -M` finds.
+
+/// A score of files that have the same content.
+pub(super) const MAX_SCORE: u64 = 60_000;
+
+/// How long a piece may be, in bytes.
+const MAX_PIECE: u32 = 64;
+
+/// How many pieces are told apart.
+const PIECES: u32 = 107_927;
+
+/// What of a file is compared.
+#[derive(Debug)]
+pub(super) struct Print {
+    /// The file's size, in bytes.
+    pub(super) size: u64,
+    /// The pieces, in ascending order, and how many bytes of the file are in each.
+    pub(super) pieces: Vec<(u32, u32)>,
+}
+
+/// Takes prints of files, one after another.
+#[derive(Debug)]
+pub(super) struct Press {
+    /// For each piece, how many bytes of the file are in it; all 0 between two files.
+    bytes: Vec<u32>,
+}
+
+impl Press {
+    pub(super) fn new() -> Press {
+        let pieces = usize::try_from(PIECES).unwrap_or_default();
+        Press {
+            bytes: vec![0; pieces],
+        }
+    }
+
+    /// The print of a file.
+    pub(super) fn print(&mut self, content: &[u8]) -> Print {
+        let mut seen = Vec::new();
+        let is_text = !is_binary(content);
+        let mut piece = Piece::default();
+        let mut rest = content.iter().peekable();
+        while let Some(&byte) = rest.next() {
+            // A line that only changed its line end is the same line.
+            if is_text && byte == b'\r' && rest.peek() == Some(&&b'\n') {
+                continue;
+            }
+            piece.add(byte);
+            if byte == b'\n' || piece.length == MAX_PIECE {
+                self.count(std::mem::take(&mut piece), &mut seen);
+            }
+        }
+        if piece.length > 0 {
+            self.count(piece, &mut seen);
+        }
+        seen.sort_unstable();
+        let mut bytes = |piece| (piece, self.slot(piece).map_or(0, std::mem::take));
+        Print {
+            size: u64::try_from(content.len()).unwrap_or(u64::MAX),
+            pieces: seen.iter().map(|&piece| bytes(piece)).collect(),
+        }
+    }
+
+    fn count(&mut self, piece: Piece, seen: &mut Vec<u32>) {
+        let hash = piece.hash();
+        if let Some(bytes) = self.slot(hash) {
+            if *bytes == 0 {
+                seen.push(hash);
+            }
+            *bytes = bytes.saturating_add(piece.length);
+        }
+    }
+
+    fn slot(&mut self, piece: u32) -> Option<&mut u32> {
+        self.bytes.get_mut(usize::try_from(piece).ok()?)
+    }
+}
+
+/// A piece of a file while it is read: two words that every byte shifts by seven bits.
+#[derive(Debug, Default)]
+struct Piece {
+    low: u32,
+    high: u32,
+    length: u32,
+}
+
+impl Piece {
+    fn add(&mut self, byte: u8) {
+        let carried = self.low >> 25;
+        self.low = ((self.low << 7) ^ (self.high >> 25)).wrapping_add(u32::from(byte));
+        self.high = (self.high << 7) ^ carried;
+        self.length += 1;
+    }
+
+    fn hash(&self) -> u32 {
+        self.low.wrapping_add(self.high.wrapping_mul(0x61)) % PIECES
+    }
+}
+
+/// Whether files of these sizes, in bytes, could have a score of at least `least`.
+pub(super) fn sizes_allow(a: u64, b: u64, least: u64) -> bool {
+    let (small, large) = (a.min(b), a.max(b));
+    small > 0
+        && large.saturating_mul(MAX_SCORE - least) >= (large - small).saturating_mul(MAX_SCORE)
+}
+
+/// How similar files of these sizes are that share so many bytes: 0 to [`MAX_SCORE`].
+pub(super) fn score(shared: u64, a: u64, b: u64) -> u64 {
+    shared.saturating_mul(MAX_SCORE) / a.max(b).max(1)
+}
+
+/// How many bytes two files share.
+pub(super) fn shared(a: &Print, b: &Print) -> u64 {
+    let mut others = b.pieces.iter().peekable();
+    let mut shared = 0;
+    for &(piece, bytes) in &a.pieces {
+        while others.next_if(|(other, _)| *other < piece).is_some() {}
+        if let Some((_, other)) = others.next_if(|(other, _)| *other == piece) {
+            shared += u64::from(bytes.min(*other));
+        }
+    }
+    shared
+}
+
+/// Whether git takes a file for binary: a NUL in its first 8,000 bytes.
+pub(super) fn is_binary(content: &[u8]) -> bool {
+    let head = content.get(..8000).unwrap_or(content);
+    memchr::memchr(0, head).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn percent(a: &[u8], b: &[u8]) -> u64 {
+        let mut press = Press::new();
+        let (a, b) = (press.print(a), press.print(b));
+        score(shared(&a, &b), a.size, b.size) * 100 / MAX_SCORE
+    }
+
+    #[test]
+    fn the_same_content_is_all_shared_and_other_content_not_at_all() {
+        let long = b"x".repeat(1000);
+        assert_eq!(percent(b"one\ntwo\n", b"one\ntwo\n"), 100);
+        assert_eq!(percent(&long, &long), 100);
+        assert_eq!(percent(b"one\n", b"two\n"), 0);
+    }
+
+    #[test]
+    fn order_does_not_count_and_the_larger_file_does() {
+        assert_eq!(percent(b"one\ntwo\n", b"two\none\n"), 100);
+        assert_eq!(percent(b"one\n", b"one\ntwo\n"), 50);
+        assert_eq!(percent(b"a\na\n", b"a\n"), 50);
+    }
+
+    #[test]
+    fn line_ends_of_text_do_not_count_those_of_binary_files_do() {
+        let mut press = Press::new();
+        assert_eq!(press.print(b"a\r\n").pieces, press.print(b"a\n").pieces);
+        assert_ne!(press.print(b"\0\r\n").pieces, press.print(b"\0\n").pieces);
+    }
+
+    #[test]
+    fn a_last_line_without_an_end_counts_too() {
+        assert_eq!(Press::new().print(b"a\nb").pieces.len(), 2);
+    }
+
+    #[test]
+    fn sizes_alone_can_rule_a_rename_out() {
+        assert!(sizes_allow(50, 100, 30_000) && sizes_allow(100, 50, 30_000));
+        assert!(!sizes_allow(49, 100, 30_000) && !sizes_allow(0, 0, 30_000));
+    }
+}

@@ -1,0 +1,180 @@
+//! What differs between a commit and the work tree.
+//!
+//! The index says which files are tracked, and how a file looked on disk when it was last known to
+//! be as in the index: one that still looks so is not read. Else the index is no side of the
+//! comparison: what is staged shows as far as the work tree has it. Files that are not tracked are
+//! not there, nor are those that the index has and the work tree lacks.
+//!
+//! A file is read as git would add it, so that line ends that only a checkout changed make no
+//! difference; a filter that a repository names as a command is never run. A submodule is taken to
+//! be at the commit that the index has, since its own repository may lie outside the mount.
+
+// In the order in which a file goes through them.
+mod tracked;
+mod committed;
+mod cleaning;
+
+use gix::ObjectId;
+use gix::objs::tree::EntryKind;
+
+use self::cleaning::Cleaner;
+use self::committed::Committed;
+use self::tracked::Index;
+use super::blobs::Blobs;
+use super::trees::Difference;
+use super::{Comparison, History, HistoryError, Side, error::git};
+use crate::repo::{Cancel, Kind, Repo, RepoError, RepoPath, Standard, Standing};
+
+const READING: &str = "reading a file of the work tree";
+
+/// The largest file that is read whole, in bytes; of a larger one only the id is made.
+const MAX_FILE: u64 = 8 << 20;
+
+impl History {
+    /// What differs between a tree and the work tree, with what was renamed, and the contents it
+    /// is about; `None` is the empty tree.
+    ///
+    /// # Errors
+    /// If a tree, the index or a file can't be read, or the call has to stop.
+    pub(crate) fn compare_with_work_tree(
+        &self,
+        repo: &Repo,
+        old: Option<ObjectId>,
+        cancel: &Cancel,
+    ) -> Result<Comparison<'_>, HistoryError> {
+        let index = Index::of(&self.git)?;
+        let tracked = index.files(&self.git, &self.rules, cancel)?;
+        let paths: Vec<RepoPath> = tracked.iter().map(|file| file.path.clone()).collect();
+        let standing = repo.standing(&paths, cancel)?;
+        let mut committed = Committed::of(self, old, &index, cancel)?;
+        let mut reader = Reader {
+            repo,
+            cancel,
+            cleaner: Cleaner::new(&self.git, &index),
+            blobs: Blobs::new(&self.git),
+        };
+        let mut found = Vec::new();
+        for (file, standing) in tracked.iter().zip(standing) {
+            found.extend(committed.until(&file.path));
+            let old = committed.side(file);
+            if index.knows(file, standing) && old == Some(file.side) {
+                continue;
+            }
+            if self.rules.judge(&file.path, Kind::File).is_ok() {
+                let new = match index.knows(file, standing) {
+                    true => Some(file.side),
+                    false => reader.read(&file.path, standing, old)?,
+                };
+                let new = new.map(|side| index.with_mode(side, file.side));
+                let path = file.path.clone();
+                found.push(Difference { path, old, new });
+            }
+        }
+        found.extend(committed.rest());
+        found.retain(|difference| difference.old != difference.new);
+        Comparison::of(reader.blobs, found, cancel)
+    }
+}
+
+/// Reads files of the work tree, and keeps what the comparison will ask for.
+struct Reader<'c, 'h> {
+    repo: &'c Repo,
+    cancel: &'c Cancel,
+    cleaner: Cleaner<'h>,
+    blobs: Blobs<'h>,
+}
+
+impl Reader<'_, '_> {
+    /// What stands at a path, as it would be committed; `None` if that is nothing. Its content is
+    /// kept, unless it is `old`'s.
+    fn read(
+        &mut self,
+        path: &RepoPath,
+        standing: Option<Standing>,
+        old: Option<Side>,
+    ) -> Result<Option<Side>, HistoryError> {
+        self.cancel.check()?;
+        let Some(standing) = standing else {
+            return Ok(None);
+        };
+        let read = match standing.kind {
+            Standard::Folder => return Ok(None),
+            Standard::Link => self.repo.link_text(path).map(Content::Whole),
+            Standard::File { .. } => self.content(path, standing),
+        };
+        let content = match read {
+            // It went away since it was looked at.
+            Err(RepoError::NotFound { .. }) => return Ok(None),
+            read => read?,
+        };
+        let mode = match standing.kind {
+            Standard::File {
+                is_executable: true,
+            } => EntryKind::BlobExecutable,
+            Standard::Link => EntryKind::Link,
+            _ => EntryKind::Blob,
+        };
+        let known = old.map(|side| side.id);
+        let id = match content {
+            Content::Whole(bytes) => {
+                let bytes = match mode {
+                    EntryKind::Link => bytes,
+                    _ => self.cleaner.clean(path, bytes),
+                };
+                let hash = self.cleaner.hash_kind();
+                let id = gix::objs::compute_hash(hash, gix::objs::Kind::Blob, &bytes);
+                let id = id.map_err(git(READING))?;
+                if known != Some(id) {
+                    self.blobs.hold(id, size_of(&bytes), Some(bytes));
+                }
+                id
+            }
+            Content::Large(id, size) => {
+                if known != Some(id) {
+                    self.blobs.hold(id, size, None);
+                }
+                id
+            }
+        };
+        let mode = mode.into();
+        Ok(Some(Side { id, mode }))
+    }
+
+    fn content(&self, path: &RepoPath, standing: Standing) -> Result<Content, RepoError> {
+        let size = u64::try_from(standing.stat.st_size).unwrap_or(0);
+        let mut hasher = gix::hash::hasher(self.cleaner.hash_kind());
+        hasher.update(&gix::objs::encode::loose_header(
+            gix::objs::Kind::Blob,
+            size,
+        ));
+        let mut bytes = Vec::new();
+        self.repo.read_standing(path, |piece| {
+            self.cancel.check()?;
+            if size > MAX_FILE {
+                hasher.update(piece);
+            } else {
+                bytes.extend_from_slice(piece);
+            }
+            Ok(())
+        })?;
+        if size <= MAX_FILE {
+            return Ok(Content::Whole(bytes));
+        }
+        let id = hasher.try_finalize().map_err(|source| RepoError::Git {
+            what: READING,
+            source: source.into(),
+        })?;
+        Ok(Content::Large(id, size))
+    }
+}
+
+/// What was read of a file.
+enum Content {
+    Whole(Vec<u8>),
+    /// Only the id that it would have, and its size in bytes.
+    Large(ObjectId, u64),
+}
+
+fn size_of(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
+}

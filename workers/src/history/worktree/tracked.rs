@@ -1,0 +1,191 @@
+//! Which files git tracks, and which of them are known to be unchanged without reading them.
+
+use gix::ObjectId;
+use gix::index::entry::stat::{Options, Time};
+use gix::index::entry::{Flags, Stat};
+use gix::objs::tree::EntryKind;
+
+use super::super::trees;
+use super::super::{HistoryError, Side, error::git};
+use crate::repo::{Cancel, RepoPath, Rules, Standard, Standing};
+
+const READING: &str = "reading the index";
+
+/// The index of a repository, and how far it may be believed.
+pub(super) struct Index {
+    pub(super) file: gix::worktree::Index,
+    options: Options,
+    /// Whether the file system knows which files are executable.
+    has_modes: bool,
+}
+
+/// A file that git tracks.
+#[derive(Debug)]
+pub(super) struct Tracked {
+    pub(super) path: RepoPath,
+    /// The file as the index has it.
+    pub(super) side: Side,
+    /// It is only announced, without content.
+    pub(super) is_announced: bool,
+    trust: Trust,
+}
+
+/// What has to be seen of a file to know that it is as in the index.
+#[derive(Clone, Copy, Debug)]
+enum Trust {
+    /// Nothing: git was told not to look.
+    Blind,
+    /// That it still looks like this.
+    Look(Stat),
+    /// It must be read.
+    Never,
+}
+
+impl Index {
+    pub(super) fn of(repository: &gix::Repository) -> Result<Index, HistoryError> {
+        let config = repository.config_snapshot();
+        Ok(Index {
+            file: repository.index_or_empty().map_err(git(READING))?,
+            options: repository.stat_options().map_err(git(READING))?,
+            has_modes: config.boolean("core.fileMode").unwrap_or(true),
+        })
+    }
+
+    /// All files, in the order of their paths' bytes, blocked ones included.
+    pub(super) fn files(
+        &self,
+        repository: &gix::Repository,
+        rules: &Rules,
+        cancel: &Cancel,
+    ) -> Result<Vec<Tracked>, HistoryError> {
+        let mut files: Vec<Tracked> = Vec::with_capacity(self.file.entries().len());
+        for entry in self.file.entries() {
+            let name: &[u8] = entry.path(&self.file);
+            let path = RepoPath::trusted(name.strip_suffix(b"/").unwrap_or(name));
+            if entry.mode.is_sparse() {
+                files.extend(folder(repository, rules, (path, entry.id), cancel)?);
+                continue;
+            }
+            let Some(mode) = entry.mode.to_tree_entry_mode() else {
+                continue;
+            };
+            let id = entry.id;
+            let mode = mode.kind().into();
+            let tracked = Tracked {
+                path,
+                side: Side { id, mode },
+                is_announced: entry.flags.contains(Flags::INTENT_TO_ADD),
+                trust: self.trust(entry),
+            };
+            match files.last_mut().filter(|last| last.path == tracked.path) {
+                // A conflict has up to three entries, none of which is what stands there.
+                Some(last) => last.trust = Trust::Never,
+                None => files.push(tracked),
+            }
+        }
+        Ok(files)
+    }
+
+    fn trust(&self, entry: &gix::index::Entry) -> Trust {
+        let is_conflict = entry.stage_raw() != 0;
+        if entry
+            .flags
+            .intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE)
+        {
+            Trust::Blind
+        } else if is_conflict || entry.flags.contains(Flags::INTENT_TO_ADD) {
+            Trust::Never
+        } else if entry
+            .stat
+            .is_racy(self.file.timestamp(), self.precision(&entry.stat))
+        {
+            // It was written when the index was, and may have been written once more.
+            Trust::Never
+        } else {
+            Trust::Look(entry.stat)
+        }
+    }
+
+    /// Whether a file is as in the index, as far as a look tells.
+    pub(super) fn knows(&self, file: &Tracked, standing: Option<Standing>) -> bool {
+        let Some(standing) = standing else {
+            return matches!(file.trust, Trust::Blind);
+        };
+        let has_kind = match (file.side.mode.kind(), standing.kind) {
+            (EntryKind::Commit, Standard::Folder) => return true,
+            (EntryKind::Link, Standard::Link) => true,
+            (EntryKind::Blob | EntryKind::BlobExecutable, Standard::File { is_executable }) => {
+                is_executable == file.side.mode.is_executable() || !self.has_modes
+            }
+            _ => false,
+        };
+        match &file.trust {
+            Trust::Blind => true,
+            Trust::Look(stat) => has_kind && stat.matches(&looks(&standing), self.precision(stat)),
+            Trust::Never => false,
+        }
+    }
+
+    /// What stands in the work tree, with the index's mode where the file system has none.
+    pub(super) fn with_mode(&self, side: Side, known: Side) -> Side {
+        let is_file = side.mode.is_blob() && known.mode.is_blob();
+        Side {
+            mode: if is_file && !self.has_modes {
+                known.mode
+            } else {
+                side.mode
+            },
+            ..side
+        }
+    }
+
+    /// How exactly times are compared: as exactly as whoever wrote the index noted them.
+    fn precision(&self, noted: &Stat) -> Options {
+        Options {
+            use_nsec: noted.mtime.nsecs != 0,
+            ..self.options
+        }
+    }
+}
+
+/// The files of a folder that is not checked out, and is one entry.
+fn folder(
+    repository: &gix::Repository,
+    rules: &Rules,
+    (path, tree): (RepoPath, ObjectId),
+    cancel: &Cancel,
+) -> Result<Vec<Tracked>, HistoryError> {
+    let found = trees::differences_beneath(repository, rules, path, (None, Some(tree)), cancel)?;
+    let file = |found: trees::Difference| {
+        Some(Tracked {
+            path: found.path,
+            side: found.new?,
+            is_announced: false,
+            trust: Trust::Blind,
+        })
+    };
+    Ok(found.into_iter().filter_map(file).collect())
+}
+
+/// What is seen of a file, cut to the 32 bits that the index has for each.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the index keeps the lower 32 bits of each number"
+)]
+fn looks(standing: &Standing) -> Stat {
+    let stat = &standing.stat;
+    let time = |seconds: i64, nanoseconds: u64| Time {
+        secs: seconds as u32,
+        nsecs: nanoseconds as u32,
+    };
+    Stat {
+        mtime: time(stat.st_mtime, stat.st_mtime_nsec),
+        ctime: time(stat.st_ctime, stat.st_ctime_nsec),
+        dev: stat.st_dev as u32,
+        ino: stat.st_ino as u32,
+        uid: stat.st_uid,
+        gid: stat.st_gid,
+        size: stat.st_size as u32,
+    }
+}

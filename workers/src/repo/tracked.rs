@@ -1,0 +1,140 @@
+//! What stands in a work tree where git says that files are: looked at, and read, without
+//! following any link, for comparing it with a commit.
+//!
+//! A folder is opened beneath the root once, and its files are looked at in it: one system call a
+//! file. What lies behind a link, or on another file system, is not there.
+
+use std::io::Read as _;
+
+use rayon::prelude::*;
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, FileType, OFlags, Stat};
+use rustix::io::Errno;
+
+use super::cancel::Cancel;
+use super::error::RepoError;
+use super::jail::{Jail, file_type};
+use super::path::RepoPath;
+use super::worktree::READ;
+
+/// Files that one thread looks at in one go.
+const FILES_PER_TASK: usize = 512;
+
+/// What stands at a path, by its metadata.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Standing {
+    pub(crate) kind: Standard,
+    pub(crate) stat: Stat,
+}
+
+/// What git can track, as the file system has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standard {
+    File { is_executable: bool },
+    Link,
+    Folder,
+}
+
+/// What stands at each path, in their order; `None` where nothing does that git could track. Must
+/// not run on a thread of a pool that itself waits for others.
+pub(super) fn look(
+    jail: &Jail,
+    paths: &[RepoPath],
+    cancel: &Cancel,
+) -> Result<Vec<Option<Standing>>, RepoError> {
+    let chunks = paths.par_chunks(FILES_PER_TASK);
+    let looks = chunks.map(|paths| {
+        cancel.check()?;
+        let mut folder = Folder::default();
+        let look = |path| folder.look(jail, path);
+        paths
+            .iter()
+            .map(look)
+            .collect::<Result<Vec<_>, RepoError>>()
+    });
+    let looks: Result<Vec<_>, RepoError> = looks.collect();
+    Ok(looks?.into_iter().flatten().collect())
+}
+
+/// Reads the regular file at `path` from its beginning, piece by piece.
+///
+/// # Errors
+/// If it is no regular file any longer, or can't be read.
+pub(super) fn read(
+    jail: &Jail,
+    path: &RepoPath,
+    mut piece: impl FnMut(&[u8]) -> Result<(), RepoError>,
+) -> Result<(), RepoError> {
+    let refused = |errno| RepoError::opening(path, errno);
+    let fd = jail.open(path, READ).map_err(refused)?;
+    let stat = rustix::fs::fstat(&fd).map_err(refused)?;
+    if file_type(&stat) != FileType::RegularFile {
+        return Err(RepoError::NotFound { path: path.clone() });
+    }
+    let mut file = std::fs::File::from(fd);
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        let length = file.read(&mut buffer).map_err(|source| RepoError::Io {
+            what: "reading a file of the work tree",
+            source,
+        })?;
+        match buffer.get(..length) {
+            Some([]) | None => return Ok(()),
+            Some(read) => piece(read)?,
+        }
+    }
+}
+
+/// What the link at `path` says.
+///
+/// # Errors
+/// If it is no link any longer.
+pub(super) fn link_text(jail: &Jail, path: &RepoPath) -> Result<Vec<u8>, RepoError> {
+    let refused = |errno| RepoError::opening(path, errno);
+    let parent = path.parent().unwrap_or_else(RepoPath::root);
+    let folder = jail.open(&parent, OFlags::PATH | OFlags::DIRECTORY);
+    let text = rustix::fs::readlinkat(folder.map_err(refused)?, path.name(), Vec::new());
+    text.map(std::ffi::CString::into_bytes).map_err(refused)
+}
+
+/// The folder that was looked into last: paths come in order.
+#[derive(Default)]
+struct Folder {
+    open: Option<(RepoPath, Result<OwnedFd, Errno>)>,
+}
+
+impl Folder {
+    fn look(&mut self, jail: &Jail, path: &RepoPath) -> Result<Option<Standing>, RepoError> {
+        let parent = path.parent().unwrap_or_else(RepoPath::root);
+        let known = self.open.take().filter(|(folder, _)| *folder == parent);
+        let (_, opened) = self.open.insert(known.unwrap_or_else(|| {
+            let opened = jail.open(&parent, OFlags::PATH | OFlags::DIRECTORY);
+            (parent, opened)
+        }));
+        let stat = match opened {
+            Ok(folder) => rustix::fs::statat(&*folder, path.name(), AtFlags::SYMLINK_NOFOLLOW),
+            Err(errno) => Err(*errno),
+        };
+        match stat {
+            Ok(stat) => Ok(Standing::of(stat)),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV | Errno::NAMETOOLONG) => {
+                Ok(None)
+            }
+            Err(errno) => Err(RepoError::opening(path, errno)),
+        }
+    }
+}
+
+impl Standing {
+    fn of(stat: Stat) -> Option<Standing> {
+        let kind = match file_type(&stat) {
+            FileType::RegularFile => Standard::File {
+                is_executable: stat.st_mode & 0o100 != 0,
+            },
+            FileType::Symlink => Standard::Link,
+            FileType::Directory => Standard::Folder,
+            _ => return None,
+        };
+        Some(Standing { kind, stat })
+    }
+}

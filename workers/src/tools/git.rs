@@ -1,0 +1,8 @@
+//! The family `git`: who changed what, and when. Markdown for readers, the same as data beside it.
+
+mod blame;
+mod diff;
+mod markdown;
+
+pub(super) use blame::GitBlame;
+pub(super) use diff::GitDiff;

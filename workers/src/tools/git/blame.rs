@@ -1,0 +1,176 @@
+//! `git_blame`: who last changed each line of a file.
+
+mod page;
+
+use archway_proto::{failure::Failure, fault::Fault};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use self::page::{Commit, Line, Page};
+use crate::{
+    history::{History, HistoryError, Tracked},
+    repo::{Cancel, Kind, Repo, RepoError, RepoPath, Stopped},
+    tools::{Reply, Tool, ToolContext, schema::is_false},
+};
+
+/// Most lines that one answer tells.
+const MAX_LINES: u32 = 2000;
+/// Lines that are blamed beyond those, where more are asked for: the next pages have them at once.
+const AHEAD: u32 = 2000;
+
+/// Who last changed each line of a file.
+pub(in crate::tools) struct GitBlame;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::tools) struct BlameArgs {
+    /// File path relative to the project root.
+    #[schemars(length(min = 1, max = 4096))]
+    file_path: String,
+    /// First line, from 1.
+    #[schemars(range(min = 1))]
+    start_line: Option<u64>,
+    /// Last line, inclusive.
+    #[schemars(range(min = 1))]
+    end_line: Option<u64>,
+    /// Commit, tag or branch to blame the file of; default HEAD.
+    #[serde(rename = "ref")]
+    #[schemars(length(min = 1, max = 256))]
+    revision: Option<String>,
+    /// Project slug; see `list_projects`.
+    #[schemars(length(min = 1, max = 63))]
+    project: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(in crate::tools) struct Blamed {
+    file_path: String,
+    lines: Vec<Line>,
+    /// Each commit of `lines` once, in order of first appearance.
+    commits: Vec<Commit>,
+    /// Index or work tree differ from HEAD, whose lines these are; false with `ref`.
+    modified: bool,
+    /// The whole file's.
+    total_lines: u64,
+    /// Go on with `next_start_line`.
+    #[serde(default, skip_serializing_if = "is_false")]
+    truncated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_start_line: Option<u64>,
+}
+
+impl Tool for GitBlame {
+    const NAME: &'static str = "git_blame";
+    const TITLE: &'static str = "Blame a file";
+    const DESCRIPTION: &'static str = "Show which commit last changed each line of a file, by whom \
+        and when; renames are followed. Give a line range where you can. git_log tells a file's \
+        whole history, git_diff what a commit changed.";
+    const FAMILY: &'static str = "git";
+    const PER_MINUTE: Option<u32> = None;
+    const WEIGHT: u32 = 10;
+    const UNTRUSTED: bool = true;
+    type Args = BlameArgs;
+    type Output = Blamed;
+
+    async fn run(cx: &ToolContext, args: BlameArgs) -> Result<Reply<Blamed>, Failure> {
+        let project = cx.project(args.project.as_deref()).await?;
+        let (histories, budget) = (cx.histories(), cx.max_result_bytes());
+        let snapshot = cx
+            .read(&project, move |repo, cancel| {
+                let path = RepoPath::parse(&args.file_path)?;
+                repo.rules().admit(&path, &path, Kind::File)?;
+                let history = History::of(repo, &histories)?;
+                let file = tracked(&history, &path, args.revision.as_deref(), cancel)?;
+                let page = page(&history, &file, &args, (budget, cancel))?;
+                let modified = args.revision.is_none() && history.is_modified(&file)?;
+                Ok((page, modified))
+            })
+            .await?;
+        let (page, modified) = &snapshot.value;
+        let markdown = page.markdown(*modified);
+        let reply = Reply::from_snapshot(snapshot, |(page, modified)| Blamed {
+            file_path: page.path,
+            lines: page.lines,
+            commits: page.commits,
+            modified,
+            total_lines: page.total.into(),
+            truncated: page.next.is_some(),
+            next_start_line: page.next.map(u64::from),
+        });
+        Ok(reply.markdown(markdown))
+    }
+}
+
+/// The file that is asked for, of HEAD unless a revision is named.
+fn tracked(
+    history: &History,
+    path: &RepoPath,
+    revision: Option<&str>,
+    cancel: &Cancel,
+) -> Result<Tracked, HistoryError> {
+    let commit = match revision {
+        Some(revision) => Some(history.resolve(revision, cancel)?),
+        None => history.head(),
+    };
+    let commit = commit.ok_or_else(|| HistoryError::NotTracked { path: path.clone() })?;
+    history.tracked(commit, path)
+}
+
+fn page(
+    history: &History,
+    file: &Tracked,
+    args: &BlameArgs,
+    (budget, cancel): (usize, &Cancel),
+) -> Result<Page, Failure> {
+    let lines: Vec<&[u8]> = file.lines().collect();
+    let total = u32::try_from(lines.len()).unwrap_or(u32::MAX);
+    let (first, end) = range(args.start_line, args.end_line, total)?;
+    let asked = (first, end.min(first.saturating_add(MAX_LINES + AHEAD)));
+    let blame = history.blame(file, asked, cancel).map_err(unfinished)?;
+    let mut page = Page::new(file.path(), total, budget);
+    let shown = lines.iter().zip(0..).skip(first as usize);
+    for (text, line) in shown.take_while(|&(_, line)| line < end) {
+        let Some(commit) = blame.of(line).filter(|_| line < first + MAX_LINES) else {
+            page.next = Some(line + 1);
+            break;
+        };
+        if !page.add(line + 1, text, commit) {
+            page.next = Some(line + 1);
+            break;
+        }
+    }
+    Ok(page)
+}
+
+/// The lines that are asked for, counted from 0: the first, and the one behind the last.
+fn range(start: Option<u64>, end: Option<u64>, total: u32) -> Result<(u32, u32), Failure> {
+    let whole = start.is_none() && end.is_none();
+    let (start, end) = (start.unwrap_or(1), end.unwrap_or(total.into()));
+    let first = u32::try_from(start - 1).ok().filter(|&first| first < total);
+    match first {
+        Some(first) if end >= start => {
+            let end = u32::try_from(end).unwrap_or(u32::MAX);
+            Ok((first, end.min(total)))
+        }
+        // A file without lines has none to refuse.
+        _ if whole => Ok((0, 0)),
+        _ => {
+            let message = format!("Invalid line range: {start}-{end}");
+            let suggestion = format!("the file has {total} lines; begin within them");
+            let failure = Failure::new(Fault::InvalidLineRange, message, suggestion);
+            Err(failure.detail("total_lines", total))
+        }
+    }
+}
+
+/// A blame that took too long is shorter for fewer lines.
+fn unfinished(error: HistoryError) -> Failure {
+    match error {
+        HistoryError::Repo(RepoError::Stopped(Stopped::Deadline)) => Failure::new(
+            Fault::DeadlineExceeded,
+            "the time for this call was up before all lines were found",
+            "ask for fewer lines with start_line and end_line",
+        ),
+        error => error.into(),
+    }
+}
