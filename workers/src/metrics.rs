@@ -82,6 +82,7 @@ pub(crate) struct Metrics {
     waiting: Family<WaitedLabel, Gauge>,
     waits: Family<WaitedLabel, Histogram, fn() -> Histogram>,
     history: HistoryMetrics,
+    accesses_dropped: Counter,
 }
 
 impl Metrics {
@@ -107,6 +108,9 @@ impl Metrics {
         let help = "Time waited for them, whether they came or not";
         registry.register_with_unit("call_wait", help, Unit::Seconds, waits.clone());
         let history = HistoryMetrics::registered(&mut registry);
+        let accesses_dropped = Counter::default();
+        let help = "File accesses that were not recorded: the queue was full, or Postgres away";
+        registry.register("file_accesses_dropped", help, accesses_dropped.clone());
         Metrics {
             registry,
             calls,
@@ -115,12 +119,18 @@ impl Metrics {
             waiting,
             waits,
             history,
+            accesses_dropped,
         }
     }
 
     /// Where what is kept of histories is counted.
     pub(crate) fn history(&self) -> HistoryMetrics {
         self.history.clone()
+    }
+
+    /// Where file accesses are counted that were not recorded.
+    pub(crate) fn accesses_dropped(&self) -> Counter {
+        self.accesses_dropped.clone()
     }
 
     /// Where those who wait for this are counted.

@@ -176,8 +176,9 @@ impl Worker {
     ) -> Result<Self, WorkerError> {
         let stores = Stores::connect(&config.store)?;
         let recorded = CancellationToken::new();
-        let (accesses, recorder) = Accesses::new(stores.clone(), recorded.clone());
         let metrics = Arc::new(Metrics::new());
+        let dropped = metrics.accesses_dropped();
+        let (accesses, recorder) = Accesses::new(stores.clone(), recorded.clone(), dropped);
         let threads = search_threads(config);
         let cache = config.cache_folder(&mounts)?;
         let histories = Histories::start(cache, &metrics).map_err(|source| WorkerError::Start {
