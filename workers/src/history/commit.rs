@@ -2,7 +2,7 @@
 
 use gix::{ObjectId, bstr::BString};
 
-use super::{History, HistoryError, error::git};
+use super::{History, HistoryError, Position, error::git};
 
 const READING: &str = "reading a commit";
 
@@ -40,6 +40,9 @@ impl History {
     /// # Errors
     /// If it can't be read.
     pub(crate) fn node(&self, id: ObjectId) -> Result<Node, HistoryError> {
+        if let Some(position) = self.graph.find(&id) {
+            return Ok(self.graph_node(position));
+        }
         let commit = self.git.find_commit(id).map_err(git(READING))?;
         let parents = match self.is_cut(id) {
             true => Vec::new(),
@@ -51,6 +54,18 @@ impl History {
             parents,
             time: commit.time().map_err(git(READING))?.seconds,
         })
+    }
+
+    /// [`History::node`] of a commit in the graph.
+    fn graph_node(&self, position: Position) -> Node {
+        let graph = &self.graph;
+        let parents = graph.parents(position);
+        Node {
+            id: graph.id(position),
+            tree: graph.tree(position),
+            parents: parents.map(|parent| graph.id(parent)).collect(),
+            time: graph.time(position),
+        }
     }
 
     /// Whether a shallow clone ends at this commit: it has no parents here, whatever it says.
