@@ -44,6 +44,7 @@ pub fn registry() -> Result<Registry, RegistryError> {
         .with::<files::GetRepoOverview>()?
         .with::<search::SearchFiles>()?
         .with::<search::GrepCodebase>()?
+        .with::<git::GitLog>()?
         .with::<git::GitBlame>()?
         .with::<git::GitDiff>()
 }

@@ -12,33 +12,33 @@ use super::{ChangeKind, Changes, Comparer, Comparison, Histories, History, Measu
 use crate::repo::testing::{Sandbox, cancel, git};
 
 /// A small generator of random numbers (Marsaglia's xorshift), the same on every machine.
-struct Random {
+pub(super) struct Random {
     state: u64,
     /// Only files whose patches say all: no binary ones, and UTF-8.
     only_text: bool,
 }
 
 impl Random {
-    fn new(seed: u64) -> Random {
+    pub(super) fn new(seed: u64) -> Random {
         Random {
             state: seed,
             only_text: false,
         }
     }
 
-    fn below(&mut self, limit: usize) -> usize {
+    pub(super) fn below(&mut self, limit: usize) -> usize {
         self.state ^= self.state << 13;
         self.state ^= self.state >> 7;
         self.state ^= self.state << 17;
         usize::try_from(self.state % u64::try_from(limit).unwrap()).unwrap()
     }
 
-    fn one_in(&mut self, count: usize) -> bool {
+    pub(super) fn one_in(&mut self, count: usize) -> bool {
         self.below(count) == 0
     }
 }
 
-type Tree = BTreeMap<String, (&'static str, Vec<u8>)>;
+pub(super) type Tree = BTreeMap<String, (&'static str, Vec<u8>)>;
 
 fn line(random: &mut Random) -> String {
     match random.below(6) {
@@ -55,7 +55,7 @@ fn line(random: &mut Random) -> String {
     }
 }
 
-fn text(random: &mut Random, lines: usize) -> Vec<u8> {
+pub(super) fn text(random: &mut Random, lines: usize) -> Vec<u8> {
     let end = if random.one_in(9) { "\r\n" } else { "\n" };
     let mut text = String::new();
     for _ in 0..lines {
@@ -77,7 +77,7 @@ fn text(random: &mut Random, lines: usize) -> Vec<u8> {
     bytes
 }
 
-fn edit(random: &mut Random, content: &[u8]) -> Vec<u8> {
+pub(super) fn edit(random: &mut Random, content: &[u8]) -> Vec<u8> {
     let mut lines: Vec<Vec<u8>> = content
         .split_inclusive(|&b| b == b'\n')
         .map(<[u8]>::to_vec)
@@ -97,7 +97,7 @@ fn edit(random: &mut Random, content: &[u8]) -> Vec<u8> {
     lines.concat()
 }
 
-fn path(random: &mut Random) -> String {
+pub(super) fn path(random: &mut Random) -> String {
     let folders = ["", "a/", "a/b/", "a-b/", "a.b/", "lib/x/y/"];
     let names = ["main.rs", "mod.rs", "ü.txt", "README", "b", "x y", "z.c"];
     let folder = folders[random.below(folders.len())];
@@ -108,7 +108,7 @@ fn path(random: &mut Random) -> String {
 }
 
 /// Puts a file where it can stand: a file that was in the way of a folder goes.
-fn put(tree: &mut Tree, path: String, file: (&'static str, Vec<u8>)) {
+pub(super) fn put(tree: &mut Tree, path: String, file: (&'static str, Vec<u8>)) {
     let beneath = format!("{path}/");
     tree.retain(|other, _| !other.starts_with(&beneath) && !path.starts_with(&format!("{other}/")));
     tree.insert(path, file);

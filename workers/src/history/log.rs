@@ -4,7 +4,7 @@
 //! followed through its renames. A path that is not there where the log begins is a file until a
 //! commit shows that it was a folder.
 
-use gix::ObjectId;
+use gix::{ObjectId, prelude::ObjectIdExt as _};
 use jiff::Timestamp;
 
 use super::blobs::Blobs;
@@ -42,6 +42,8 @@ pub(crate) struct LogQuery {
 #[derive(Clone, Debug)]
 pub(crate) struct LogEntry {
     pub(crate) facts: Facts,
+    /// The shortest start of its id that names no other object, as git shortens ids.
+    pub(crate) short: String,
     /// What differs from the first parent, by path; at most [`MAX_FILES`].
     pub(crate) files: Vec<LogFile>,
     /// How many differ.
@@ -110,6 +112,11 @@ impl History {
     pub(super) fn first_parent_tree(&self, step: &Step) -> Result<Option<ObjectId>, HistoryError> {
         let parent = step.parents.first().map(|&parent| self.step(parent));
         Ok(parent.transpose()?.map(|parent| parent.tree))
+    }
+
+    /// An id as git shortens it.
+    fn short(&self, id: ObjectId) -> String {
+        id.attach(&self.git).shorten_or_id().to_string()
     }
 
     /// Where a log begins: what names and dates mean now.
@@ -336,6 +343,7 @@ impl<'a> Log<'a> {
         let changes = match (&mut self.view, &hit.file) {
             (_, Some(file)) => {
                 return Ok(LogEntry {
+                    short: history.short(facts.id),
                     facts,
                     files: vec![file.clone()],
                     files_total: 1,
@@ -348,6 +356,7 @@ impl<'a> Log<'a> {
             (_, None) => history.changes(old, new, Renames::Found, cancel)?,
         };
         Ok(LogEntry {
+            short: history.short(facts.id),
             facts,
             files_total: changes.files.len(),
             files: changes
@@ -422,3 +431,6 @@ fn is_by(facts: &Facts, part: &str) -> bool {
     let author = format!("{} <{}>", facts.author.name, facts.author.email);
     author.to_lowercase().contains(part)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,7 @@
 //! What the git tools' markdown has in common.
 
+use std::borrow::Cow;
+
 use gix::bstr::{BStr, ByteSlice as _};
 use gix::date::Time;
 
@@ -28,6 +30,31 @@ pub(super) fn subject(message: &BStr) -> String {
     message.summary().to_str_lossy().into_owned()
 }
 
+/// What others wrote, at most so many bytes of it.
+pub(super) fn shortened(bytes: &[u8], most: usize) -> String {
+    let whole = String::from_utf8_lossy(bytes);
+    match cut(&whole, most) {
+        start if start.len() < whole.len() => format!("{start}…"),
+        _ => whole.into_owned(),
+    }
+}
+
+/// The first so many bytes, up to a character's end.
+pub(super) fn cut(text: &str, most: usize) -> &str {
+    let end = (0..=most.min(text.len()))
+        .rev()
+        .find(|&end| text.is_char_boundary(end));
+    text.get(..end.unwrap_or(0)).unwrap_or_default()
+}
+
+/// A name on one line: git's names may have line ends in them.
+pub(super) fn line(name: &str) -> Cow<'_, str> {
+    if !name.contains(['\n', '\r']) {
+        return Cow::Borrowed(name);
+    }
+    Cow::Owned(name.replace('\n', "\\u{a}").replace('\r', "\\u{d}"))
+}
+
 /// A fence that none of these lines can close.
 pub(super) fn fence<'a>(lines: impl Iterator<Item = &'a str>) -> String {
     let (mut longest, mut run) = (2, 0);
@@ -53,6 +80,12 @@ mod tests {
     fn a_subject_is_one_line() {
         assert_eq!(subject("one\ntwo\n\nbody".into()), "one two");
         assert_eq!(subject("".into()), "");
+    }
+
+    #[test]
+    fn a_name_stays_on_one_line() {
+        assert_eq!(line("a\nb\r"), "a\\u{a}b\\u{d}");
+        assert_eq!(line("a b"), "a b");
     }
 
     #[test]

@@ -108,7 +108,7 @@ impl Page {
             if !self.lines.is_empty() || line.text.is_empty() {
                 return false;
             }
-            line.text = cut(&line.text, line.text.len() / 2).to_owned();
+            line.text = markdown::cut(&line.text, line.text.len() / 2).to_owned();
             line.line_truncated = true;
             spent = base.with_line(&line);
         }
@@ -195,7 +195,7 @@ impl Line {
         Line {
             line: number,
             sha: facts.id.to_string(),
-            author: shortened(&facts.author.name, most),
+            author: markdown::shortened(&facts.author.name, most),
             date: markdown::rfc3339(facts.author.time),
             text: String::from_utf8_lossy(text).into_owned(),
             line_truncated: false,
@@ -206,11 +206,11 @@ impl Line {
 
 impl Commit {
     fn new(facts: &Facts, most: usize) -> Commit {
-        let message = shortened(&facts.message, most);
+        let message = markdown::shortened(&facts.message, most);
         Commit {
             sha: facts.id.to_string(),
-            author: shortened(&facts.author.name, most),
-            email: shortened(&facts.author.email, most),
+            author: markdown::shortened(&facts.author.name, most),
+            email: markdown::shortened(&facts.author.email, most),
             date: markdown::rfc3339(facts.author.time),
             subject: markdown::subject(message.as_bytes().into()),
             message,
@@ -231,23 +231,6 @@ impl Commit {
 /// How many bytes a text takes once it is shown.
 fn escaped(shown: &str) -> usize {
     text::escape(shown).0.len()
-}
-
-/// What others wrote, at most so many bytes of it.
-fn shortened(bytes: &[u8], most: usize) -> String {
-    let whole = String::from_utf8_lossy(bytes);
-    match cut(&whole, most) {
-        start if start.len() < whole.len() => format!("{start}…"),
-        _ => whole.into_owned(),
-    }
-}
-
-/// The first so many bytes, up to a character's end.
-fn cut(text: &str, most: usize) -> &str {
-    let end = (0..=most.min(text.len()))
-        .rev()
-        .find(|&end| text.is_char_boundary(end));
-    text.get(..end.unwrap_or(0)).unwrap_or_default()
 }
 
 #[cfg(test)]

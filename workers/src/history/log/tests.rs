@@ -1,0 +1,337 @@
+//! Logs held against the git command: on random histories with merges, renames and wrong clocks,
+//! page by page, and on small ones made by hand.
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use jiff::Timestamp;
+
+use super::super::against_git::{Random, Tree, edit, path as some_path, put, text};
+use super::super::{Histories, History, HistoryError, LogFile, LogQuery, Place, Status};
+use crate::repo::testing::{Sandbox, cancel, git, path};
+use crate::repo::{RepoError, Rules};
+
+const BEGAN: i64 = 1_700_000_000;
+const AUTHORS: [&str; 4] = [
+    "Ann Lee <ann@example.com>",
+    "Bob <bob@Example.org>",
+    "Çelik Ö <c@d.e>",
+    "annie <x@y.z>",
+];
+
+/// A commit as it is compared: its id, and its files in the order of their text.
+type Told = (String, Vec<String>);
+
+fn ask(file: Option<&str>) -> LogQuery {
+    LogQuery {
+        path: file.map(path),
+        since: None,
+        until: None,
+        author: None,
+        revision: None,
+        now: Timestamp::UNIX_EPOCH,
+    }
+}
+
+fn history(app: &Sandbox) -> History {
+    History::of(&app.repo(), &Histories::new()).unwrap()
+}
+
+fn told_file(file: &LogFile) -> String {
+    let status = match file.status {
+        Status::Added => "A",
+        Status::Modified => "M",
+        Status::Deleted => "D",
+        Status::Renamed => "R",
+        Status::Copied => "C",
+        Status::TypeChanged => "T",
+    };
+    match &file.old_path {
+        Some(old) => format!("{status} {old} {}", file.path),
+        None => format!("{status} {}", file.path),
+    }
+}
+
+/// All pages of a log, each of another size and each by another worker.
+fn ours(app: &Sandbox, query: &LogQuery, sizes: &mut dyn FnMut() -> usize) -> Vec<Told> {
+    let mut told = Vec::new();
+    let mut cursor: Option<String> = None;
+    loop {
+        let history = history(app);
+        let place = cursor.map(|cursor| {
+            assert!(cursor.len() <= 2048);
+            Place::read(&cursor).unwrap()
+        });
+        let mut log = history.log(query, place, &cancel()).unwrap();
+        for _ in 0..sizes() {
+            let Some(entry) = log.next(&cancel()).unwrap() else {
+                return told;
+            };
+            assert_eq!(entry.files.len(), entry.files_total);
+            let mut files: Vec<String> = entry.files.iter().map(told_file).collect();
+            files.sort();
+            told.push((entry.facts.id.to_string(), files));
+        }
+        let place = log.place();
+        if !log.has_more(&cancel()).unwrap() {
+            return told;
+        }
+        cursor = Some(place.written());
+    }
+}
+
+fn gits(folder: &Path, arguments: &[&str]) -> Vec<Told> {
+    let log = ["log", "--format=%x01%H", "--name-status", "-M", "-z"];
+    let output = Command::new("git")
+        .current_dir(folder)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_SYSTEM", "/dev/null")
+        .env("LC_ALL", "C.UTF-8")
+        .args(log)
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let output = String::from_utf8(output.stdout).unwrap();
+    output.split('\x01').skip(1).map(told).collect()
+}
+
+fn told(commit: &str) -> Told {
+    let mut words = commit
+        .split('\0')
+        .map(|word| word.trim_start_matches('\n'))
+        .filter(|word| !word.is_empty());
+    let id = words.next().unwrap().to_owned();
+    let mut files = Vec::new();
+    while let Some(status) = words.next() {
+        let status = &status[..1];
+        let first = words.next().unwrap();
+        files.push(match status {
+            "R" | "C" => format!("{status} {first} {}", words.next().unwrap()),
+            _ => format!("{status} {first}"),
+        });
+    }
+    files.sort();
+    (id, files)
+}
+
+/// A history with merges and renames. With `skewed` clocks, many commits are older than their
+/// parents; else many are of one second.
+fn generate(folder: &Path, seed: u64, count: usize, is_skewed: bool) {
+    let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9) | 1);
+    let mut commits: Vec<Tree> = Vec::new();
+    let mut stream = Vec::new();
+    let mut clock = BEGAN;
+    for at in 0..count {
+        clock += i64::try_from(random.below(3)).unwrap() * 50;
+        let wrong = is_skewed && random.one_in(6);
+        let skew = if wrong { random.below(2000) } else { 0 };
+        let date = clock - i64::try_from(skew).unwrap();
+        let near = |random: &mut Random| at.checked_sub(1 + random.below(at.min(4).max(1)));
+        let parent = near(&mut random).filter(|_| !random.one_in(60));
+        let mut tree = parent.map_or_else(Tree::new, |parent| commits[parent].clone());
+        let mut merged = Vec::new();
+        while parent.is_some() && random.one_in(4) {
+            merged.extend(near(&mut random).filter(|other| Some(*other) != parent));
+        }
+        merged.dedup();
+        for &other in &merged {
+            for (path, file) in &commits[other] {
+                if random.one_in(2) {
+                    put(&mut tree, path.clone(), file.clone());
+                }
+            }
+        }
+        if merged.is_empty() || random.one_in(4) {
+            change(&mut random, &mut tree);
+        }
+        let author = AUTHORS[random.below(AUTHORS.len())];
+        let mut head = format!(
+            "commit refs/heads/c{at}\nmark :{}\nauthor {author} {date} +0000\n\
+             committer A <a@b.c> {date} +0000\ndata 1\nm\n",
+            at + 1
+        );
+        if let Some(parent) = parent {
+            head += &format!("from :{}\n", parent + 1);
+        }
+        for other in &merged {
+            head += &format!("merge :{}\n", other + 1);
+        }
+        stream.extend_from_slice(head.as_bytes());
+        stream.extend_from_slice(b"deleteall\n");
+        for (path, (mode, content)) in &tree {
+            let line = format!("M {mode} inline {path}\ndata {}\n", content.len());
+            stream.extend_from_slice(line.as_bytes());
+            stream.extend_from_slice(content);
+            stream.push(b'\n');
+        }
+        commits.push(tree);
+    }
+    let last = format!("reset refs/heads/main\nfrom :{count}\n");
+    stream.extend_from_slice(last.as_bytes());
+    let mut import = Command::new("git")
+        .current_dir(folder)
+        .args(["fast-import", "--quiet", "--force"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    import.stdin.take().unwrap().write_all(&stream).unwrap();
+    assert!(import.wait().unwrap().success());
+}
+
+/// Few files under few names, so that one is often touched again.
+fn name(random: &mut Random) -> String {
+    if random.one_in(8) {
+        return some_path(random);
+    }
+    let folders = ["", "a/", "a/b/", "lib/"];
+    let folder = folders[random.below(folders.len())];
+    format!("{folder}f{}.rs", random.below(6))
+}
+
+fn change(random: &mut Random, tree: &mut Tree) {
+    for _ in 0..=random.below(3) {
+        let paths: Vec<String> = tree.keys().cloned().collect();
+        let some = (!paths.is_empty()).then(|| paths[random.below(paths.len())].clone());
+        let new = name(random);
+        match (random.below(9), some) {
+            (0, Some(path)) => _ = tree.remove(&path),
+            (1 | 2, Some(from)) => {
+                let (mode, content) = tree.remove(&from).unwrap();
+                let content = match random.one_in(2) {
+                    true => edit(random, &content),
+                    false => content,
+                };
+                put(tree, new, (mode, content));
+            }
+            (3, Some(from)) => {
+                let (mode, content) = tree[&from].clone();
+                put(tree, new, (mode, edit(random, &content)));
+            }
+            (4, Some(path)) => {
+                let modes = ["100644", "100755", "120000"];
+                tree.get_mut(&path).unwrap().0 = modes[random.below(modes.len())];
+            }
+            (5..=7, Some(path)) => {
+                let content = edit(random, &tree[&path].1);
+                tree.get_mut(&path).unwrap().1 = content;
+            }
+            _ => {
+                let lines = 5 + random.below(30);
+                put(tree, new, ("100644", text(random, lines)));
+            }
+        }
+    }
+}
+
+/// A question, and how git is asked the same.
+fn some_question(random: &mut Random, folder: &Path, count: usize) -> (LogQuery, Vec<String>) {
+    let revision = match random.below(2) {
+        0 => "main".to_owned(),
+        _ => format!("c{}", count / 2 + random.below(count / 2)),
+    };
+    let names = git(folder, &["ls-tree", "-r", "-t", "-z", "--name-only", &revision]);
+    let names: Vec<&str> = names.split('\0').filter(|name| !name.is_empty()).collect();
+    let file = match random.below(4) {
+        0 => None,
+        1 => Some(name(random)),
+        _ => (!names.is_empty()).then(|| names[random.below(names.len())].to_owned()),
+    };
+    let mut query = ask(file.as_deref());
+    query.revision = Some(revision.clone());
+    let mut arguments = vec![revision];
+    let moment = |random: &mut Random| BEGAN + i64::try_from(random.below(count * 60)).unwrap();
+    if random.one_in(3) {
+        let part = ["ann", "EXAMPLE", "Ö", "bob@", "Lee <ann", "none"][random.below(6)];
+        query.author = Some(part.to_owned());
+        arguments.extend(["-F".into(), "-i".into(), format!("--author={part}")]);
+    }
+    match random.below(6) {
+        0 => {
+            let seconds = moment(random);
+            query.since = Some(Timestamp::from_second(seconds).unwrap().to_string());
+            arguments.push(format!("--since=@{seconds} +0000"));
+        }
+        1 => {
+            let other = format!("c{}", random.below(count));
+            arguments.push(format!("^{other}"));
+            query.since = Some(other);
+        }
+        _ => {}
+    }
+    if random.one_in(4) {
+        let seconds = moment(random);
+        query.until = Some(Timestamp::from_second(seconds).unwrap().to_string());
+        arguments.push(format!("--until=@{seconds} +0000"));
+    }
+    if let Some(file) = &file {
+        match is_folder(folder, &arguments[0], file) {
+            true => arguments.push("--diff-merges=first-parent".into()),
+            false => arguments.push("--follow".into()),
+        }
+        arguments.extend(["--".into(), file.clone()]);
+    } else {
+        arguments.push("--diff-merges=first-parent".into());
+    }
+    (query, arguments)
+}
+
+fn is_folder(folder: &Path, revision: &str, name: &str) -> bool {
+    git(folder, &["ls-tree", revision, "--", name]).contains(" tree ")
+}
+
+fn agree(is_skewed: bool, seeds: std::ops::Range<u64>) {
+    let count = 120;
+    for seed in seeds {
+        let app = Sandbox::new();
+        app.git(&["init", "-q", "-b", "main"]);
+        generate(&app.root(), seed, count, is_skewed);
+        let mut random = Random::new(seed * 7717 + 1);
+        for _ in 0..60 {
+            let (query, arguments) = some_question(&mut random, &app.root(), count);
+            let mut pages = Random::new(random.below(1000) as u64 + 1);
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            let expected = gits(&app.root(), &arguments);
+            let got = ours(&app, &query, &mut || 1 + pages.below(30));
+            if got != expected {
+                let kept = std::env::temp_dir().join("log-differs");
+                panic!(
+                    "seed {seed}: git log {arguments:?}\nours {got:#?}\ngit {expected:#?}\n{}",
+                    kept.display()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn logs_of_random_histories_are_those_of_git() {
+    agree(false, 1..6);
+}
+
+#[test]
+fn logs_are_those_of_git_where_clocks_were_wrong() {
+    agree(true, 1..6);
+}
+
+#[test]
+fn up_to_a_commit_is_what_both_reach() {
+    let app = Sandbox::new();
+    app.git(&["init", "-q", "-b", "main"]);
+    generate(&app.root(), 4, 120, true);
+    let reach = |revision: &str| -> BTreeSet<String> {
+        let list = git(&app.root(), &["rev-list", revision]);
+        list.lines().map(str::to_owned).collect()
+    };
+    for (revision, until) in [("main", "c60"), ("c110", "c111"), ("c50", "main"), ("c7", "c7")] {
+        let mut query = ask(None);
+        query.revision = Some(revision.to_owned());
+        query.until = Some(until.to_owned());
+        let got = ours(&app, &query, &mut || 7);
+        let got: BTreeSet<String> = got.into_iter().map(|(id, _)| id).collect();
+        let both = reach(revision).intersection(&reach(until)).cloned().collect();
+        assert_eq!(got, both, "{revision} until {until}");
+    }
+}

@@ -1,0 +1,168 @@
+//! `git_log`: which commits there are, by whom, when, and which files they changed.
+
+mod page;
+
+use archway_proto::{failure::Failure, fault::Fault};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use self::page::{Commit, Page};
+use crate::{
+    history::{History, HistoryError, Log, LogQuery, Place},
+    repo::{Cancel, RepoError, RepoPath, Stopped},
+    tools::{Reply, Tool, ToolContext},
+};
+
+/// Which commits there are, and what they changed.
+pub(in crate::tools) struct GitLog;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::tools) struct LogArgs {
+    /// Only commits that changed this file, followed through renames, or this folder.
+    #[schemars(length(min = 1, max = 4096))]
+    file_path: Option<String>,
+    /// From this date on ("2025-01-01", "30 days ago"), or what this commit, tag or branch lacks.
+    #[schemars(length(min = 1, max = 64))]
+    since: Option<String>,
+    /// Up to this date, its day included, or up to this commit, tag or branch.
+    #[schemars(length(min = 1, max = 64))]
+    until: Option<String>,
+    /// Part of the author's name or email, in any case.
+    #[schemars(length(min = 1, max = 256))]
+    author: Option<String>,
+    /// Most commits to return.
+    #[serde(default = "default_max_count")]
+    #[schemars(range(min = 1, max = 100))]
+    max_count: usize,
+    /// Commit, tag or branch to begin at; default HEAD.
+    #[serde(rename = "ref")]
+    #[schemars(length(min = 1, max = 256))]
+    revision: Option<String>,
+    /// Where to go on: the cursor of the page before.
+    cursor: Option<String>,
+    /// Project slug; see `list_projects`.
+    #[schemars(length(min = 1, max = 63))]
+    project: Option<String>,
+}
+
+fn default_max_count() -> usize {
+    10
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(in crate::tools) struct Commits {
+    commits: Vec<Commit>,
+    /// More commits follow.
+    truncated: bool,
+    /// Where the next page begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cursor: Option<String>,
+}
+
+impl Tool for GitLog {
+    const NAME: &'static str = "git_log";
+    const TITLE: &'static str = "Commit history";
+    const DESCRIPTION: &'static str = "List commits, newest first, with author, date, message and \
+        the files each changed: of a repository, a folder, or a file through its renames. git_diff \
+        shows what changed in them, git_blame who wrote a line.";
+    const FAMILY: &'static str = "git";
+    const PER_MINUTE: Option<u32> = None;
+    const WEIGHT: u32 = 2;
+    const UNTRUSTED: bool = true;
+    type Args = LogArgs;
+    type Output = Commits;
+
+    async fn run(cx: &ToolContext, args: LogArgs) -> Result<Reply<Commits>, Failure> {
+        let project = cx.project(args.project.as_deref()).await?;
+        let (histories, budget) = (cx.histories(), cx.max_result_bytes());
+        let now = jiff::Timestamp::now();
+        let snapshot = cx
+            .read(&project, move |repo, cancel| {
+                let path = args.file_path.as_deref().map(RepoPath::parse);
+                let query = LogQuery {
+                    path: path.transpose()?,
+                    since: args.since.clone(),
+                    until: args.until.clone(),
+                    author: args.author.clone(),
+                    revision: args.revision.clone(),
+                    now,
+                };
+                let place = args.cursor.as_deref().map(place).transpose()?;
+                let history = History::of(repo, &histories)?;
+                let log = history.log(&query, place, cancel)?;
+                Ok(fill(log, args.max_count, budget, cancel)?)
+            })
+            .await?;
+        let page = &snapshot.value;
+        let markdown = page.markdown();
+        let next = page.next.clone().map(Place::written);
+        let is_incomplete = page.is_incomplete;
+        let reply = Reply::from_snapshot(snapshot, |page| Commits {
+            truncated: page.next.is_some(),
+            commits: page.commits,
+            cursor: None,
+        });
+        Ok(reply
+            .markdown(markdown)
+            .cursor(next)
+            .incomplete(is_incomplete))
+    }
+}
+
+/// Where the page before ended.
+fn place(cursor: &str) -> Result<Place, Failure> {
+    Place::read(cursor).ok_or_else(|| {
+        Failure::new(
+            Fault::InvalidArguments,
+            "the cursor is none of git_log's",
+            "start again without a cursor",
+        )
+    })
+}
+
+/// As many commits as were asked for, or have room, or were found in time.
+fn fill(
+    mut log: Log<'_>,
+    max_count: usize,
+    budget: usize,
+    cancel: &Cancel,
+) -> Result<Page, HistoryError> {
+    let mut page = Page::new(budget);
+    let beginning = log.place();
+    while page.commits.len() < max_count {
+        let place = log.place();
+        match log.next(cancel) {
+            Ok(Some(entry)) => {
+                if !page.add(&entry) {
+                    page.next = Some(place);
+                    return Ok(page);
+                }
+            }
+            Ok(None) => return Ok(page),
+            // A place that is no other than the first leads nowhere.
+            Err(error) if is_deadline(&error) && log.place() != beginning => {
+                page.is_incomplete = true;
+                page.next = Some(log.place());
+                return Ok(page);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let place = log.place();
+    match log.has_more(cancel) {
+        Ok(true) => page.next = Some(place),
+        Ok(false) => {}
+        // The page is whole; whether another follows, the next call finds out.
+        Err(error) if is_deadline(&error) => page.next = Some(log.place()),
+        Err(error) => return Err(error),
+    }
+    Ok(page)
+}
+
+fn is_deadline(error: &HistoryError) -> bool {
+    matches!(
+        error,
+        HistoryError::Repo(RepoError::Stopped(Stopped::Deadline))
+    )
+}

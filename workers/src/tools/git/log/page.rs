@@ -1,0 +1,238 @@
+//! What one answer of `git_log` has room for: whole commits, in data and in markdown.
+//!
+//! The page ends before the commit that has no room. Only one that alone is larger than an answer
+//! is cut: first its list of files, then its message, and it says so.
+
+use std::fmt::Write as _;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::super::markdown;
+use crate::{
+    history::{LogEntry, LogFile, Place, Status as Became},
+    text,
+    tools::{paging, schema::is_false},
+};
+
+/// Room for what stands around the commits, in bytes.
+const FRAME: usize = 4096;
+/// Which part of the budget a name may take at most.
+const SHARE: usize = 16;
+
+/// One answer.
+pub(super) struct Page {
+    pub(super) commits: Vec<Commit>,
+    /// Where the next page begins, if there may be one.
+    pub(super) next: Option<Place>,
+    /// The time was up before the page was full.
+    pub(super) is_incomplete: bool,
+    budget: usize,
+    data: usize,
+    text: usize,
+}
+
+#[derive(Clone, Serialize, JsonSchema)]
+pub(super) struct Commit {
+    sha: String,
+    short_sha: String,
+    author: String,
+    email: String,
+    /// The author's, RFC 3339 in UTC.
+    date: String,
+    message: String,
+    /// The message alone is longer than an answer.
+    #[serde(default, skip_serializing_if = "is_false")]
+    message_truncated: bool,
+    /// What differs from the first parent, by path. Of a followed file: that file.
+    files: Vec<File>,
+    /// `files` are the first of `files_total`.
+    #[serde(default, skip_serializing_if = "is_false")]
+    files_truncated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files_total: Option<usize>,
+    /// The day on the author's calendar.
+    #[serde(skip)]
+    day: String,
+    #[serde(skip)]
+    subject: String,
+}
+
+#[derive(Clone, Serialize, JsonSchema)]
+struct File {
+    path: String,
+    /// Where it was before, if it was renamed or copied.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old_path: Option<String>,
+    status: Status,
+}
+
+#[derive(Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    Added,
+    Modified,
+    Deleted,
+    Renamed,
+    Copied,
+    TypeChanged,
+}
+
+impl Page {
+    pub(super) fn new(budget: usize) -> Page {
+        Page {
+            commits: Vec::new(),
+            next: None,
+            is_incomplete: false,
+            budget: budget.saturating_sub(FRAME),
+            data: 0,
+            text: 0,
+        }
+    }
+
+    /// Adds a commit; false if there is no room. The first is cut until it has.
+    pub(super) fn add(&mut self, entry: &LogEntry) -> bool {
+        let mut commit = Commit::new(entry, self.budget / SHARE);
+        while !self.has_room(&commit) {
+            if !self.commits.is_empty() || !commit.cut() {
+                return false;
+            }
+        }
+        let (data, text) = commit.sizes();
+        self.data += data;
+        self.text += text;
+        self.commits.push(commit);
+        true
+    }
+
+    /// The contract's markdown.
+    pub(super) fn markdown(&self) -> String {
+        let sections: Vec<String> = self.commits.iter().map(Commit::section).collect();
+        let mut out = "# Git Log\n\n".to_owned();
+        out.push_str(&sections.join("\n---\n\n"));
+        match (self.commits.is_empty(), &self.next) {
+            (true, None) => out.push_str("No commits found.\n"),
+            (true, Some(_)) => {
+                out.push_str("No commits found yet: the time was up. Go on with the cursor.\n");
+            }
+            (false, None) => {}
+            (false, Some(_)) => {
+                out.push_str("\n*More commits follow: go on with the cursor.*\n");
+            }
+        }
+        out
+    }
+
+    fn has_room(&self, commit: &Commit) -> bool {
+        let (data, text) = commit.sizes();
+        self.data + data <= self.budget && self.text + text <= self.budget
+    }
+}
+
+impl Commit {
+    /// `most` is how many bytes a name may take.
+    fn new(entry: &LogEntry, most: usize) -> Commit {
+        let (facts, total) = (&entry.facts, entry.files_total);
+        let sha = facts.id.to_hex().to_string();
+        let message = facts.message.to_string();
+        let is_cut = entry.files.len() < total;
+        Commit {
+            short_sha: entry.short.clone(),
+            sha,
+            author: markdown::shortened(&facts.author.name, most),
+            email: markdown::shortened(&facts.author.email, most),
+            date: markdown::rfc3339(facts.author.time),
+            day: markdown::day(facts.author.time),
+            subject: markdown::subject(facts.message.as_ref()),
+            message: message.trim().to_owned(),
+            message_truncated: false,
+            files: entry.files.iter().map(File::new).collect(),
+            files_truncated: is_cut,
+            files_total: is_cut.then_some(total),
+        }
+    }
+
+    /// Halves its longest part; false if nothing is left to cut.
+    fn cut(&mut self) -> bool {
+        if !self.files.is_empty() {
+            self.files_total.get_or_insert(self.files.len());
+            self.files_truncated = true;
+            self.files.truncate(self.files.len() / 2);
+            return true;
+        }
+        if self.message.is_empty() && self.subject.is_empty() {
+            return false;
+        }
+        for text in [&mut self.message, &mut self.subject] {
+            let half = markdown::cut(text, text.len() / 2).len();
+            text.truncate(half);
+        }
+        self.message_truncated = true;
+        true
+    }
+
+    /// What it takes in data and in markdown, in bytes.
+    fn sizes(&self) -> (usize, usize) {
+        let section = self.section();
+        let (shown, _) = text::escape(&section);
+        (paging::size(self) + 1, shown.len() + 8)
+    }
+
+    fn section(&self) -> String {
+        let mut out = format!("## Commit: {} ({})\n", self.short_sha, self.day);
+        let (author, email) = (markdown::line(&self.author), markdown::line(&self.email));
+        // Two blanks at its end break a line in markdown.
+        _ = writeln!(out, "**Author**: {author} <{email}>  ");
+        let ellipsis = if self.message_truncated { "…" } else { "" };
+        _ = writeln!(out, "**Message**: {}{ellipsis}", self.subject);
+        let total = self.files_total.unwrap_or(self.files.len());
+        if total > 0 {
+            _ = writeln!(out, "\n**Files Changed** ({total}):");
+        }
+        for file in &self.files {
+            file.write(&mut out);
+        }
+        if self.files_truncated {
+            _ = writeln!(out, "- … and {} more", total - self.files.len());
+        }
+        out
+    }
+}
+
+impl File {
+    fn new(file: &LogFile) -> File {
+        File {
+            path: file.path.display(),
+            old_path: file.old_path.as_ref().map(ToString::to_string),
+            status: match file.status {
+                Became::Added => Status::Added,
+                Became::Modified => Status::Modified,
+                Became::Deleted => Status::Deleted,
+                Became::Renamed => Status::Renamed,
+                Became::Copied => Status::Copied,
+                Became::TypeChanged => Status::TypeChanged,
+            },
+        }
+    }
+
+    fn write(&self, out: &mut String) {
+        let (path, status) = (markdown::line(&self.path), self.status.word());
+        _ = match &self.old_path {
+            Some(old) => writeln!(out, "- {path} ({status} from {})", markdown::line(old)),
+            None => writeln!(out, "- {path} ({status})"),
+        };
+    }
+}
+
+impl Status {
+    fn word(self) -> &'static str {
+        match self {
+            Status::Added => "added",
+            Status::Modified => "modified",
+            Status::Deleted => "deleted",
+            Status::Renamed => "renamed",
+            Status::Copied => "copied",
+            Status::TypeChanged => "type changed",
+        }
+    }
+}
