@@ -221,69 +221,54 @@ mod tests {
         }
     }
 
+    /// A form of `main` with these steps.
+    fn main_then(steps: &[Step]) -> Form<'static> {
+        let steps = steps.to_vec();
+        Form {
+            steps,
+            ..form(Base::Name("main"))
+        }
+    }
+
     #[test]
-    fn a_revision_is_a_base_marks_and_steps() {
-        let main = Base::Name("main");
+    fn a_revision_is_a_base_and_steps() {
+        use Step::{Ancestor, Commit, Parent, Same, Tag};
         assert_eq!(parse("@"), Ok(form(Base::Head)));
         assert_eq!(parse("feature/a@b"), Ok(form(Base::Name("feature/a@b"))));
-        let steps = vec![
-            Step::Ancestor(3),
-            Step::Parent(2),
-            Step::Parent(1),
-            Step::Parent(0),
-        ];
+        let numbered = [Ancestor(3), Parent(2), Parent(1), Parent(0)];
+        assert_eq!(parse("main~3^2^^0"), Ok(main_then(&numbered)));
+        let braced = parse("main^{}^{commit}^{tag}~^{object}");
         assert_eq!(
-            parse("main~3^2^^0"),
-            Ok(Form {
-                steps,
-                ..form(main)
-            })
+            braced,
+            Ok(main_then(&[Same, Commit, Tag, Ancestor(1), Same]))
         );
-        let steps = vec![
-            Step::Same,
-            Step::Commit,
-            Step::Tag,
-            Step::Ancestor(1),
-            Step::Same,
-        ];
-        let all = parse("main^{}^{commit}^{tag}~^{object}");
-        assert_eq!(
-            all,
-            Ok(Form {
-                steps,
-                ..form(main)
-            })
-        );
+        let far = parse("main~99999999999999999999");
+        assert_eq!(far, Ok(main_then(&[Ancestor(u64::MAX)])));
+    }
+
+    #[test]
+    fn marks_say_which_branch_and_when() {
         assert_eq!(parse("@{-2}"), Ok(form(Base::Prior(2))));
-        let (upstream, log) = (true, Some(Place::Nth(1)));
-        let second = parse("main@{U}@{1}");
-        assert_eq!(
-            second,
-            Ok(Form {
-                upstream,
-                log,
-                ..form(main)
-            })
-        );
-        let steps = vec![Step::Ancestor(2)];
-        let before = parse("@{upstream}~2");
-        assert_eq!(
-            before,
-            Ok(Form {
-                upstream,
-                steps,
-                ..form(Base::Head)
-            })
-        );
+        let before = Form {
+            upstream: true,
+            log: Some(Place::Nth(1)),
+            ..main_then(&[Step::Ancestor(2)])
+        };
+        assert_eq!(parse("main@{U}@{1}~2"), Ok(before));
         let log = Some(Place::Time(1_772_600_767 - 2 * 86_400));
         for text in [
             "main@{2 days ago}",
             "main@{2.days.ago}",
             "main@{1772427967}",
         ] {
-            assert_eq!(parse(text), Ok(Form { log, ..form(main) }), "{text}");
+            let then = Form {
+                log,
+                ..main_then(&[])
+            };
+            assert_eq!(parse(text), Ok(then), "{text}");
         }
-        assert_eq!(parse("main@{2025-01-01T10:00:00Z}").unwrap().base, main);
+        let colons = parse("main@{2025-01-01T10:00:00Z}").unwrap();
+        assert_eq!(colons.log, Some(Place::Time(1_735_725_600)));
     }
 
     fn refused(texts: &[&str], reason: &str) {
