@@ -14,7 +14,9 @@ use archway_proto::pass::PassVerifier;
 use archway_proto::pass::files::{self, PassFileError};
 use archway_workers::confine::{ConfineError, Confinement, confine};
 use archway_workers::repo::Mounts;
-use archway_workers::server::{LEFT_BEHIND, Listener, Worker, WorkerConfig, WorkerError};
+use archway_workers::server::{
+    CacheFolder, CacheFolderError, LEFT_BEHIND, Listener, Worker, WorkerConfig, WorkerError,
+};
 use archway_workers::store::{StoreError, Stores};
 use tokio_util::sync::CancellationToken;
 
@@ -47,7 +49,7 @@ pub struct WorkerArgs {
     )]
     admin_listen: SocketAddr,
     /// Folder of the repositories: a project is the folder `<tenant>/<project>` beneath it. The
-    /// worker reads nothing else of the file system.
+    /// worker reads nothing else of the file system but its cache.
     #[arg(long, env = "ARCHWAY_REPOS", value_name = "DIR")]
     repos: PathBuf,
     /// File with the public keys of gateways, one or two: `archway pass-key generate` makes it,
@@ -102,6 +104,9 @@ pub enum WorkerCommandError {
          5.13 and later), or leave --require-confinement out"
     )]
     NotConfined,
+    /// The cache can't be where it was said to be.
+    #[error(transparent)]
+    Cache(#[from] CacheFolderError),
     /// No threads to run on.
     #[error("starting the asynchronous runtime")]
     Runtime(#[source] io::Error),
@@ -175,8 +180,11 @@ impl Start {
     }
 
     fn confine(&self) -> Result<(), WorkerCommandError> {
-        let files = self.args.worker.store.files()?;
-        match confine(&self.mounts.folders(), &files)? {
+        let worker = &self.args.worker;
+        let files = worker.store.files()?;
+        let cache = worker.cache_folder(&self.mounts)?;
+        let own = cache.as_ref().map(CacheFolder::path);
+        match confine(&self.mounts.folders(), &files, own)? {
             Confinement::Absent if self.args.require_confinement => {
                 return Err(WorkerCommandError::NotConfined);
             }

@@ -77,7 +77,7 @@ impl Limits {
     }
 
     /// Spends the price of a message; all of it, or nothing and says why. A message whose session
-    /// isn't known is its key's. Callers that are refused again and again hear of it late.
+    /// isn't known is its key's. A refusal goes on to [`Limits::turn_away`].
     pub(crate) async fn spend(
         &self,
         who: &Principal,
@@ -101,10 +101,7 @@ impl Limits {
                 }
             }
         };
-        match outcome::settle(&bill, &verdict) {
-            Ok(spent) => Ok(spent),
-            Err(over) => Err(self.turn_away(who, Refused::Over(over)).await),
-        }
+        outcome::settle(&bill, &verdict).map_err(Refused::Over)
     }
 
     /// The refusal that any message of this caller would meet, as far as this gateway knows: nothing
@@ -133,7 +130,8 @@ impl Limits {
         Some(Refused::Over(over))
     }
 
-    /// Counts a refusal, and waits with it if its caller has to hear of it late.
+    /// Counts a refusal, and waits with it if its caller is refused again and again, and so has to
+    /// hear of it late. Many wait at once: whoever calls this lets go of the message first.
     pub(crate) async fn turn_away(&self, who: &Principal, refused: Refused) -> Refused {
         match refused {
             Refused::Over(over) => {

@@ -13,6 +13,7 @@ use axum::{
     extract::Request,
     response::{IntoResponse, Response},
 };
+use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, request::Parts};
 use tokio::time::Instant;
 
@@ -77,15 +78,14 @@ impl Mcp {
             let ended = Box::pin(self.end(&who, &parts));
             return self.for_a_unit(&who, None, ended).await;
         }
-        let refusal = || self.limits.foresee(&who);
-        match content::read(&parts.headers, body, refusal).await {
+        match content::read(&parts.headers, body, || self.limits.foresee(&who)).await {
             Ok((accepts, body)) => {
                 let arrived = Arrived {
                     parts,
                     accepts,
                     received: Instant::now(),
                 };
-                self.read(who, arrived, &body).await
+                self.read(who, arrived, body).await
             }
             Err(Unread::Bad(error)) => self.for_a_unit(&who, None, ready(Err(error))).await,
             Err(Unread::Unpaid(refused)) => {
@@ -103,13 +103,15 @@ impl Mcp {
         Ok(StatusCode::NO_CONTENT.into_response())
     }
 
-    async fn read(&self, who: Principal, arrived: Arrived, body: &[u8]) -> Response {
+    async fn read(&self, who: Principal, arrived: Arrived, body: Bytes) -> Response {
         let accepts = arrived.accepts;
-        let response = match self.understand(&who, &arrived.parts.headers, body) {
+        let understood = self.understand(&who, &arrived.parts.headers, &body);
+        // Whoever waits from here on, for an answer or a refusal, keeps no body.
+        drop(body);
+        let response = match understood {
             Ok(message) => self.pay(who, message, arrived).await,
             Err(Unreadable { error, id }) => {
-                let refusal = ready(Err(error));
-                self.for_a_unit(&who, id.as_ref(), refusal).await
+                self.for_a_unit(&who, id.as_ref(), ready(Err(error))).await
             }
         };
         if accepts.json {
@@ -151,7 +153,7 @@ impl Mcp {
     ) -> Response {
         match self.limits.spend(who, None, &Price::UNIT).await {
             Ok(spent) => told(&spent, id, answer.await),
-            Err(refused) => limited(&refused, id),
+            Err(refused) => limited(&self.limits.turn_away(who, refused).await, id),
         }
     }
 
@@ -159,20 +161,23 @@ impl Mcp {
     async fn pay(&self, who: Principal, message: Message, arrived: Arrived) -> Response {
         let catalog = self.calls.catalog.snapshot();
         let price = price::of(&message.envelope, &who, catalog.as_deref());
-        let session = Some(message.session.key);
-        let id = message.envelope.id.clone();
-        match self.limits.spend(&who, session, &price).await {
+        let (id, session) = (message.envelope.id.clone(), message.session.key);
+        match self.limits.spend(&who, Some(session), &price).await {
             Ok(spent) => {
                 let answer = self.dispatch(who, message, arrived).await;
                 told(&spent, id.as_ref(), answer)
             }
-            Err(refused) => match id {
-                Some(id) if message.envelope.method == CALL => {
-                    let ask = arrived.ask(id, &message, None);
-                    self.calls.limited(ask, &price, &refused)
+            Err(refused) => {
+                let call = id.clone().filter(|_| message.envelope.method == CALL);
+                let call = call.map(|id| arrived.ask(id, &message, None));
+                // The refusal may wait, and a message can be forty times as large as its body.
+                drop((message, arrived));
+                let refused = self.limits.turn_away(&who, refused).await;
+                match call {
+                    Some(ask) => self.calls.limited(ask, &price, &refused),
+                    None => limited(&refused, id.as_ref()),
                 }
-                id => limited(&refused, id.as_ref()),
-            },
+            }
         }
     }
 

@@ -4,6 +4,7 @@
 mod arguments;
 mod basics;
 mod files;
+mod git_diff;
 mod overview;
 mod read;
 mod search;

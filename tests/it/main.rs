@@ -7,6 +7,7 @@ mod conformance;
 mod confinement;
 mod contracts;
 mod credentials;
+mod dependencies;
 mod freshness;
 mod hostile;
 mod isolation;

@@ -9,7 +9,7 @@
 //!
 //! What a reader would get wrong: a place is held until the work ends, a turn only while its call
 //! waits for it. Work on files that hang may never end; it must not keep the few turns from
-//! everybody. For the same reason one tenant never has all places.
+//! everybody. For the same reason one tenant never has all places, unless there is but one.
 
 use std::{num::NonZeroUsize, sync::Arc};
 
@@ -38,17 +38,19 @@ pub(crate) struct Blocking {
 }
 
 impl Blocking {
-    /// At most `places` pieces of work at once, three quarters of them one tenant's; of heavy work
-    /// twice as many as there are search threads, half of them one tenant's.
+    /// At most `places` pieces of work at once, three quarters of them one tenant's, or all but one
+    /// where they are few; of heavy work twice as many as there are search threads, half of them
+    /// one tenant's.
     pub(crate) fn new(
         places: NonZeroUsize,
         search_threads: NonZeroUsize,
         metrics: &Metrics,
     ) -> Self {
         let (each, places) = (search_threads.get().max(FEWEST_TURNS), places.get());
+        let most_places = places.saturating_sub((places / 4).max(1)).max(1);
         Blocking {
             turns: Queue::new(2 * each, each, metrics.waits(Waited::Turn)),
-            places: Queue::new(places, places - places / 4, metrics.waits(Waited::Place)),
+            places: Queue::new(places, most_places, metrics.waits(Waited::Place)),
         }
     }
 
@@ -94,4 +96,41 @@ fn overloaded() -> Failure {
         "the worker was too busy to begin before the deadline",
         "try again in a few seconds",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::mpsc, time::Duration};
+
+    use futures::FutureExt;
+    use tokio::time::Instant;
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+
+    const A: Uuid = Uuid::from_u128(1);
+    const B: Uuid = Uuid::from_u128(2);
+
+    #[tokio::test]
+    async fn one_tenants_hanging_work_leaves_a_place_to_others_however_few_there_are() {
+        let places = NonZeroUsize::new(2).unwrap();
+        let blocking = Blocking::new(places, NonZeroUsize::MIN, &Metrics::new());
+        let cancel = Cancel::new(
+            Instant::now() + Duration::from_secs(5),
+            CancellationToken::new(),
+        );
+        let begin = |go_on: mpsc::Receiver<()>| {
+            let mut work = Box::pin(blocking.run(A, 1, &cancel, move || go_on.recv().is_err()));
+            assert!(work.as_mut().now_or_never().is_none());
+            work
+        };
+        let ((first, hangs), (second, hangs_too)) = (mpsc::channel(), mpsc::channel());
+        let hanging = [begin(hangs), begin(hangs_too)];
+        let other = blocking.run(B, 1, &cancel, || 7).await;
+        drop((first, second));
+        assert_eq!(other.ok(), Some(7));
+        for work in hanging {
+            assert_eq!(work.await.ok(), Some(true));
+        }
+    }
 }

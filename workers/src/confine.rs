@@ -1,5 +1,6 @@
 //! A fence that the kernel keeps (Landlock): the calling thread, and every thread that it starts
-//! from then on, can read the mounts and nothing else of the file system.
+//! from then on, can read the mounts, write files into one folder of its own if it has any, and
+//! nothing else of the file system.
 //!
 //! It is the second fence, behind the path jail in `repo`: it also holds for libraries that open
 //! files by themselves, as git's does. Threads that run already are not confined, so call it
@@ -53,20 +54,29 @@ pub enum ConfineError {
     Refused(#[from] landlock::RulesetError),
 }
 
-/// Confines the calling thread to reading what is beneath `folders`, and these `files`, for good.
+/// Confines the calling thread to reading what is beneath `folders`, and these `files`, for good;
+/// and to making, reading, renaming and removing files in `own`.
 ///
 /// # Errors
 /// If a folder or file is missing, or the kernel has Landlock but refuses. A kernel without it is no
 /// error: the answer says which level holds.
-pub fn confine(folders: &[PathBuf], files: &[PathBuf]) -> Result<Confinement, ConfineError> {
+pub fn confine(
+    folders: &[PathBuf],
+    files: &[PathBuf],
+    own: Option<&Path>,
+) -> Result<Confinement, ConfineError> {
+    // Without Execute, which the crate counts among the rights to read.
+    let reading = AccessFs::ReadFile | AccessFs::ReadDir;
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(VERSION))?
         .create()?;
     for folder in folders {
-        // Without Execute, which the crate counts among the rights to read.
-        let rights = AccessFs::ReadFile | AccessFs::ReadDir;
-        ruleset = ruleset.add_rule(PathBeneath::new(open(folder)?, rights))?;
+        ruleset = ruleset.add_rule(PathBeneath::new(open(folder)?, reading))?;
+    }
+    if let Some(own) = own {
+        let writing = AccessFs::WriteFile | AccessFs::MakeReg | AccessFs::RemoveFile;
+        ruleset = ruleset.add_rule(PathBeneath::new(open(own)?, reading | writing))?;
     }
     let resolution = NAME_RESOLUTION.iter().map(Path::new);
     let resolution = resolution.filter(|file| file.exists());
@@ -98,7 +108,7 @@ mod tests {
         let folders = [folder.to_owned()];
         std::thread::scope(|scope| {
             scope
-                .spawn(|| work(confine(&folders, &[]).unwrap()))
+                .spawn(|| work(confine(&folders, &[], None).unwrap()))
                 .join()
                 .unwrap()
         })
@@ -148,7 +158,7 @@ mod tests {
         fs::write(&other, "key").unwrap();
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                let level = confine(&[], std::slice::from_ref(&named)).unwrap();
+                let level = confine(&[], std::slice::from_ref(&named), None).unwrap();
                 assert_eq!(fs::read_to_string(&named).unwrap(), "certificate");
                 assert!(level == Confinement::Absent || fs::read(&other).is_err());
             });
@@ -156,8 +166,30 @@ mod tests {
     }
 
     #[test]
+    fn its_own_folder_can_be_written_and_the_mounts_still_not() {
+        let temp = tempfile::tempdir().unwrap();
+        let (mount, own) = (temp.path().join("mount"), temp.path().join("own"));
+        fs::create_dir(&mount).unwrap();
+        fs::create_dir(&own).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let level = confine(std::slice::from_ref(&mount), &[], Some(&own)).unwrap();
+                fs::write(own.join("draft"), "text").unwrap();
+                fs::rename(own.join("draft"), own.join("file")).unwrap();
+                assert_eq!(fs::read_to_string(own.join("file")).unwrap(), "text");
+                fs::remove_file(own.join("file")).unwrap();
+                if level != Confinement::Absent {
+                    assert!(fs::write(mount.join("file"), "text").is_err());
+                    assert!(fs::create_dir(own.join("folder")).is_err());
+                    assert!(std::os::unix::fs::symlink("/etc", own.join("link")).is_err());
+                }
+            });
+        });
+    }
+
+    #[test]
     fn a_missing_folder_is_named() {
-        let refused = confine(&[PathBuf::from("/nowhere/at/all")], &[]).unwrap_err();
+        let refused = confine(&[PathBuf::from("/nowhere/at/all")], &[], None).unwrap_err();
         assert!(refused.to_string().contains("/nowhere/at/all"));
     }
 }

@@ -368,9 +368,10 @@ mod tests {
                 max_connections: 1,
             };
             let stores = Stores::connect(&store).unwrap();
-            let (accesses, _nobody_records) =
-                Accesses::new(stores.clone(), CancellationToken::new());
             let metrics = Metrics::new();
+            let dropped = metrics.accesses_dropped();
+            let (accesses, _nobody_records) =
+                Accesses::new(stores.clone(), CancellationToken::new(), dropped);
             let doors = Doors {
                 repos: Arc::new(Repos::new(mounts, turns, 0).unwrap()),
                 histories: Histories::new(),

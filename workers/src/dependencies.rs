@@ -16,9 +16,12 @@ mod python;
 mod go;
 mod java;
 mod include;
+#[cfg(test)]
+mod testing;
 
 use std::{collections::HashSet, io::Read, sync::Arc};
 
+use archway_proto::chain::Chain;
 use gix::ObjectId;
 use moka::sync::Cache;
 use tokio::time::Duration;
@@ -128,28 +131,24 @@ impl ImportCache {
             Some(text) => self.parsed(project, language, &text, cancel)?,
             None => Arc::new(Parsed::failed(&SyntaxError::TooLarge)),
         };
-        let (mut found, error) = if parsed.imports.is_empty() {
-            (Vec::new(), None)
-        } else {
-            let listing = files.listing(cancel);
-            match listing {
-                Ok(listing) => {
-                    let place = Place {
-                        files,
-                        listing: &listing,
-                        from: &from,
-                        cancel,
-                    };
-                    resolve(&parsed.imports, language, &place)?
-                }
-                Err(RepoError::Stopped(stopped)) => return Err(stopped.into()),
-                Err(error) => (Vec::new(), Some(error.to_string())),
+        let (mut found, cut) = match files.listing(cancel) {
+            Ok(listing) => {
+                let place = Place {
+                    files,
+                    listing: &listing,
+                    from: &from,
+                    cancel,
+                };
+                resolve(&parsed.imports, language, &place)?
             }
+            Err(RepoError::Stopped(stopped)) => return Err(stopped.into()),
+            // The file itself can be given all the same.
+            Err(error) => (Vec::new(), Some(error.to_string())),
         };
         found.retain(|file| file != path);
         Ok(Dependencies {
             files: found,
-            error: parsed.flaw.clone().or(error),
+            error: parsed.flaw.clone().or(cut),
         })
     }
 
@@ -170,28 +169,40 @@ impl ImportCache {
         if let Some(known) = self.0.get(&key) {
             return Ok(known);
         }
-        let parsed = Arc::new(Parsed::of(language, text, cancel)?);
-        self.0.insert(key, Arc::clone(&parsed));
-        Ok(parsed)
+        match Parsed::of(language, text, cancel) {
+            Ok(parsed) => {
+                let parsed = Arc::new(parsed);
+                self.0.insert(key, Arc::clone(&parsed));
+                Ok(parsed)
+            }
+            Err(SyntaxError::Stopped(stopped)) => Err(stopped.into()),
+            Err(error) => {
+                tracing::warn!(error = %Chain(&error), "a file was not parsed");
+                Ok(Arc::new(Parsed::failed(&error)))
+            }
+        }
     }
 }
 
 impl Parsed {
-    /// What `text` imports. Only a call that has to stop is an error: what can't be parsed is
-    /// known from then on.
-    fn of(language: Language, text: &[u8], cancel: &Cancel) -> Result<Parsed, Stopped> {
-        let parsed = match Parsed::with(language, text, cancel) {
-            // A header may be C++, which C's grammar finds mistakes in.
+    /// What `text` imports.
+    ///
+    /// # Errors
+    /// What may be otherwise the next time.
+    fn of(language: Language, text: &[u8], cancel: &Cancel) -> Result<Parsed, SyntaxError> {
+        match Parsed::with(language, text, cancel) {
+            // A header may be C++, in which C's grammar finds mistakes.
             Ok(parsed) if language == Language::C && parsed.flaw.is_some() => {
                 let other = Parsed::with(Language::Cpp, text, cancel);
-                other.map(|other| if other.flaw.is_none() { other } else { parsed })
+                Ok(other
+                    .ok()
+                    .filter(|other| other.flaw.is_none())
+                    .unwrap_or(parsed))
+            }
+            Err(error @ (SyntaxError::TooLarge | SyntaxError::TooSlow)) => {
+                Ok(Parsed::failed(&error))
             }
             parsed => parsed,
-        };
-        match parsed {
-            Err(SyntaxError::Stopped(stopped)) => Err(stopped),
-            Err(error) => Ok(Parsed::failed(&error)),
-            Ok(parsed) => Ok(parsed),
         }
     }
 
@@ -358,4 +369,208 @@ fn read(file: &mut RepoFile) -> Result<Option<Vec<u8>>, RepoError> {
             source,
         })?;
     Ok((text.len() <= syntax::MAX_BYTES).then_some(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant as Clock;
+
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::repo::{
+        Rules,
+        testing::{Sandbox, cancel, path},
+    };
+    use testing::{dependencies, imports, project};
+
+    #[test]
+    fn each_file_is_given_once_in_the_order_of_its_first_import() {
+        let text = "import './b'; import './a'; export * from './b'; import './self';";
+        let app = project(&[("self.ts", text)], &["a.ts", "b.ts"]);
+        assert_eq!(imports(&app, "self.ts"), ["b.ts", "a.ts"]);
+    }
+
+    #[test]
+    fn blocked_ignored_and_outside_files_are_none() {
+        let text = "import './secrets.js'; import './built.js'; import './link.js';\
+                    import './node_modules/x.js'; import '../up.js'; import './a.js';";
+        let app = project(
+            &[("src/main.js", text), (".gitignore", "built.js\n")],
+            &[
+                "src/secrets.js",
+                "src/built.js",
+                "src/node_modules/x.js",
+                "src/a.js",
+                "closed/b.js",
+            ],
+        );
+        app.link("src/link.js", "../../../up.js")
+            .file(".git/HEAD", "ref: refs/heads/main\n");
+        std::fs::write(app.host("acme/up.js"), "").unwrap();
+        assert_eq!(imports(&app, "src/main.js"), ["src/a.js"]);
+
+        app.file("src/other.js", "import '../closed/b.js';");
+        assert_eq!(imports(&app, "src/other.js"), ["closed/b.js"]);
+        let closed = Rules::new(&[], &["closed/".to_owned()], None).unwrap();
+        let repo = app.repo_with(closed);
+        let found =
+            ImportCache::new().dependencies(repo.key(), &repo, &path("src/other.js"), &cancel());
+        assert!(found.unwrap().files.is_empty());
+    }
+
+    #[test]
+    fn a_link_imports_what_its_target_imports() {
+        let app = project(&[("src/a.js", "import './b';")], &["src/b.js"]);
+        app.link("link.js", "src/a.js");
+        assert_eq!(imports(&app, "link.js"), ["src/b.js"]);
+    }
+
+    #[test]
+    fn files_in_other_languages_import_nothing_and_are_no_errors() {
+        let app = project(
+            &[("a.rb", "require './b'"), ("README.md", "import './b'")],
+            &["b.rb"],
+        );
+        for path in ["a.rb", "README.md"] {
+            assert!(imports(&app, path).is_empty(), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_file_with_a_mistake_gives_what_was_found_and_the_line_of_the_mistake() {
+        let text = "import { a } from './a';\n\nfunction ( {\n";
+        let app = project(&[("main.ts", text)], &["a.ts"]);
+        let found = dependencies(&app, "main.ts");
+        assert_eq!(found.files, [path("a.ts")]);
+        let error = found.error.unwrap();
+        assert!(error.starts_with("syntax error at line 3"), "{error}");
+    }
+
+    #[test]
+    fn a_file_that_is_too_large_says_so() {
+        let text = "// filler\n".repeat(110_000);
+        let app = project(&[("big.js", &text)], &[]);
+        let error = dependencies(&app, "big.js").error.unwrap();
+        assert!(error.contains("1048576"), "{error}");
+    }
+
+    #[test]
+    fn what_leads_to_too_many_files_is_cut_and_says_so() {
+        let names: Vec<String> = (0..=MAX_FILES).map(|n| format!("m{n:03}")).collect();
+        let text: String = names
+            .iter()
+            .map(|name| format!("import './{name}';\n"))
+            .collect();
+        let app = project(&[("main.js", &text)], &[]);
+        for name in &names {
+            app.file(&format!("{name}.js"), "");
+        }
+        let found = dependencies(&app, "main.js");
+        assert_eq!(found.files.len(), MAX_FILES);
+        assert!(found.error.unwrap().contains("first 500"));
+    }
+
+    #[test]
+    fn a_text_is_parsed_once_while_its_content_is_the_same() {
+        let app = project(&[("main.js", "import './a';")], &["a.js", "b.js"]);
+        let cache = ImportCache::new();
+        let found = || {
+            let repo = app.repo();
+            let found = cache.dependencies(repo.key(), &repo, &path("main.js"), &cancel());
+            cache.0.run_pending_tasks();
+            (found.unwrap().files, cache.0.entry_count())
+        };
+        assert_eq!(found(), (vec![path("a.js")], 1));
+        assert_eq!(found(), (vec![path("a.js")], 1));
+        app.file("main.js", "import './b';");
+        assert_eq!(found(), (vec![path("b.js")], 2));
+        std::fs::remove_file(app.root().join("b.js")).unwrap();
+        assert_eq!(found(), (vec![], 2), "where imports lead is looked up anew");
+    }
+
+    /// Texts that would take a naive reader's stack, memory or time.
+    fn hostile(language: &str) -> Vec<String> {
+        let deep = |open: &str, close: &str, n: usize| open.repeat(n) + &close.repeat(n);
+        let common = [
+            deep("(", ")", 40_000),
+            "{[".repeat(15_000),
+            "\u{0}\u{1}\u{ff}\"/*".repeat(5_000),
+        ];
+        let own = match language {
+            "rs" => vec![
+                format!("use {};", deep("a::{", "}", 30_000)),
+                format!("use {}", "a::{b,".repeat(30_000)),
+                "mod a { use super::super::b::{c,d};".repeat(5_000),
+                format!("use {};", "a,".repeat(40_000)),
+            ],
+            "py" => vec![
+                format!(
+                    "from {}b import {}",
+                    "a.".repeat(40_000),
+                    "c,".repeat(40_000)
+                ),
+                "from a.b.c.d.e.f.g.h import (i, j, k)\n".repeat(5_000),
+                (0..600).map(|n| " ".repeat(n) + "if a:\n").collect(),
+                format!("from {} import a\n", ".".repeat(200_000)),
+            ],
+            "js" => vec![
+                format!("import '{}'", "./".repeat(100_000)),
+                deep("import(", ")", 20_000),
+                deep("`${", "}`", 30_000),
+                (0..9_000).map(|n| format!("require('./{n}')\n")).collect(),
+            ],
+            "tsx" => vec![deep("<a>", "</a>", 20_000), "<a<b<c".repeat(5_000)],
+            "java" => vec![
+                format!("import {}b;", "a.".repeat(80_000)),
+                (0..6_000)
+                    .map(|n| format!("import a.b.c.C{n}.*;\n"))
+                    .collect(),
+            ],
+            "cpp" => vec!["#if A\n".repeat(10_000), "R\"a(".repeat(10_000)],
+            _ => vec!["import (".repeat(10_000), "#include \"a\"\n".repeat(9_000)],
+        };
+        common.into_iter().chain(own).collect()
+    }
+
+    #[test]
+    fn hostile_texts_take_neither_the_stack_nor_more_than_their_time() {
+        // A smaller stack than a blocking thread's.
+        let work = || {
+            for language in ["rs", "js", "ts", "tsx", "py", "go", "java", "c", "cpp"] {
+                let app = Sandbox::new();
+                let name = format!("main.{language}");
+                for (number, text) in hostile(language).iter().enumerate() {
+                    app.file(&name, text);
+                    let began = Clock::now();
+                    dependencies(&app, &name);
+                    let took = began.elapsed().as_secs();
+                    assert!(took < 15, "{language} {number} took {took} s");
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().stack_size(512 << 10);
+        thread.spawn(work).unwrap().join().unwrap();
+    }
+
+    #[test]
+    fn a_cancelled_parse_ends_at_once() {
+        let text = "a = {".repeat(200_000);
+        let token = CancellationToken::new();
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
+        let call = Cancel::new(deadline, token.clone());
+        let app = project(&[("main.js", &text)], &[]);
+        let repo = app.repo();
+        std::thread::scope(|scope| {
+            let parse = scope.spawn(|| {
+                ImportCache::new().dependencies(repo.key(), &repo, &path("main.js"), &call)
+            });
+            std::thread::yield_now();
+            token.cancel();
+            let cancelled = Clock::now();
+            let ended = parse.join().unwrap();
+            assert!(matches!(ended, Err(RepoError::Stopped(Stopped::Cancelled))));
+            assert!(cancelled.elapsed() < Duration::from_millis(500));
+        });
+    }
 }

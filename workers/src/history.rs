@@ -11,6 +11,8 @@ mod revision;
 mod reachable;
 mod kept;
 mod graph;
+mod packs;
+mod recent;
 mod commit;
 mod steps;
 mod common;
@@ -41,16 +43,17 @@ use gix::ObjectId;
 
 use crate::repo::{Repo, Rules};
 
-pub(crate) use blame::{Blame, Tracked};
+pub(crate) use blame::Tracked;
 pub(crate) use changes::{Change, ChangeKind, Changes, Comparison, Renames, Side};
 pub(crate) use commit::{Facts, Node, Signature};
 pub(crate) use error::HistoryError;
 pub(crate) use follow::{LogFile, Status};
 pub(crate) use graph::{Asked, Entry, Graph, Position};
+pub use kept::{CacheFolder, CacheFolderError};
 pub(crate) use kept::{Histories, Keepable, Kept, Question};
 pub(crate) use log::{Log, LogEntry, LogQuery};
+pub(crate) use patch::{Comparer, Lines, Measure};
 pub(crate) use place::Place;
-pub(crate) use patch::{Comparer, Lines, Measure, Patch};
 
 /// The history of one project, as one call sees it.
 pub(crate) struct History {
@@ -68,9 +71,13 @@ impl History {
     /// The history of a project, quicker by what is kept of it.
     ///
     /// # Errors
-    /// [`HistoryError::NotARepository`], or if the list of a shallow clone can't be read.
+    /// [`HistoryError::NotARepository`], [`HistoryError::UnusableRepository`], or if the list of a shallow clone can't be read.
     pub(crate) fn of(repo: &Repo, histories: &Histories) -> Result<History, HistoryError> {
-        let git = repo.git().ok_or(HistoryError::NotARepository)?;
+        let mut git = repo.git().ok_or_else(|| match repo.git_refused() {
+            Some(why) => HistoryError::UnusableRepository { why },
+            None => HistoryError::NotARepository,
+        })?;
+        packs::keep(&mut git);
         let shallow = git.shallow_commits();
         let shallow = shallow.map_err(error::git("reading where a shallow clone ends"))?;
         // A graph may know parents that are not there.

@@ -42,6 +42,37 @@ struct WaitedLabel {
     of: &'static str,
 }
 
+/// How the making of a commit-graph ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Build {
+    /// There is a new one.
+    Made,
+    /// There are no commits, or too many.
+    Unfit,
+    /// The worker ended, or it took too long.
+    Stopped,
+    /// The repository could not be read.
+    Failed,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OutcomeLabel {
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct LookupLabels {
+    kind: &'static str,
+    outcome: &'static str,
+}
+
+/// What is counted of histories.
+#[derive(Clone)]
+pub(crate) struct HistoryMetrics {
+    builds: Family<OutcomeLabel, Histogram, fn() -> Histogram>,
+    lookups: Family<LookupLabels, Counter>,
+}
+
 /// The worker's counters.
 pub(crate) struct Metrics {
     registry: Registry,
@@ -50,6 +81,8 @@ pub(crate) struct Metrics {
     in_flight: Gauge,
     waiting: Family<WaitedLabel, Gauge>,
     waits: Family<WaitedLabel, Histogram, fn() -> Histogram>,
+    history: HistoryMetrics,
+    accesses_dropped: Counter,
 }
 
 impl Metrics {
@@ -74,6 +107,10 @@ impl Metrics {
         registry.register("calls_waiting", help, waiting.clone());
         let help = "Time waited for them, whether they came or not";
         registry.register_with_unit("call_wait", help, Unit::Seconds, waits.clone());
+        let history = HistoryMetrics::registered(&mut registry);
+        let accesses_dropped = Counter::default();
+        let help = "File accesses that were not recorded: the queue was full, or Postgres away";
+        registry.register("file_accesses_dropped", help, accesses_dropped.clone());
         Metrics {
             registry,
             calls,
@@ -81,7 +118,19 @@ impl Metrics {
             in_flight,
             waiting,
             waits,
+            history,
+            accesses_dropped,
         }
+    }
+
+    /// Where what is kept of histories is counted.
+    pub(crate) fn history(&self) -> HistoryMetrics {
+        self.history.clone()
+    }
+
+    /// Where file accesses are counted that were not recorded.
+    pub(crate) fn accesses_dropped(&self) -> Counter {
+        self.accesses_dropped.clone()
     }
 
     /// Where those who wait for this are counted.
@@ -113,6 +162,37 @@ impl Metrics {
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
         Ok(text)
+    }
+}
+
+impl HistoryMetrics {
+    fn registered(registry: &mut Registry) -> Self {
+        let builds = Family::<OutcomeLabel, _, _>::new_with_constructor(long_buckets as fn() -> _);
+        let lookups = Family::<LookupLabels, Counter>::default();
+        let help = "Time that making a project's commit-graph took, by outcome";
+        registry.register_with_unit("graph_build", help, Unit::Seconds, builds.clone());
+        let help = "Answers about histories that were looked for among kept ones";
+        registry.register("history_lookups", help, lookups.clone());
+        HistoryMetrics { builds, lookups }
+    }
+
+    /// A commit-graph was made, or not.
+    pub(crate) fn built(&self, outcome: Build, took: Duration) {
+        let outcome = match outcome {
+            Build::Made => "made",
+            Build::Unfit => "unfit",
+            Build::Stopped => "stopped",
+            Build::Failed => "failed",
+        };
+        let builds = self.builds.get_or_create(&OutcomeLabel { outcome });
+        builds.observe(took.as_secs_f64());
+    }
+
+    /// An answer of a kind was looked for.
+    pub(crate) fn looked_up(&self, kind: &'static str, is_there: bool) {
+        let outcome = if is_there { "hit" } else { "miss" };
+        let lookups = self.lookups.get_or_create(&LookupLabels { kind, outcome });
+        lookups.inc();
     }
 }
 
@@ -172,6 +252,11 @@ impl Drop for Running {
 /// 1 ms to about 33 s: from a cached answer to the longest deadline.
 fn buckets() -> Histogram {
     Histogram::new(exponential_buckets(0.001, 2.0, 16))
+}
+
+/// 10 ms to about 22 minutes: from a small repository to the largest.
+fn long_buckets() -> Histogram {
+    Histogram::new(exponential_buckets(0.01, 2.0, 18))
 }
 
 #[cfg(test)]

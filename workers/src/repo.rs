@@ -49,6 +49,7 @@ pub use self::cancel::{Cancel, Stopped};
 pub use self::error::RepoError;
 pub use self::file::RepoFile;
 pub use self::glob::{Glob, GlobError};
+pub(crate) use self::jail::Jail;
 pub use self::line::FoundLine;
 pub use self::listing::{Entry, EntryKind, Listing, Stat};
 pub use self::mounts::Mounts;
@@ -56,6 +57,7 @@ pub use self::path::RepoPath;
 pub(crate) use self::project::Key;
 pub use self::rules::{Blocked, Kind, Rules};
 pub use self::search::{Excluded, Found, Query};
+pub(crate) use self::stamp::Seen;
 pub(crate) use self::tracked::{Standard, Standing};
 
 use self::contents::Budget;
@@ -198,6 +200,11 @@ impl Repo {
     /// Git's data, if the project has any that may be used.
     pub(crate) fn git(&self) -> Option<gix::Repository> {
         self.snapshot.git()
+    }
+
+    /// Why git's data is not used, if the project has any.
+    pub(crate) fn git_refused(&self) -> Option<&'static str> {
+        self.snapshot.refused()
     }
 
     /// [`Repo::head`]'s commit.

@@ -8,6 +8,7 @@
 
 use std::{
     num::NonZeroUsize,
+    path::PathBuf,
     pin::{Pin, pin},
     sync::Arc,
     time::Duration,
@@ -32,6 +33,7 @@ use crate::{
     tools,
 };
 
+pub use crate::history::{CacheFolder, CacheFolderError};
 pub use confined::ConfinedWorker;
 
 use health::Health;
@@ -84,9 +86,26 @@ pub struct WorkerConfig {
     /// What one result may hold, in bytes, of text and of data each.
     #[arg(long, env = "ARCHWAY_MAX_RESULT_BYTES", value_name = "BYTES", default_value_t = 64 * 1024)]
     pub max_result_bytes: usize,
+    /// Folder for what is costly to make again (commit-graphs), outside the repositories: the
+    /// worker makes a private one in it, of 2 GiB at most. Without it all is made again after a
+    /// restart.
+    #[arg(long, env = "ARCHWAY_CACHE_DIR", value_name = "DIR")]
+    pub cache: Option<PathBuf>,
     /// Where its rows are.
     #[command(flatten)]
     pub store: StoreConfig,
+}
+
+impl WorkerConfig {
+    /// The worker's own folder, made where it is missing. Call it before the process is confined,
+    /// and leave the worker that folder.
+    ///
+    /// # Errors
+    /// If it lies in a mount, or can't be made.
+    pub fn cache_folder(&self, mounts: &Mounts) -> Result<Option<CacheFolder>, CacheFolderError> {
+        let open = |named: &PathBuf| CacheFolder::open(named, &mounts.folders());
+        self.cache.as_ref().map(open).transpose()
+    }
 }
 
 /// Where a worker listens. Bound already.
@@ -115,6 +134,9 @@ pub enum WorkerError {
     /// The mounts cannot be used.
     #[error("opening the mounts")]
     Mounts(#[from] crate::repo::RepoError),
+    /// The private folder can't be used.
+    #[error(transparent)]
+    Cache(#[from] CacheFolderError),
     /// The database URL is malformed.
     #[error("setting up the store")]
     Store(#[from] crate::store::StoreError),
@@ -154,16 +176,22 @@ impl Worker {
     ) -> Result<Self, WorkerError> {
         let stores = Stores::connect(&config.store)?;
         let recorded = CancellationToken::new();
-        let (accesses, recorder) = Accesses::new(stores.clone(), recorded.clone());
         let metrics = Arc::new(Metrics::new());
+        let dropped = metrics.accesses_dropped();
+        let (accesses, recorder) = Accesses::new(stores.clone(), recorded.clone(), dropped);
         let threads = search_threads(config);
+        let cache = config.cache_folder(&mounts)?;
+        let histories = Histories::start(cache, &metrics).map_err(|source| WorkerError::Start {
+            what: "thread that makes commit-graphs",
+            source,
+        })?;
         let doors = Doors {
             repos: Arc::new(Repos::new(
                 mounts.clone(),
                 threads,
                 config.search_cache_bytes,
             )?),
-            histories: Histories::new(),
+            histories,
             projects: Projects::new(stores.clone()),
             accesses,
             imports: ImportCache::new(),

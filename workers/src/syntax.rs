@@ -2,11 +2,13 @@
 //!
 //! The grammars are C code that runs in this process on text that others wrote. So a parse is
 //! bounded in size and time, few run at once, and trees are walked by a cursor, never by
-//! recursion: how deep code is nested is its author's choice. A tree is there for code with
+//! recursion: how deep code is nested is its author's choice. The parser itself does recurse, where
+//! two readings of a text meet: 30,000 brackets overflow a usual stack, which would end the
+//! process. So it runs on a thread of its own, whose stack holds what [`MAX_BYTES`] can ask. A tree is there for code with
 //! mistakes, too; [`Syntax::error_line`] tells. What parses does not therefore compile, and
 //! what the grammar takes for a mistake may be younger than the grammar.
 
-use std::ops::ControlFlow;
+use std::{io, ops::ControlFlow, thread};
 
 use parking_lot::{Condvar, Mutex};
 use tokio::time::{Duration, Instant};
@@ -20,8 +22,15 @@ pub(crate) const MAX_BYTES: usize = 1 << 20;
 /// How long one parse may take: a mebibyte of ordinary code needs a tenth of it.
 const MAX_TIME: Duration = Duration::from_secs(2);
 
-/// How many parses run at once. A tree takes up to a hundred times the room of its text.
+/// The stack of a thread that parses, in bytes: 256 for each token that a text can have. Only what
+/// is used takes memory.
+const STACK: usize = MAX_BYTES * 256;
+
+/// How many parses run at once: each may take 200 MB, two hundred times the room of its text.
 const AT_ONCE: usize = 4;
+
+/// How long a text waits for others to be parsed, so that somebody's hostile texts hold up nobody.
+const MAX_WAIT: Duration = Duration::from_secs(2);
 
 /// How often who waits for another parse to end asks whether to go on waiting.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -58,9 +67,13 @@ pub(crate) enum SyntaxError {
     TooLarge,
     #[error("parsing the file took longer than {} s", MAX_TIME.as_secs())]
     TooSlow,
+    #[error("too many other files are parsed now; try again")]
+    Busy,
     /// A mistake in the build: grammar and parser are of different versions.
     #[error("the grammar can't be used")]
     Grammar(#[source] LanguageError),
+    #[error("the file can't be parsed now; try again")]
+    Thread(#[source] io::Error),
     #[error(transparent)]
     Stopped(#[from] Stopped),
 }
@@ -121,11 +134,27 @@ impl Language {
         if text.len() > MAX_BYTES {
             return Err(SyntaxError::TooLarge);
         }
+        let _turn = Turn::take(cancel)?;
+        let tree = thread::scope(|scope| {
+            let thread = thread::Builder::new()
+                .name("parse".to_owned())
+                .stack_size(STACK);
+            let parse = thread.spawn_scoped(scope, || self.tree(text, cancel));
+            let ended = parse.map_err(SyntaxError::Thread)?.join();
+            ended.unwrap_or_else(|_panic| {
+                let source = io::Error::other("the parser panicked");
+                Err(SyntaxError::Thread(source))
+            })
+        })?;
+        Ok(Syntax { tree, text })
+    }
+
+    /// Parses on the calling thread.
+    fn tree(self, text: &[u8], cancel: &Cancel) -> Result<Tree, SyntaxError> {
         let mut parser = Parser::new();
         parser
             .set_language(&self.grammar())
             .map_err(SyntaxError::Grammar)?;
-        let _turn = Turn::take(cancel)?;
         let last = Instant::now() + MAX_TIME;
         let mut go_on = |_: &tree_sitter::ParseState| {
             let stop = Instant::now() >= last || cancel.check().is_err();
@@ -139,8 +168,7 @@ impl Language {
         let mut rest = |at: usize, _| text.get(at..).unwrap_or_default();
         let tree = parser.parse_with_options(&mut rest, None, Some(options));
         cancel.check()?;
-        let tree = tree.ok_or(SyntaxError::TooSlow)?;
-        Ok(Syntax { tree, text })
+        tree.ok_or(SyntaxError::TooSlow)
     }
 }
 
@@ -209,10 +237,14 @@ static RUNNING: (Mutex<usize>, Condvar) = (Mutex::new(0), Condvar::new());
 struct Turn;
 
 impl Turn {
-    fn take(cancel: &Cancel) -> Result<Turn, Stopped> {
+    fn take(cancel: &Cancel) -> Result<Turn, SyntaxError> {
+        let last = Instant::now() + MAX_WAIT;
         let mut running = RUNNING.0.lock();
         while *running >= AT_ONCE {
             cancel.check()?;
+            if Instant::now() >= last {
+                return Err(SyntaxError::Busy);
+            }
             RUNNING.1.wait_for(&mut running, PATIENCE);
         }
         *running += 1;

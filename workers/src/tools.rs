@@ -45,7 +45,8 @@ pub fn registry() -> Result<Registry, RegistryError> {
         .with::<search::SearchFiles>()?
         .with::<search::GrepCodebase>()?
         .with::<git::GitLog>()?
-        .with::<git::GitBlame>()
+        .with::<git::GitBlame>()?
+        .with::<git::GitDiff>()
 }
 
 /// What an agent can call.

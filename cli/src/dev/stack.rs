@@ -37,6 +37,8 @@ use crate::socket_dir::{SocketDir, SocketDirError};
 const POOL: &str = "shared";
 /// What the worker is called in `archway project list`.
 const WORKER: &str = "dev";
+/// Where the worker keeps what is costly to make, in the data folder.
+const CACHE: &str = "cache";
 /// Connections to the database, of the gateway and of the worker each.
 const CONNECTIONS: u32 = 8;
 /// How long gateway and worker may take to find each other.
@@ -175,6 +177,7 @@ async fn start_worker(
         search_cache_bytes: 64 << 20,
         blocking_calls: const { NonZeroUsize::new(64).unwrap() },
         max_result_bytes: 64 * 1024,
+        cache: Some(plan.data.path().join(CACHE)),
         store: StoreConfig {
             url: plan.database.runtime_url("archway_worker"),
             max_connections: CONNECTIONS,

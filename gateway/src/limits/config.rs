@@ -37,7 +37,8 @@ pub struct LimitsConfig {
     )]
     pub limits_timeout: u64,
     /// The DNS name that has an address for each gateway (a headless service): a gateway that
-    /// counts by itself gives away its share of each limit. Without it there is one gateway.
+    /// counts by itself gives away its share of each limit. Without it, or if it is empty, there
+    /// is one gateway.
     #[arg(long, env = "ARCHWAY_GATEWAY_SERVICE", value_name = "NAME")]
     pub gateway_service: Option<String>,
 }

@@ -23,11 +23,12 @@ pub(super) struct Replicas {
 }
 
 impl Replicas {
-    /// One gateway, until [`Replicas::keep`] counts more at the name.
+    /// One gateway, until [`Replicas::keep`] counts more at the name. An empty name is none.
     pub(super) fn new(service: Option<String>, metrics: Arc<Metrics>) -> Self {
         metrics.limits().replicas(1);
         Replicas {
-            service,
+            // Templates of deployments leave it empty.
+            service: service.filter(|name| !name.is_empty()),
             count: AtomicU32::new(1),
             metrics,
         }
@@ -83,6 +84,14 @@ mod tests {
     fn list(addresses: &[&str]) -> Vec<SocketAddr> {
         let parsed = addresses.iter().map(|address| address.parse().unwrap());
         parsed.collect()
+    }
+
+    #[tokio::test]
+    async fn an_empty_name_is_nobodys_and_not_asked_for() {
+        let replicas = Replicas::new(Some(String::new()), Arc::new(Metrics::new()));
+        assert!(!replicas.are_counted());
+        let resolver: Resolver = Arc::new(|host, _port| panic!("{host:?} is no name"));
+        replicas.keep_by(&resolver).await;
     }
 
     #[tokio::test(start_paused = true)]

@@ -99,6 +99,9 @@ impl Shared {
     /// The debts for which the store is known to refuse the bill, without a word to it; `None` if it
     /// would have to be asked.
     pub(super) fn refusal(&self, bill: &Bill, now: u64) -> Result<Option<Debts>, Away> {
+        if bill.charges.is_empty() {
+            return Ok(None);
+        }
         self.presence.line().ok_or(Away)?;
         Ok(self.known_spent.check(bill, now))
     }
@@ -219,6 +222,23 @@ mod tests {
         let closing = async { drop(listener.accept().await) };
         let (connected, ()) = tokio::join!(shared.connect_in_time(), closing);
         assert!(matches!(connected, Err(StoreFailure::Connection(_))));
+    }
+
+    #[tokio::test]
+    async fn whoever_has_no_limit_needs_no_store() {
+        let config = LimitsConfig {
+            limits_url: Some(url("redis://limits")),
+            ..LimitsConfig::default()
+        };
+        let shared = Shared::new(&config, &Arc::new(Metrics::new()));
+        let shared = shared.unwrap().unwrap();
+        let (free, limited) = (
+            Bill::for_tests(&[]),
+            Bill::for_tests(&[Charge::for_tests(1, Level::Key, 60, 1)]),
+        );
+        assert!(shared.refusal(&limited, 0).is_err(), "nothing is connected");
+        assert!(matches!(shared.refusal(&free, 0), Ok(None)));
+        assert!(shared.spend(&free, 0).await.is_ok());
     }
 
     #[tokio::test]

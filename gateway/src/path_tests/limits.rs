@@ -224,3 +224,40 @@ async fn who_floods_with_one_tool_is_not_read_at_length_until_that_could_pass() 
     advance(Duration::from_millis(500)).await;
     assert_eq!(gateway.post(&large).await.code(), "invalid_arguments");
 }
+
+/// What this process occupies, in bytes.
+#[cfg(target_os = "linux")]
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib: u64 = line.unwrap().trim_end_matches("kB").trim().parse().unwrap();
+    kib * 1024
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(start_paused = true)]
+async fn refusals_that_wait_keep_nothing_of_their_messages() {
+    use futures::future::{join_all, poll_immediate};
+
+    let gateway = Gateway::start().await;
+    gateway.exhaust().await;
+    // With the one that told of the end, twenty were answered at once.
+    for _ in 0..19 {
+        gateway.call("grep").await;
+    }
+    // As small as is always read, and 2 MiB once it was.
+    let params = json!({ "name": "grep", "arguments": { "long": vec![0; 30_000] } });
+    let message = request("tools/call", &params).to_string();
+    let before = resident();
+    let mut waiting: Vec<_> = (0..100).map(|_| Box::pin(gateway.post(&message))).collect();
+    for refusal in &mut waiting {
+        for _ in 0..10 {
+            assert!(poll_immediate(&mut *refusal).await.is_none(), "it waits");
+        }
+    }
+    let grown = resident().saturating_sub(before);
+    assert!(grown < 100 << 20, "{grown}");
+    for refused in join_all(waiting).await {
+        assert_eq!(refused.code(), "rate_limited");
+    }
+}

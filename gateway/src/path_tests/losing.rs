@@ -2,8 +2,10 @@
 
 use std::sync::atomic::Ordering;
 
+use archway_proto::v1::worker_server::SERVICE_NAME;
 use serde_json::{Value, json};
 use tokio::{io::AsyncReadExt, time::timeout};
+use tonic_health::ServingStatus;
 
 use super::{
     fleet::{Fleet, PATIENCE, code, error},
@@ -143,6 +145,20 @@ async fn a_call_that_ended_two_workers_gets_no_third() {
     // Other arguments make another call.
     let other = fleet.call("mortal", 2).await;
     assert!(other["structuredContent"]["worker"].is_string(), "{other}");
+}
+
+#[tokio::test]
+async fn a_call_that_is_at_workers_which_said_that_they_end_did_not_end_them() {
+    let fleet = Fleet::of(2).await;
+    for member in &fleet.members {
+        let status = ServingStatus::NotServing;
+        member.health.set_service_status(SERVICE_NAME, status).await;
+    }
+    fleet.ready(0).await;
+    let lost = fleet.call("mortal", 9).await;
+    assert_eq!(code(&lost), "unavailable", "{lost}");
+    assert_eq!(fleet.deaths.load(Ordering::SeqCst), 2);
+    assert_eq!(fleet.count("upstream_deadly_calls_refused_total"), 0);
 }
 
 #[tokio::test]

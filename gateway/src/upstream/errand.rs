@@ -218,9 +218,11 @@ impl Errand {
             && self.pool.has_other(&self.tried)
     }
 
-    /// Counts the loss of a worker against the call: a failure if it was the second.
+    /// Counts the loss of a worker against the call, unless that was about to end: a failure if it
+    /// was the second.
     fn suspect(&self, flight: &Flight) -> Result<(), Failure> {
-        let Some(digest) = self.digest() else {
+        let digest = self.digest();
+        let Some(digest) = digest.filter(|_| !flight.replica.announced(flight.epoch)) else {
             return Ok(());
         };
         let now = Instant::now();

@@ -79,10 +79,8 @@ async fn listen(pool: &Pool, replica: &Replica, epoch: u64, heard: &mut bool) {
     while let Ok(Some(word)) = words.message().await {
         said(state(&word));
     }
-    match replica.state() {
-        State::Draining => said(State::Away),
-        _ => pool.lose(replica, epoch),
-    }
+    // Also of one that said that it ends: whoever is there next lives another life.
+    pool.lose(replica, epoch);
 }
 
 /// What a worker says first, and the words that follow.
@@ -127,5 +125,47 @@ fn state(word: &HealthCheckResponse) -> State {
         ServingStatus::NotServing | ServingStatus::Unknown | ServingStatus::ServiceUnknown => {
             State::Draining
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{net::TcpListener, time::sleep};
+    use tonic::transport::{Server, server::TcpIncoming};
+    use tonic_health::{
+        ServingStatus,
+        pb::health_server::HealthServer,
+        server::{HealthReporter, HealthService},
+    };
+
+    use super::*;
+    use crate::upstream::pool::tests::alone;
+
+    #[tokio::test]
+    async fn the_end_of_a_worker_that_said_so_is_the_end_of_its_life() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let worker = HealthReporter::new();
+        let ending = ServingStatus::NotServing;
+        worker.set_service_status(SERVICE_NAME, ending).await;
+        let service = HealthService::from_health_reporter(worker.clone());
+        let server = Server::builder().add_service(HealthServer::new(service));
+        tokio::spawn(server.serve_with_incoming(TcpIncoming::from(listener)));
+
+        let (pool, replica) = alone(&address);
+        let epoch = replica.standing.epoch();
+        let mut heard = false;
+        let end = async {
+            while replica.state() != State::Draining {
+                sleep(Duration::from_millis(5)).await;
+            }
+            // As workers do: the watch ends, and calls on the connection go on.
+            worker.clone().clear_service_status(SERVICE_NAME).await;
+        };
+        let over = async { tokio::join!(listen(&pool, &replica, epoch, &mut heard), end) };
+        timeout(Duration::from_secs(20), over).await.unwrap();
+        assert_eq!(replica.state(), State::Away);
+        assert_ne!(replica.standing.epoch(), epoch);
+        assert!(replica.announced(epoch));
     }
 }

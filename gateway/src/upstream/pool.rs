@@ -142,10 +142,9 @@ impl Pool {
     /// The connection of a call was lost: its worker is away, and its calls go elsewhere. That of a
     /// worker which said that it ends was to be lost.
     pub(super) fn lose(&self, replica: &Replica, epoch: u64) {
-        let Some(before) = replica.standing.lose(epoch) else {
+        let Some(before) = replica.lose(epoch) else {
             return;
         };
-        replica.note_loss(epoch);
         let (pool, worker) = (self.name.as_str(), replica.address());
         let in_flight = replica.in_flight();
         if before == State::Draining {
@@ -195,18 +194,17 @@ impl Pool {
 
     /// A worker said how it stands, or can't be asked.
     pub(super) fn hear(&self, replica: &Replica, epoch: u64, said: State) {
-        let Some(before) = replica.standing.hear(epoch, said) else {
+        if replica.hear(epoch, said).is_none() {
             return;
-        };
-        let (pool, worker) = (self.name.as_str(), replica.address());
-        match (before, said) {
-            (_, State::Ready) => tracing::info!(pool, worker, "worker ready"),
-            (_, State::Draining) => tracing::info!(pool, worker, "worker takes no more calls"),
-            (State::Draining, _) => tracing::info!(pool, worker, "worker ended"),
-            _ => tracing::warn!(pool, worker, "worker can't be reached"),
         }
-        if said == State::Away {
-            self.hasten();
+        let (pool, worker) = (self.name.as_str(), replica.address());
+        match said {
+            State::Ready => tracing::info!(pool, worker, "worker ready"),
+            State::Draining => tracing::info!(pool, worker, "worker takes no more calls"),
+            State::Starting | State::Away => {
+                tracing::warn!(pool, worker, "worker can't be reached");
+                self.hasten();
+            }
         }
         self.count();
     }
@@ -296,5 +294,56 @@ impl Pool {
                 .metrics
                 .replicas(&self.name, state.name(), count);
         }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use uuid::Uuid;
+
+    use super::{super::deadly::Digest, *};
+    use crate::metrics::Metrics;
+
+    /// A pool, and a worker that nobody watches.
+    pub(in crate::upstream) fn alone(text: &str) -> (Pool, Replica) {
+        let around = Surroundings {
+            metrics: Metrics::new().upstream().clone(),
+            lost: Arc::default(),
+            deadly: Arc::default(),
+            dropped: CancellationToken::new(),
+        };
+        let address = Address {
+            text: text.to_owned(),
+            origin: None,
+        };
+        let replica = Replica::new(&address, CancellationToken::new());
+        (Pool::new("shared", around), replica.unwrap())
+    }
+
+    #[tokio::test]
+    async fn what_was_lost_at_a_worker_that_was_out_of_reach_is_forgiven_once_it_is_back() {
+        let (pool, replica) = alone("http://127.0.0.1:1");
+        let deadly = &pool.around.deadly;
+        let hear = || pool.hear(&replica, replica.standing.epoch(), State::Ready);
+        let lose = |call: u128| {
+            let epoch = replica.standing.epoch();
+            pool.lose(&replica, epoch);
+            let call = Digest::of(Uuid::from_u128(call), "tools/call", b"{}");
+            deadly.lock().lost(call, epoch, Instant::now());
+        };
+        pool.meet(&replica, Some("a"));
+        hear();
+        lose(1);
+        // Its watch asks again and again, and a call is tried.
+        (0..20).for_each(|_| lose(2));
+        pool.meet(&replica, Some("a"));
+        hear();
+        assert!(deadly.lock().is_empty());
+
+        // One that comes back as another process had ended.
+        lose(1);
+        lose(2);
+        pool.meet(&replica, Some("b"));
+        assert!(!deadly.lock().is_empty());
     }
 }

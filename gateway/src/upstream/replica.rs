@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -69,6 +69,8 @@ pub(super) struct Replica {
     hash: WorkerHash,
     channel: Channel,
     pub(super) standing: Standing,
+    /// The life of its connection in which it said that it ends; none is 0.
+    announced: AtomicU64,
     in_flight: AtomicUsize,
     process: Mutex<Process>,
     /// Until when it counts as away, whatever it says of itself.
@@ -87,6 +89,7 @@ impl Replica {
             hash: WorkerHash::of(&address.text),
             address: address.text.clone(),
             standing: Standing::new(),
+            announced: AtomicU64::new(0),
             in_flight: AtomicUsize::new(0),
             process: Mutex::default(),
             aside: Mutex::default(),
@@ -122,10 +125,14 @@ impl Replica {
             .is_some_and(|until| Instant::now() < until)
     }
 
-    /// Has it count as away until then. Whether that is news.
+    /// Has it count as away until then, unless it does already. Whether that is news.
     pub(super) fn set_aside(&self, until: Instant) -> bool {
-        let before = self.aside.lock().replace(until);
-        before.is_none_or(|before| before <= Instant::now())
+        let mut aside = self.aside.lock();
+        let is_news = aside.is_none_or(|before| before <= Instant::now());
+        if is_news {
+            *aside = Some(until);
+        }
+        is_news
     }
 
     /// How many calls it has.
@@ -133,13 +140,33 @@ impl Replica {
         self.in_flight.load(Ordering::Relaxed)
     }
 
-    /// The connection of this epoch was lost, and with it maybe the process behind it.
-    pub(super) fn note_loss(&self, epoch: u64) {
-        let mut process = self.process.lock();
-        if process.lost.len() == MOST_LOSSES {
-            process.lost.remove(0);
+    /// It said in this epoch how it stands. How it stood before, if that is news.
+    pub(super) fn hear(&self, epoch: u64, said: State) -> Option<State> {
+        let before = self.standing.hear(epoch, said)?;
+        match said {
+            State::Draining => self.announced.store(epoch, Ordering::Relaxed),
+            // It goes on after all.
+            State::Ready if self.announced(epoch) => self.announced.store(0, Ordering::Relaxed),
+            State::Ready | State::Starting | State::Away => {}
         }
-        process.lost.push(epoch);
+        Some(before)
+    }
+
+    /// Whether it said in this epoch that it ends: then no call ended it.
+    pub(super) fn announced(&self, epoch: u64) -> bool {
+        self.announced.load(Ordering::Relaxed) == epoch
+    }
+
+    /// The connection of this epoch was lost, and with it maybe the process behind it. How the
+    /// worker stood before, if that is news.
+    pub(super) fn lose(&self, epoch: u64) -> Option<State> {
+        let before = self.standing.lose(epoch);
+        // Also of one that was away already: where it is frozen, its kernel still connects, and
+        // calls that are tried are lost, too.
+        if before.is_some() || self.standing.epoch() == epoch {
+            self.process.lock().note_loss(epoch);
+        }
+        before
     }
 
     /// The process that answers now says who it is. The epochs of connections that were lost
@@ -188,6 +215,18 @@ struct Process {
     lost: Vec<u64>,
 }
 
+impl Process {
+    fn note_loss(&mut self, epoch: u64) {
+        if self.lost.contains(&epoch) {
+            return;
+        }
+        if self.lost.len() == MOST_LOSSES {
+            self.lost.remove(0);
+        }
+        self.lost.push(epoch);
+    }
+}
+
 /// A call on its worker. Counted there until it is dropped.
 #[derive(Debug)]
 pub(super) struct Flight {
@@ -215,5 +254,30 @@ impl Flight {
 impl Drop for Flight {
     fn drop(&mut self) {
         self.replica.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_set_aside_is_back_when_it_was_said_however_often_it_refuses_meanwhile() {
+        let address = Address {
+            text: "http://127.0.0.1:1".to_owned(),
+            origin: None,
+        };
+        let replica = Replica::new(&address, CancellationToken::new()).unwrap();
+        let half = Duration::from_secs(15);
+        assert!(replica.set_aside(Instant::now() + 2 * half), "news");
+        advance(half).await;
+        assert!(!replica.set_aside(Instant::now() + 2 * half));
+        assert_eq!(replica.state(), State::Away);
+        // Those who count were told of this moment.
+        advance(half).await;
+        assert_eq!(replica.state(), State::Starting);
+        assert!(replica.set_aside(Instant::now() + 2 * half), "news again");
     }
 }

@@ -116,6 +116,8 @@ async fn every_answer_fits_the_schema_that_was_advertised_for_it() {
     let repo = repo
         .file("docs/a.md", "x".repeat(3000))
         .file("latin.txt", b"\xe9")
+        .file("bad.js", "import './docs/b'; let = ;")
+        .file("docs/b.js", "")
         .commit();
     let (_stack, client) = serve(repo).await;
     let list = client.rpc("tools/list", json!({})).await.json();
@@ -135,6 +137,10 @@ async fn every_answer_fits_the_schema_that_was_advertised_for_it() {
         (
             "read_file",
             json!({ "path": "latin.txt", "encoding": "base64" }),
+        ),
+        (
+            "read_file",
+            json!({ "path": "bad.js", "include_deps": true }),
         ),
         ("read_repo_file", json!({ "path": "docs/a.md" })),
         (

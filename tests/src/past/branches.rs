@@ -16,10 +16,16 @@ const TOPICS: usize = 6;
 const MAIN: &str = "main";
 
 /// A branch's tip.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct Tip {
     mark: Mark,
     tree: Tree,
+}
+
+/// A tree in which some paths were touched.
+struct Changed {
+    tree: Tree,
+    touched: BTreeSet<Name>,
 }
 
 /// A branch beside main.
@@ -34,6 +40,8 @@ struct Topic {
 pub(super) struct World {
     random: StdRng,
     commits: usize,
+    /// About how many a tree has.
+    files: usize,
     made: usize,
     clock: Clock,
     main: Tip,
@@ -47,6 +55,7 @@ impl World {
         World {
             random,
             commits,
+            files: (commits / 20).clamp(40, 2_500),
             made: 0,
             clock: Clock::new(),
             main: Tip {
@@ -61,7 +70,7 @@ impl World {
 
     /// Tells the whole story.
     pub(super) fn tell<W: Write>(mut self, stream: &mut Stream<W>) {
-        let files = (self.commits / 20).clamp(40, 2_500);
+        let files = self.files;
         self.main = self.root(stream, MAIN, files, "src");
         while self.made < self.commits {
             // Another project's history, once, to be merged like any topic.
@@ -99,10 +108,8 @@ impl World {
         files: usize,
         top: &str,
     ) -> Tip {
-        let mut tree = Tree::default();
-        let touched = self.edit(stream, &mut tree, |edit| edit.found(files, top));
-        let mark = self.commit(stream, branch, &[], &tree, &touched);
-        Tip { mark, tree }
+        let first = self.edit(stream, Tree::default(), |edit| edit.found(files, top));
+        self.commit(stream, branch, &[], first)
     }
 
     fn fork(&mut self) {
@@ -118,9 +125,13 @@ impl World {
     fn work<W: Write>(&mut self, stream: &mut Stream<W>) {
         let topic = (!self.topics.is_empty() && self.random.random_bool(0.5))
             .then(|| self.random.random_range(0..self.topics.len()));
-        let (name, mut tip) = match topic {
-            None => (MAIN.to_owned(), self.main.clone()),
-            Some(at) => (self.topics[at].name.clone(), self.topics[at].tip.clone()),
+        // Taken out, not cloned: a tree that nobody else holds is changed in place.
+        let (name, tip) = match topic {
+            None => (MAIN.to_owned(), mem::take(&mut self.main)),
+            Some(at) => {
+                let topic = &mut self.topics[at];
+                (topic.name.clone(), mem::take(&mut topic.tip))
+            }
         };
         let changes = match self.random.random_range(0..100) {
             0 => 0,
@@ -128,10 +139,10 @@ impl World {
             60..95 => self.random.random_range(2..5),
             _ => self.random.random_range(5..15),
         };
-        let touched = self.edit(stream, &mut tip.tree, |edit| {
-            (0..changes).for_each(|_| edit.anything())
+        let changed = self.edit(stream, tip.tree, |edit| {
+            (0..changes).for_each(|_| edit.anything());
         });
-        tip.mark = self.commit(stream, &name, &[tip.mark], &tip.tree, &touched);
+        let tip = self.commit(stream, &name, &[tip.mark], changed);
         match topic {
             None => self.main = tip,
             Some(at) => self.topics[at].tip = tip,
@@ -140,19 +151,17 @@ impl World {
 
     /// Merges so many topics into main; most end there.
     fn merge<W: Write>(&mut self, stream: &mut Stream<W>, count: usize) {
-        let mut tree = self.main.tree.clone();
-        let mut parents = vec![self.main.mark];
-        let mut touched = BTreeSet::new();
+        let main = mem::take(&mut self.main);
+        let mut parents = vec![main.mark];
         let first = self.random.random_range(0..=self.topics.len() - count);
         let merged: Vec<Topic> = self.topics.drain(first..first + count).collect();
-        for topic in &merged {
-            parents.push(topic.tip.mark);
-            touched.extend(self.edit(stream, &mut tree, |edit| {
-                take(edit, &topic.tip.tree, &topic.base)
-            }));
-        }
-        self.main.mark = self.commit(stream, MAIN, &parents, &tree, &touched);
-        self.main.tree = tree;
+        parents.extend(merged.iter().map(|topic| topic.tip.mark));
+        let changed = self.edit(stream, main.tree, |edit| {
+            for topic in &merged {
+                take(edit, &topic.tip.tree, &topic.base);
+            }
+        });
+        self.main = self.commit(stream, MAIN, &parents, changed);
         for mut topic in merged {
             if self.random.random_bool(0.3) {
                 topic.base = topic.tip.tree.clone();
@@ -166,18 +175,23 @@ impl World {
         let at = self.random.random_range(0..self.topics.len());
         let (main, topic) = (self.main.clone(), &self.topics[at]);
         let (name, tip, base) = (topic.name.clone(), topic.tip.clone(), topic.base.clone());
-        for (branch, ours, theirs) in [(MAIN, &main, &tip), (&*name, &tip, &main)] {
-            let mut tree = ours.tree.clone();
-            let touched = self.edit(stream, &mut tree, |edit| take(edit, &theirs.tree, &base));
-            let mark = self.commit(stream, branch, &[ours.mark, theirs.mark], &tree, &touched);
-            let new = Tip { mark, tree };
-            if branch == MAIN {
-                self.main = new;
-            } else {
-                self.topics[at].base = new.tree.clone();
-                self.topics[at].tip = new;
-            }
-        }
+        self.main = self.merge_one(stream, MAIN, &main, (&tip, &base));
+        let topic = self.merge_one(stream, &name, &tip, (&main, &base));
+        self.topics[at].base = topic.tree.clone();
+        self.topics[at].tip = topic;
+    }
+
+    /// A merge of two: ours, theirs and what they have in common.
+    fn merge_one<W: Write>(
+        &mut self,
+        stream: &mut Stream<W>,
+        branch: &str,
+        ours: &Tip,
+        (theirs, base): (&Tip, &Tree),
+    ) -> Tip {
+        let tree = ours.tree.clone();
+        let changed = self.edit(stream, tree, |edit| take(edit, &theirs.tree, base));
+        self.commit(stream, branch, &[ours.mark, theirs.mark], changed)
     }
 
     fn tag<W: Write>(&mut self, stream: &mut Stream<W>) {
@@ -193,22 +207,24 @@ impl World {
         }
     }
 
-    /// Changes a tree; the paths that were touched.
+    /// Changes a tree.
     fn edit<W: Write>(
         &mut self,
         stream: &mut Stream<W>,
-        tree: &mut Tree,
+        mut tree: Tree,
         change: impl FnOnce(&mut Edit<'_, W>),
-    ) -> BTreeSet<Name> {
+    ) -> Changed {
         let mut edit = Edit {
             random: &mut self.random,
             stream,
-            tree,
+            tree: &mut tree,
+            files: self.files,
             grave: &mut self.grave,
             touched: BTreeSet::new(),
         };
         change(&mut edit);
-        mem::take(&mut edit.touched)
+        let touched = edit.touched;
+        Changed { tree, touched }
     }
 
     fn commit<W: Write>(
@@ -216,9 +232,8 @@ impl World {
         stream: &mut Stream<W>,
         branch: &str,
         parents: &[Mark],
-        tree: &Tree,
-        touched: &BTreeSet<Name>,
-    ) -> Mark {
+        changed: Changed,
+    ) -> Tip {
         self.made += 1;
         let random = &mut self.random;
         let committed = self.clock.next(random);
@@ -239,8 +254,11 @@ impl World {
             message: &people::message(random, self.made),
             parents,
         };
-        let changes = touched.iter().map(|path| (path.as_slice(), tree.get(path)));
-        stream.commit(&commit, changes)
+        let Changed { tree, touched } = changed;
+        let changes = touched.iter();
+        let changes = changes.map(|path| (path.as_slice(), tree.get(path)));
+        let mark = stream.commit(&commit, changes);
+        Tip { mark, tree }
     }
 }
 

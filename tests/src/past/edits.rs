@@ -24,12 +24,16 @@ const NAMES: [&[u8]; 10] = [
 ];
 /// The last of them stand for what is rare.
 const COMMON_NAMES: usize = 6;
+/// So many deleted files are remembered.
+const GRAVE: usize = 500;
 
 /// One commit in the making: a tree and which of its paths were touched.
 pub(super) struct Edit<'a, W: Write> {
     pub(super) random: &'a mut StdRng,
     pub(super) stream: &'a mut Stream<W>,
     pub(super) tree: &'a mut Tree,
+    /// How many files it shall have: no more are added beyond.
+    pub(super) files: usize,
     /// Files that were deleted, to be brought back one day.
     pub(super) grave: &'a mut Vec<(Name, Entry)>,
     pub(super) touched: BTreeSet<Name>,
@@ -46,6 +50,9 @@ impl<W: Write> Edit<'_, W> {
 
     /// Some change; sometimes it comes to nothing.
     pub(super) fn anything(&mut self) {
+        if self.tree.len() > self.files * 5 / 4 {
+            self.delete();
+        }
         match self.random.random_range(0..1000) {
             0..600 => self.edit(),
             600..720 => {
@@ -109,6 +116,9 @@ impl<W: Write> Edit<'_, W> {
         if let Some((path, entry)) = self.tree.some(self.random) {
             self.put(path.clone(), None);
             self.grave.push((path, entry));
+            if self.grave.len() > GRAVE {
+                self.grave.swap_remove(0);
+            }
         }
     }
 

@@ -92,10 +92,11 @@ impl Tree {
 
     /// Some file. Old ones stay untouched for long: the choice is far from even.
     pub(super) fn some(&self, random: &mut StdRng) -> Option<(Name, Entry)> {
-        let skew = random.random::<f64>().powi(3);
-        let at = (skew * self.len() as f64) as usize;
+        let end = self.len().max(1);
+        let draws = [(); 3].map(|()| random.random_range(0..end));
+        let at = draws.into_iter().min().unwrap_or_default();
         // Neither by age nor by name: the beginning would always be the same folder.
-        let at = at.wrapping_mul(7919) % self.len().max(1);
+        let at = at.wrapping_mul(7919) % end;
         let (path, entry) = self.0.iter().nth(at)?;
         Some((path.clone(), entry.clone()))
     }

@@ -37,6 +37,7 @@ impl Worker {
             search_cache_bytes: 64 << 20,
             blocking_calls: NonZeroUsize::new(16).unwrap(),
             max_result_bytes: 64 << 10,
+            cache: None,
             store: archway_workers::store::StoreConfig {
                 url: database.url("archway_worker").into(),
                 max_connections: 4,

@@ -102,3 +102,52 @@ fn package(folder: &RepoPath, place: &Place<'_>) -> Vec<RepoPath> {
         .map(|path| (*path).clone())
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::dependencies::testing::{imports, project};
+
+    #[test]
+    fn a_package_is_all_its_files_but_tests() {
+        let text = "package main\nimport (\n\t\"fmt\"\n\tn \"example.com/app/net\"\n\t. `example.com/app`\n)\n\
+                    import _ \"example.com/apple\"\n";
+        let app = project(
+            &[
+                ("cmd/x/main.go", text),
+                ("go.mod", "// us\nmodule example.com/app // v1\n\ngo 1.24\n"),
+            ],
+            &[
+                "net/a.go",
+                "net/b_linux.go",
+                "net/a_test.go",
+                "net/deep/c.go",
+                "net/x.txt",
+                "root.go",
+                "le/d.go",
+            ],
+        );
+        assert_eq!(
+            imports(&app, "cmd/x/main.go"),
+            ["net/a.go", "net/b_linux.go", "root.go"]
+        );
+    }
+
+    #[test]
+    fn the_nearest_module_counts_then_others_then_vendored_packages() {
+        let text =
+            "package b\nimport \"one.dev/x/sub/p\"\nimport \"two.dev/q\"\nimport \"three.dev/v\"\n";
+        let app = project(
+            &[
+                ("a/b/main.go", text),
+                ("a/go.mod", "module one.dev/x\n"),
+                ("a/sub/go.mod", "module one.dev/x/sub\n"),
+                ("z/go.mod", "module \"two.dev\"\n"),
+            ],
+            &["a/sub/p/p.go", "z/q/q.go", "a/vendor/three.dev/v/v.go"],
+        );
+        assert_eq!(
+            imports(&app, "a/b/main.go"),
+            ["a/sub/p/p.go", "z/q/q.go", "a/vendor/three.dev/v/v.go"]
+        );
+    }
+}

@@ -32,6 +32,10 @@ pub(super) fn resolve(name: &str, place: &Place<'_>) -> Option<RepoPath> {
     if name.starts_with('/') {
         return None;
     }
+    // What climbs is meant from the file: elsewhere it would leave folders that no build names.
+    if name.starts_with("..") {
+        return place.first(relative(&place.folder(), name));
+    }
     let here_or_include = |folder: RepoPath| {
         let include = folder.join(b"include");
         [folder, include]
@@ -39,4 +43,47 @@ pub(super) fn resolve(name: &str, place: &Place<'_>) -> Option<RepoPath> {
             .filter_map(|folder| relative(&folder, name))
     };
     place.first(place.folders_above().flat_map(here_or_include))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dependencies::testing::{imports, project};
+
+    #[test]
+    fn quoted_names_are_looked_for_beside_the_file_then_upwards() {
+        let text = "#include <stdio.h>\n#include \"a.h\"\n#ifdef X\n# include \"lib/b.h\"\n#endif\n\
+                    #include \"c.h\"\n#include \"../d.h\"\n#include \"../../../e.h\"\n#include \"/f.h\"\nint x;\n";
+        let app = project(
+            &[("lib/src/main.c", text)],
+            &[
+                "lib/src/a.h",
+                "a.h",
+                "include/a.h",
+                "include/lib/b.h",
+                "lib/include/c.h",
+                "c.h",
+                "lib/d.h",
+                "e.h",
+                "f.h",
+                "stdio.h",
+            ],
+        );
+        assert_eq!(
+            imports(&app, "lib/src/main.c"),
+            [
+                "lib/src/a.h",
+                "include/lib/b.h",
+                "lib/include/c.h",
+                "lib/d.h"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_header_may_be_cpp() {
+        let text =
+            "#include \"b.h\"\nnamespace n { template <class T> class A : public B<T> {}; }\n";
+        let app = project(&[("a.h", text)], &["b.h"]);
+        assert_eq!(imports(&app, "a.h"), ["b.h"]);
+    }
 }

@@ -166,3 +166,52 @@ fn is_source(name: &[u8]) -> bool {
     let ends: [&[u8]; 3] = [b"Test", b"Tests", b"TestCase"];
     !stem.starts_with(b"Test") && !ends.iter().any(|end| stem.ends_with(end))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::dependencies::testing::{imports, project};
+
+    const OWN: &str = "app/src/main/java/com/acme";
+
+    fn at(path: &str) -> String {
+        format!("{OWN}/{path}")
+    }
+
+    #[test]
+    fn classes_members_and_packages_are_found_from_the_file_s_own_package() {
+        let text = "package com.acme.web;\nimport java.util.List;\nimport com.acme.db.Store;\n\
+                    import com.acme.db.Pool.Entry;\nimport static com.acme.util.Text.trim;\n\
+                    import static com.acme.util.Bits.*;\nimport com.acme.model.*;\nclass A {}\n";
+        let files = [
+            "db/Store.java",
+            "db/Pool.java",
+            "util/Text.java",
+            "util/Bits.java",
+            "model/One.java",
+            "model/Two.java",
+            "model/TwoTest.java",
+            "model/deep/Three.java",
+            "web/B.java",
+        ];
+        let files: Vec<String> = files.iter().map(|file| at(file)).collect();
+        let files: Vec<&str> = files.iter().map(String::as_str).collect();
+        let main = at("web/A.java");
+        let app = project(&[(&main, text)], &files);
+        assert_eq!(imports(&app, &main), &files[..6]);
+    }
+
+    #[test]
+    fn tests_see_sources_and_modules_see_each_other() {
+        let text = "package com.acme;\nimport com.acme.db.Store;\nimport com.other.Thing;\n";
+        let test = "app/src/test/java/com/acme/ATest.java";
+        let store = at("db/Store.java");
+        let app = project(
+            &[(test, text)],
+            &[&store, "other/src/main/java/com/other/Thing.java"],
+        );
+        assert_eq!(
+            imports(&app, test),
+            [&store, "other/src/main/java/com/other/Thing.java"]
+        );
+    }
+}

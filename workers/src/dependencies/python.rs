@@ -151,3 +151,73 @@ fn roots(place: &Place<'_>) -> impl Iterator<Item = RepoPath> {
     let above = std::iter::successors(Some(top), RepoPath::parent);
     above.chain([RepoPath::trusted(b"src")])
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::dependencies::testing::{imports, project};
+
+    #[test]
+    fn absolute_names_are_packages_before_modules_and_begin_where_the_package_stands() {
+        let text = "import os\nimport app.a.b, app.c as d\nfrom app.d import e\n\
+                    from app.d import thing\nfrom top import *\nimport lib\n";
+        let app = project(
+            &[("back/app/main.py", text)],
+            &[
+                "back/app/__init__.py",
+                "back/app/a/__init__.py",
+                "back/app/a/b.py",
+                "back/app/c.py",
+                "back/app/c/__init__.py",
+                "back/app/d/__init__.py",
+                "back/app/d/e.py",
+                "back/top.py",
+                "top.py",
+                "src/lib/__init__.py",
+                "os/x.py",
+            ],
+        );
+        assert_eq!(
+            imports(&app, "back/app/main.py"),
+            [
+                "back/app/a/b.py",
+                "back/app/c/__init__.py",
+                "back/app/d/e.py",
+                "back/app/d/__init__.py",
+                "back/top.py",
+                "src/lib/__init__.py",
+            ]
+        );
+    }
+
+    #[test]
+    fn dots_climb_from_the_file_and_end_at_the_root() {
+        let text = "from . import x, y\nfrom .a import b\nfrom .. import up\nfrom ..z import q\n\
+                    from .... import out\nfrom .a.b import (c,\n  d as e)\n\
+                    if True:\n    def f():\n        from . import late\n";
+        let app = project(
+            &[("pkg/sub/main.py", text)],
+            &[
+                "pkg/sub/x.py",
+                "pkg/sub/__init__.py",
+                "pkg/sub/a/b.py",
+                "pkg/up.pyi",
+                "pkg/__init__.py",
+                "pkg/z.py",
+                "out.py",
+                "pkg/sub/a/c.py",
+                "pkg/sub/late.py",
+            ],
+        );
+        assert_eq!(
+            imports(&app, "pkg/sub/main.py"),
+            [
+                "pkg/sub/x.py",
+                "pkg/sub/__init__.py",
+                "pkg/sub/a/b.py",
+                "pkg/up.pyi",
+                "pkg/z.py",
+                "pkg/sub/late.py",
+            ]
+        );
+    }
+}

@@ -214,3 +214,108 @@ fn begin<'n>(
     }
     Some((module, rest))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::dependencies::testing::{imports, project};
+
+    const MANIFEST: (&str, &str) = ("Cargo.toml", "[package]\nname = \"my-app\"\n");
+
+    #[test]
+    fn modules_are_files_or_folders_beside_or_beneath_their_parent() {
+        let root = "mod a;\npub mod b;\n#[path = \"odd/place.rs\"]\nmod c;\n\
+                    mod inner { mod deep; #[path = \"x.rs\"] mod y; }\nmod r#type;\nmod gone;\n";
+        let app = project(
+            &[
+                MANIFEST,
+                ("src/lib.rs", root),
+                ("src/a.rs", "mod one;\nmod lib;\n"),
+            ],
+            &[
+                "src/b/mod.rs",
+                "src/odd/place.rs",
+                "src/inner/deep.rs",
+                "src/inner/x.rs",
+                "src/type.rs",
+                "src/a/one.rs",
+            ],
+        );
+        assert_eq!(
+            imports(&app, "src/lib.rs"),
+            [
+                "src/a.rs",
+                "src/b/mod.rs",
+                "src/odd/place.rs",
+                "src/inner/deep.rs",
+                "src/inner/x.rs",
+                "src/type.rs",
+            ]
+        );
+        assert_eq!(imports(&app, "src/a.rs"), ["src/a/one.rs"]);
+    }
+
+    #[test]
+    fn paths_lead_to_the_deepest_module_with_a_file() {
+        let text = "use crate::db::{self, store::{Store, open as begin}, Missing};\n\
+                    pub use super::sibling::*;\nuse self::child::Thing;\nuse child::Other;\n\
+                    use crate::Root;\nuse std::io;\nfn f() { use crate::late::x; }\n\
+                    mod tests { use super::*; use super::super::aunt; }\n";
+        let app = project(
+            &[MANIFEST, ("src/web/page.rs", text)],
+            &[
+                "src/main.rs",
+                "src/db/mod.rs",
+                "src/db/store.rs",
+                "src/web.rs",
+                "src/web/sibling.rs",
+                "src/web/page/child.rs",
+                "src/late.rs",
+                "src/web/aunt.rs",
+            ],
+        );
+        assert_eq!(
+            imports(&app, "src/web/page.rs"),
+            [
+                "src/db/mod.rs",
+                "src/db/store.rs",
+                "src/web/sibling.rs",
+                "src/web/page/child.rs",
+                "src/main.rs",
+                "src/late.rs",
+                "src/web/aunt.rs",
+            ]
+        );
+    }
+
+    #[test]
+    fn binaries_and_tests_begin_crates_of_their_own_and_name_the_library() {
+        let text = "mod common;\nuse my_app::db::Store;\nuse other::x;\nuse serde::Serialize;\nuse crate::common::y;\n";
+        let app = project(
+            &[
+                MANIFEST,
+                ("tests/it.rs", text),
+                ("src/bin/tool.rs", "use my_app::Thing;\nmod part;\n"),
+                (
+                    "crates/other/Cargo.toml",
+                    "[package]\nname = \"x-other\"\n[lib]\nname = \"other\"\npath = \"main/root.rs\"\n",
+                ),
+            ],
+            &[
+                "src/lib.rs",
+                "src/db.rs",
+                "tests/common/mod.rs",
+                "crates/other/main/root.rs",
+                "crates/other/main/x.rs",
+                "src/bin/part.rs",
+            ],
+        );
+        assert_eq!(
+            imports(&app, "tests/it.rs"),
+            ["tests/common/mod.rs", "src/db.rs", "crates/other/main/x.rs"]
+        );
+        assert_eq!(
+            imports(&app, "src/bin/tool.rs"),
+            ["src/lib.rs", "src/bin/part.rs"]
+        );
+    }
+}

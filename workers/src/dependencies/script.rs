@@ -114,3 +114,96 @@ fn sources(output: &RepoPath) -> Option<Vec<RepoPath>> {
             .collect(),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::dependencies::testing::{imports, project};
+
+    #[test]
+    fn every_form_of_import_counts_and_packages_do_not() {
+        let text = r#"
+            import a from "./a";
+            import type { B } from './b';
+            import './c';
+            export * from "./d";
+            export { e } from "./e";
+            const f = require("./f");
+            const g = await import('./g');
+            import h = require("./h");
+            import React from "react"; import x from "@scope/x"; import y from "/etc/y";
+            const z = require(name); const t = require(`./${name}`); other.require("./i");
+        "#;
+        let files = [
+            "a.ts", "b.ts", "c.ts", "d.ts", "e.ts", "f.ts", "g.ts", "h.ts", "i.ts",
+        ];
+        let app = project(&[("main.ts", text)], &files);
+        assert_eq!(imports(&app, "main.ts"), &files[..8]);
+    }
+
+    #[test]
+    fn node_takes_the_name_as_it_stands_then_extensions_then_an_index() {
+        let text = "import './a.js'; import './b'; import './c'; import './d/'; import '.';
+                    import '..'; import './data.json'; import './e.mjs?raw';";
+        let app = project(
+            &[("src/main.js", text)],
+            &[
+                "src/a.js",
+                "src/a.ts",
+                "src/b.js",
+                "src/b/index.js",
+                "src/c/index.js",
+                "src/d.js",
+                "src/d/index.jsx",
+                "src/index.js",
+                "index.cjs",
+                "src/data.json",
+                "src/e.mjs",
+            ],
+        );
+        assert_eq!(
+            imports(&app, "src/main.js"),
+            [
+                "src/a.js",
+                "src/b.js",
+                "src/c/index.js",
+                "src/d/index.jsx",
+                "src/index.js",
+                "index.cjs",
+                "src/data.json",
+                "src/e.mjs",
+            ]
+        );
+    }
+
+    #[test]
+    fn typescript_takes_its_own_extensions_first_also_for_the_output_s() {
+        let text = "import './a.js'; import './b'; import './c'; import './d.mjs'; import './e.js';
+                    import './f.css'; import '../auth';";
+        let app = project(
+            &[("src/main.tsx", text)],
+            &[
+                "src/a.js",
+                "src/a.ts",
+                "src/b.js",
+                "src/b.tsx",
+                "src/c.d.ts",
+                "src/d.mts",
+                "src/e.js",
+                "src/f.css",
+                "auth/index.ts",
+            ],
+        );
+        assert_eq!(
+            imports(&app, "src/main.tsx"),
+            [
+                "src/a.ts",
+                "src/b.tsx",
+                "src/c.d.ts",
+                "src/d.mts",
+                "src/e.js",
+                "src/f.css",
+                "auth/index.ts",
+            ]
+        );
+    }
+}

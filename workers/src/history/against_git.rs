@@ -8,18 +8,29 @@ use std::process::{Command, Stdio};
 
 use gix::ObjectId;
 
-use super::{ChangeKind, Changes, Comparer, History, Measure};
+use super::{ChangeKind, Changes, Comparer, Comparison, Histories, History, Measure, Side};
 use crate::repo::testing::{Sandbox, cancel, git};
 
 /// A small generator of random numbers (Marsaglia's xorshift), the same on every machine.
-pub(super) struct Random(pub(super) u64);
+pub(super) struct Random {
+    state: u64,
+    /// Only files whose patches say all: no binary ones, and UTF-8.
+    only_text: bool,
+}
 
 impl Random {
+    pub(super) fn new(seed: u64) -> Random {
+        Random {
+            state: seed,
+            only_text: false,
+        }
+    }
+
     pub(super) fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % u64::try_from(limit).unwrap()).unwrap()
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        usize::try_from(self.state % u64::try_from(limit).unwrap()).unwrap()
     }
 
     pub(super) fn one_in(&mut self, count: usize) -> bool {
@@ -55,11 +66,11 @@ pub(super) fn text(random: &mut Random, lines: usize) -> Vec<u8> {
         text.truncate(text.trim_end().len());
     }
     let mut bytes = text.into_bytes();
-    if random.one_in(25) && !bytes.is_empty() {
+    if !random.only_text && random.one_in(25) && !bytes.is_empty() {
         let at = random.below(bytes.len());
         bytes.insert(at, 0);
     }
-    if random.one_in(25) && !bytes.is_empty() {
+    if !random.only_text && random.one_in(25) && !bytes.is_empty() {
         let at = random.below(bytes.len());
         bytes.insert(at, 0xff);
     }
@@ -148,8 +159,7 @@ fn next(random: &mut Random, before: &Tree) -> Tree {
 }
 
 /// Commits random trees, each made from one before; returns the trees' ids.
-fn generate(folder: &Path, seed: u64, count: usize) -> Vec<ObjectId> {
-    let mut random = Random(seed);
+fn generate(folder: &Path, mut random: Random, count: usize) -> Vec<ObjectId> {
     let mut stream = Vec::new();
     let mut trees = vec![Tree::new()];
     for at in 0..count {
@@ -186,47 +196,38 @@ fn generate(folder: &Path, seed: u64, count: usize) -> Vec<ObjectId> {
         .collect()
 }
 
-/// `status path [old path] insertions deletions` of each file, in order.
-fn ours(history: &History, trees: (ObjectId, ObjectId)) -> Vec<String> {
-    let found = history
-        .compare(Some(trees.0), Some(trees.1), &cancel())
-        .unwrap();
+/// `status path [old path] insertions deletions` of each file, sorted.
+fn shown(found: &Comparison<'_>) -> Vec<String> {
     let Changes { files, renames_cut } = &found.changes;
     assert!(!renames_cut);
     let mut comparer = Comparer::default();
-    let mut shown: Vec<String> = files
-        .iter()
-        .map(|change| {
-            let lines = found.count(&mut comparer, change).unwrap();
-            let (again, _) = found.patch(&mut comparer, change, 3).unwrap();
-            assert_eq!(lines, again, "{:?}", change.path);
-            let mut text = match &change.kind {
-                ChangeKind::Added => format!("A {}", change.path),
-                ChangeKind::Modified => format!("M {}", change.path),
-                ChangeKind::Deleted => format!("D {}", change.path),
-                ChangeKind::TypeChanged => format!("T {}", change.path),
-                ChangeKind::Renamed(from) => format!("R {from} {}", change.path),
-            };
-            match lines.measure {
-                Measure::Compared => {
-                    write!(text, " {} {}", lines.insertions, lines.deletions).unwrap()
-                }
-                _ => text.push_str(" - -"),
-            }
-            text
-        })
-        .collect();
+    let mut shown = Vec::new();
+    for change in files {
+        let lines = found.count(&mut comparer, change).unwrap();
+        let (again, _) = found.patch(&mut comparer, change, 3).unwrap();
+        assert_eq!(lines, again, "{:?}", change.path);
+        let mut text = match &change.kind {
+            ChangeKind::Added => format!("A {}", change.path),
+            ChangeKind::Modified => format!("M {}", change.path),
+            ChangeKind::Deleted => format!("D {}", change.path),
+            ChangeKind::TypeChanged => format!("T {}", change.path),
+            ChangeKind::Renamed(from) => format!("R {from} {}", change.path),
+        };
+        match lines.measure {
+            Measure::Compared => write!(text, " {} {}", lines.insertions, lines.deletions).unwrap(),
+            _ => text.push_str(" - -"),
+        }
+        shown.push(text);
+    }
     shown.sort();
     shown
 }
 
-fn gits(folder: &Path, trees: (ObjectId, ObjectId)) -> Vec<String> {
-    let (old, new) = (trees.0.to_string(), trees.1.to_string());
-    let run = |format| git(folder, &["diff-tree", "-r", "-M", "-z", format, &old, &new]);
-    let status = run("--name-status");
-    let mut status = status.split('\0');
-    let numbers = run("--numstat");
-    let mut numbers = numbers.split('\0');
+/// The same as a git command says.
+fn read(folder: &Path, command: &[&str], trees: &[&str]) -> Vec<String> {
+    let run = |format| git(folder, &[command, &["-z", format], trees].concat());
+    let (status, numbers) = (run("--name-status"), run("--numstat"));
+    let (mut status, mut numbers) = (status.split('\0'), numbers.split('\0'));
     let mut shown = Vec::new();
     while let Some(kind) = status.next().filter(|kind| !kind.is_empty()) {
         let mut paths = vec![status.next().unwrap()];
@@ -258,20 +259,169 @@ fn gits(folder: &Path, trees: (ObjectId, ObjectId)) -> Vec<String> {
 fn files_renames_and_counts_are_those_of_git() {
     let app = Sandbox::new();
     app.git(&["init", "-q", "-b", "main"]);
+    let mut renamed = 0;
     for seed in 1..=5 {
-        let trees = generate(&app.root(), seed * 7919, 40);
-        let history = History::of(&app.repo(), &super::Histories::new()).unwrap();
-        let mut random = Random(seed);
+        let trees = generate(&app.root(), Random::new(seed * 7919), 40);
+        let history = History::of(&app.repo(), &Histories::new()).unwrap();
+        let mut random = Random::new(seed);
         for _ in 0..40 {
             let pair = (
                 trees[random.below(trees.len())],
                 trees[random.below(trees.len())],
             );
-            assert_eq!(
-                ours(&history, pair),
-                gits(&app.root(), pair),
-                "seed {seed}, {pair:?}"
-            );
+            let found = history
+                .compare(Some(pair.0), Some(pair.1), &cancel())
+                .unwrap();
+            let ids = [&*pair.0.to_string(), &*pair.1.to_string()];
+            let gits = read(&app.root(), &["diff-tree", "-r", "-M"], &ids);
+            assert_eq!(shown(&found), gits, "seed {seed}, {ids:?}");
+            renamed += gits.iter().filter(|file| file.starts_with('R')).count();
         }
     }
+    assert!(renamed > 500, "{renamed}");
+}
+
+/// The patch as git writes it, made of our data alone.
+fn whole_patch(found: &Comparison<'_>, context: u32) -> Vec<u8> {
+    let mut comparer = Comparer::default();
+    let mut whole = String::new();
+    for change in &found.changes.files {
+        let (lines, patch) = found.patch(&mut comparer, change, context).unwrap();
+        assert!(lines.measure == Measure::Compared && patch.is_exact);
+        let old = match &change.kind {
+            ChangeKind::Renamed(from) => from.display(),
+            _ => change.path.display(),
+        };
+        let new = change.path.display();
+        let mode = |side: Option<Side>| side.map(|side| format!("{:06o}", side.mode.value()));
+        let (old_mode, new_mode) = (mode(change.old), mode(change.new));
+        let parts = match change.kind {
+            ChangeKind::TypeChanged => {
+                let at = patch.text.rfind("@@ -0,0").unwrap();
+                let (gone, here) = patch.text.split_at(at);
+                vec![(old_mode, None, gone), (None, new_mode, here)]
+            }
+            _ => vec![(old_mode, new_mode, patch.text.as_str())],
+        };
+        for (old_mode, new_mode, text) in parts {
+            writeln!(whole, "diff --git \"a/{old}\" \"b/{new}\"").unwrap();
+            let none = "/dev/null".to_owned();
+            let (mut from, mut to) = (format!("\"a/{old}\""), format!("\"b/{new}\""));
+            match (old_mode, new_mode) {
+                (Some(old_mode), Some(new_mode)) if old_mode != new_mode => {
+                    writeln!(whole, "old mode {old_mode}\nnew mode {new_mode}").unwrap();
+                }
+                (None, Some(mode)) => {
+                    writeln!(whole, "new file mode {mode}").unwrap();
+                    from = none;
+                }
+                (Some(mode), None) => {
+                    writeln!(whole, "deleted file mode {mode}").unwrap();
+                    to = none;
+                }
+                _ => {}
+            }
+            if old != new {
+                writeln!(whole, "rename from {old}\nrename to {new}").unwrap();
+            }
+            if !text.is_empty() {
+                write!(whole, "--- {from}\n+++ {to}\n{text}").unwrap();
+            }
+        }
+    }
+    whole.into_bytes()
+}
+
+#[test]
+fn patches_apply_and_give_the_other_tree() {
+    let app = Sandbox::new();
+    app.git(&["init", "-q", "-b", "main"]);
+    let mut random = Random::new(4711);
+    random.only_text = true;
+    let trees = generate(&app.root(), random, 60);
+    let history = History::of(&app.repo(), &Histories::new()).unwrap();
+    let mut random = Random::new(17);
+    for _ in 0..80 {
+        let pair = (
+            trees[random.below(trees.len())],
+            trees[random.below(trees.len())],
+        );
+        let found = history
+            .compare(Some(pair.0), Some(pair.1), &cancel())
+            .unwrap();
+        let context = [0, 1, 3, 10][random.below(4)];
+        let patch = whole_patch(&found, context);
+        std::fs::write(app.root().join("patch"), &patch).unwrap();
+        git(&app.root(), &["read-tree", &pair.0.to_string()]);
+        let mut apply = vec!["apply", "--cached", "--whitespace=nowarn", "--allow-empty"];
+        if context == 0 {
+            apply.push("--unidiff-zero");
+        }
+        apply.push("patch");
+        git(&app.root(), &apply);
+        assert_eq!(git(&app.root(), &["write-tree"]), pair.1.to_string());
+    }
+}
+
+/// Changes files of the work tree at random, and stages some of it.
+fn disturb(random: &mut Random, folder: &Path) {
+    let listed = git(folder, &["ls-files", "-z"]);
+    let tracked: Vec<&str> = listed.split('\0').filter(|path| !path.is_empty()).collect();
+    for _ in 0..12 {
+        let path = folder.join(tracked[random.below(tracked.len())]);
+        let is_file = path.symlink_metadata().is_ok_and(|stat| stat.is_file());
+        let other = folder.join(format!("new{}.rs", random.below(5)));
+        match random.below(7) {
+            0 if is_file => std::fs::remove_file(&path).unwrap(),
+            1 if is_file => std::fs::rename(&path, &other).unwrap(),
+            2 | 3 if is_file => {
+                let content = edit(random, &std::fs::read(&path).unwrap());
+                std::fs::write(&path, content).unwrap();
+            }
+            4 if is_file => {
+                std::fs::remove_file(&path).unwrap();
+                std::os::unix::fs::symlink("somewhere", &path).unwrap();
+            }
+            5 => {
+                let lines = random.below(30);
+                let content = text(random, lines);
+                std::fs::write(&other, content).unwrap();
+            }
+            _ => _ = git(folder, &["add", "-A"]),
+        }
+        if random.one_in(6) {
+            git(folder, &["add", "-N", "."]);
+        }
+    }
+}
+
+#[test]
+fn the_work_tree_differs_as_git_says() {
+    let app = Sandbox::new();
+    app.git(&["init", "-q", "-b", "main"]);
+    let trees = generate(&app.root(), Random::new(90_001), 30);
+    let folder = app.root();
+    let mut random = Random::new(5);
+    let mut changed = 0;
+    for _ in 0..25 {
+        let branch = format!("t{}", random.below(trees.len()));
+        git(&folder, &["clean", "-qfdx"]);
+        git(&folder, &["checkout", "-qf", &branch]);
+        disturb(&mut random, &folder);
+        let other = trees[random.below(trees.len())];
+        for tree in [
+            git(&folder, &["rev-parse", "HEAD^{tree}"]).parse().unwrap(),
+            other,
+        ] {
+            let repo = app.repo();
+            let history = History::of(&repo, &Histories::new()).unwrap();
+            let found = history
+                .compare_with_work_tree(&repo, Some(tree), &cancel())
+                .unwrap();
+            let gits = read(&folder, &["diff", "-M"], &[&tree.to_string()]);
+            assert_eq!(shown(&found), gits, "{branch} {tree}");
+            changed += gits.len();
+        }
+    }
+    assert!(changed > 200, "{changed}");
 }

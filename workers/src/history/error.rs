@@ -7,9 +7,15 @@ use crate::repo::{RepoError, RepoPath, Stopped};
 /// The first words are those of the tools' contract, which clients look for.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HistoryError {
-    /// The project's folder is no git repository, or one whose data lies outside the mount.
+    /// The project's folder is no git repository.
     #[error("This project is not a git repository")]
     NotARepository,
+    /// It is one that is not used.
+    #[error("This project is not a git repository that can be read: {why}")]
+    UnusableRepository {
+        /// What is in the way.
+        why: &'static str,
+    },
     /// The text is no revision of the forms that are served.
     #[error("Invalid git reference: {revision}: {reason}")]
     InvalidRevision {

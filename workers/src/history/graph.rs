@@ -1,13 +1,77 @@
-//! What git's commit-graph says: commits, their parents and which paths they may have changed,
-//! without reading an object.
+//! Commits without their objects: git's commit-graph, its own file or one that this worker made.
+//!
+//! A graph is read whole, and checked whole, before it is used: every offset lies inside, every
+//! parent is another commit of it, and lower in it. A file that isn't so is as if absent. Who asks
+//! gets positions and numbers; nothing in here fails. A graph may lack any commit, so whoever
+//! walks must be able to go on by objects; but a graph that has a commit has all that it descends
+//! from.
+//!
+//! Of the files, see gitformat-commit-graph(5).
 
-use gix::ObjectId;
+// In the order in which a graph comes to be.
+mod origin;
+mod chunks;
+mod layer;
+mod bloom;
+mod build;
+mod touched;
+mod write;
 
-use crate::repo::RepoPath;
+use gix::{ObjectId, oid};
 
-/// Where a commit stands in a graph. Good for the graph that gave it, and no other.
+pub(crate) use bloom::Asked;
+pub(super) use build::build;
+pub(super) use layer::Parents;
+pub(super) use origin::Origin;
+
+use bloom::Settings;
+use layer::Layer;
+
+/// The largest graph that is read or made, in bytes, its layers together.
+pub(super) const MAX_BYTES: u64 = 512 << 20;
+/// Positions are below this: numbers from here on have meanings of their own in the format.
+const MAX_COMMITS: u32 = 0x7000_0000;
+
+/// Where a commit stands in a graph: below [`Graph::len`]. Good for the graph that gave it, and
+/// no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Position(u32);
+
+/// Commits that can be walked without reading objects. The default one has none.
+#[derive(Debug, Default)]
+pub(crate) struct Graph {
+    /// Each stands on those before it.
+    layers: Vec<Layer>,
+    /// Whether generations are corrected dates: all layers have them, and they hold.
+    is_dated: bool,
+}
+
+/// What a graph says of a commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// Its root tree.
+    pub(crate) tree: ObjectId,
+    /// In the commit's order.
+    pub(crate) parents: Vec<Position>,
+    /// When it was committed, in seconds since 1970.
+    pub(crate) time: i64,
+    /// As [`Graph::generation`].
+    pub(crate) generation: u64,
+}
+
+/// Why a commit-graph can't be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum GraphError {
+    /// It says what can't be.
+    #[error("malformed: {0}")]
+    Malformed(&'static str),
+    /// It is larger than [`MAX_BYTES`].
+    #[error("larger than {MAX_BYTES} bytes")]
+    TooLarge,
+    /// It can't be read.
+    #[error("unreadable")]
+    Io(#[from] std::io::Error),
+}
 
 impl Position {
     /// As an index, for a table of all commits of a graph.
@@ -16,58 +80,400 @@ impl Position {
     }
 }
 
-/// Commits that can be walked without reading objects. A graph that has a commit has all that it
-/// descends from.
-#[derive(Debug, Default)]
-pub(crate) struct Graph {}
-
-/// A commit in a graph.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
-    pub(crate) tree: ObjectId,
-    /// In the commit's order.
-    pub(crate) parents: Vec<Position>,
-    /// When it was committed, in seconds since 1970.
-    pub(crate) time: i64,
-    /// More than that of each parent; 0 if unknown.
-    pub(crate) generation: u64,
-}
-
-/// A path, made ready to be asked of many commits.
-#[derive(Clone, Debug)]
-pub(crate) struct Asked {}
-
-impl Asked {
-    /// Asks about the file or folder `path`.
-    pub(crate) fn of(_path: &RepoPath) -> Asked {
-        Asked {}
-    }
-}
-
 impl Graph {
-    /// How many commits it has: positions are below.
-    pub(crate) fn len(&self) -> usize {
-        0
+    /// The graph of one file that was kept, if it is whole.
+    ///
+    /// # Errors
+    /// [`GraphError::Malformed`], in more cases than [`Graph::of`]: the checksum has to fit.
+    pub(super) fn checked(file: Vec<u8>) -> Result<Graph, GraphError> {
+        if write::is_whole(&file) {
+            Graph::of(vec![file])
+        } else {
+            Err(GraphError::Malformed("the checksum"))
+        }
     }
 
-    /// Where `id` stands, if it is in the graph.
-    pub(crate) fn find(&self, _id: &gix::oid) -> Option<Position> {
-        None
+    /// The graph of these files' content, each of which stands on those before it.
+    ///
+    /// # Errors
+    /// [`GraphError`]: any of them breaks a rule.
+    pub(super) fn of(files: Vec<Vec<u8>>) -> Result<Graph, GraphError> {
+        let mut graph = Graph::default();
+        for file in files {
+            let layer = Layer::parse(file, &graph.layers)?;
+            graph.layers.push(layer);
+        }
+        graph.check_parents()?;
+        let has_dates = graph.layers.iter().all(Layer::has_dates);
+        graph.is_dated = has_dates && graph.dates_hold();
+        Ok(graph)
+    }
+
+    /// How many commits it has.
+    pub(crate) fn len(&self) -> usize {
+        self.layers.last().map_or(0, Layer::end) as usize
+    }
+
+    /// What it takes, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.layers.iter().map(Layer::bytes).sum()
+    }
+
+    /// Whether all of it has changed-path filters: [`Graph::maybe_changed`] knows something.
+    pub(crate) fn has_filters(&self) -> bool {
+        !self.layers.is_empty() && self.layers.iter().all(Layer::has_filters)
+    }
+
+    /// Where the commit `id` stands, if it is in the graph.
+    pub(crate) fn find(&self, id: &oid) -> Option<Position> {
+        self.layers
+            .iter()
+            .rev()
+            .find_map(|layer| layer.find(id))
+            .map(Position)
     }
 
     /// The commit's id.
-    pub(crate) fn id(&self, _position: Position) -> ObjectId {
-        ObjectId::null(gix::hash::Kind::Sha1)
+    pub(crate) fn id(&self, position: Position) -> ObjectId {
+        self.in_layer(position, Layer::id)
+            .unwrap_or_else(|| ObjectId::null(gix::hash::Kind::Sha1))
     }
 
-    /// What is said of the commit.
-    pub(crate) fn entry(&self, _position: Position) -> Option<Entry> {
-        None
+    /// The commit's root tree.
+    pub(crate) fn tree(&self, position: Position) -> ObjectId {
+        self.in_layer(position, Layer::tree)
+            .unwrap_or_else(|| ObjectId::null(gix::hash::Kind::Sha1))
     }
 
-    /// Whether the commit may have changed `asked` against its first parent; `Some(false)` is
-    /// certain, `None` means that nothing is known.
-    pub(crate) fn maybe_changed(&self, _position: Position, _asked: &Asked) -> Option<bool> {
-        None
+    /// When it was committed, in seconds since 1970.
+    pub(crate) fn time(&self, position: Position) -> i64 {
+        self.in_layer(position, Layer::time).unwrap_or(0)
+    }
+
+    /// More than that of each parent; good for comparing with others of this graph only.
+    pub(crate) fn generation(&self, position: Position) -> u64 {
+        let generation = |layer: &Layer, at| match self.is_dated {
+            true => layer.date(at),
+            false => u64::from(layer.level(at)),
+        };
+        self.in_layer(position, generation).unwrap_or(0)
+    }
+
+    /// All that is said of the commit, if the graph has the position.
+    pub(crate) fn entry(&self, position: Position) -> Option<Entry> {
+        (position.index() < self.len()).then(|| Entry {
+            tree: self.tree(position),
+            parents: self.parents(position).collect(),
+            time: self.time(position),
+            generation: self.generation(position),
+        })
+    }
+
+    /// The commit's parents, in its order.
+    pub(crate) fn parents(&self, position: Position) -> Parents<'_> {
+        match self.layer_of(position) {
+            Some(layer) => layer.parents(layer.index(position.0)),
+            None => Parents::default(),
+        }
+    }
+
+    /// Whether the commit may have changed the path against its first parent, or against nothing
+    /// if it is a root. `Some(false)` is certain; `None` means that nothing is known.
+    pub(crate) fn maybe_changed(&self, position: Position, asked: &Asked) -> Option<bool> {
+        self.in_layer(position, |layer, at| layer.filter(at))?
+            .map(|filter| asked.may_be_in(&filter))
+    }
+
+    /// How filters are made, if all are made alike.
+    fn settings(&self) -> Option<Settings> {
+        let mut settings = self.layers.iter().map(Layer::settings);
+        let first = settings.next()??;
+        settings.all(|other| other == Some(first)).then_some(first)
+    }
+
+    /// The commit's filter, to be taken over.
+    fn filter_bits(&self, position: Position) -> Option<&[u8]> {
+        let filter = self.in_layer(position, |layer, at| layer.filter(at))??;
+        Some(filter.bits)
+    }
+
+    fn layer_of(&self, position: Position) -> Option<&Layer> {
+        self.layers.iter().find(|layer| position.0 < layer.end())
+    }
+
+    fn in_layer<'a, T>(
+        &'a self,
+        position: Position,
+        ask: impl FnOnce(&'a Layer, u32) -> T,
+    ) -> Option<T> {
+        let layer = self.layer_of(position)?;
+        Some(ask(layer, layer.index(position.0)))
+    }
+
+    /// All positions.
+    fn positions(&self) -> impl Iterator<Item = Position> {
+        (0..self.layers.last().map_or(0, Layer::end)).map(Position)
+    }
+
+    /// Levels fall from child to parent, so that no walk goes in circles.
+    fn check_parents(&self) -> Result<(), GraphError> {
+        let level = |position| self.in_layer(position, Layer::level).unwrap_or(0);
+        let len = self.len();
+        for position in self.positions() {
+            let own = level(position);
+            for parent in self.parents(position) {
+                if parent.index() >= len || level(parent) >= own {
+                    return Err(GraphError::Malformed("a parent"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn dates_hold(&self) -> bool {
+        let date = |position| self.in_layer(position, Layer::date).unwrap_or(0);
+        self.positions().all(|position| {
+            let own = date(position);
+            self.parents(position).all(|parent| date(parent) < own)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::repo::RepoPath;
+    use crate::repo::testing::{Sandbox, cancel, git};
+
+    /// Merges of two and of three, folders that become files, names beyond ASCII, a commit with
+    /// too many files, and dates in every disorder.
+    fn repository() -> Sandbox {
+        let app = Sandbox::new();
+        app.file("a/b/c.rs", "1")
+            .file("a.b", "1")
+            .file("über/straße.rs", "1");
+        app.committed();
+        let commit = |message: &str, date: &str| commit_at(&app, message, date);
+        for branch in ["left", "right", "third"] {
+            app.git(&["branch", branch]);
+        }
+        app.file("a/b/c.rs", "2");
+        commit("later than its children", "4000000000 +0000");
+        app.git(&["rm", "-rq", "a"]).file("a", "now a file");
+        commit("a folder becomes a file", "1000000000 +0000");
+        for number in 0..513 {
+            app.file(&format!("many/{number}"), "");
+        }
+        commit("too many files", "1000000001 +0000");
+        for branch in ["right", "third", "left"] {
+            app.git(&["checkout", "-q", branch]).file(branch, branch);
+            commit(branch, "1767323045 +0100");
+        }
+        app.git(&["merge", "-qm", "three", "right", "third"]);
+        app.git(&["checkout", "-q", "main"]);
+        app.git(&["merge", "-qm", "two", "left"]);
+        app.git(&["tag", "-am", "annotated", "v1"]);
+        app.git(&["checkout", "-q", "--orphan", "other"]);
+        app.file("other", "root");
+        commit("another root", "@5 +0000");
+        app
+    }
+
+    /// Commits all that is there, at that date.
+    fn commit_at(app: &Sandbox, message: &str, date: &str) {
+        app.git(&["add", "-A"]);
+        let output = std::process::Command::new("git")
+            .env("GIT_COMMITTER_DATE", date)
+            .args(["-c", "user.name=A", "-c", "user.email=a@b.c"])
+            .args(["commit", "-qm", message])
+            .current_dir(app.root())
+            .output();
+        assert!(output.unwrap().status.success(), "{message}");
+    }
+
+    fn read(app: &Sandbox) -> Graph {
+        Origin::read(&app.repo().git().unwrap()).1
+    }
+
+    fn built(app: &Sandbox, before: &Graph) -> (Vec<u8>, usize) {
+        let git = app.repo().git().unwrap();
+        build(&git, before, &cancel()).unwrap().unwrap()
+    }
+
+    fn write(app: &Sandbox, version: &str) {
+        let version = format!("commitGraph.changedPathsVersion={version}");
+        let arguments = ["commit-graph", "write", "--reachable", "--changed-paths"];
+        app.git(&[&["-c", version.as_str()][..], &arguments].concat());
+    }
+
+    fn file(app: &Sandbox) -> Vec<u8> {
+        std::fs::read(app.root().join(".git/objects/info/commit-graph")).unwrap()
+    }
+
+    /// By id: tree, parents and time, as git says.
+    fn told(app: &Sandbox) -> BTreeMap<String, String> {
+        let log = git(&app.root(), &["log", "--all", "--format=%H %T %P %ct"]);
+        let lines = log.lines().map(|line| line.split_once(' ').unwrap());
+        lines
+            .map(|(id, rest)| (id.to_owned(), rest.replace("  ", " ")))
+            .collect()
+    }
+
+    fn tells(graph: &Graph) -> BTreeMap<String, String> {
+        let line = |at| {
+            let parents = graph.parents(at).map(|parent| graph.id(parent).to_string());
+            let mut words = vec![graph.tree(at).to_string()];
+            words.extend(parents);
+            words.push(graph.time(at).to_string());
+            (graph.id(at).to_string(), words.join(" "))
+        };
+        graph.positions().map(line).collect()
+    }
+
+    #[test]
+    fn what_is_made_is_byte_for_byte_what_git_makes() {
+        let app = repository();
+        let (ours, new) = built(&app, &Graph::default());
+        write(&app, "2");
+        assert_eq!(new, told(&app).len());
+        assert_eq!(ours, file(&app));
+        app.git(&["commit-graph", "verify"]);
+        assert_eq!(tells(&Graph::checked(ours).unwrap()), told(&app));
+    }
+
+    #[test]
+    fn what_was_made_before_is_taken_over_in_its_version() {
+        let app = repository();
+        for version in ["1", "2"] {
+            write(&app, version);
+            let before = read(&app);
+            assert!(before.has_filters());
+            let (again, new) = built(&app, &before);
+            assert_eq!((again, new), (file(&app), 0), "version {version}");
+        }
+        write(&app, "1");
+        let before = read(&app);
+        app.file("über/neu", "")
+            .git(&["add", "-A"])
+            .git(&["commit", "-qm", "new"]);
+        let (again, new) = built(&app, &before);
+        write(&app, "1");
+        assert_eq!((again, new), (file(&app), 1));
+    }
+
+    #[test]
+    fn a_filter_never_denies_what_a_commit_changed() {
+        let app = repository();
+        for version in ["1", "2"] {
+            write(&app, version);
+            let graph = read(&app);
+            let mut denied = 0;
+            for at in graph.positions() {
+                let id = graph.id(at).to_string();
+                let show = [
+                    "-c",
+                    "core.quotePath=off",
+                    "diff-tree",
+                    "-r",
+                    "--root",
+                    "-m",
+                    "--name-only",
+                    "--no-commit-id",
+                    &id,
+                ];
+                let show = &show[..];
+                let parent = graph
+                    .parents(at)
+                    .next()
+                    .map(|parent| graph.id(parent).to_string());
+                let changed = match &parent {
+                    Some(parent) => git(
+                        &app.root(),
+                        &[
+                            "-c",
+                            "core.quotePath=off",
+                            "diff-tree",
+                            "-r",
+                            "--name-only",
+                            parent,
+                            &id,
+                        ],
+                    ),
+                    None => git(&app.root(), show),
+                };
+                for path in changed.lines() {
+                    let asked = Asked::of(&RepoPath::parse(path).unwrap());
+                    assert_eq!(
+                        graph.maybe_changed(at, &asked),
+                        Some(true),
+                        "{path} in {id}"
+                    );
+                }
+                let absent = Asked::of(&RepoPath::parse("never/there").unwrap());
+                denied += usize::from(graph.maybe_changed(at, &absent) == Some(false));
+            }
+            assert!(denied >= graph.len() - 2, "{denied} of {}", graph.len());
+        }
+    }
+
+    #[test]
+    fn a_chain_says_what_one_file_says() {
+        let app = repository();
+        let split = [
+            "commit-graph",
+            "write",
+            "--reachable",
+            "--changed-paths",
+            "--split=no-merge",
+        ];
+        app.git(&split);
+        for number in 0..3 {
+            app.file("counted", number.to_string()).git(&["add", "-A"]);
+            app.git(&["commit", "-qm", "more"]).git(&split);
+        }
+        let graph = read(&app);
+        assert_eq!(graph.layers.len(), 4);
+        assert!(graph.has_filters() && graph.is_dated);
+        assert_eq!(tells(&graph), told(&app));
+        for at in graph.positions() {
+            assert_eq!(graph.find(&graph.id(at)), Some(at));
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_damaged_is_absent_or_harmless() {
+        let app = repository();
+        let (good, _) = built(&app, &Graph::default());
+        let asked = Asked::of(&RepoPath::parse("a/b").unwrap());
+        let mut used = 0;
+        for at in 0..good.len() {
+            let mut flipped = good.clone();
+            flipped[at] ^= 0x81;
+            for bad in [flipped, good[..at].to_vec()] {
+                let Ok(graph) = Graph::of(vec![bad]) else {
+                    continue;
+                };
+                used += 1;
+                for at in graph.positions() {
+                    assert!(graph.parents(at).all(|parent| parent.index() < graph.len()));
+                    graph.find(&graph.id(at));
+                    graph.maybe_changed(at, &asked);
+                }
+            }
+        }
+        assert!(used < good.len(), "a shortened one is never used");
+        assert!(Graph::checked(good[..good.len() - 1].to_vec()).is_err());
+    }
+
+    #[test]
+    fn a_link_in_place_of_the_file_is_not_followed() {
+        let app = repository();
+        write(&app, "2");
+        let place = app.root().join(".git/objects/info/commit-graph");
+        std::fs::rename(&place, app.host("elsewhere")).unwrap();
+        std::os::unix::fs::symlink(app.host("elsewhere"), place).unwrap();
+        assert_eq!(read(&app).len(), 0);
     }
 }

@@ -3,18 +3,30 @@
 //! Nothing in here decides what an answer is. An answer is kept by the commit it was given at, so
 //! it never grows old, and only for the path rules it was given under: with others it is none.
 
+// In the order in which a graph is looked for.
+mod graphs;
+mod folder;
+mod builder;
+
 use std::any::Any;
+use std::io;
 use std::sync::Arc;
 
 use gix::ObjectId;
 use moka::sync::Cache;
 use tokio::time::Duration;
 
-use super::{graph::Graph, reachable::Reach};
-use crate::repo::{Key, Repo, RepoPath, Rules};
+pub use folder::{CacheFolder, CacheFolderError};
 
-/// How many projects' graphs are kept.
-const MAX_GRAPHS: u64 = 64;
+use super::graph::Graph;
+use super::reachable::Reach;
+use crate::metrics::{HistoryMetrics, Metrics};
+use crate::repo::{Key, Repo, RepoPath, Rules};
+use builder::Builder;
+use graphs::Graphs;
+
+/// How many projects are remembered, and may wait for their graph.
+const MAX_PROJECTS: usize = 64;
 /// For how many projects it is kept which commits are reached.
 const MAX_REACHES: u64 = 16;
 /// How long is kept what nobody asks for.
@@ -29,9 +41,11 @@ const OVERHEAD: usize = 256;
 pub(crate) struct Histories(Arc<Shared>);
 
 struct Shared {
-    graphs: Cache<Key, Arc<Graph>>,
+    graphs: Graphs,
+    builder: Builder,
     reaches: Cache<Key, Reach>,
     answers: Cache<Address, Answer>,
+    metrics: HistoryMetrics,
 }
 
 /// What is kept of one project's history, for calls under one set of path rules.
@@ -76,14 +90,18 @@ struct Answer {
 }
 
 impl Histories {
-    /// Nothing is kept yet.
-    pub(crate) fn new() -> Histories {
+    /// Nothing is kept yet, but for graphs that an earlier worker left in `folder`. Starts a thread
+    /// that makes graphs, confined as the calling one.
+    ///
+    /// # Errors
+    /// If the thread can't be started.
+    pub(crate) fn start(folder: Option<CacheFolder>, metrics: &Metrics) -> io::Result<Histories> {
+        let graphs = Graphs::new(folder);
+        let metrics = metrics.history();
         let weigh = |_: &Address, answer: &Answer| answer.bytes;
-        Histories(Arc::new(Shared {
-            graphs: Cache::builder()
-                .max_capacity(MAX_GRAPHS)
-                .time_to_idle(IDLE)
-                .build(),
+        Ok(Histories(Arc::new(Shared {
+            builder: Builder::start(graphs.clone(), metrics.clone())?,
+            graphs,
             reaches: Cache::builder()
                 .max_capacity(MAX_REACHES)
                 .time_to_idle(IDLE)
@@ -93,13 +111,27 @@ impl Histories {
                 .weigher(weigh)
                 .time_to_idle(IDLE)
                 .build(),
-        }))
+            metrics,
+        })))
     }
 
-    /// What is known of a project's commits without reading them.
-    pub(super) fn graph(&self, repo: &Repo, _git: &gix::Repository) -> Arc<Graph> {
-        let load = || Arc::new(Graph::default());
-        self.0.graphs.get_with_by_ref(repo.key(), load)
+    /// Kept in memory only.
+    #[cfg(test)]
+    pub(crate) fn new() -> Histories {
+        Histories::start(None, &Metrics::new()).unwrap()
+    }
+
+    /// What is known of a project's commits without reading them; not for a shallow clone. A graph
+    /// is made in the background where there is no good one.
+    pub(super) fn graph(&self, repo: &Repo, git: &gix::Repository) -> Arc<Graph> {
+        let shared = &self.0;
+        let graph = shared.graphs.get(repo.key(), git);
+        if let Some(head) = repo.commit()
+            && shared.graphs.claim(repo.key(), &graph, head)
+        {
+            shared.builder.ask(repo.key(), git);
+        }
+        graph
     }
 
     /// What is kept for calls on this project.
@@ -122,10 +154,12 @@ impl Kept {
 
     /// The answer that was kept for `question`, if it was given under the same path rules.
     pub(crate) fn get<T: Keepable>(&self, question: &Question) -> Option<Arc<T>> {
-        let answer = self.shared.answers.get(&self.address::<T>(question))?;
-        let same_rules = Arc::ptr_eq(&answer.rules, &self.rules) || answer.rules == self.rules;
-        let value = same_rules.then_some(answer.value)?;
-        value.downcast().ok()
+        let found = self.shared.answers.get(&self.address::<T>(question));
+        // Rules are read again every few seconds, and are the same most often.
+        let same = found.filter(|found| found.rules == self.rules);
+        let value = same.and_then(|found| found.value.downcast().ok());
+        self.shared.metrics.looked_up(T::NAME, value.is_some());
+        value
     }
 
     /// Keeps an answer.

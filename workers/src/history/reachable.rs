@@ -1,9 +1,11 @@
 //! Which commits HEAD, a branch, a remote branch or a tag reaches: no other is served.
 //!
-//! A walk from all of them, newest first, that goes on where it stopped: what one call has seen
-//! the next one finds, as long as the references stand where they stood or only new ones came. It
-//! stops early only where a commit-graph's generations prove that what is sought can't come any
-//! more; clocks prove nothing.
+//! A walk from HEAD, and one from all of them where that doesn't come to a commit: most that are
+//! asked for are HEAD's, and to read ten thousand references takes longer than to find those. Both
+//! go newest first, and go on where they stopped: what one call has seen the next one finds, as
+//! long as the references stand where they stood or only new ones came. They stop early only where
+//! a commit-graph's generations prove that what is sought can't come any more; clocks prove
+//! nothing.
 
 use std::{
     collections::{BinaryHeap, HashSet},
@@ -17,8 +19,8 @@ use tokio::time::Duration;
 use super::{Graph, History, HistoryError, Position, error::git};
 use crate::repo::Cancel;
 
-/// How many commits outside of any commit-graph are remembered of one project. Larger ones are
-/// walked anew by each call until their graph is built.
+/// How many commits outside of any commit-graph a walk is remembered with. Longer ones are walked
+/// anew by each call until the project's graph is built.
 const MAX_REMEMBERED: usize = 200_000;
 
 /// How long a call waits for another's walk between two looks at its own time.
@@ -27,11 +29,17 @@ const PATIENCE: Duration = Duration::from_millis(20);
 const READING: &str = "reading references";
 
 /// What is known to be reached in one project, and where the walk goes on. Shared by calls.
-pub(super) type Reach = Arc<Mutex<Walk>>;
+pub(super) type Reach = Arc<Mutex<Walks>>;
+
+#[derive(Debug, Default)]
+pub(super) struct Walks {
+    from_head: Walk,
+    from_all: Walk,
+}
 
 /// A walk from the tips, as far as it came.
 #[derive(Debug, Default)]
-pub(super) struct Walk {
+struct Walk {
     /// What references named, commits and tags, from which it walks.
     tips: HashSet<ObjectId>,
     graph: Arc<Graph>,
@@ -69,23 +77,18 @@ impl History {
         commits: &[ObjectId],
         cancel: &Cancel,
     ) -> Result<Vec<ObjectId>, HistoryError> {
-        let tips = self.tips(cancel)?;
         let reach = self.kept.reach();
-        let mut walk = loop {
+        let mut walks = loop {
             cancel.check()?;
-            if let Some(walk) = reach.try_lock_for(PATIENCE) {
-                break walk;
+            if let Some(walks) = reach.try_lock_for(PATIENCE) {
+                break walks;
             }
         };
-        walk.stand_on(self, tips, cancel)?;
-        let mut reached = Vec::new();
-        for &commit in commits {
-            if walk.comes_to(self, commit, cancel)? {
-                reached.push(commit);
-            }
-        }
-        if walk.others.len() > MAX_REMEMBERED {
-            *walk = Walk::default();
+        let head = self.head.into_iter().collect();
+        let mut reached = walks.from_head.come_to(commits, head, self, cancel)?;
+        if reached.len() < commits.len() {
+            let tips = self.tips(cancel)?;
+            reached = walks.from_all.come_to(commits, tips, self, cancel)?;
         }
         Ok(reached)
     }
@@ -111,6 +114,27 @@ impl History {
 }
 
 impl Walk {
+    /// Those of `commits` that `tips` reach.
+    fn come_to(
+        &mut self,
+        commits: &[ObjectId],
+        tips: HashSet<ObjectId>,
+        history: &History,
+        cancel: &Cancel,
+    ) -> Result<Vec<ObjectId>, HistoryError> {
+        self.stand_on(history, tips, cancel)?;
+        let mut reached = Vec::new();
+        for &commit in commits {
+            if self.comes_to(history, commit, cancel)? {
+                reached.push(commit);
+            }
+        }
+        if self.others.len() > MAX_REMEMBERED {
+            *self = Walk::default();
+        }
+        Ok(reached)
+    }
+
     /// Makes it a walk from `tips`: the same one, if it began at some of them and at no other.
     fn stand_on(
         &mut self,

@@ -1,4 +1,5 @@
-//! The files of a bare repository: those of the commit that HEAD names.
+//! The files of a commit: of the one that HEAD names where there is no work tree, or of the one
+//! that was asked for.
 //!
 //! The same questions as of a work tree, answered from git's trees. Nothing is ignored here,
 //! since what is committed is not, and a submodule has no files. Times are the commit's.
@@ -27,6 +28,10 @@ use super::search::Content;
 
 /// What reading a commit's files failed at, if it did.
 const READING: &str = "reading a commit's files";
+
+/// The largest file whose content is read to be given as a whole or by lines, in bytes; of larger
+/// ones only the size is told.
+const MAX_READ: u64 = 64 << 20;
 
 /// The files of one commit, or of a repository that has none yet.
 #[derive(Debug)]
@@ -92,6 +97,10 @@ impl BareTree {
         let node = commit.node(&repository, &real)?.ok_or_else(not_found)?;
         if !is_file(node.mode) {
             return Err(not_found());
+        }
+        let header = repository.find_header(node.id).map_err(git(READING))?;
+        if header.size() > MAX_READ {
+            return Ok(RepoFile::too_large(header.size(), commit.time, real));
         }
         let mut blob = repository.find_blob(node.id).map_err(git(READING))?;
         Ok(RepoFile::blob(blob.take_data(), commit.time, real))

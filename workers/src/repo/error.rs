@@ -90,6 +90,16 @@ pub enum RepoError {
 }
 
 impl RepoError {
+    /// Whether the repository lacks the object that was to be read: it was cloned in part, or is
+    /// damaged. Nothing is fetched here.
+    pub(crate) fn is_missing_object(&self) -> bool {
+        let RepoError::Git { source, .. } = self else {
+            return false;
+        };
+        let error = source.downcast_ref::<gix::Error>();
+        error.is_some_and(gix::Error::is_not_found)
+    }
+
     /// What an error of the kernel means for who asked for the file `path`.
     pub(super) fn opening(path: &RepoPath, errno: Errno) -> RepoError {
         let path = path.clone();

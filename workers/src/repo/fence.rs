@@ -4,25 +4,29 @@
 //! the folder it shares, an object store names others to borrow from, and any of it may be a
 //! link. Each could lead into somebody else's repository. So all of them are read here first;
 //! where one leads outside the fence (the tenant's folder, or the one folder that was linked),
-//! the project counts as having no repository.
+//! the project counts as having no repository. What names a folder must be read here as gix reads
+//! it, white space and all, or gix would go where nobody has looked.
+
+mod contents;
 
 use std::ffi::OsStr;
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Dir, FileType, OFlags};
+use gix::bstr::ByteSlice as _;
+use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 
 use super::jail::{Jail, file_type};
 use super::path::RepoPath;
 use super::stamp::Stamp;
 
-/// How many object stores may be borrowed from, directly or not.
-const MAX_ALTERNATES: usize = 16;
-
-/// How large git's small files may be.
+/// How large a file may be that names a folder or folders.
 const MAX_POINTER: u64 = 64 << 10;
+
+/// How large a repository's configuration may be.
+const MAX_CONFIG: u64 = 4 << 20;
 
 /// The folder that git's data may not leave.
 #[derive(Debug)]
@@ -43,6 +47,8 @@ pub(super) struct Findings {
     pub(super) is_bare: bool,
     /// Why it may not be used.
     pub(super) breach: Option<Breach>,
+    /// Why it can't be used, though it is all inside: it is in a format that is not served.
+    pub(super) foreign: Option<&'static str>,
     /// Everything that was believed, as it was.
     witnesses: Vec<(RepoPath, Option<Stamp>)>,
 }
@@ -68,10 +74,13 @@ impl Fence {
         let mut survey = Survey {
             fence: self,
             witnesses: Vec::new(),
+            foreign: None,
         };
         let is_bare = survey.is_bare();
         let found = survey.git_folder(is_bare);
-        let witnesses = survey.witnesses;
+        let Survey {
+            witnesses, foreign, ..
+        } = survey;
         let (place, breach) = match found {
             Ok(place) => (place, None),
             Err(breach) => (None, Some(breach)),
@@ -80,6 +89,7 @@ impl Fence {
             place,
             is_bare,
             breach,
+            foreign,
             witnesses,
         }
     }
@@ -123,6 +133,7 @@ impl Fence {
 struct Survey<'a> {
     fence: &'a Fence,
     witnesses: Vec<(RepoPath, Option<Stamp>)>,
+    foreign: Option<&'static str>,
 }
 
 impl Survey<'_> {
@@ -168,41 +179,19 @@ impl Survey<'_> {
                 .ok_or(Breach { at: "commondir" })?,
         };
         self.witness(&git.join(b"commondir"));
-        self.plain(git, "HEAD")?;
-        self.plain(git, "index")?;
-        for name in ["config", "packed-refs", "refs", "refs/heads"] {
+        for name in ["HEAD", "index", "config.worktree"] {
+            self.plain(git, name)?;
+        }
+        for name in ["config", "packed-refs", "shallow"] {
             self.plain(&common, name)?;
         }
-        self.objects(&common.join(b"objects"))
-    }
-
-    /// The object store, and those it borrows from.
-    fn objects(&mut self, store: &RepoPath) -> Result<(), Breach> {
-        let mut stores = vec![store.clone()];
-        let mut next = 0;
-        while let Some(store) = stores.get(next).cloned() {
-            next += 1;
-            self.without_links(&store)?;
-            self.without_links(&store.join(b"pack"))?;
-            let list = store.join(b"info/alternates");
-            self.witness(&list);
-            self.plain(&store, "info")?;
-            for target in self.lines(&list)? {
-                let other = self.fence.within(&store, &target);
-                let other = other.ok_or(Breach {
-                    at: "objects/info/alternates",
-                })?;
-                if !stores.contains(&other) {
-                    stores.push(other);
-                }
-            }
-            if stores.len() > MAX_ALTERNATES {
-                return Err(Breach {
-                    at: "objects/info/alternates",
-                });
+        self.foreign = self.format(&common.join(b"config"))?;
+        for folder in [git, &common] {
+            for name in ["refs", "logs", "info"] {
+                self.only_files(&folder.join(name.as_bytes()), name)?;
             }
         }
-        Ok(())
+        self.objects(&common.join(b"objects"))
     }
 
     /// Remembers what a path is, so that a change of it is noticed.
@@ -222,47 +211,19 @@ impl Survey<'_> {
         }
     }
 
-    /// A folder that is no link and holds none.
-    fn without_links(&self, folder: &RepoPath) -> Result<(), Breach> {
-        const AT: Breach = Breach { at: "objects" };
-        let fd = match self
-            .fence
-            .jail
-            .open(folder, OFlags::RDONLY | OFlags::DIRECTORY)
-        {
-            Err(Errno::NOENT) => return Ok(()),
-            opened => opened.map_err(|_unreadable| AT)?,
-        };
-        for entry in Dir::new(fd).map_err(|_unreadable| AT)? {
-            let entry = entry.map_err(|_unreadable| AT)?;
-            if entry.file_type() == FileType::Symlink {
-                return Err(AT);
-            }
-        }
-        Ok(())
-    }
-
     /// What a file that names a path says, after `label`. `None` if there is no such file.
     fn pointer(&self, file: &RepoPath, label: &[u8]) -> Result<Option<Vec<u8>>, Breach> {
-        let Some(content) = self.content(file)? else {
+        let Some(content) = self.content(file, MAX_POINTER)? else {
             return Ok(None);
         };
         let target = content.strip_prefix(label).ok_or(Breach { at: ".git" })?;
-        Ok(Some(target.trim_ascii_end().to_owned()))
+        Ok(Some(target.trim_end().to_owned()))
     }
 
-    fn lines(&self, file: &RepoPath) -> Result<Vec<Vec<u8>>, Breach> {
-        let content = self.content(file)?.unwrap_or_default();
-        let lines = content
-            .split(|&byte| byte == b'\n')
-            .map(<[u8]>::trim_ascii_end);
-        let lines = lines.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
-        Ok(lines.map(<[u8]>::to_owned).collect())
-    }
-
-    fn content(&self, file: &RepoPath) -> Result<Option<Vec<u8>>, Breach> {
+    /// A whole file of at most `max` bytes; `None` if there is none.
+    fn content(&self, file: &RepoPath, max: u64) -> Result<Option<Vec<u8>>, Breach> {
         const AT: Breach = Breach {
-            at: "a file that names a folder",
+            at: "a file that says where data is",
         };
         let fd = match self
             .fence
@@ -272,12 +233,16 @@ impl Survey<'_> {
             Err(Errno::NOENT) => return Ok(None),
             opened => opened.map_err(|_unreadable| AT)?,
         };
+        let stat = rustix::fs::fstat(&fd).map_err(|_unreadable| AT)?;
+        if file_type(&stat) != FileType::RegularFile {
+            return Err(AT);
+        }
         let mut content = Vec::new();
-        let mut limited = std::fs::File::from(fd).take(MAX_POINTER);
-        limited
-            .read_to_end(&mut content)
-            .map_err(|_unreadable| AT)?;
-        Ok(Some(content))
+        let mut limited = std::fs::File::from(fd).take(max + 1);
+        let read = limited.read_to_end(&mut content);
+        let read = read.map_err(|_unreadable| AT)?;
+        // What is cut off could say something else.
+        (read as u64 <= max).then_some(Some(content)).ok_or(AT)
     }
 }
 
@@ -378,5 +343,108 @@ mod tests {
         fs::remove_dir(&pack).unwrap();
         symlink(foreign.join(".git/objects/pack"), &pack).unwrap();
         assert_eq!(head(&app), None);
+    }
+
+    #[test]
+    fn a_borrowed_store_borrows_by_absolute_path_only() {
+        let app = Sandbox::new();
+        foreign(&app);
+        app.file("f", "own").committed();
+        // Four folders deep, where the path leads to a decoy inside; from the first store, to zeta.
+        let (deep, decoy) = (
+            app.host("acme/a/b/c/objects"),
+            app.host("acme/zeta/app/.git/objects"),
+        );
+        for folder in [&deep, &decoy] {
+            fs::create_dir_all(folder.join("info")).unwrap();
+        }
+        app.file(".git/objects/info/alternates", "../../../a/b/c/objects\n");
+        assert!(head(&app).is_some());
+        let nested = deep.join("info/alternates");
+        fs::write(&nested, "../../../../zeta/app/.git/objects\n").unwrap();
+        assert_eq!(head(&app), None);
+        fs::write(&nested, format!("{}\n", decoy.display())).unwrap();
+        assert!(head(&app).is_some(), "absolute, and inside");
+    }
+
+    #[test]
+    fn lists_of_stores_are_read_as_they_will_be_followed() {
+        let app = Sandbox::new();
+        let foreign = foreign(&app);
+        app.file("f", "own").committed();
+        fs::create_dir_all(app.host("acme/other")).unwrap();
+        symlink(foreign.join(".git/objects"), app.host("acme/other ")).unwrap();
+        for list in [
+            "../../../other \n",
+            "\"../../../other\"\n",
+            "../../../other\r\n",
+        ] {
+            app.file(".git/objects/info/alternates", list);
+            assert_eq!(head(&app), None, "{list:?}");
+        }
+        let cut = format!("{}../../../other\n", "# long\n".repeat(10_000));
+        app.file(".git/objects/info/alternates", cut);
+        assert_eq!(head(&app), None, "too long to be read whole");
+        app.file(".git/objects/info/alternates", "# none\n\n../../../other\n");
+        app.file(
+            ".git/objects/info/http-alternates",
+            "http://127.0.0.1:1/objects\n",
+        );
+        assert!(head(&app).is_some());
+    }
+
+    #[test]
+    fn git_folders_that_hold_links_or_pipes_are_refused() {
+        for (place, is_pipe) in [
+            ("objects/aa/bb", false),
+            ("objects/info/commit-graph", false),
+            ("objects/info/packs", true),
+            ("refs/heads/evil", false),
+            ("refs/tags", false),
+            ("refs/remotes/origin/main", true),
+            ("logs/HEAD", false),
+            ("info/exclude", false),
+            ("packed-refs", false),
+            ("shallow", false),
+            ("config.worktree", false),
+            ("index", false),
+        ] {
+            let app = Sandbox::new();
+            let foreign = foreign(&app);
+            app.file("f", "own").committed();
+            let at = app.root().join(".git").join(place);
+            fs::create_dir_all(at.parent().unwrap()).unwrap();
+            match is_pipe {
+                _ if at.is_dir() => fs::remove_dir_all(&at).unwrap(),
+                _ => fs::remove_file(&at).unwrap_or_default(),
+            }
+            match is_pipe {
+                true => rustix::fs::mkfifoat(rustix::fs::CWD, &at, rustix::fs::Mode::RUSR).unwrap(),
+                false => symlink(foreign.join(".git").join(place), &at).unwrap(),
+            }
+            assert_eq!(head(&app), None, "{place}");
+            assert!(
+                app.repo().git_refused().unwrap().contains("outside"),
+                "{place}"
+            );
+        }
+    }
+
+    #[test]
+    fn formats_that_are_not_served_are_named() {
+        let app = Sandbox::new();
+        assert_eq!(app.repo().git_refused(), None);
+        app.git(&["init", "-q", "--object-format=sha256"]);
+        assert!(app.repo().git().is_none());
+        assert!(app.repo().git_refused().unwrap().contains("SHA-256"));
+        fs::remove_dir_all(app.root().join(".git")).unwrap();
+        app.git(&["init", "-q", "--ref-format=reftable"]);
+        assert!(app.repo().git().is_none());
+        assert!(app.repo().git_refused().unwrap().contains("references"));
+        app.file(".git/config", "[core\n");
+        assert!(app.repo().git_refused().unwrap().contains("configuration"));
+        fs::remove_dir_all(app.root().join(".git")).unwrap();
+        app.git(&["init", "-q"]);
+        assert!(app.repo().git().is_some() && app.repo().git_refused().is_none());
     }
 }

@@ -25,6 +25,8 @@ pub struct RepoFile {
 enum Content {
     File(File),
     Blob(Cursor<Vec<u8>>),
+    /// Too much to be held.
+    None,
 }
 
 impl RepoFile {
@@ -61,12 +63,22 @@ impl RepoFile {
         }
     }
 
+    /// A file of a commit that is not read, since all of it would have to be held at once.
+    pub(super) fn too_large(size: u64, modified: SystemTime, resolved: RepoPath) -> RepoFile {
+        RepoFile {
+            content: Content::None,
+            size,
+            modified,
+            resolved,
+        }
+    }
+
     /// Bytes, when it was opened.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// When it was last written; in a bare repository, when HEAD was committed.
+    /// When it was last written; of a commit's file, when the commit was made.
     pub fn modified(&self) -> SystemTime {
         self.modified
     }
@@ -82,6 +94,7 @@ impl Read for RepoFile {
         match &mut self.content {
             Content::File(file) => file.read(buffer),
             Content::Blob(blob) => blob.read(buffer),
+            Content::None => Err(io::ErrorKind::FileTooLarge.into()),
         }
     }
 }

@@ -1,8 +1,9 @@
 //! What git says about a project: its HEAD, and whether the work tree differs from it.
 //!
 //! Repositories are opened isolated and with reduced trust: no configuration of the host is read,
-//! and nothing that a repository's own configuration names is run. [`super::fence`] has looked at
-//! where its data lies before; here it is only used.
+//! and nothing that a repository's own configuration names is run. Objects are what they are:
+//! neither `refs/replace` nor grafts put others in their place. [`super::fence`] has looked at where
+//! the data lies before; here it is only used.
 
 use std::path::Path;
 
@@ -11,6 +12,13 @@ use gix::submodule::config::Ignore;
 
 use super::error::RepoError;
 use super::fence::GitFolder;
+
+/// What holds whatever the repository's configuration says. Without the limit, gix reads objects of
+/// up to 16 MiB from where it has little trust; files of 64 MiB are served.
+const SETTINGS: [&str; 2] = [
+    "core.useReplaceRefs=false",
+    "gitoxide.objects.allocLimit=134217728",
+];
 
 /// An opened repository.
 #[derive(Debug)]
@@ -21,12 +29,15 @@ pub(super) struct Git {
 impl Git {
     /// Opens the repository whose data is in `folder`, for the work tree at `host` if it has one.
     pub(super) fn open(folder: &GitFolder, host: Option<&Path>) -> Result<Git, RepoError> {
-        let options = gix::open::Options::isolated().with(gix::sec::Trust::Reduced);
+        let options = gix::open::Options::isolated()
+            .with(gix::sec::Trust::Reduced)
+            .config_overrides(SETTINGS);
         let opened = options.open_path_as_is(true).open(folder.host.clone());
         let mut repository = opened
             .map_err(git("opening the repository"))?
             .to_thread_local();
-        // Whatever its configuration says: the project's folder is the work tree.
+        // Whatever its configuration says: all references are its own, and the project's folder is the work tree.
+        repository.clear_namespace();
         let set = repository.set_workdir(host.map(Path::to_owned));
         set.map_err(git("opening the repository"))?;
         Ok(Git {

@@ -23,7 +23,7 @@ const RETRIES: usize = 16;
 
 /// A directory that paths can't leave.
 #[derive(Debug)]
-pub(super) struct Jail {
+pub(crate) struct Jail {
     root: OwnedFd,
     device: Device,
     /// Set once the kernel said that it has no `openat2`.
@@ -39,7 +39,7 @@ enum Device {
 
 impl Jail {
     /// A jail within one file system.
-    pub(super) fn new(root: OwnedFd) -> Result<Jail, Errno> {
+    pub(crate) fn new(root: OwnedFd) -> Result<Jail, Errno> {
         let device = Device::Only(rustix::fs::fstat(&root)?.st_dev);
         Ok(Jail {
             root,
@@ -58,7 +58,7 @@ impl Jail {
     }
 
     /// Opens a path on which no link stands. `ELOOP` says that one does.
-    pub(super) fn open(&self, path: &RepoPath, flags: OFlags) -> Result<OwnedFd, Errno> {
+    pub(crate) fn open(&self, path: &RepoPath, flags: OFlags) -> Result<OwnedFd, Errno> {
         let flags = flags | OFlags::CLOEXEC;
         if self.by_component.load(Ordering::Relaxed) {
             return self.open_by_component(path, flags);
@@ -73,7 +73,7 @@ impl Jail {
     }
 
     /// What stands at a path on which no link stands.
-    pub(super) fn stat(&self, path: &RepoPath) -> Result<Stat, Errno> {
+    pub(crate) fn stat(&self, path: &RepoPath) -> Result<Stat, Errno> {
         rustix::fs::fstat(self.open(path, OFlags::PATH)?)
     }
 

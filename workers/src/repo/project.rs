@@ -55,8 +55,8 @@ pub(super) struct Project {
 struct GitState {
     git: Option<Arc<Git>>,
     findings: Findings,
-    /// When it was refused, if it was.
-    refused: Option<Instant>,
+    /// Why there is one that isn't used, and when that was found.
+    refused: Option<(&'static str, Instant)>,
 }
 
 /// A project as one call sees it.
@@ -64,6 +64,8 @@ struct GitState {
 pub(super) struct Snapshot {
     project: Arc<Project>,
     git: Option<Arc<Git>>,
+    /// Why git's data is not used, if there is any.
+    refused: Option<&'static str>,
     head: Option<ObjectId>,
     /// The files of HEAD, where there is no work tree.
     bare: Option<Arc<BareTree>>,
@@ -82,6 +84,23 @@ impl Key {
             device: stat.st_dev,
             inode: stat.st_ino,
         })
+    }
+
+    /// A name for files that are kept of this project, which tells nobody whose they are: 40
+    /// hexadecimal digits. Told apart by it are also folders that were mounted one after the other.
+    pub(crate) fn fingerprint(&self) -> String {
+        let mut hasher = gix::hash::hasher(gix::hash::Kind::Sha1);
+        for name in [&self.tenant, &self.project] {
+            hasher.update(&name.len().to_be_bytes());
+            hasher.update(name.as_bytes());
+        }
+        hasher.update(&self.device.to_be_bytes());
+        hasher.update(&self.inode.to_be_bytes());
+        let hash = hasher.try_finalize();
+        hash.map_or_else(
+            |_| format!("{}-{}", self.device, self.inode),
+            |hash| hash.to_string(),
+        )
     }
 }
 
@@ -132,6 +151,7 @@ impl Project {
         Ok(Snapshot {
             project: self,
             git,
+            refused: state.refused.map(|(why, _)| why),
             head,
             bare,
         })
@@ -166,33 +186,33 @@ impl Project {
 impl GitState {
     fn survey(project: &str, located: &Located) -> GitState {
         let findings = located.fence.survey();
-        if let Some(breach) = &findings.breach {
-            tracing::warn!(project, %breach, "repository is not used");
-        }
         let work_tree = (!findings.is_bare).then_some(located.host.as_path());
-        let git = match findings
-            .place
-            .as_ref()
-            .map(|place| Git::open(place, work_tree))
-        {
-            Some(Ok(git)) => Some(Arc::new(git)),
-            Some(Err(_source_has_host_paths)) => {
-                tracing::warn!(project, "repository can't be opened");
-                None
+        let git = match (&findings.breach, findings.foreign, &findings.place) {
+            (Some(breach), ..) => {
+                tracing::warn!(project, %breach, "repository is not used");
+                Err("its data leads outside of the project")
             }
-            None => None,
+            (None, Some(why), _) => Err(why),
+            (None, None, None) => Ok(None),
+            (None, None, Some(place)) => match Git::open(place, work_tree) {
+                Ok(git) => Ok(Some(Arc::new(git))),
+                Err(_source_has_host_paths) => {
+                    tracing::warn!(project, "repository can't be opened");
+                    Err("its data can't be read")
+                }
+            },
         };
-        let is_refused = findings.breach.is_some() || (findings.place.is_some() && git.is_none());
+        let refused = git.as_ref().err().map(|why| (*why, Instant::now()));
         GitState {
-            git,
+            git: git.ok().flatten(),
             findings,
-            refused: is_refused.then(Instant::now),
+            refused,
         }
     }
 
     fn holds(&self, located: &Located) -> bool {
         self.refused
-            .is_none_or(|since| since.elapsed() < REFUSAL_AGE)
+            .is_none_or(|(_, since)| since.elapsed() < REFUSAL_AGE)
             && located.fence.still_holds(&self.findings)
     }
 }
@@ -215,6 +235,10 @@ impl Snapshot {
         Some(self.git.as_deref()?.objects())
     }
 
+    pub(super) fn refused(&self) -> Option<&'static str> {
+        self.refused
+    }
+
     pub(super) fn commit(&self) -> Option<ObjectId> {
         self.head
     }
@@ -235,6 +259,7 @@ impl Snapshot {
         Ok(Snapshot {
             project: Arc::clone(&self.project),
             git,
+            refused: self.refused,
             head: Some(commit),
             bare: Some(Arc::new(files)),
         })
@@ -426,6 +451,91 @@ mod tests {
     }
 
     #[test]
+    fn neither_replacements_nor_grafts_put_other_objects_in_place() {
+        let app = Sandbox::new();
+        app.file("a", "true").committed();
+        app.file("a", "two").git(&["commit", "-qam", "two"]);
+        let id = |revision: &str| git(&app.root(), &["rev-parse", revision]);
+        let (one, two, blob) = (id("HEAD~1"), id("HEAD"), id("HEAD:a"));
+        let other = id("HEAD~1:a");
+        app.git(&["replace", &two, &one])
+            .git(&["replace", &blob, &other]);
+        app.git(&["config", "core.useReplaceRefs", "true"]);
+        app.file(".git/info/grafts", format!("{two}\n"));
+        let repository = app.repo().git().unwrap();
+        let object = |id: &str| gix::ObjectId::from_hex(id.as_bytes()).unwrap();
+        let commit = repository.find_commit(object(&two)).unwrap();
+        let parents: Vec<_> = commit.parent_ids().map(|id| id.to_string()).collect();
+        assert_eq!(parents, [one]);
+        assert_eq!(repository.find_blob(object(&blob)).unwrap().data, b"two");
+    }
+
+    #[test]
+    fn files_of_the_past_are_read_up_to_the_size_that_is_served() {
+        let app = Sandbox::new();
+        let noise: Vec<u8> = (0..(17 << 20) / 4u32)
+            .flat_map(|n| n.wrapping_mul(0x9E37_79B9).to_le_bytes())
+            .collect();
+        app.file("large", &noise)
+            .file("dir/a", "old")
+            .link("link", "dir/a")
+            .file(".env", "s");
+        app.committed().git(&["gc", "-q"]);
+        app.file("dir/a", "new")
+            .file("later", "")
+            .git(&["add", "-A"])
+            .git(&["commit", "-qm", "two"]);
+        let repo = app.repo();
+        let one = gix::ObjectId::from_hex(git(&app.root(), &["rev-parse", "HEAD~1"]).as_bytes());
+        let one = one.unwrap();
+        let past = repo.as_of(one).unwrap();
+        let read = |name: &str| {
+            past.open(&path(name)).map(|mut file| {
+                let mut content = Vec::new();
+                std::io::Read::read_to_end(&mut file, &mut content).unwrap();
+                content
+            })
+        };
+        assert_eq!(read("large").unwrap(), noise);
+        assert_eq!(
+            (read("dir/a").unwrap(), read("link").unwrap()),
+            (b"old".to_vec(), b"old".to_vec())
+        );
+        assert!(read("later").is_err() && read(".env").is_err());
+        assert_eq!(past.head().unwrap().commit, one.to_string());
+    }
+
+    #[test]
+    fn a_clone_in_part_says_what_it_lacks() {
+        let app = Sandbox::new();
+        app.file("a", "1").committed();
+        std::fs::rename(app.root(), app.host("acme/source")).unwrap();
+        let source = format!("file://{}", app.host("acme/source").display());
+        git(
+            &app.host("acme/source"),
+            &["config", "uploadpack.allowFilter", "true"],
+        );
+        git(
+            &app.host("acme"),
+            &[
+                "clone",
+                "-q",
+                "--bare",
+                "--filter=blob:none",
+                &source,
+                "app",
+            ],
+        );
+        let lacking = app.repo().open(&path("a")).unwrap_err();
+        assert!(lacking.is_missing_object(), "{lacking}");
+        let objects = git(&app.root(), &["count-objects", "-v"]);
+        assert!(
+            app.repo().open(&path("a")).is_err(),
+            "nothing was fetched: {objects}"
+        );
+    }
+
+    #[test]
     fn a_new_work_tree_behind_current_is_another_snapshot() {
         let app = Sandbox::new();
         let commit = |name: &str| {
@@ -460,7 +570,7 @@ mod tests {
         let mounts = Mounts::beneath(app.host(""));
         std::thread::scope(|scope| {
             let work = scope.spawn(|| {
-                confine(&mounts.folders(), &[]).unwrap();
+                confine(&mounts.folders(), &[], None).unwrap();
                 let repos = Repos::new(mounts, std::num::NonZeroUsize::MIN, 1 << 20).unwrap();
                 let rules = std::sync::Arc::new(Rules::new(&[], &[], None).unwrap());
                 let repo = repos.open("acme", "app", rules).unwrap();

@@ -5,7 +5,7 @@ use std::{sync::mpsc, thread::JoinHandle};
 use archway_proto::pass::PassVerifier;
 use tokio_util::sync::CancellationToken;
 
-use super::{LEFT_BEHIND, Listener, Worker, WorkerConfig, WorkerError};
+use super::{CacheFolder, LEFT_BEHIND, Listener, Worker, WorkerConfig, WorkerError};
 use crate::{
     confine::{Confinement, confine},
     repo::Mounts,
@@ -41,7 +41,9 @@ impl ConfinedWorker {
             .name("archway-worker".to_owned())
             .spawn(move || -> Result<(), WorkerError> {
                 let _ends = ends;
-                let confinement = confine(&mounts.folders(), &config.store.files()?)?;
+                let cache = config.cache_folder(&mounts)?;
+                let own = cache.as_ref().map(CacheFolder::path);
+                let confinement = confine(&mounts.folders(), &config.store.files()?, own)?;
                 let runtime = tokio::runtime::Builder::new_current_thread()
                     .enable_all()
                     .build()

@@ -4,16 +4,10 @@
 //! the queue is full or Postgres away, accesses are dropped and counted: losing one costs a
 //! little rank, never an answer.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use archway_proto::chain::Chain;
+use prometheus_client::metrics::counter::Counter;
 use tokio::{
     sync::mpsc,
     time::{Instant, timeout_at},
@@ -41,21 +35,21 @@ pub(crate) struct Access {
 #[derive(Clone)]
 pub(crate) struct Accesses {
     queue: mpsc::Sender<Access>,
-    dropped: Arc<AtomicU64>,
+    dropped: Counter,
 }
 
 impl Accesses {
-    /// A queue and its writer. After `end` the queue takes no more; the writer ends when
+    /// A queue and its writer, which count in `dropped` what is lost. After `end` the queue takes no more; the writer ends when
     /// everything in it is written, whoever still holds the queue.
     pub(crate) fn new(
         stores: Stores,
         end: CancellationToken,
+        dropped: Counter,
     ) -> (Self, impl Future<Output = ()> + Send) {
         let (queue, incoming) = mpsc::channel(QUEUE);
-        let dropped = Arc::new(AtomicU64::new(0));
         let accesses = Accesses {
             queue,
-            dropped: Arc::clone(&dropped),
+            dropped: dropped.clone(),
         };
         let incoming = Incoming { incoming, end };
         (accesses, write(stores, incoming, dropped))
@@ -64,7 +58,7 @@ impl Accesses {
     /// Queues an access, or drops it when the queue is full.
     pub(crate) fn record(&self, access: Access) {
         if self.queue.try_send(access).is_err() {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
+            self.dropped.inc();
         }
     }
 }
@@ -100,21 +94,18 @@ impl Incoming {
     }
 }
 
-async fn write(stores: Stores, mut incoming: Incoming, dropped: Arc<AtomicU64>) {
+async fn write(stores: Stores, mut incoming: Incoming, dropped: Counter) {
     let mut batch = Vec::with_capacity(QUEUE);
     while incoming.gather(&mut batch).await {
         for (tenant, counts) in count(batch.drain(..)) {
             let lost = counts.len() as u64;
             if let Err(error) = stores.tenant(tenant).add_accesses(&counts).await {
-                dropped.fetch_add(lost, Ordering::Relaxed);
+                dropped.inc_by(lost);
                 tracing::warn!(error = %Chain(&error), lost, "file accesses were not recorded");
             }
         }
     }
-    tracing::debug!(
-        dropped = dropped.load(Ordering::Relaxed),
-        "access recorder ends"
-    );
+    tracing::debug!(dropped = dropped.get(), "access recorder ends");
 }
 
 /// Reads per file and principal, by tenant. The order is the same for every writer, so that two
@@ -187,15 +178,31 @@ mod tests {
         };
         let end = CancellationToken::new();
         let stores = Stores::connect(&nowhere).unwrap();
-        let (accesses, writer) = Accesses::new(stores, end.clone());
+        let (accesses, writer) = Accesses::new(stores, end.clone(), Counter::default());
         accesses.record(access("a"));
         accesses.record(access("b"));
         end.cancel();
         writer.await;
         // Postgres is away: what was tried is what was lost.
-        assert_eq!(accesses.dropped.load(Ordering::Relaxed), 2);
+        assert_eq!(accesses.dropped.get(), 2);
         accesses.record(access("c"));
-        assert_eq!(accesses.dropped.load(Ordering::Relaxed), 3);
+        assert_eq!(accesses.dropped.get(), 3);
+    }
+
+    #[tokio::test]
+    async fn recording_never_waits_and_counts_what_finds_the_queue_full() {
+        let nowhere = StoreConfig {
+            url: "postgres://localhost/none?host=/nonexistent".into(),
+            max_connections: 1,
+        };
+        let stores = Stores::connect(&nowhere).unwrap();
+        // Nobody writes: the queue only fills. Recording is no future, so it can't wait.
+        let dropped = Counter::default();
+        let (accesses, _writer) = Accesses::new(stores, CancellationToken::new(), dropped.clone());
+        for _ in 0..QUEUE + 7 {
+            accesses.record(access("a"));
+        }
+        assert_eq!(dropped.get(), 7);
     }
 
     #[test]

@@ -59,6 +59,11 @@ pub(super) fn fit<T: Serialize>(items: &[T], budget: usize) -> usize {
         .count()
 }
 
+/// The bytes of `items` and of what stands around them.
+pub(super) fn size_of_all<T: Serialize>(items: &[T]) -> usize {
+    FRAME + items.iter().map(|item| size(item) + 1).sum::<usize>()
+}
+
 /// The bytes of `item` as JSON, escaped as it will be shown.
 pub(super) fn size<T: Serialize>(item: &T) -> usize {
     let mut value = serde_json::to_value(item).unwrap_or_default();

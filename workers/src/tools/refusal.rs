@@ -13,6 +13,9 @@ use crate::{
 
 impl From<RepoError> for Failure {
     fn from(error: RepoError) -> Failure {
+        if error.is_missing_object() {
+            return missing_object(&error);
+        }
         let (fault, suggestion) = meaning(&error);
         let failure = Failure::new(fault, shown(&error.to_string()), suggestion);
         match error {
@@ -25,6 +28,15 @@ impl From<RepoError> for Failure {
             _ => failure,
         }
     }
+}
+
+fn missing_object(error: &RepoError) -> Failure {
+    tracing::warn!(error = %Chain(error), "a repository lacks an object");
+    Failure::new(
+        Fault::FileNotFound,
+        format!("{error}: the repository lacks an object of it"),
+        "it was cloned in part and is not fetched from here; the operator must fetch the rest",
+    )
 }
 
 /// Which fault an error is, and what to try instead.
@@ -85,6 +97,10 @@ impl From<HistoryError> for Failure {
             HistoryError::NotARepository => failure(
                 Fault::NotAGitRepository,
                 "call list_projects for projects with a commit, or read_file and search_files here",
+            ),
+            HistoryError::UnusableRepository { .. } => failure(
+                Fault::NotAGitRepository,
+                "its files can be read all the same; the operator must mend the repository",
             ),
             HistoryError::InvalidRevision { .. } => failure(
                 Fault::InvalidArguments,

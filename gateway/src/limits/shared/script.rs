@@ -9,7 +9,7 @@ use redis::{Script, aio::MultiplexedConnection};
 use uuid::Uuid;
 
 use super::failure::StoreFailure;
-use crate::limits::charge::{BucketId, Charge, Debts, MOST_CHARGES, Verdict};
+use crate::limits::charge::{BucketId, Charge, Debts, FULL, MOST_CHARGES, Verdict};
 
 /// The bucket of [`Spend::probe`]: no tenant's.
 const PROBE: &str = "archway:{probe}";
@@ -66,7 +66,7 @@ fn key(tenant: Uuid, id: &BucketId) -> String {
     format!("archway:{{{}}}:{}", tenant.simple(), id.simple())
 }
 
-/// What the script told of so many charges.
+/// What the script told of so many charges; `None` if it can't have told that.
 fn verdict(told: &[u64], charges: usize) -> Option<Verdict> {
     let [passed, _judged_at, told @ ..] = told else {
         return None;
@@ -75,6 +75,9 @@ fn verdict(told: &[u64], charges: usize) -> Option<Verdict> {
     debts
         .get_mut(..charges)?
         .copy_from_slice(told.get(..charges)?);
+    if debts.iter().any(|debt| *debt > FULL) {
+        return None;
+    }
     match passed {
         1 => Some(Verdict::Passed(debts)),
         0 => Some(Verdict::Refused(debts)),
@@ -95,11 +98,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        limits::{
-            charge::{Bill, FULL},
-            local::Buckets,
-            shared::server::Server,
-        },
+        limits::{charge::Bill, local::Buckets, shared::server::Server},
         terms::Level,
     };
 
@@ -135,6 +134,17 @@ mod tests {
                 let expected = local.spend(&bill, told[1]);
                 assert_eq!(verdict(&told, charges.len()), Some(expected), "{told:?}");
             }
+        }
+    }
+
+    #[test]
+    fn a_debt_that_no_bucket_can_have_is_no_answer() {
+        assert_eq!(
+            verdict(&[0, 7, FULL], 1),
+            Some(Verdict::Refused([FULL, 0, 0, 0, 0, 0]))
+        );
+        for debt in [FULL + 1, u64::MAX] {
+            assert_eq!(verdict(&[0, 7, debt], 1), None);
         }
     }
 

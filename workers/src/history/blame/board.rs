@@ -24,11 +24,9 @@ pub(super) struct Board<'a> {
     guilty: Vec<(Span, ObjectId)>,
 }
 
-/// A commit in the order of asking: descendants before what they descend from, where the graph
-/// knows, and else the youngest first.
+/// A commit in the order of asking: the youngest first, and of one second the first that came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Turn {
-    generation: u64,
     time: i64,
     arrived: Reverse<u64>,
     id: ObjectId,
@@ -54,9 +52,7 @@ struct Commit {
     tree: ObjectId,
     parents: Vec<ObjectId>,
     time: i64,
-    /// As the graph counts it; the greatest number for a commit that it lacks, since nothing in
-    /// the graph descends from such a one.
-    generation: u64,
+    /// In the graph, if it has the commit.
     position: Option<Position>,
 }
 
@@ -80,7 +76,7 @@ impl<'a> Board<'a> {
         }
     }
 
-    /// Which commits the lines of `spans` come from, in no order.
+    /// Which commits the lines of `span` come from, in no order.
     pub(super) fn search(
         mut self,
         commit: ObjectId,
@@ -88,6 +84,9 @@ impl<'a> Board<'a> {
         place: Place,
         span: Span,
     ) -> Result<Vec<(Span, ObjectId)>, HistoryError> {
+        if span.count == 0 {
+            return Ok(Vec::new());
+        }
         let commit = self.commit(commit)?;
         let spans = vec![span];
         self.suspect(&commit, Suspect { name, place, spans });
@@ -211,7 +210,6 @@ impl<'a> Board<'a> {
             return known.add(suspect);
         }
         self.turns.push(Turn {
-            generation: commit.generation,
             time: commit.time,
             arrived: Reverse(self.arrived),
             id: commit.id,
@@ -228,30 +226,14 @@ impl<'a> Board<'a> {
         if let Some(known) = self.suspected.get(&id) {
             return Ok(Rc::clone(&known.commit));
         }
-        let graph = self.history.graph();
-        let position = graph.find(&id);
-        let commit = match position.and_then(|position| graph.entry(position)) {
-            Some(entry) => Commit {
-                id,
-                tree: entry.tree,
-                parents: entry.parents.iter().map(|&at| graph.id(at)).collect(),
-                time: entry.time,
-                generation: entry.generation,
-                position,
-            },
-            None => {
-                let node = self.history.node(id)?;
-                Commit {
-                    id,
-                    tree: node.tree,
-                    parents: node.parents,
-                    time: node.time,
-                    generation: u64::MAX,
-                    position: None,
-                }
-            }
-        };
-        Ok(Rc::new(commit))
+        let node = self.history.node(id)?;
+        Ok(Rc::new(Commit {
+            id,
+            tree: node.tree,
+            parents: node.parents,
+            time: node.time,
+            position: self.history.graph().find(&id),
+        }))
     }
 }
 

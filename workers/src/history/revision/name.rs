@@ -140,7 +140,7 @@ impl Lookup<'_> {
         let head = self.history.git.head().map_err(git("reading HEAD"))?;
         match head.referent_name() {
             Some(branch) => Ok(branch.to_owned()),
-            None => Ok(FullName::from(head.name().to_owned())),
+            None => Ok(head.name().to_owned()),
         }
     }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use self::page::{Commit, Line, Page};
 use crate::{
     history::{History, HistoryError, Tracked},
-    repo::{Cancel, Kind, Repo, RepoError, RepoPath, Stopped},
+    repo::{Cancel, Kind, RepoError, RepoPath, Stopped},
     tools::{Reply, Tool, ToolContext, schema::is_false},
 };
 
@@ -146,7 +146,9 @@ fn page(
 fn range(start: Option<u64>, end: Option<u64>, total: u32) -> Result<(u32, u32), Failure> {
     let whole = start.is_none() && end.is_none();
     let (start, end) = (start.unwrap_or(1), end.unwrap_or(total.into()));
-    let first = u32::try_from(start - 1).ok().filter(|&first| first < total);
+    let first = u32::try_from(start.saturating_sub(1))
+        .ok()
+        .filter(|&first| first < total);
     match first {
         Some(first) if end >= start => {
             let end = u32::try_from(end).unwrap_or(u32::MAX);
@@ -172,5 +174,30 @@ fn unfinished(error: HistoryError) -> Failure {
             "ask for fewer lines with start_line and end_line",
         ),
         error => error.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn open_ends_of_a_range_are_filled_in_and_its_end_is_clamped() {
+        assert_eq!(range(None, None, 10).unwrap(), (0, 10));
+        assert_eq!(range(Some(3), None, 10).unwrap(), (2, 10));
+        assert_eq!(range(None, Some(4), 10).unwrap(), (0, 4));
+        assert_eq!(range(Some(10), Some(99), 10).unwrap(), (9, 10));
+        assert_eq!(range(None, None, 0).unwrap(), (0, 0));
+        let refused = |start, end, total| range(start, end, total).unwrap_err();
+        for (failure, told) in [
+            (refused(Some(7), None, 6), "7-6"),
+            (refused(Some(7), Some(11), 6), "7-11"),
+            (refused(Some(5), Some(4), 6), "5-4"),
+            (refused(Some(1), None, 0), "1-0"),
+            (refused(None, Some(3), 0), "1-3"),
+        ] {
+            assert_eq!(failure.code, Fault::InvalidLineRange);
+            assert_eq!(failure.message, format!("Invalid line range: {told}"));
+        }
     }
 }

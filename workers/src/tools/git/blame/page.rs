@@ -232,3 +232,120 @@ impl Commit {
 fn escaped(shown: &str) -> usize {
     text::escape(shown).0.len()
 }
+
+#[cfg(test)]
+mod tests {
+    use gix::date::Time;
+    use gix::hash::Kind;
+
+    use super::*;
+    use crate::history::Signature;
+
+    fn facts(first_byte: u8, name: &str, message: &str) -> Facts {
+        let mut id = ObjectId::null(Kind::Sha1);
+        id.as_mut_slice()[0] = first_byte;
+        Facts {
+            id,
+            author: Signature {
+                name: name.into(),
+                email: "j@example.com".into(),
+                time: Time::new(1_760_000_000, 0),
+            },
+            message: message.into(),
+        }
+    }
+
+    fn page(total: u32, budget: usize) -> Page {
+        Page::new(&RepoPath::parse("src/jwt.ts").unwrap(), total, budget)
+    }
+
+    #[test]
+    fn the_markdown_is_the_contracts() {
+        let mut page = page(30, 64 << 10);
+        let john = facts(0xab, "John Doe", "feat(auth): add JWT\n\nBody.");
+        let jane = facts(0xde, "Jane Smith", "fix: it");
+        for (number, text, facts) in [
+            (9, "function a() {\n", &john),
+            (10, "  b();\r\n", &jane),
+            (11, "}", &john),
+        ] {
+            assert!(page.add(number, text.as_bytes(), facts));
+        }
+        page.next = Some(12);
+        let expected = "\
+# Git Blame: src/jwt.ts
+
+⚠ File has local modifications
+
+## Lines 9-11
+
+```typescript
+9   ab00000 (John Doe    2025-10-09) function a() {
+10  de00000 (Jane Smith  2025-10-09)   b();
+11  ab00000 (John Doe    2025-10-09) }
+```
+
+### Commit ab00000
+**Author**: John Doe <j@example.com>  
+**Date**: 2025-10-09  
+**Message**: feat(auth): add JWT
+
+### Commit de00000
+**Author**: Jane Smith <j@example.com>  
+**Date**: 2025-10-09  
+**Message**: fix: it
+
+*Truncated: the file has 30 lines; go on with start_line 12.*
+";
+        assert_eq!(page.markdown(true), expected);
+        assert!(
+            page.commits
+                .iter()
+                .any(|commit| commit.message.ends_with("Body."))
+        );
+    }
+
+    #[test]
+    fn text_and_data_stay_within_the_budget_and_hold_whole_lines() {
+        for text in [
+            "plain",
+            "\u{202e}\u{202e}\u{202e}\u{202e}",
+            "\"\\\"\\",
+            "äöü",
+        ] {
+            let (budget, mut page) = (16 << 10, page(5000, 16 << 10));
+            let commits = (0..=u8::MAX).map(|first| facts(first, "\u{200b}A", "m\nn"));
+            let commits: Vec<_> = commits.collect();
+            let mut numbered = (1..).zip(commits.iter().cycle());
+            while numbered
+                .next()
+                .is_some_and(|(line, commit)| page.add(line, text.as_bytes(), commit))
+            {}
+            let mut data = serde_json::json!({ "lines": page.lines, "commits": page.commits });
+            text::escape_json(&mut data);
+            let markdown = page.markdown(true);
+            let shown = text::escape(&markdown).0.len();
+            assert!(
+                data.to_string().len() <= budget && shown <= budget,
+                "{text}"
+            );
+            assert!(data.to_string().len().max(shown) > budget * 3 / 5, "{text}");
+            assert!(
+                page.lines
+                    .iter()
+                    .all(|line| line.text == text && !line.line_truncated)
+            );
+        }
+    }
+
+    #[test]
+    fn a_first_line_that_has_no_room_is_cut_and_says_so() {
+        let mut page = page(2, 16 << 10);
+        let line = "ä".repeat(1 << 20);
+        assert!(page.add(1, line.as_bytes(), &facts(1, "A", &"m".repeat(1 << 20))));
+        assert!(page.lines[0].line_truncated && page.lines[0].text.len() > 1000);
+        assert!(page.commits[0].message.ends_with('…'));
+        assert!(!page.add(2, line.as_bytes(), &facts(2, "A", "m")));
+        assert!(page.markdown(false).len() <= 16 << 10);
+    }
+}

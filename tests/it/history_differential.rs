@@ -1,0 +1,103 @@
+//! The git tools against git itself, through the real path: on a generated history and on this
+//! project's own, random revisions, paths, ranges, authors and dates are asked of both.
+//!
+//! What decides is random by a seed that a run prints; `ARCHWAY_TEST_SEED=<seed>` repeats it.
+//! `ARCHWAY_TEST_COMMITS` is the length of the generated history, `ARCHWAY_TEST_QUESTIONS` how often
+//! each tool is asked about each: small here, so that CI has it in a minute, larger by hand (60000 and
+//! 500 take an hour). git is asked what our tools promise: renames at 50 %, the first parent of
+//! merges, `--follow` for a file; what stands under blocked names is kept from it by pathspecs, so
+//! that it pairs no rename with a file that does not exist for us.
+
+// From the question to its two answers.
+mod log;
+mod blame;
+mod diff;
+mod patches;
+mod question;
+mod git;
+
+use std::{env, path::PathBuf, str::FromStr};
+
+use e2e::{Client, Harness, Past, Repo, Stack, Tenant};
+use rand::{SeedableRng, rngs::StdRng};
+
+use git::Git;
+
+/// One project, and the two who know its history.
+struct Side {
+    project: &'static str,
+    client: Client,
+    git: Git,
+}
+
+/// The histories, what decides at random, and how often to ask.
+struct Exam {
+    sides: Vec<Side>,
+    random: StdRng,
+    questions: usize,
+    /// What was found to differ, each with how to see it again.
+    differences: Vec<String>,
+    _stack: Stack,
+}
+
+impl Exam {
+    /// Makes both histories and serves them.
+    async fn begin() -> Exam {
+        let seed = given("ARCHWAY_TEST_SEED", 0x0b1a_4e11);
+        let commits = given("ARCHWAY_TEST_COMMITS", 1_000);
+        println!("ARCHWAY_TEST_SEED={seed} ARCHWAY_TEST_COMMITS={commits}");
+        let mut acme =
+            Tenant::new("acme").project("made", Repo::new().past(Past { seed, commits }));
+        let mut projects = vec!["made"];
+        let this = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+        if has_a_past(&this) {
+            acme = acme.project("own", Repo::new().clone_of(&this));
+            projects.push("own");
+        } else {
+            println!("not tried: this tree has no history of its own");
+        }
+        let stack = Harness::new().tenant(acme).start().await;
+        let sides = projects.into_iter().map(|project| Side {
+            project,
+            client: stack.client("acme"),
+            git: Git::of(stack.folder("acme", project)),
+        });
+        Exam {
+            sides: sides.collect(),
+            random: StdRng::seed_from_u64(seed),
+            questions: given("ARCHWAY_TEST_QUESTIONS", 60),
+            differences: Vec::new(),
+            _stack: stack,
+        }
+    }
+
+    /// Panics where anything differed, with all of it.
+    fn end(self) {
+        let (count, all) = (self.differences.len(), self.differences.join("\n\n"));
+        assert!(count == 0, "{count} answers differ from git's:\n\n{all}");
+    }
+}
+
+/// A number that the environment may give.
+fn given<N: FromStr>(name: &str, default: N) -> N {
+    let text = env::var_os(name);
+    let number = text.map(|text| text.to_str().and_then(|text| text.parse().ok()));
+    number.map_or(default, |number| number.expect("a number"))
+}
+
+/// Whether the tree that the tests run in is a clone with enough of its history.
+fn has_a_past(folder: &std::path::Path) -> bool {
+    folder.join(".git").exists() && Git::of(folder.to_owned()).commits().len() > 20
+}
+
+/// A path as our tools show it: bytes that are no UTF-8 as `\xNN`.
+fn shown(path: &[u8]) -> String {
+    let mut text = String::new();
+    for chunk in path.utf8_chunks() {
+        text += chunk.valid();
+        for byte in chunk.invalid() {
+            text += &format!("\\x{byte:02x}");
+        }
+    }
+    text
+}

@@ -1,0 +1,370 @@
+//! git, run as a process and read back.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsStr,
+    io::Write,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+/// What is left out of every answer, as pathspecs: the part of the path rules that these
+/// histories touch.
+const BLOCKED: [&str; 3] = [
+    ".",
+    ":(exclude,icase,glob)**/secrets*",
+    ":(exclude,icase,glob)**/secrets*/**",
+];
+
+/// Whether our tools know no such path.
+pub(super) fn is_blocked(path: &[u8]) -> bool {
+    path.split(|&byte| byte == b'/').any(|name| {
+        let name = name.to_ascii_lowercase();
+        name.starts_with(b"secrets")
+    })
+}
+
+/// A file that a commit or a diff changed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Changed {
+    /// git's letter.
+    pub(super) status: char,
+    pub(super) path: Vec<u8>,
+    pub(super) old_path: Option<Vec<u8>>,
+}
+
+/// A commit of a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Logged {
+    pub(super) sha: String,
+    pub(super) files: Vec<Changed>,
+}
+
+/// What a commit says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Said {
+    pub(super) author: String,
+    pub(super) email: String,
+    pub(super) seconds: i64,
+    pub(super) message: String,
+}
+
+/// A file of a diff.
+#[derive(Clone, Debug)]
+pub(super) struct Differs {
+    pub(super) changed: Changed,
+    /// Before and after.
+    pub(super) modes: [String; 2],
+    /// Of the file after; zeros for one of the work tree.
+    pub(super) id: String,
+    /// Lines added and deleted; `None` of a binary.
+    pub(super) lines: Option<(u64, u64)>,
+}
+
+/// git in one folder.
+pub(super) struct Git {
+    folder: PathBuf,
+}
+
+impl Git {
+    pub(super) fn of(folder: PathBuf) -> Git {
+        Git { folder }
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Every commit that a branch or tag reaches.
+    pub(super) fn commits(&self) -> Vec<String> {
+        self.lines(&["rev-list", "--branches", "--tags", "--remotes", "HEAD"])
+    }
+
+    /// Branches and tags, by the names that one would type.
+    pub(super) fn names(&self) -> Vec<String> {
+        let names = [
+            "for-each-ref",
+            "--format=%(refname:short)",
+            "refs/heads",
+            "refs/tags",
+        ];
+        self.lines(&names)
+    }
+
+    /// The commit that a revision names, if it does.
+    pub(super) fn commit(&self, revision: &str) -> Option<String> {
+        let revision = format!("{revision}^{{commit}}");
+        let ask = [
+            "rev-parse",
+            "--verify",
+            "--quiet",
+            "--end-of-options",
+            &revision,
+        ];
+        let output = self.command(&ask).output().expect("git runs");
+        output
+            .status
+            .success()
+            .then(|| text(&output.stdout).trim().to_owned())
+    }
+
+    /// Every path that any commit ever had.
+    pub(super) fn paths(&self) -> Vec<Vec<u8>> {
+        let names = self.run(&[
+            "log",
+            "--all",
+            "-m",
+            "--format=",
+            "--name-only",
+            "-z",
+            "--no-renames",
+        ]);
+        let mut paths: Vec<Vec<u8>> = tokens(&names).map(<[u8]>::to_vec).collect();
+        paths.sort();
+        paths.dedup();
+        paths.retain(|path| !is_blocked(path));
+        paths
+    }
+
+    /// The ordinary files of a commit.
+    pub(super) fn files(&self, commit: &str) -> Vec<Vec<u8>> {
+        let list = self.run(&["ls-tree", "-r", "-z", commit]);
+        let files = tokens(&list).filter(|entry| entry.starts_with(b"100"));
+        let paths = files.map(|entry| entry.split(|&byte| byte == b'\t').nth(1).unwrap().to_vec());
+        paths.filter(|path| !is_blocked(path)).collect()
+    }
+
+    /// A file of a commit.
+    pub(super) fn content(&self, commit: &str, path: &[u8]) -> Vec<u8> {
+        let object = [commit.as_bytes(), b":", path].concat();
+        self.run(&[
+            OsStr::new("cat-file"),
+            OsStr::new("blob"),
+            OsStr::from_bytes(&object),
+        ])
+    }
+
+    /// Who wrote what in all commits.
+    pub(super) fn said(&self) -> BTreeMap<String, Said> {
+        let format = "--format=%H%x02%an%x02%ae%x02%at%x02%B";
+        let all = self.run(&["log", "--all", "-z", format]);
+        let commits = tokens(&all).map(|commit| {
+            let fields: Vec<String> = commit.splitn(5, |&byte| byte == 2).map(text).collect();
+            let [sha, author, email, seconds, message] = fields.try_into().unwrap();
+            let said = Said {
+                author,
+                email,
+                seconds: seconds.parse().unwrap(),
+                message: message.trim().to_owned(),
+            };
+            (sha, said)
+        });
+        commits.collect()
+    }
+
+    /// A log of these arguments, with the files of each commit. Blocked ones are not among them.
+    pub(super) fn log(&self, arguments: &[&OsStr]) -> Vec<Logged> {
+        let mut log = self.log_as_it_is(arguments);
+        for commit in &mut log {
+            let named = commit
+                .files
+                .iter()
+                .flat_map(|file| [Some(&file.path), file.old_path.as_ref()]);
+            if named.flatten().any(|path| is_blocked(path)) {
+                commit.files = self.files_of(&commit.sha);
+            }
+        }
+        log
+    }
+
+    /// The log of a folder: blocked paths make no commit appear in it.
+    pub(super) fn log_of_folder(&self, arguments: &[&OsStr], folder: &[u8]) -> Vec<Logged> {
+        let mut arguments = arguments.to_vec();
+        arguments.extend([OsStr::new("--"), OsStr::from_bytes(folder)]);
+        arguments.extend(BLOCKED[1..].iter().map(OsStr::new));
+        self.log_as_it_is(&arguments)
+    }
+
+    /// The same, with blocked paths.
+    pub(super) fn log_as_it_is(&self, arguments: &[&OsStr]) -> Vec<Logged> {
+        let mut command = self.command(&["log", "-z", "--name-status", "-M", "--format=%x01%H"]);
+        read_log(&run(command.args(arguments)))
+    }
+
+    /// What a commit changed against its first parent, without blocked paths.
+    fn files_of(&self, commit: &str) -> Vec<Changed> {
+        let show = [
+            "show",
+            "-z",
+            "--name-status",
+            "-M",
+            "--diff-merges=first-parent",
+            "--format=%x01%H",
+        ];
+        let mut command = self.command(&show);
+        let log = read_log(&run(command.arg(commit).arg("--").args(BLOCKED)));
+        log.into_iter()
+            .next()
+            .map(|commit| commit.files)
+            .unwrap_or_default()
+    }
+
+    /// What differs, by arguments that say between what.
+    pub(super) fn diff(&self, between: &[&str]) -> Vec<Differs> {
+        let mut command = self.command(&["diff", "--raw", "--numstat", "-z", "-M", "--no-abbrev"]);
+        let output = run(command.args(between).arg("--").args(BLOCKED));
+        read_diff(&output)
+    }
+
+    /// The commit of each line of a file; of the lines asked for.
+    pub(super) fn blame(
+        &self,
+        commit: &str,
+        path: &[u8],
+        range: Option<(usize, usize)>,
+    ) -> Vec<String> {
+        let mut command = self.command(&["blame", "--porcelain"]);
+        if let Some((start, end)) = range {
+            command.arg(format!("-L{start},{end}"));
+        }
+        let output = run(command.arg(commit).arg("--").arg(OsStr::from_bytes(path)));
+        let mut lines = Vec::new();
+        let mut sha = String::new();
+        for line in output.split(|&byte| byte == b'\n') {
+            match line.first() {
+                Some(b'\t') => lines.push(sha.clone()),
+                _ if line
+                    .iter()
+                    .take_while(|byte| byte.is_ascii_hexdigit())
+                    .count()
+                    == 40 =>
+                {
+                    sha = text(&line[..40]);
+                }
+                _ => {}
+            }
+        }
+        lines
+    }
+
+    /// What this command prints.
+    pub(super) fn run(&self, arguments: &[impl AsRef<OsStr>]) -> Vec<u8> {
+        run(&mut self.command(arguments))
+    }
+
+    /// A command that reads this; what it printed, or what it said was wrong.
+    pub(super) fn feed(
+        &self,
+        index: &Path,
+        arguments: &[&str],
+        input: &[u8],
+    ) -> Result<Vec<u8>, String> {
+        let mut command = self.command(arguments);
+        command.env("GIT_INDEX_FILE", index);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().expect("git runs");
+        let mut stdin = child.stdin.take().expect("stdin is piped");
+        // git may refuse before it has read all of it.
+        stdin.write_all(input).ok();
+        drop(stdin);
+        let output = child.wait_with_output().expect("git ends");
+        match output.status.success() {
+            true => Ok(output.stdout),
+            false => Err(text(&output.stderr)),
+        }
+    }
+
+    fn lines(&self, arguments: &[&str]) -> Vec<String> {
+        text(&self.run(arguments))
+            .lines()
+            .map(str::to_owned)
+            .collect()
+    }
+
+    fn command(&self, arguments: &[impl AsRef<OsStr>]) -> Command {
+        let mut command = Command::new("git");
+        command.current_dir(&self.folder).args(arguments);
+        command
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_CONFIG_NOSYSTEM", "1");
+        command
+    }
+}
+
+fn run(command: &mut Command) -> Vec<u8> {
+    let output = command.output().expect("git runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {said}");
+    output.stdout
+}
+
+/// Bytes as our tools show them, where they are no path.
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn tokens(output: &[u8]) -> impl Iterator<Item = &[u8]> {
+    output
+        .split(|&byte| byte == 0)
+        .filter(|token| !token.is_empty())
+}
+
+fn read_log(output: &[u8]) -> Vec<Logged> {
+    let mut log: Vec<Logged> = Vec::new();
+    let mut all = tokens(output);
+    while let Some(token) = all.next() {
+        let token = token.strip_prefix(b"\n").unwrap_or(token);
+        if let Some(sha) = token.strip_prefix(b"\x01") {
+            let (sha, files) = (text(sha).trim().to_owned(), Vec::new());
+            log.push(Logged { sha, files });
+        } else if let Some(&status) = token.first() {
+            let files = &mut log.last_mut().expect("a commit before its files").files;
+            files.push(changed(status, &mut all));
+        }
+    }
+    log
+}
+
+fn changed<'a>(status: u8, paths: &mut impl Iterator<Item = &'a [u8]>) -> Changed {
+    let mut path = || paths.next().expect("a path").to_vec();
+    let old_path = (status == b'R').then(&mut path);
+    Changed {
+        status: char::from(status),
+        path: path(),
+        old_path,
+    }
+}
+
+/// Reads `:<mode> <mode> <id> <id> <status>` and paths, then `<added> <deleted>` and paths.
+fn read_diff(output: &[u8]) -> Vec<Differs> {
+    let mut files = Vec::new();
+    let mut counts = BTreeMap::new();
+    let mut all = tokens(output);
+    while let Some(token) = all.next() {
+        if let Some(raw) = token.strip_prefix(b":") {
+            let fields: Vec<String> = raw.split(|&byte| byte == b' ').map(text).collect();
+            let [old_mode, new_mode, _, id, status] = fields.try_into().unwrap();
+            let changed = changed(status.as_bytes()[0], &mut all);
+            files.push((changed, [old_mode, new_mode], id));
+        } else {
+            let fields: Vec<&[u8]> = token.splitn(3, |&byte| byte == b'\t').collect();
+            let path = match fields[2] {
+                [] => all.nth(1).expect("a new path behind the old one"),
+                path => path,
+            };
+            let number = |field: &[u8]| text(field).parse::<u64>().ok();
+            counts.insert(path.to_vec(), number(fields[0]).zip(number(fields[1])));
+        }
+    }
+    let whole = files.into_iter().map(|(changed, modes, id)| Differs {
+        lines: counts[&changed.path],
+        changed,
+        modes,
+        id,
+    });
+    whole.collect()
+}

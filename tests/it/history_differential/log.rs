@@ -1,0 +1,247 @@
+//! `git_log` against `git log`.
+
+use std::{collections::BTreeMap, ffi::OsStr, os::unix::ffi::OsStrExt};
+
+use rand::{Rng, rngs::StdRng, seq::IndexedRandom};
+use serde_json::{Value, json};
+
+use super::{
+    Exam, Side,
+    git::{Changed, Logged, Said},
+    question::Matter,
+    shown,
+};
+
+/// A page more than these would only ask again what the ones before told.
+const PAGES: usize = 4;
+const AUTHORS: [&str; 8] = [
+    "ada",
+    "ADA@EXAMPLE",
+    "bob",
+    "example.org",
+    "O'Brien",
+    "[bot]",
+    "e",
+    "nobody",
+];
+
+/// A question, in our words and in git's.
+struct Question {
+    arguments: Value,
+    git: Vec<String>,
+    path: Option<Vec<u8>>,
+}
+
+#[tokio::test]
+async fn a_log_is_the_log_of_git() {
+    let mut exam = Exam::begin().await;
+    let mut compared = 0;
+    for side in &exam.sides {
+        let (matter, said) = (Matter::of(&side.git), side.git.said());
+        for _ in 0..exam.questions {
+            let question = Question::random(&mut exam.random, side, &matter);
+            let expected = question.ask_git(side);
+            compared += expected.len();
+            let verdict = compare(side, &question, &expected, &said).await;
+            exam.differences.extend(verdict);
+        }
+    }
+    println!("{compared} commits compared");
+    exam.end();
+}
+
+impl Question {
+    fn random(random: &mut StdRng, side: &Side, matter: &Matter) -> Question {
+        let max_count = *[1, 3, 10, 30, 100].choose(random).expect("counts");
+        let mut arguments = json!({ "project": side.project, "max_count": max_count });
+        let mut git = vec![format!("--max-count={}", max_count * PAGES)];
+        let mut from = "HEAD".to_owned();
+        if random.random_bool(0.5) {
+            let (revision, commit) = matter.revision(random, &side.git);
+            (arguments["ref"], from) = (json!(revision), commit);
+        }
+        if random.random_bool(0.2) {
+            let author = AUTHORS.choose(random).expect("authors");
+            arguments["author"] = json!(author);
+            git.extend(["-i", "-F"].map(str::to_owned));
+            git.push(format!("--author={author}"));
+        }
+        if random.random_bool(0.2) {
+            let (revision, commit) = matter.revision(random, &side.git);
+            arguments["since"] = json!(revision);
+            git.push(format!("^{commit}"));
+        } else if random.random_bool(0.25) {
+            between_dates(random, side, matter, &mut arguments, &mut git);
+        }
+        let path = random
+            .random_bool(0.6)
+            .then(|| match random.random_bool(0.7) {
+                true => matter.file(random),
+                false => matter.folder(random),
+            });
+        if let Some(path) = &path {
+            arguments["file_path"] = json!(shown(path));
+        }
+        git.push(from);
+        Question {
+            arguments,
+            git,
+            path,
+        }
+    }
+
+    fn ask_git(&self, side: &Side) -> Vec<Logged> {
+        let mut arguments: Vec<&OsStr> = self.git.iter().map(OsStr::new).collect();
+        let first_parent = OsStr::new("--diff-merges=first-parent");
+        match &self.path {
+            None => {
+                arguments.push(first_parent);
+                side.git.log(&arguments)
+            }
+            Some(path) if is_file(side, path, &self.git) => {
+                // git shows no merges then, and we promise none.
+                let follow = ["--follow", "--"].map(OsStr::new);
+                arguments.extend(follow);
+                arguments.push(OsStr::from_bytes(path));
+                side.git.log(&arguments)
+            }
+            Some(folder) => {
+                arguments.push(first_parent);
+                side.git.log_of_folder(&arguments, folder)
+            }
+        }
+    }
+}
+
+/// Whether a path is to be followed: all are but the folders of the commit that the log begins at.
+fn is_file(side: &Side, path: &[u8], arguments: &[String]) -> bool {
+    let from = arguments.last().expect("a revision");
+    let list = [b"ls-tree", b"-d".as_slice(), from.as_bytes(), path].map(OsStr::from_bytes);
+    side.git.run(&list).is_empty()
+}
+
+/// From one instant to another, inclusive, by the committer's clock.
+fn between_dates(
+    random: &mut StdRng,
+    side: &Side,
+    matter: &Matter,
+    arguments: &mut Value,
+    git: &mut Vec<String>,
+) {
+    let mut instant = || {
+        let commit = matter.commits.choose(random).expect("commits");
+        let show = [
+            "show",
+            "--no-patch",
+            "--format=%ct %cd",
+            "--date=format-local:%Y-%m-%dT%H:%M:%SZ",
+            commit,
+        ];
+        let text = String::from_utf8(side.git.run(&show)).unwrap();
+        let (seconds, date) = text.trim().split_once(' ').unwrap();
+        (seconds.parse::<i64>().unwrap(), date.to_owned())
+    };
+    let (mut since, mut until) = (instant(), instant());
+    if since.0 > until.0 {
+        std::mem::swap(&mut since, &mut until);
+    }
+    arguments["since"] = json!(since.1);
+    arguments["until"] = json!(until.1);
+    git.push(format!("--max-age={}", since.0));
+    git.push(format!("--min-age={}", until.0));
+}
+
+/// Asks us, page by page; how the answer differs, if it does.
+async fn compare(
+    side: &Side,
+    question: &Question,
+    expected: &[Logged],
+    said: &BTreeMap<String, Said>,
+) -> Option<String> {
+    let asked = format!(
+        "git_log {}\n  git log {}",
+        question.arguments,
+        question.git.join(" ")
+    );
+    let mut arguments = question.arguments.clone();
+    let mut ours = Vec::new();
+    for _ in 0..PAGES {
+        let reply = side.client.call("git_log", arguments.clone()).await;
+        if reply.is_error() {
+            return Some(format!("{asked}\n  {}", reply.text()));
+        }
+        let data = reply.structured();
+        ours.extend(data["commits"].as_array().unwrap().iter().cloned());
+        match data.get("cursor") {
+            Some(cursor) => arguments["cursor"] = cursor.clone(),
+            None if ours.len() < expected.len() => {
+                return Some(format!(
+                    "{asked}\n  {} commits instead of {}",
+                    ours.len(),
+                    expected.len()
+                ));
+            }
+            None => break,
+        }
+    }
+    for (at, commit) in ours.iter().enumerate() {
+        let Some(other) = expected.get(at) else {
+            return Some(format!(
+                "{asked}\n  commit {at} is too many: {}",
+                commit["sha"]
+            ));
+        };
+        if let Some(difference) = differs(commit, other, &said[&other.sha]) {
+            return Some(format!("{asked}\n  commit {at}: {difference}"));
+        }
+    }
+    None
+}
+
+fn differs(ours: &Value, git: &Logged, said: &Said) -> Option<String> {
+    if ours["sha"] != json!(git.sha) {
+        return Some(format!("{} instead of {}", ours["sha"], git.sha));
+    }
+    let told = (&ours["author"], &ours["email"], &ours["message"]);
+    let expected = (
+        &json!(said.author),
+        &json!(said.email),
+        &json!(said.message),
+    );
+    if told != expected {
+        return Some(format!("{told:?} instead of {expected:?}"));
+    }
+    if !ours["sha"]
+        .as_str()
+        .unwrap()
+        .starts_with(ours["short_sha"].as_str().unwrap())
+    {
+        return Some(format!("{} is no short form", ours["short_sha"]));
+    }
+    let mut theirs: Vec<Value> = git.files.iter().map(file).collect();
+    let mut files = ours["files"].as_array().unwrap().clone();
+    if ours["files_truncated"] == true {
+        theirs.retain(|file| files.contains(file));
+    }
+    for list in [&mut theirs, &mut files] {
+        list.sort_by_key(|file| file["path"].to_string());
+    }
+    (files != theirs).then(|| format!("{}: {files:?} instead of {theirs:?}", git.sha))
+}
+
+/// A changed file in our words.
+pub(super) fn file(changed: &Changed) -> Value {
+    let status = match changed.status {
+        'A' => "added",
+        'M' => "modified",
+        'D' => "deleted",
+        'R' => "renamed",
+        'T' => "type_changed",
+        other => panic!("git says {other}"),
+    };
+    let mut file = json!({ "path": shown(&changed.path), "status": status });
+    if let Some(old) = &changed.old_path {
+        file["old_path"] = json!(shown(old));
+    }
+    file
+}

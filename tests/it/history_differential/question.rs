@@ -1,0 +1,55 @@
+//! What may be asked about a history: revisions and paths that are there, in every spelling.
+
+use rand::{Rng, rngs::StdRng, seq::IndexedRandom};
+
+use super::git::Git;
+
+/// What there is to ask about.
+pub(super) struct Matter {
+    pub(super) commits: Vec<String>,
+    names: Vec<String>,
+    pub(super) paths: Vec<Vec<u8>>,
+}
+
+impl Matter {
+    pub(super) fn of(git: &Git) -> Matter {
+        Matter {
+            commits: git.commits(),
+            names: git.names(),
+            paths: git.paths(),
+        }
+    }
+
+    /// A revision as somebody would type it, and the commit that it names.
+    pub(super) fn revision(&self, random: &mut StdRng, git: &Git) -> (String, String) {
+        let commit = self.commits.choose(random).expect("commits");
+        let name = self.names.choose(random).expect("names");
+        let revision = match random.random_range(0..8) {
+            0 => commit.clone(),
+            1 => commit.chars().take(12).collect(),
+            2 => name.clone(),
+            3 => format!("{name}^{{}}"),
+            4 => format!("{name}~{}", random.random_range(0..30)),
+            5 => format!("{commit}^2"),
+            6 => format!("HEAD~{}", random.random_range(0..100)),
+            _ => "HEAD".to_owned(),
+        };
+        match git.commit(&revision) {
+            Some(commit) => (revision, commit),
+            None => (commit.clone(), commit.clone()),
+        }
+    }
+
+    /// A path that is or was a file.
+    pub(super) fn file(&self, random: &mut StdRng) -> Vec<u8> {
+        self.paths.choose(random).expect("paths").clone()
+    }
+
+    /// A folder that is or was; rarely of nothing.
+    pub(super) fn folder(&self, random: &mut StdRng) -> Vec<u8> {
+        let file = self.file(random);
+        let ends: Vec<usize> = (0..file.len()).filter(|&at| file[at] == b'/').collect();
+        ends.choose(random)
+            .map_or_else(|| b"no/such".to_vec(), |&at| file[..at].to_vec())
+    }
+}

@@ -1,0 +1,254 @@
+//! Making a graph of all that a repository's branches and tags reach, from the one before.
+//!
+//! What a graph has already is taken from there; other commits are read, and compared with their
+//! first parent for their filters. That is most of the work, minutes in a large repository, so it
+//! is for a thread in the background.
+
+use gix::ObjectId;
+use gix::hashtable::HashMap;
+use gix::objs::{CommitRefIter, Find as _, Kind};
+
+use super::super::error::{HistoryError, git};
+use super::bloom::Settings;
+use super::touched::Trees;
+use super::{Graph, MAX_BYTES, Position, write};
+use crate::repo::Cancel;
+
+const READING: &str = "reading a commit";
+const READING_REFS: &str = "reading branches and tags";
+/// The latest time that the format holds, in seconds since 1970: 34 bits.
+const LATEST: u64 = (1 << 34) - 1;
+/// The highest level that the format holds.
+const HIGHEST: u32 = (1 << 30) - 1;
+/// So many commits fit into the largest graph, with small filters.
+const MAX_COMMITS: usize = (MAX_BYTES / 128) as usize;
+
+/// A commit of the graph that is being made.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    pub(super) id: ObjectId,
+    pub(super) tree: ObjectId,
+    /// As indexes of rows.
+    pub(super) parents: Vec<u32>,
+    /// Seconds since 1970, as far as the format goes.
+    pub(super) time: u64,
+    /// One more than the highest of its parents'.
+    pub(super) level: u32,
+    /// Its time, or a second after the highest date of its parents.
+    pub(super) date: u64,
+    /// Where its filter begins, and how many bytes it has.
+    pub(super) filter: (u32, u32),
+    /// Where it stands in the graph before.
+    known: Option<Position>,
+}
+
+/// All that a file will say.
+#[derive(Debug)]
+pub(super) struct Rows {
+    pub(super) rows: Vec<Row>,
+    pub(super) settings: Settings,
+    /// All filters, in the order in which they were made.
+    pub(super) filters: Vec<u8>,
+}
+
+/// A graph file of all that HEAD, branches, remote branches and tags reach, with filters, and how
+/// many of its commits `before` had not. `None` if there are no commits, or too many.
+///
+/// # Errors
+/// If an object can't be read, or time is up.
+pub(in crate::history) fn build(
+    git: &gix::Repository,
+    before: &Graph,
+    cancel: &Cancel,
+) -> Result<Option<(Vec<u8>, usize)>, HistoryError> {
+    let mut reached = Reached::new(git, before);
+    for tip in tips(git)? {
+        reached.row_of(tip);
+    }
+    reached.follow(cancel)?;
+    if reached.rows.is_empty() || reached.rows.len() > MAX_COMMITS {
+        return Ok(None);
+    }
+    let known = before.settings().filter(|settings| settings.are_as_good());
+    let mut rows = Rows {
+        rows: reached.rows,
+        settings: known.unwrap_or(Settings::OURS),
+        filters: Vec::new(),
+    };
+    let order = rows.set_levels();
+    let new = rows.rows.iter().filter(|row| row.known.is_none()).count();
+    rows.filter(&order, git, known.map(|_| before), cancel)?;
+    Ok(write::file(&rows).map(|file| (file, new)))
+}
+
+/// What the names point at that histories begin with: tags are followed to what they tag.
+fn tips(git: &gix::Repository) -> Result<Vec<ObjectId>, HistoryError> {
+    let refs = git.references().map_err(self::git(READING_REFS))?;
+    let mut tips = Vec::new();
+    if let Ok(Some(head)) = git.head().map(|head| head.id().map(gix::Id::detach)) {
+        tips.push(head);
+    }
+    for prefix in ["refs/heads/", "refs/remotes/", "refs/tags/"] {
+        let under = refs.prefixed(prefix).map_err(self::git(READING_REFS))?;
+        // A name that leads nowhere is nobody's history.
+        let peeled = under.filter_map(|reference| reference.ok()?.into_fully_peeled_id().ok());
+        let commits = peeled.filter(|id| id.header().is_ok_and(|it| it.kind() == Kind::Commit));
+        tips.extend(commits.map(gix::Id::detach));
+    }
+    Ok(tips)
+}
+
+/// Commits found so far.
+struct Reached<'a> {
+    git: &'a gix::Repository,
+    before: &'a Graph,
+    rows: Vec<Row>,
+    by_id: HashMap<ObjectId, u32>,
+    buffer: Vec<u8>,
+}
+
+impl<'a> Reached<'a> {
+    fn new(git: &'a gix::Repository, before: &'a Graph) -> Self {
+        Reached {
+            git,
+            before,
+            rows: Vec::new(),
+            by_id: HashMap::default(),
+            buffer: Vec::new(),
+        }
+    }
+
+    /// The row of a commit, which may have been just made: then it still has to be filled.
+    fn row_of(&mut self, id: ObjectId) -> u32 {
+        let next = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
+        let index = *self.by_id.entry(id).or_insert(next);
+        if index == next {
+            self.rows.push(Row {
+                id,
+                tree: ObjectId::null(gix::hash::Kind::Sha1),
+                parents: Vec::new(),
+                time: 0,
+                level: 0,
+                date: 0,
+                filter: (0, 0),
+                known: self.before.find(&id),
+            });
+        }
+        index
+    }
+
+    /// Fills all rows, and those that they lead to.
+    fn follow(&mut self, cancel: &Cancel) -> Result<(), HistoryError> {
+        let mut next = 0;
+        while let Some(row) = self.rows.get(next) {
+            if next % 64 == 0 {
+                cancel.check()?;
+            }
+            let (tree, time, parents) = match row.known {
+                Some(position) => self.known(position),
+                None => self.read(row.id)?,
+            };
+            let parents = parents.into_iter().map(|id| self.row_of(id)).collect();
+            if self.rows.len() > MAX_COMMITS {
+                break;
+            }
+            if let Some(row) = self.rows.get_mut(next) {
+                (row.tree, row.time, row.parents) = (tree, time, parents);
+            }
+            next += 1;
+        }
+        Ok(())
+    }
+
+    fn known(&self, position: Position) -> (ObjectId, u64, Vec<ObjectId>) {
+        let parents = self.before.parents(position);
+        let parents = parents.map(|parent| self.before.id(parent)).collect();
+        let time = self.before.time(position).unsigned_abs();
+        (self.before.tree(position), time, parents)
+    }
+
+    fn read(&mut self, id: ObjectId) -> Result<(ObjectId, u64, Vec<ObjectId>), HistoryError> {
+        let found = self.git.objects.try_find(&id, &mut self.buffer);
+        let found = found.map_err(git(READING))?;
+        let commit = found.filter(|object| object.kind == Kind::Commit);
+        let commit = commit.ok_or_else(|| git(READING)("it is missing"))?;
+        let mut tokens = CommitRefIter::from_bytes(commit.data, gix::hash::Kind::Sha1);
+        let tree = tokens.tree_id().map_err(git(READING))?;
+        let committer = tokens.committer().map_err(git(READING))?;
+        let time = u64::try_from(committer.seconds()).unwrap_or(0);
+        Ok((tree, time.min(LATEST), tokens.parent_ids().collect()))
+    }
+}
+
+impl Rows {
+    fn row(&self, index: u32) -> Option<&Row> {
+        self.rows.get(index as usize)
+    }
+
+    /// Gives each its level and date, and answers in which order each comes after its parents.
+    fn set_levels(&mut self) -> Vec<u32> {
+        let mut order = Vec::with_capacity(self.rows.len());
+        for start in (0..).take(self.rows.len()) {
+            // Each with how many of its parents are done.
+            let mut open = vec![(start, 0)];
+            while let Some((index, done)) = open.pop() {
+                let Some(row) = self.row(index).filter(|row| row.level == 0) else {
+                    continue;
+                };
+                if let Some(parent) = row.parents.get(done) {
+                    open.extend([(index, done + 1), (*parent, 0)]);
+                } else {
+                    self.set_level(index);
+                    order.push(index);
+                }
+            }
+        }
+        order
+    }
+
+    /// Of a row whose parents have theirs.
+    fn set_level(&mut self, index: u32) {
+        let Some(row) = self.row(index) else { return };
+        let parents = || row.parents.iter().filter_map(|parent| self.row(*parent));
+        let level = parents().map(|parent| parent.level).max().unwrap_or(0);
+        let date = parents().map(|parent| parent.date + 1).max().unwrap_or(0);
+        let date = date.max(row.time);
+        if let Some(row) = self.rows.get_mut(index as usize) {
+            (row.level, row.date) = ((level + 1).min(HIGHEST), date);
+        }
+    }
+
+    /// Makes the filters, or takes those of `before`.
+    fn filter(
+        &mut self,
+        order: &[u32],
+        git: &gix::Repository,
+        before: Option<&Graph>,
+        cancel: &Cancel,
+    ) -> Result<(), HistoryError> {
+        let mut trees = Trees::new(git);
+        for index in order {
+            cancel.check()?;
+            let Some(row) = self.row(*index) else {
+                continue;
+            };
+            let known = before.zip(row.known);
+            let known = known.and_then(|(before, position)| before.filter_bits(position));
+            let from = self.filters.len();
+            if let Some(known) = known {
+                self.filters.extend_from_slice(known);
+            } else {
+                let parent = row.parents.first().and_then(|parent| self.row(*parent));
+                let old = parent.map(|parent| parent.tree);
+                let paths = trees.touched(old, row.tree, cancel)?;
+                self.settings.append(paths.as_ref(), &mut self.filters);
+            }
+            let number = |size| u32::try_from(size).unwrap_or(u32::MAX);
+            let filter = (number(from), number(self.filters.len() - from));
+            if let Some(row) = self.rows.get_mut(*index as usize) {
+                row.filter = filter;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,308 @@
+//! One commit-graph file.
+//!
+//! Indexes count its own commits, positions those of the files that it stands on before them.
+
+use std::ops::Range;
+
+use gix::{ObjectId, oid};
+
+use super::bloom::{Filter, Settings};
+use super::chunks::{Chunks, ID, array, number};
+use super::{GraphError, MAX_COMMITS, Position};
+
+/// Bytes of a commit's line: tree, two parents, level and time.
+pub(super) const COMMIT: usize = ID + 16;
+/// No such parent.
+pub(super) const NO_PARENT: u32 = 0x7000_0000;
+/// The bit of a second parent that says that the rest of the number is an index of EDGE; in EDGE,
+/// that it is the last; of a date, that it is an index of GDO2.
+pub(super) const FLAG: u32 = 0x8000_0000;
+
+/// A file of commits, checked but for what lies in other files.
+#[derive(Debug)]
+pub(super) struct Layer {
+    file: Vec<u8>,
+    /// How many commits stand below.
+    base: u32,
+    count: u32,
+    fanout: Range<usize>,
+    ids: Range<usize>,
+    commits: Range<usize>,
+    edges: Range<usize>,
+    /// Offsets of corrected dates, and those that are too large for there.
+    dates: Option<(Range<usize>, Range<usize>)>,
+    filters: Option<Filters>,
+}
+
+#[derive(Debug)]
+struct Filters {
+    /// Where each ends.
+    ends: Range<usize>,
+    data: Range<usize>,
+    settings: Settings,
+}
+
+/// A commit's parents.
+#[derive(Debug)]
+pub(crate) struct Parents<'a> {
+    edges: &'a [u8],
+    first: u32,
+    /// The second, or where in `edges` the next is.
+    then: u32,
+}
+
+impl Layer {
+    /// Reads what stands on the layers `below`.
+    pub(super) fn parse(file: Vec<u8>, below: &[Layer]) -> Result<Layer, GraphError> {
+        let chunks = Chunks::parse(&file)?;
+        stands_on(&file, &chunks, below)?;
+        let base = below.last().map_or(0, Layer::end);
+        let fanout = chunks.exactly(b"OIDF", 256 * 4)?;
+        let table = file.get(fanout.clone()).unwrap_or_default();
+        let count = number(table, 255);
+        let rises = (1..256).all(|byte| number(table, byte - 1) <= number(table, byte));
+        if !rises || base.checked_add(count).is_none_or(|end| end > MAX_COMMITS) {
+            return Err(GraphError::Malformed("the fanout"));
+        }
+        let size = count as usize;
+        let commits = chunks.exactly(b"CDAT", size.saturating_mul(COMMIT))?;
+        let dates = match chunks.find(b"GDA2") {
+            Some(dates) if dates.len() == size.saturating_mul(4) => {
+                Some((dates, chunks.find(b"GDO2").unwrap_or(0..0)))
+            }
+            _ => None,
+        };
+        let layer = Layer {
+            base,
+            count,
+            fanout,
+            ids: chunks.exactly(b"OIDL", size.saturating_mul(ID))?,
+            commits,
+            edges: chunks.find(b"EDGE").unwrap_or(0..0),
+            dates,
+            filters: Filters::parse(&file, &chunks, size),
+            file,
+        };
+        layer.check_edges()?;
+        Ok(layer)
+    }
+
+    /// The position after its last.
+    pub(super) fn end(&self) -> u32 {
+        self.base + self.count
+    }
+
+    /// The index of a position.
+    pub(super) fn index(&self, position: u32) -> u32 {
+        position.saturating_sub(self.base)
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.file.len()
+    }
+
+    pub(super) fn has_dates(&self) -> bool {
+        self.dates.is_some()
+    }
+
+    pub(super) fn has_filters(&self) -> bool {
+        self.filters.is_some()
+    }
+
+    /// How its filters are made.
+    pub(super) fn settings(&self) -> Option<Settings> {
+        self.filters.as_ref().map(|filters| filters.settings)
+    }
+
+    /// The position of a commit.
+    pub(super) fn find(&self, id: &oid) -> Option<u32> {
+        let first = usize::from(*id.as_bytes().first()?);
+        let fanout = self.at(&self.fanout);
+        let mut from = first.checked_sub(1).map_or(0, |byte| number(fanout, byte));
+        let mut to = number(fanout, first);
+        let ids = self.at(&self.ids);
+        while from < to {
+            let middle = from + (to - from) / 2;
+            match line::<ID>(ids, middle).as_slice().cmp(id.as_bytes()) {
+                std::cmp::Ordering::Less => from = middle + 1,
+                std::cmp::Ordering::Greater => to = middle,
+                std::cmp::Ordering::Equal => return Some(self.base + middle),
+            }
+        }
+        None
+    }
+
+    pub(super) fn id(&self, index: u32) -> ObjectId {
+        ObjectId::from(*line::<ID>(self.at(&self.ids), index))
+    }
+
+    pub(super) fn tree(&self, index: u32) -> ObjectId {
+        let tree = self.commit(index).first_chunk::<ID>();
+        tree.map_or(ObjectId::null(gix::hash::Kind::Sha1), |tree| {
+            ObjectId::from(*tree)
+        })
+    }
+
+    /// Seconds since 1970: the lower 34 bits of the line's end.
+    pub(super) fn time(&self, index: u32) -> i64 {
+        let high = number(self.ends(index), 2) & 3;
+        i64::from(high) << 32 | i64::from(number(self.ends(index), 3))
+    }
+
+    /// One more than the highest of its parents': the upper 30 bits of the line's end.
+    pub(super) fn level(&self, index: u32) -> u32 {
+        number(self.ends(index), 2) >> 2
+    }
+
+    /// The corrected date: its own, or a second after the highest of its parents'.
+    pub(super) fn date(&self, index: u32) -> u64 {
+        let time = self.time(index).unsigned_abs();
+        let Some((offsets, large)) = &self.dates else {
+            return time;
+        };
+        let offset = number(self.at(offsets), index as usize);
+        let offset = if offset & FLAG == 0 {
+            u64::from(offset)
+        } else {
+            let at = (offset & !FLAG) as usize * 8;
+            array(self.at(large), at).map_or(0, |bytes| u64::from_be_bytes(*bytes))
+        };
+        time.saturating_add(offset)
+    }
+
+    pub(super) fn parents(&self, index: u32) -> Parents<'_> {
+        let ends = self.ends(index);
+        Parents {
+            edges: self.at(&self.edges),
+            first: number(ends, 0),
+            then: number(ends, 1),
+        }
+    }
+
+    /// Which paths the commit changed; `None` if that is not known.
+    pub(super) fn filter(&self, index: u32) -> Option<Filter<'_>> {
+        let filters = self.filters.as_ref()?;
+        let ends = self.at(&filters.ends);
+        let index = index as usize;
+        let from = index
+            .checked_sub(1)
+            .map_or(0, |before| number(ends, before));
+        let range = from as usize..number(ends, index) as usize;
+        let bits = self.at(&filters.data).get(range)?;
+        (!bits.is_empty()).then_some(Filter {
+            bits,
+            settings: filters.settings,
+        })
+    }
+
+    /// The layer's checksum, by which others stand on it.
+    fn checksum(&self) -> &[u8] {
+        self.file.last_chunk::<ID>().map_or(&[], |id| id)
+    }
+
+    fn at(&self, range: &Range<usize>) -> &[u8] {
+        self.file.get(range.clone()).unwrap_or_default()
+    }
+
+    fn commit(&self, index: u32) -> &[u8] {
+        line::<COMMIT>(self.at(&self.commits), index)
+    }
+
+    /// A commit's line after the tree.
+    fn ends(&self, index: u32) -> &[u8] {
+        self.commit(index).get(ID..).unwrap_or_default()
+    }
+
+    /// Lists of further parents have an end, and no commit shares another's: else a small file
+    /// could say very much.
+    fn check_edges(&self) -> Result<(), GraphError> {
+        let mut left = self.edges.len() / 4;
+        let no_end = GraphError::Malformed("parents without an end");
+        for index in 0..self.count {
+            let mut then = self.parents(index).then;
+            if then < FLAG {
+                continue;
+            }
+            while then != NO_PARENT {
+                left = match left.checked_sub(1) {
+                    Some(left) => left,
+                    None => return Err(no_end),
+                };
+                (_, then) = edge(self.at(&self.edges), then);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Filters {
+    /// `None` if there are none, or none that can be used: answers are the same without.
+    fn parse(file: &[u8], chunks: &Chunks, count: usize) -> Option<Filters> {
+        let ends = chunks.find(b"BIDX")?;
+        let data = chunks.find(b"BDAT")?;
+        let settings = Settings::parse(file.get(data.clone())?)?;
+        let data = data.start + Settings::BYTES..data.end;
+        let table = file.get(ends.clone())?;
+        let rises = (1..count).all(|at| number(table, at - 1) <= number(table, at));
+        let last = count.checked_sub(1).map_or(0, |last| number(table, last));
+        let fits = ends.len() == count * 4 && last as usize <= data.len();
+        (rises && fits).then_some(Filters {
+            ends,
+            data,
+            settings,
+        })
+    }
+}
+
+impl Default for Parents<'_> {
+    fn default() -> Self {
+        Parents {
+            edges: &[],
+            first: NO_PARENT,
+            then: NO_PARENT,
+        }
+    }
+}
+
+impl Iterator for Parents<'_> {
+    type Item = Position;
+
+    fn next(&mut self) -> Option<Position> {
+        if self.first != NO_PARENT {
+            return Some(Position(std::mem::replace(&mut self.first, NO_PARENT)));
+        }
+        if self.then < FLAG {
+            let second = std::mem::replace(&mut self.then, NO_PARENT);
+            return (second != NO_PARENT).then_some(Position(second));
+        }
+        let (parent, then) = edge(self.edges, self.then);
+        self.then = then;
+        Some(Position(parent))
+    }
+}
+
+/// A parent in EDGE, and where the next is.
+fn edge(edges: &[u8], then: u32) -> (u32, u32) {
+    let parent = number(edges, (then & !FLAG) as usize);
+    match parent & FLAG {
+        0 => (parent, then + 1),
+        _ => (parent & !FLAG, NO_PARENT),
+    }
+}
+
+/// Whether the file says that it stands on these.
+fn stands_on(file: &[u8], chunks: &Chunks, below: &[Layer]) -> Result<(), GraphError> {
+    let named = chunks.find(b"BASE").unwrap_or(0..0);
+    let named = file.get(named).unwrap_or_default().chunks(ID);
+    let below = below.iter().map(Layer::checksum);
+    if chunks.bases == below.len() && named.eq(below) {
+        Ok(())
+    } else {
+        Err(GraphError::Malformed("the layers below"))
+    }
+}
+
+/// A line of a table; zeroes outside.
+fn line<const N: usize>(table: &[u8], index: u32) -> &[u8; N] {
+    array(table, index as usize * N).unwrap_or(&[0; N])
+}

@@ -1,0 +1,185 @@
+//! Which paths a commit changed, for its filter: all that differs between two trees, without
+//! looking for renames, and every folder above.
+//!
+//! Subtrees that are the same are skipped unread. The walk ends as soon as there are more paths
+//! than a filter may have, or after so many trees: a few objects can describe a tree that nobody
+//! could ever walk.
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use gix::ObjectId;
+use gix::bstr::{BString, ByteVec as _};
+use gix::objs::tree::EntryRef;
+use gix::objs::{Find as _, TreeRefIter};
+
+use super::super::error::{HistoryError, git};
+use super::super::recent::Recent;
+use super::bloom::MAX_PATHS;
+use crate::repo::Cancel;
+
+const READING: &str = "reading a tree";
+/// So many trees are read for one commit.
+const MAX_TREES: usize = 20_000;
+/// What is kept of trees that were read, in bytes.
+const KEPT_BYTES: usize = 64 << 20;
+
+/// Reads trees, of which neighbouring commits share most.
+pub(super) struct Trees<'a> {
+    git: &'a gix::Repository,
+    kept: Recent<ObjectId, ()>,
+    buffer: Vec<u8>,
+}
+
+/// A walk through two trees at once.
+struct Walk<'a, 'git> {
+    trees: &'a mut Trees<'git>,
+    paths: HashSet<BString>,
+    /// Pairs of folders that differ, and where they are.
+    next: Vec<(BString, Folders)>,
+}
+
+/// A folder before and after.
+#[derive(Clone, Copy)]
+struct Folders {
+    old: Option<ObjectId>,
+    new: Option<ObjectId>,
+}
+
+impl<'a> Trees<'a> {
+    pub(super) fn new(git: &'a gix::Repository) -> Self {
+        Trees {
+            git,
+            kept: Recent::new(KEPT_BYTES),
+            buffer: Vec::new(),
+        }
+    }
+
+    /// What differs between two root trees; `None` if that is too much.
+    ///
+    /// # Errors
+    /// If a tree can't be read, or time is up.
+    pub(super) fn touched(
+        &mut self,
+        old: Option<ObjectId>,
+        new: ObjectId,
+        cancel: &Cancel,
+    ) -> Result<Option<HashSet<BString>>, HistoryError> {
+        let new = Some(new);
+        let mut walk = Walk {
+            trees: self,
+            paths: HashSet::new(),
+            next: vec![(BString::default(), Folders { old, new })],
+        };
+        let mut read = 0;
+        while let Some((path, folders)) = walk.next.pop() {
+            if folders.old == folders.new {
+                continue;
+            }
+            cancel.check()?;
+            read += 1;
+            walk.compare(&path, folders)?;
+            if walk.paths.len() > MAX_PATHS || read > MAX_TREES {
+                return Ok(None);
+            }
+        }
+        Ok(Some(walk.paths))
+    }
+
+    fn read(&mut self, id: Option<ObjectId>) -> Result<Arc<[u8]>, HistoryError> {
+        let Some(id) = id.filter(|id| !id.is_empty_tree()) else {
+            return Ok(Arc::default());
+        };
+        if let Some(((), bytes)) = self.kept.get(id) {
+            return Ok(bytes);
+        }
+        let found = self.git.objects.try_find(&id, &mut self.buffer);
+        let found = found.map_err(git(READING))?;
+        let tree = found.filter(|object| object.kind == gix::objs::Kind::Tree);
+        let bytes = tree.map(|tree| Arc::from(tree.data));
+        let bytes: Arc<[u8]> = bytes.ok_or_else(|| git(READING)("it is missing"))?;
+        self.kept.put(id, (), Arc::clone(&bytes));
+        Ok(bytes)
+    }
+}
+
+impl Walk<'_, '_> {
+    fn compare(&mut self, path: &BString, folders: Folders) -> Result<(), HistoryError> {
+        let (old, new) = (self.trees.read(folders.old)?, self.trees.read(folders.new)?);
+        let (mut old, mut new) = (entries(&old), entries(&new));
+        let (mut before, mut after) = (next(&mut old)?, next(&mut new)?);
+        while before.is_some() || after.is_some() {
+            let order = match (&before, &after) {
+                (Some(before), Some(after)) => in_tree_order(before, after),
+                (Some(_), None) => Ordering::Less,
+                (None, _) => Ordering::Greater,
+            };
+            let was = before.filter(|_| order.is_le());
+            let is = after.filter(|_| order.is_ge());
+            self.pair(path, was, is);
+            if order.is_le() {
+                before = next(&mut old)?;
+            }
+            if order.is_ge() {
+                after = next(&mut new)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One name: both are of one kind if both are there.
+    fn pair(&mut self, path: &BString, was: Option<EntryRef<'_>>, is: Option<EntryRef<'_>>) {
+        let (Some(either), same) = (is.or(was), was == is) else {
+            return;
+        };
+        if same {
+            return;
+        }
+        let mut place = path.clone();
+        if !place.is_empty() {
+            place.push_byte(b'/');
+        }
+        place.push_str(either.filename);
+        if either.mode.is_tree() {
+            let (old, new) = (was.map(|was| was.oid), is.map(|is| is.oid));
+            let (old, new) = (old.map(ToOwned::to_owned), new.map(ToOwned::to_owned));
+            self.next.push((place, Folders { old, new }));
+        } else {
+            self.note(place);
+        }
+    }
+
+    /// A file differs; so do the folders above it.
+    fn note(&mut self, path: BString) {
+        let ends: Vec<usize> = gix::bstr::ByteSlice::find_iter(path.as_slice(), b"/").collect();
+        for end in ends.into_iter().rev() {
+            let folder = path.get(..end).unwrap_or_default();
+            if !self.paths.insert(folder.into()) {
+                break;
+            }
+        }
+        self.paths.insert(path);
+    }
+}
+
+fn entries(tree: &[u8]) -> TreeRefIter<'_> {
+    TreeRefIter::from_bytes(tree, gix::hash::Kind::Sha1)
+}
+
+fn next<'a>(entries: &mut TreeRefIter<'a>) -> Result<Option<EntryRef<'a>>, HistoryError> {
+    entries.next().transpose().map_err(git(READING))
+}
+
+/// As git sorts a tree: a folder's name as if it ended with a slash.
+fn in_tree_order(one: &EntryRef<'_>, other: &EntryRef<'_>) -> Ordering {
+    let (a, b): (&[u8], &[u8]) = (one.filename, other.filename);
+    let shared = a.len().min(b.len());
+    let end = |name: &[u8], entry: &EntryRef<'_>| {
+        let slash = entry.mode.is_tree().then_some(b'/');
+        name.get(shared).copied().or(slash)
+    };
+    let heads = a.get(..shared).cmp(&b.get(..shared));
+    let ends = || end(a, one).cmp(&end(b, other));
+    heads.then_with(ends).then_with(|| a.len().cmp(&b.len()))
+}

@@ -1,0 +1,151 @@
+//! The graph of each project: the repository's own, or one that this worker made.
+//!
+//! The repository's own is taken where it has filters and HEAD's commit: then somebody looks after
+//! it. Else one is made in the background, and each build takes over what the last one found.
+//! A repository's own graph is never built upon: what is wrong in it must end with it.
+
+use std::sync::Arc;
+
+use gix::ObjectId;
+use moka::sync::Cache;
+use parking_lot::Mutex;
+use tokio::time::{Duration, Instant};
+
+use super::super::graph::{Graph, Origin};
+use super::folder::CacheFolder;
+use super::{IDLE, MAX_PROJECTS};
+use crate::repo::Key;
+
+/// What all graphs may take in memory, in KiB.
+const MAX_KIB: u64 = 1 << 20;
+/// How long a project's graph is good enough, at least.
+const REST: Duration = Duration::from_secs(10 * 60);
+/// A project's builds take at most this part of a core's time.
+const SHARE: u32 = 100;
+
+/// Graphs by project.
+#[derive(Clone)]
+pub(super) struct Graphs {
+    looks: Cache<Key, Arc<Look>>,
+    graphs: Cache<Key, Held>,
+    folder: Option<CacheFolder>,
+}
+
+/// A graph that is used.
+#[derive(Clone, Debug)]
+struct Held {
+    graph: Arc<Graph>,
+    /// This worker made it.
+    is_ours: bool,
+}
+
+/// What was seen of a project's own graph, and when another is made.
+#[derive(Debug, Default)]
+struct Look {
+    origin: Mutex<Option<Origin>>,
+    /// `None` before the first build.
+    next_build: Mutex<Option<Instant>>,
+}
+
+impl Graphs {
+    pub(super) fn new(folder: Option<CacheFolder>) -> Graphs {
+        let kib = |_: &Key, held: &Held| {
+            let kib = (held.graph.bytes() >> 10) + 1;
+            u32::try_from(kib).unwrap_or(u32::MAX)
+        };
+        let looks = Cache::builder().max_capacity(MAX_PROJECTS as u64);
+        let graphs = Cache::builder().max_capacity(MAX_KIB).weigher(kib);
+        Graphs {
+            looks: looks.time_to_idle(IDLE).build(),
+            graphs: graphs.time_to_idle(IDLE).build(),
+            folder,
+        }
+    }
+
+    /// The project's graph as it is now. Reads it where that was not done yet, or git's own files
+    /// are others than before.
+    pub(super) fn get(&self, project: &Key, git: &gix::Repository) -> Arc<Graph> {
+        let look = self.look(project);
+        // Who comes meanwhile waits, and finds it.
+        let mut origin = look.origin.lock();
+        let held = self.graphs.get(project);
+        if let Some(held) = &held
+            && origin.as_ref().is_some_and(|seen| seen.still_holds(git))
+        {
+            return Arc::clone(&held.graph);
+        }
+        let (seen, own) = Origin::read(git);
+        let ours = held.filter(|held| held.is_ours);
+        let ours = ours.map_or_else(|| self.saved(project), |held| held.graph);
+        let head = git.head_id().ok().map(gix::Id::detach);
+        let held = better(own, ours, head);
+        *origin = Some(seen);
+        self.graphs.insert(project.clone(), held.clone());
+        held.graph
+    }
+
+    /// What the next build stands on.
+    pub(super) fn ours(&self, project: &Key) -> Arc<Graph> {
+        let held = self.graphs.get(project).filter(|held| held.is_ours);
+        held.map_or_else(|| self.saved(project), |held| held.graph)
+    }
+
+    /// Takes a graph that was made.
+    pub(super) fn take(&self, project: &Key, file: Vec<u8>) {
+        if let Some(folder) = &self.folder
+            && let Err(error) = folder.save(project, &file)
+        {
+            tracing::warn!(%error, "a commit-graph can't be saved");
+        }
+        match Graph::of(vec![file]) {
+            Ok(graph) => {
+                let graph = Arc::new(graph);
+                let is_ours = true;
+                self.graphs.insert(project.clone(), Held { graph, is_ours });
+            }
+            Err(error) => tracing::error!(%error, "a commit-graph that was made can't be used"),
+        }
+    }
+
+    /// Whether a build is due: true for one caller, which then has it done and says so by
+    /// [`Graphs::built`].
+    pub(super) fn claim(&self, project: &Key, graph: &Graph, head: ObjectId) -> bool {
+        if graph.has_filters() && graph.find(&head).is_some() {
+            return false;
+        }
+        let look = self.look(project);
+        let mut next = look.next_build.lock();
+        let now = Instant::now();
+        let is_due = next.is_none_or(|next| next <= now);
+        if is_due {
+            *next = Some(now + REST);
+        }
+        is_due
+    }
+
+    /// A build has ended that took so long.
+    pub(super) fn built(&self, project: &Key, took: Duration) {
+        let rest = REST.max(took.saturating_mul(SHARE));
+        *self.look(project).next_build.lock() = Some(Instant::now() + rest);
+    }
+
+    fn look(&self, project: &Key) -> Arc<Look> {
+        self.looks.get_with_by_ref(project, Arc::default)
+    }
+
+    fn saved(&self, project: &Key) -> Arc<Graph> {
+        let saved = self.folder.as_ref().and_then(|folder| folder.load(project));
+        Arc::new(saved.unwrap_or_default())
+    }
+}
+
+/// Filters count most, then that there is little to read beside it.
+fn better(own: Graph, ours: Arc<Graph>, head: Option<ObjectId>) -> Held {
+    let worth = |graph: &Graph| {
+        let has_head = head.is_some_and(|head| graph.find(&head).is_some());
+        (graph.has_filters(), has_head, graph.len())
+    };
+    let is_ours = worth(&ours) > worth(&own);
+    let graph = if is_ours { ours } else { Arc::new(own) };
+    Held { graph, is_ours }
+}

@@ -1,0 +1,72 @@
+//! Bytes that were read lately and are likely to be read again soon, within a bound.
+//!
+//! Two generations: what is used is in the young one; when that is half of the bound it becomes the
+//! old one, and the old one is dropped. Cheaper than keeping an order, and nearly as good.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::Arc;
+
+/// Byte strings by key.
+#[derive(Debug)]
+pub(super) struct Recent<K, T> {
+    young: HashMap<K, (T, Arc<[u8]>)>,
+    old: HashMap<K, (T, Arc<[u8]>)>,
+    /// Of the young ones.
+    bytes: usize,
+    bound: usize,
+}
+
+/// What a kept string costs beside its bytes.
+const OVERHEAD: usize = 96;
+
+impl<K: Eq + Hash + Copy, T: Copy> Recent<K, T> {
+    /// Keeps about `bound` bytes at most.
+    pub(super) fn new(bound: usize) -> Self {
+        Recent {
+            young: HashMap::new(),
+            old: HashMap::new(),
+            bytes: 0,
+            bound,
+        }
+    }
+
+    pub(super) fn get(&mut self, key: K) -> Option<(T, Arc<[u8]>)> {
+        if let Some(found) = self.young.get(&key) {
+            return Some(found.clone());
+        }
+        let (what, bytes) = self.old.remove(&key)?;
+        self.put(key, what, Arc::clone(&bytes));
+        Some((what, bytes))
+    }
+
+    pub(super) fn put(&mut self, key: K, what: T, bytes: Arc<[u8]>) {
+        let cost = bytes.len() + OVERHEAD;
+        if cost > self.bound / 8 {
+            return;
+        }
+        self.bytes += cost;
+        if self.bytes > self.bound / 2 {
+            self.old = std::mem::take(&mut self.young);
+            self.bytes = cost;
+        }
+        self.young.insert(key, (what, bytes));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_used_stays_and_the_rest_makes_room() {
+        let mut recent = Recent::new(16 << 10);
+        for number in 0..1000_u32 {
+            recent.put(number, (), Arc::from([0; 100]));
+            assert!(recent.get(0).is_some(), "at {number}");
+            let kept = recent.young.len() + recent.old.len();
+            assert!(kept * (100 + OVERHEAD) <= 16 << 10, "at {number}");
+        }
+        assert!(recent.get(1).is_none() && recent.get(999).is_some());
+    }
+}

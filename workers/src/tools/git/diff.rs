@@ -1,0 +1,210 @@
+//! `git_diff`: what differs between two revisions, or between one and the work tree.
+//!
+//! A patch begins with its first `@@`, and `git apply` takes it with the lines before it that
+//! follow from the entry beside it: `diff --git a/old b/new`, then `old mode`/`new mode`, `new file
+//! mode` or `deleted file mode`, then `rename from`/`rename to`, then `--- a/old`, `+++ b/new` (where
+//! there is no file, `/dev/null`). Of an entry that is `type_changed` the part before the last
+//! hunk header that says `-0,0` deletes the old file, and the rest adds the new one.
+
+// In the order in which an answer is made.
+mod measure;
+mod answer;
+mod markdown;
+
+use archway_proto::{failure::Failure, fault::Fault};
+use gix::ObjectId;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use self::answer::GitDiffAnswer;
+use self::measure::{Measured, Wanted};
+use crate::{
+    history::{Change, Comparison, Histories, History},
+    repo::{Cancel, Kind, Repo, RepoPath, Rules},
+    tools::{Reply, Tool, ToolContext},
+};
+
+/// What the work tree is called in titles.
+const WORK_TREE: &str = "working tree";
+
+/// Files that differ, with patches.
+pub(in crate::tools) struct GitDiff;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::tools) struct GitDiffArgs {
+    /// Revision to compare from: sha, branch, tag, "main~3". Default HEAD.
+    #[schemars(length(max = 256))]
+    ref1: Option<String>,
+    /// Revision to compare to; without it, the working tree.
+    #[schemars(length(max = 256))]
+    ref2: Option<String>,
+    /// Only this file (by its new or old name) or folder.
+    #[schemars(length(min = 1, max = 4096))]
+    file_path: Option<String>,
+    /// List files with counts only, no patches.
+    #[serde(default)]
+    summary: bool,
+    /// Unchanged lines around each change.
+    #[serde(default = "default_context")]
+    #[schemars(range(min = 0, max = 100))]
+    context_lines: u32,
+    /// Project slug.
+    #[schemars(length(min = 1, max = 63))]
+    project: Option<String>,
+}
+
+fn default_context() -> u32 {
+    3
+}
+
+impl Tool for GitDiff {
+    const NAME: &'static str = "git_diff";
+    const TITLE: &'static str = "Compare revisions";
+    const DESCRIPTION: &'static str = "What differs between two commits, branches or tags, or \
+        between one and the working tree (uncommitted changes by default): files, renames, \
+        counts and patches; only counts if over 1,000 lines changed. A commit's own change is \
+        ref1 \"X~1\", ref2 \"X\"; for who changed what when, use git_log.";
+    const FAMILY: &'static str = "git";
+    const PER_MINUTE: Option<u32> = None;
+    const WEIGHT: u32 = 5;
+    const UNTRUSTED: bool = true;
+    type Args = GitDiffArgs;
+    type Output = GitDiffAnswer;
+
+    async fn run(cx: &ToolContext, args: GitDiffArgs) -> Result<Reply<GitDiffAnswer>, Failure> {
+        let GitDiffArgs { ref1, ref2, .. } = args;
+        let asked = Asked::parse(ref1, ref2)?;
+        let project = cx.project(args.project.as_deref()).await?;
+        let path = args.file_path.as_deref().map(RepoPath::parse).transpose()?;
+        let call = Call {
+            asked,
+            path,
+            wanted: Wanted {
+                summary: args.summary,
+                context: args.context_lines,
+                budget: cx.max_result_bytes(),
+            },
+            histories: cx.histories(),
+        };
+        let read = move |repo: &Repo, cancel: &Cancel| call.answer(repo, cancel);
+        let snapshot = cx.read(&project, read).await?;
+        let markdown = snapshot.value.1.clone();
+        Ok(Reply::from_snapshot(snapshot, |(answer, _)| answer).markdown(markdown))
+    }
+}
+
+/// The two states to compare, as they were asked for.
+#[derive(Clone, Debug)]
+struct Asked {
+    /// Without it, HEAD.
+    base: Option<String>,
+    /// Without it, the work tree.
+    head: Option<String>,
+}
+
+impl Asked {
+    fn parse(ref1: Option<String>, ref2: Option<String>) -> Result<Asked, Failure> {
+        let given = |text: Option<String>| text.filter(|text| !text.is_empty());
+        let (base, head) = (given(ref1), given(ref2));
+        if base.is_none() && head.is_some() {
+            return Err(Failure::new(
+                Fault::InvalidArguments,
+                "ref2 is given without ref1",
+                "give both, or ref1 alone to compare it with the working tree",
+            ));
+        }
+        Ok(Asked { base, head })
+    }
+
+    fn title(&self) -> String {
+        let base = self.base.as_deref().unwrap_or("HEAD");
+        let head = self.head.as_deref().unwrap_or(WORK_TREE);
+        format!("{base}...{head}")
+    }
+}
+
+/// One call, as it runs on a blocking thread.
+struct Call {
+    asked: Asked,
+    path: Option<RepoPath>,
+    wanted: Wanted,
+    histories: Histories,
+}
+
+impl Call {
+    /// The answer, as data and as text.
+    fn answer(&self, repo: &Repo, cancel: &Cancel) -> Result<(GitDiffAnswer, String), Failure> {
+        let measured = self.measure(repo, cancel)?;
+        Ok(measured.fit(&self.asked.title(), self.wanted.budget))
+    }
+
+    fn measure(&self, repo: &Repo, cancel: &Cancel) -> Result<Measured, Failure> {
+        let rules = repo.rules();
+        if let Some(path) = &self.path {
+            rules.admit(path, path, Kind::Directory)?;
+        }
+        let history = History::of(repo, &self.histories)?;
+        if self.asked.head.is_none() && repo.is_bare() {
+            return Err(no_work_tree());
+        }
+        let base = match &self.asked.base {
+            Some(revision) => Some(history.resolve(revision, cancel)?),
+            None => history.head(),
+        };
+        let head = match &self.asked.head {
+            Some(revision) => Some(history.resolve(revision, cancel)?),
+            None => None,
+        };
+        let comparison = self.compare(&history, repo, (base, head), cancel)?;
+        let all = comparison.changes.files.as_slice();
+        let changes = match &self.path {
+            Some(path) => Self::asked_for(all, path, &rules)?,
+            None => all.iter().collect(),
+        };
+        let mut measured = measure::all(&comparison, &changes, &self.wanted, cancel)?;
+        measured.base = base.map(|id| id.to_string());
+        measured.head = head.map(|id| id.to_string());
+        Ok(measured)
+    }
+
+    /// The changes of the file, or beneath the folder, that was asked for. A folder may have a name
+    /// that is blocked for files: it is denied unless something in it changed.
+    fn asked_for<'c>(
+        changes: &'c [Change],
+        path: &RepoPath,
+        rules: &Rules,
+    ) -> Result<Vec<&'c Change>, Failure> {
+        let found = measure::asked_for(changes, path);
+        if found.is_empty() {
+            rules.admit(path, path, Kind::File)?;
+        }
+        Ok(found)
+    }
+
+    fn compare<'h>(
+        &self,
+        history: &'h History,
+        repo: &Repo,
+        (base, head): (Option<ObjectId>, Option<ObjectId>),
+        cancel: &Cancel,
+    ) -> Result<Comparison<'h>, Failure> {
+        let tree = |id: Option<ObjectId>| id.map(|id| history.node(id)).transpose();
+        let old = tree(base)?.map(|commit| commit.tree);
+        Ok(match &self.asked.head {
+            Some(_) => {
+                let new = tree(head)?.map(|commit| commit.tree);
+                history.compare(old, new, cancel)?
+            }
+            None => history.compare_with_work_tree(repo, old, cancel)?,
+        })
+    }
+}
+
+fn no_work_tree() -> Failure {
+    Failure::new(
+        Fault::InvalidArguments,
+        "the project is a bare repository: it has no working tree to compare with",
+        "give ref1 and ref2, such as \"HEAD~1\" and \"HEAD\"",
+    )
+}
