@@ -1,6 +1,8 @@
 //! What a commit says of itself.
 
-use gix::{ObjectId, bstr::BString};
+use encoding_rs::{Encoding, UTF_8};
+use gix::bstr::{BStr, BString};
+use gix::{ObjectId, date::Time};
 
 use super::{History, HistoryError, Position, error::git};
 
@@ -13,7 +15,7 @@ pub(crate) struct Node {
     pub(crate) tree: ObjectId,
     /// In the commit's order; none of a root, nor of a commit at which a shallow clone ends.
     pub(crate) parents: Vec<ObjectId>,
-    /// When it was committed, in seconds since 1970.
+    /// When it was committed, in seconds since 1970; 0 if it does not say.
     pub(crate) time: i64,
 }
 
@@ -22,7 +24,7 @@ pub(crate) struct Node {
 pub(crate) struct Facts {
     pub(crate) id: ObjectId,
     pub(crate) author: Signature,
-    /// The whole message, without white space around it.
+    /// The whole message, as it was written.
     pub(crate) message: BString,
 }
 
@@ -31,7 +33,7 @@ pub(crate) struct Facts {
 pub(crate) struct Signature {
     pub(crate) name: BString,
     pub(crate) email: BString,
-    pub(crate) time: gix::date::Time,
+    pub(crate) time: Time,
 }
 
 impl History {
@@ -52,7 +54,9 @@ impl History {
             id,
             tree: commit.tree_id().map_err(git(READING))?.detach(),
             parents,
-            time: commit.time().map_err(git(READING))?.seconds,
+            time: commit
+                .committer()
+                .map_or(0, |committer| committer.seconds()),
         })
     }
 
@@ -80,17 +84,32 @@ impl History {
     /// If it can't be read.
     pub(crate) fn facts(&self, id: ObjectId) -> Result<Facts, HistoryError> {
         let commit = self.git.find_commit(id).map_err(git(READING))?;
-        let author = commit.author().map_err(git(READING))?;
-        let time = author.time().map_err(git(READING))?;
-        let message = commit.message_raw_sloppy();
+        let said = commit.decode().map_err(git(READING))?;
+        let in_utf8 = |text: &BStr| in_utf8(text, said.encoding);
+        // A line that breaks git's own form is no reason to tell nothing of the commit.
+        let author = said.author().unwrap_or_default();
+        let at_least = || Time::new(author.seconds(), 0);
         Ok(Facts {
             id,
             author: Signature {
-                name: author.name.to_owned(),
-                email: author.email.to_owned(),
-                time,
+                name: in_utf8(author.name),
+                email: in_utf8(author.email),
+                time: author.time().unwrap_or_else(|_broken| at_least()),
             },
-            message: message.to_vec().into(),
+            message: in_utf8(said.message),
         })
+    }
+}
+
+/// Text in UTF-8 where the commit says in which other encoding it is; else as it stands.
+fn in_utf8(text: &BStr, encoding: Option<&BStr>) -> BString {
+    let named = encoding.and_then(|label| Encoding::for_label(label));
+    match named.filter(|&encoding| encoding != UTF_8) {
+        Some(encoding) => encoding
+            .decode_without_bom_handling(text)
+            .0
+            .into_owned()
+            .into(),
+        None => text.to_owned(),
     }
 }

@@ -4,39 +4,25 @@
 //! followed through its renames. A path that is not there where the log begins is a file until a
 //! commit shows that it was a folder.
 
-use gix::{ObjectId, prelude::ObjectIdExt as _};
-use jiff::Timestamp;
+mod question;
+mod listed;
+
+pub(crate) use question::LogQuery;
+
+use listed::Listed;
 
 use super::blobs::Blobs;
-use super::changes::{Change, ChangeKind, Changes};
-use super::date::{self, End};
-use super::follow::{Follow, LogFile, Status, Touch};
+use super::changes::Changes;
+use super::follow::{Follow, LogFile, Touch};
 use super::place::Place;
 use super::scope::Scope;
 use super::steps::Step;
 use super::walk::{Dates, Plan, Walk};
 use super::{Facts, History, HistoryError, Renames};
-use crate::repo::{Cancel, Kind, RepoPath};
+use crate::repo::{Cancel, RepoPath};
 
 /// How many files of a commit are told.
 pub(crate) const MAX_FILES: usize = 200;
-
-/// What is asked of a log.
-#[derive(Clone, Debug)]
-pub(crate) struct LogQuery {
-    /// A file or folder; all commits without one.
-    pub(crate) path: Option<RepoPath>,
-    /// A date, or a commit whose history is left out.
-    pub(crate) since: Option<String>,
-    /// A date, or a commit that reaches all that is told.
-    pub(crate) until: Option<String>,
-    /// A part of the author's `Name <email>`, in any case.
-    pub(crate) author: Option<String>,
-    /// Where the log begins; HEAD without one.
-    pub(crate) revision: Option<String>,
-    /// What dates such as "30 days ago" count from.
-    pub(crate) now: Timestamp,
-}
 
 /// A commit of a log.
 #[derive(Clone, Debug)]
@@ -77,115 +63,6 @@ struct Hit {
     facts: Option<Facts>,
     /// What became of the file, where one is followed.
     file: Option<LogFile>,
-}
-
-impl History {
-    /// A log, from its beginning or from where a page of it ended.
-    ///
-    /// # Errors
-    /// If a revision names nothing, the path is blocked, or a commit can't be read.
-    pub(crate) fn log(
-        &self,
-        query: &LogQuery,
-        place: Option<Place>,
-        cancel: &Cancel,
-    ) -> Result<Log<'_>, HistoryError> {
-        if let Some(path) = &query.path {
-            self.rules.admit(path, path, Kind::Directory)?;
-        }
-        let place = match place {
-            Some(place) => self.checked(place, cancel)?,
-            None => self.beginning(query, cancel)?,
-        };
-        let (path, is_folder) = match &query.path {
-            Some(path) => self.found(path, &place)?,
-            None => (None, None),
-        };
-        if let (Some(path), None | Some(false)) = (&path, is_folder) {
-            self.rules.admit(path, path, Kind::File)?;
-        }
-        let place = Place { is_folder, ..place };
-        Log::new(self, place, path, query.author.as_deref())
-    }
-
-    /// The tree of the commit's first parent; `None` of a root.
-    pub(super) fn first_parent_tree(&self, step: &Step) -> Result<Option<ObjectId>, HistoryError> {
-        let parent = step.parents.first().map(|&parent| self.step(parent));
-        Ok(parent.transpose()?.map(|parent| parent.tree))
-    }
-
-    /// An id as git shortens it.
-    fn short(&self, id: ObjectId) -> String {
-        id.attach(&self.git).shorten_or_id().to_string()
-    }
-
-    /// Where a log begins: what names and dates mean now.
-    fn beginning(&self, query: &LogQuery, cancel: &Cancel) -> Result<Place, HistoryError> {
-        let head = || Ok(self.head());
-        let resolve = |revision: &str| self.resolve(revision, cancel);
-        let named = query.revision.as_deref().map(resolve);
-        let start = named.map_or_else(head, |id| id.map(Some))?;
-        let mut place = Place {
-            from: start.into_iter().collect(),
-            without: Vec::new(),
-            since: None,
-            until: None,
-            given: 0,
-            is_folder: None,
-            stand: None,
-            name: None,
-        };
-        if let Some(since) = &query.since {
-            place.since = date::bound(since, End::Since, query.now);
-            if place.since.is_none() {
-                place.without.push(resolve(since)?);
-            }
-        }
-        if let Some(until) = &query.until {
-            place.until = date::bound(until, End::Until, query.now);
-            if let (None, Some(start)) = (place.until, start) {
-                place.from = self.common(start, resolve(until)?, cancel)?;
-            }
-        }
-        Ok(place)
-    }
-
-    /// A place whose commits can still be read by who reads this project.
-    fn checked(&self, place: Place, cancel: &Cancel) -> Result<Place, HistoryError> {
-        for id in place.from.iter().chain(&place.without) {
-            self.resolve(&id.to_hex().to_string(), cancel)?;
-        }
-        Ok(place)
-    }
-
-    /// The path as it is called where the log begins, and whether it is a folder, if that is known.
-    fn found(
-        &self,
-        path: &RepoPath,
-        place: &Place,
-    ) -> Result<(Option<RepoPath>, Option<bool>), HistoryError> {
-        let kind = self.kind_at(path, &place.from)?;
-        // A name that is not UTF-8 is shown with `\xNN`.
-        if let (None, Some(other)) = (kind, path.unescaped())
-            && let Some(kind) = self.kind_at(&other, &place.from)?
-        {
-            self.rules.admit(&other, path, Kind::Directory)?;
-            return Ok((Some(other), Some(kind)));
-        }
-        Ok((Some(path.clone()), place.is_folder.or(kind)))
-    }
-
-    /// Whether the path is a folder in one of these commits; `None` if none has it.
-    fn kind_at(&self, path: &RepoPath, commits: &[ObjectId]) -> Result<Option<bool>, HistoryError> {
-        let mut scope = Scope::of(path.clone());
-        for &id in commits {
-            let tree = self.step(self.spot(id))?.tree;
-            if let (_, Some(side)) = scope.sides(self, None, Some(tree))? {
-                return Ok(Some(side.mode.is_tree()));
-            }
-        }
-        Ok(None)
-    }
 }
 
 impl<'a> Log<'a> {
@@ -339,32 +216,25 @@ impl<'a> Log<'a> {
             Some(facts) => facts.clone(),
             None => history.facts(history.id_of(hit.step.spot))?,
         };
-        let (old, new) = (history.first_parent_tree(&hit.step)?, Some(hit.step.tree));
-        let changes = match (&mut self.view, &hit.file) {
-            (_, Some(file)) => {
-                return Ok(LogEntry {
-                    short: history.short(facts.id),
-                    facts,
-                    files: vec![file.clone()],
-                    files_total: 1,
-                });
-            }
+        let (files, files_total) = match (&mut self.view, &hit.file) {
+            (_, Some(file)) => (vec![file.clone()], 1),
             (View::Folder(scope), None) => {
-                let found = scope.differences(history, old, new, cancel)?;
-                Changes::of(&Blobs::new(&history.git), found, Renames::Found, cancel)?
+                let old = history.first_parent_tree(&hit.step)?;
+                let found = scope.differences(history, old, Some(hit.step.tree), cancel)?;
+                let blobs = Blobs::new(&history.git);
+                let listed = Listed::of(Changes::of(&blobs, found, Renames::Found, cancel)?);
+                (listed.files, listed.total)
             }
-            (_, None) => history.changes(old, new, Renames::Found, cancel)?,
+            (_, None) => {
+                let listed = history.listed(&hit.step, cancel)?;
+                (listed.files.clone(), listed.total)
+            }
         };
         Ok(LogEntry {
             short: history.short(facts.id),
             facts,
-            files_total: changes.files.len(),
-            files: changes
-                .files
-                .into_iter()
-                .take(MAX_FILES)
-                .map(LogFile::of)
-                .collect(),
+            files,
+            files_total,
         })
     }
 
@@ -405,23 +275,6 @@ impl View {
         match self {
             View::Folder(scope) => Some(Scope::of(scope.path().clone())),
             View::All | View::File(_) => None,
-        }
-    }
-}
-
-impl LogFile {
-    fn of(change: Change) -> LogFile {
-        let (status, old_path) = match change.kind {
-            ChangeKind::Added => (Status::Added, None),
-            ChangeKind::Modified => (Status::Modified, None),
-            ChangeKind::Deleted => (Status::Deleted, None),
-            ChangeKind::Renamed(from) => (Status::Renamed, Some(from)),
-            ChangeKind::TypeChanged => (Status::TypeChanged, None),
-        };
-        LogFile {
-            path: change.path,
-            old_path,
-            status,
         }
     }
 }

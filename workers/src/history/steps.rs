@@ -3,7 +3,7 @@
 //! A commit that is in the graph is always meant by its place there, so that one commit never has
 //! two names in the tables of a walk.
 
-use gix::{ObjectId, hashtable::HashMap};
+use gix::{ObjectId, hashtable::HashMap, prelude::ObjectIdExt as _};
 
 use super::{History, HistoryError, Node, Position};
 
@@ -63,6 +63,17 @@ impl History {
             parents: node.parents.into_iter().map(|id| self.spot(id)).collect(),
             time: node.time,
         })
+    }
+
+    /// The tree of the commit's first parent; `None` of a root.
+    pub(super) fn first_parent_tree(&self, step: &Step) -> Result<Option<ObjectId>, HistoryError> {
+        let parent = step.parents.first().map(|&parent| self.step(parent));
+        Ok(parent.transpose()?.map(|parent| parent.tree))
+    }
+
+    /// An id as git shortens it.
+    pub(super) fn short(&self, id: ObjectId) -> String {
+        id.attach(&self.git).shorten_or_id().to_string()
     }
 }
 

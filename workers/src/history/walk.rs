@@ -146,7 +146,8 @@ impl<'a> Walk<'a> {
         };
         let history = self.history;
         if step.parents.is_empty() {
-            let differs = scope.differs(history, step, None, cancel)?;
+            let known = scope.is_known_same(history, step.spot);
+            let differs = !known && scope.differs(history, step, None, cancel)?;
             return Ok((Vec::new(), differs));
         }
         let (mut any_counts, mut differs, mut differs_otherwise) = (false, false, false);

@@ -236,3 +236,128 @@ impl Status {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use gix::{ObjectId, date::Time, hash::Kind};
+
+    use super::*;
+    use crate::{
+        history::{Facts, Signature},
+        repo::RepoPath,
+    };
+
+    fn entry(name: &str, message: &str, files: usize) -> LogEntry {
+        let file = |at| LogFile {
+            path: RepoPath::parse(&format!("src/auth/file{at}.ts")).unwrap(),
+            old_path: None,
+            status: Became::Modified,
+        };
+        LogEntry {
+            facts: Facts {
+                id: ObjectId::null(Kind::Sha1),
+                author: Signature {
+                    name: name.into(),
+                    email: "john@example.com".into(),
+                    time: Time::new(1_760_000_000, 0),
+                },
+                message: message.into(),
+            },
+            short: "abc1234".to_owned(),
+            files: (0..files).map(file).collect(),
+            files_total: files,
+        }
+    }
+
+    #[test]
+    fn the_markdown_is_the_contracts() {
+        let mut page = Page::new(64 << 10);
+        let mut first = entry("John Doe", "feat(auth): add JWT\n\nBody.\n", 1);
+        first.files[0].status = Became::Added;
+        assert!(page.add(&first));
+        let mut second = entry("John Doe", "fix", 2);
+        second.files[1].old_path = Some(RepoPath::parse("a\nb").unwrap());
+        second.files[1].status = Became::Renamed;
+        second.files_total = 9;
+        assert!(page.add(&second));
+        assert!(page.add(&entry("J", "", 0)));
+        let expected = "\
+# Git Log
+
+## Commit: abc1234 (2025-10-09)
+**Author**: John Doe <john@example.com>  
+**Message**: feat(auth): add JWT
+
+**Files Changed** (1):
+- src/auth/file0.ts (added)
+
+---
+
+## Commit: abc1234 (2025-10-09)
+**Author**: John Doe <john@example.com>  
+**Message**: fix
+
+**Files Changed** (9):
+- src/auth/file0.ts (modified)
+- src/auth/file1.ts (renamed from a\\u{a}b)
+- … and 7 more
+
+---
+
+## Commit: abc1234 (2025-10-09)
+**Author**: J <john@example.com>  
+**Message**: 
+";
+        assert_eq!(page.markdown(), expected);
+        let data = serde_json::to_value(&page.commits).unwrap();
+        assert_eq!(data[0]["message"], "feat(auth): add JWT\n\nBody.");
+        assert_eq!(data[0]["date"], "2025-10-09T08:53:20Z");
+        assert_eq!(data[1]["files"][1]["status"], "renamed");
+        assert_eq!(
+            (&data[1]["files_truncated"], &data[1]["files_total"]),
+            (&true.into(), &9.into())
+        );
+        assert!(data[0].get("files_total").is_none());
+    }
+
+    #[test]
+    fn an_empty_page_says_so() {
+        assert_eq!(
+            Page::new(1 << 16).markdown(),
+            "# Git Log\n\nNo commits found.\n"
+        );
+    }
+
+    #[test]
+    fn a_page_holds_whole_commits_within_the_budget() {
+        let budget = 32 << 10;
+        let mut page = Page::new(budget);
+        let entry = entry("\u{202e}\u{202e}", "\u{200b}subject", 20);
+        while page.add(&entry) {}
+        assert!(page.commits.len() > 5);
+        let mut data = serde_json::to_value(&page.commits).unwrap();
+        text::escape_json(&mut data);
+        let markdown = page.markdown();
+        for size in [data.to_string().len(), text::escape(&markdown).0.len()] {
+            assert!(size <= budget, "{size}");
+        }
+        assert!(page.commits.iter().all(|commit| commit.files.len() == 20));
+    }
+
+    #[test]
+    fn a_monstrous_commit_is_cut_but_given() {
+        let budget = 32 << 10;
+        for (message, files) in [("m".repeat(1 << 20), 200), ("m\n\nä".repeat(1 << 18), 0)] {
+            let mut page = Page::new(budget);
+            assert!(page.add(&entry(&"n".repeat(1 << 20), &message, files)));
+            let commit = &page.commits[0];
+            assert!(commit.message_truncated && !commit.message.is_empty());
+            assert_eq!(commit.files_total, (files > 0).then_some(files));
+            assert!(page.markdown().len() <= budget && paging::size(commit) <= budget);
+        }
+        let mut page = Page::new(budget);
+        assert!(page.add(&entry("A", "m", 1000)));
+        let commit = &page.commits[0];
+        assert!(commit.files_truncated && commit.files.len() > 100 && !commit.message_truncated);
+    }
+}

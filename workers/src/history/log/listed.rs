@@ -1,0 +1,91 @@
+//! The files of one commit, kept between calls: a log is asked for again and again from the same
+//! commits on.
+
+use std::sync::Arc;
+
+use super::MAX_FILES;
+use crate::history::changes::{Change, ChangeKind, Changes};
+use crate::history::follow::{LogFile, Status};
+use crate::history::steps::Step;
+use crate::history::{History, HistoryError, Keepable, Question, Renames};
+use crate::repo::{Cancel, RepoPath};
+
+/// What differs between a commit and its first parent.
+#[derive(Clone, Debug)]
+pub(super) struct Listed {
+    /// By path, at most [`MAX_FILES`].
+    pub(super) files: Vec<LogFile>,
+    /// How many differ.
+    pub(super) total: usize,
+}
+
+impl Keepable for Listed {
+    const NAME: &'static str = "log";
+
+    fn bytes(&self) -> usize {
+        let names = |file: &LogFile| {
+            let old = file.old_path.as_ref();
+            size_of::<LogFile>()
+                + file.path.as_bytes().len()
+                + old.map_or(0, |old| old.as_bytes().len())
+        };
+        self.files.iter().map(names).sum()
+    }
+}
+
+impl Listed {
+    pub(super) fn of(changes: Changes) -> Listed {
+        Listed {
+            total: changes.files.len(),
+            files: changes
+                .files
+                .into_iter()
+                .take(MAX_FILES)
+                .map(LogFile::of)
+                .collect(),
+        }
+    }
+}
+
+impl History {
+    /// What differs between a commit and its first parent, in all of the project.
+    ///
+    /// # Errors
+    /// If an object can't be read, or the call has to stop.
+    pub(super) fn listed(&self, step: &Step, cancel: &Cancel) -> Result<Arc<Listed>, HistoryError> {
+        let question = Question {
+            commit: self.id_of(step.spot),
+            path: RepoPath::root(),
+            detail: String::new(),
+        };
+        if let Some(kept) = self.kept().get::<Listed>(&question) {
+            return Ok(kept);
+        }
+        let old = self.first_parent_tree(step)?;
+        let changes = self.changes(old, Some(step.tree), Renames::Found, cancel)?;
+        // With more time, more renames may be found.
+        let is_final = !changes.renames_cut;
+        let listed = Arc::new(Listed::of(changes));
+        if is_final {
+            self.kept().keep(&question, Arc::clone(&listed));
+        }
+        Ok(listed)
+    }
+}
+
+impl LogFile {
+    fn of(change: Change) -> LogFile {
+        let (status, old_path) = match change.kind {
+            ChangeKind::Added => (Status::Added, None),
+            ChangeKind::Modified => (Status::Modified, None),
+            ChangeKind::Deleted => (Status::Deleted, None),
+            ChangeKind::Renamed(from) => (Status::Renamed, Some(from)),
+            ChangeKind::TypeChanged => (Status::TypeChanged, None),
+        };
+        LogFile {
+            path: change.path,
+            old_path,
+            status,
+        }
+    }
+}

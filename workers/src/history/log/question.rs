@@ -1,0 +1,127 @@
+//! What a question to a log means: the commits that names stand for, the seconds of dates, and
+//! whether a path is a file or a folder.
+
+use gix::ObjectId;
+use jiff::Timestamp;
+
+use super::Log;
+use crate::history::date::{self, End};
+use crate::history::place::Place;
+use crate::history::scope::Scope;
+use crate::history::{History, HistoryError};
+use crate::repo::{Cancel, Kind, RepoPath};
+
+/// What is asked of a log.
+#[derive(Clone, Debug)]
+pub(crate) struct LogQuery {
+    /// A file or folder; all commits without one.
+    pub(crate) path: Option<RepoPath>,
+    /// A date, or a commit whose history is left out.
+    pub(crate) since: Option<String>,
+    /// A date, or a commit that reaches all that is told.
+    pub(crate) until: Option<String>,
+    /// A part of the author's `Name <email>`, in any case.
+    pub(crate) author: Option<String>,
+    /// Where the log begins; HEAD without one.
+    pub(crate) revision: Option<String>,
+    /// What dates such as "30 days ago" count from.
+    pub(crate) now: Timestamp,
+}
+
+impl History {
+    /// A log, from its beginning or from where a page of it ended.
+    ///
+    /// # Errors
+    /// If a revision names nothing, the path is blocked, or a commit can't be read.
+    pub(crate) fn log(
+        &self,
+        query: &LogQuery,
+        place: Option<Place>,
+        cancel: &Cancel,
+    ) -> Result<Log<'_>, HistoryError> {
+        if let Some(path) = &query.path {
+            self.rules.admit(path, path, Kind::Directory)?;
+        }
+        let place = match place {
+            Some(place) => self.checked(place, cancel)?,
+            None => self.beginning(query, cancel)?,
+        };
+        let (path, is_folder) = match &query.path {
+            Some(path) => self.found(path, &place)?,
+            None => (None, None),
+        };
+        if let (Some(path), None | Some(false)) = (&path, is_folder) {
+            self.rules.admit(path, path, Kind::File)?;
+        }
+        let place = Place { is_folder, ..place };
+        Log::new(self, place, path, query.author.as_deref())
+    }
+
+    /// Where a log begins: what names and dates mean now.
+    fn beginning(&self, query: &LogQuery, cancel: &Cancel) -> Result<Place, HistoryError> {
+        let head = || Ok(self.head());
+        let resolve = |revision: &str| self.resolve(revision, cancel);
+        let named = query.revision.as_deref().map(resolve);
+        let start = named.map_or_else(head, |id| id.map(Some))?;
+        let mut place = Place {
+            from: start.into_iter().collect(),
+            without: Vec::new(),
+            since: None,
+            until: None,
+            given: 0,
+            is_folder: None,
+            stand: None,
+            name: None,
+        };
+        if let Some(since) = &query.since {
+            place.since = date::bound(since, End::Since, query.now);
+            if place.since.is_none() {
+                place.without.push(resolve(since)?);
+            }
+        }
+        if let Some(until) = &query.until {
+            place.until = date::bound(until, End::Until, query.now);
+            if let (None, Some(start)) = (place.until, start) {
+                place.from = self.common(start, resolve(until)?, cancel)?;
+            }
+        }
+        Ok(place)
+    }
+
+    /// A place whose commits can still be read by who reads this project.
+    fn checked(&self, place: Place, cancel: &Cancel) -> Result<Place, HistoryError> {
+        for id in place.from.iter().chain(&place.without) {
+            self.resolve(&id.to_hex().to_string(), cancel)?;
+        }
+        Ok(place)
+    }
+
+    /// The path as it is called where the log begins, and whether it is a folder, if that is known.
+    fn found(
+        &self,
+        path: &RepoPath,
+        place: &Place,
+    ) -> Result<(Option<RepoPath>, Option<bool>), HistoryError> {
+        let kind = self.kind_at(path, &place.from)?;
+        // A name that is not UTF-8 is shown with `\xNN`.
+        if let (None, Some(other)) = (kind, path.unescaped())
+            && let Some(kind) = self.kind_at(&other, &place.from)?
+        {
+            self.rules.admit(&other, path, Kind::Directory)?;
+            return Ok((Some(other), Some(kind)));
+        }
+        Ok((Some(path.clone()), place.is_folder.or(kind)))
+    }
+
+    /// Whether the path is a folder in one of these commits; `None` if none has it.
+    fn kind_at(&self, path: &RepoPath, commits: &[ObjectId]) -> Result<Option<bool>, HistoryError> {
+        let mut scope = Scope::of(path.clone());
+        for &id in commits {
+            let tree = self.step(self.spot(id))?.tree;
+            if let (_, Some(side)) = scope.sides(self, None, Some(tree))? {
+                return Ok(Some(side.mode.is_tree()));
+            }
+        }
+        Ok(None)
+    }
+}
