@@ -1,4 +1,5 @@
-//! Diffs held against those of the git command, on random histories.
+//! Diffs held against those of the git command, on random histories: files, renames and counts,
+//! patches, and the work tree.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -245,7 +246,7 @@ fn read(folder: &Path, command: &[&str], trees: &[&str]) -> Vec<String> {
         }
         shown.push(format!(
             "{} {} {} {}",
-            &kind[..1],
+            kind.split_at(1).0,
             paths.join(" "),
             counts[0],
             counts[1]

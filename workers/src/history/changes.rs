@@ -52,7 +52,8 @@ pub(crate) enum Renames {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Changes {
     pub(crate) files: Vec<Change>,
-    /// Renames were looked for among identical files only: there were too many others, or no time.
+    /// Not all renames were looked for: too many files came and went (then those of the same
+    /// content or name were paired), or there was no time (then those of the same content).
     pub(crate) renames_cut: bool,
 }
 

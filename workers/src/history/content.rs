@@ -1,4 +1,7 @@
 //! What the two sides of a change hold, within bounds.
+//!
+//! What is text is told by the content alone: attributes that call a file binary, or text, are
+//! not asked, since they may differ between the two sides.
 
 use gix::objs::tree::EntryKind;
 

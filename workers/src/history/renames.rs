@@ -32,7 +32,7 @@ const MAX_CANDIDATES: usize = 1000;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How many bytes of content are looked at, at most.
-const MAX_CONTENT: u64 = 256 << 20;
+const MAX_CONTENT: u64 = 64 << 20;
 
 /// The largest file whose content is looked at, in bytes.
 const MAX_FILE: u64 = 16 << 20;
@@ -141,7 +141,7 @@ impl<'a> Search<'a> {
     }
 
     fn run(&mut self) -> Result<Step, HistoryError> {
-        self.pair_identical();
+        self.pair_identical()?;
         let identical = self.pairs.len();
         if self.is_done() {
             return Ok(Step::Whole);

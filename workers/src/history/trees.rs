@@ -114,14 +114,13 @@ impl Walk<'_> {
     fn begin(&mut self, path: &RepoPath, (old, new): (Option<Side>, Option<Side>)) {
         let is_tree = |side: &Side| side.mode.is_tree();
         let (old_tree, new_tree) = (old.filter(is_tree), new.filter(is_tree));
-        if old_tree.is_some() || new_tree.is_some() {
-            if self.rules.judge(path, Kind::Directory).is_ok() {
-                self.folders.push(Folder {
-                    path: path.clone(),
-                    old: old_tree.map(|side| side.id),
-                    new: new_tree.map(|side| side.id),
-                });
-            }
+        let is_folder = old_tree.is_some() || new_tree.is_some();
+        if is_folder && self.rules.judge(path, Kind::Directory).is_ok() {
+            self.folders.push(Folder {
+                path: path.clone(),
+                old: old_tree.map(|side| side.id),
+                new: new_tree.map(|side| side.id),
+            });
         }
         let is_file = |side: &Side| !side.mode.is_tree();
         let (old, new) = (old.filter(is_file), new.filter(is_file));
@@ -219,9 +218,15 @@ pub(super) fn side(entry: EntryRef<'_>) -> Side {
 
 /// The path of a folder's entry; `None` for a name that no file can have, or a path too long.
 pub(super) fn entry_path(folder: &RepoPath, name: &[u8]) -> Option<RepoPath> {
-    let is_name = !matches!(name, b"" | b"." | b"..") && !name.contains(&b'/');
+    let is_name = !name.contains(&b'/') && is_normal(name);
     let path = is_name.then(|| folder.join(name))?;
     (path.as_bytes().len() <= MAX_PATH).then_some(path)
+}
+
+/// Whether a path that was read from a repository's data can be a file's.
+pub(super) fn is_normal(path: &[u8]) -> bool {
+    let mut names = path.split(|&byte| byte == b'/');
+    names.all(|name| !matches!(name, b"" | b"." | b".."))
 }
 
 /// Git's order within a tree: a folder's name is followed by a slash. A file and a folder of one

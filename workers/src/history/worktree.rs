@@ -152,6 +152,11 @@ impl Reader<'_, '_> {
             self.cancel.check()?;
             if size > MAX_FILE {
                 hasher.update(piece);
+            } else if size_of(&bytes) > MAX_FILE {
+                return Err(RepoError::Io {
+                    what: READING,
+                    source: std::io::Error::other("it grew meanwhile"),
+                });
             } else {
                 bytes.extend_from_slice(piece);
             }

@@ -1,23 +1,24 @@
 //! The first step: files of the same id, those of the same name preferred.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use gix::ObjectId;
 
-use super::super::Side;
+use super::super::{HistoryError, Side};
 use super::{Pair, Search};
 
 /// How many files of one id are looked through for one of the same name; git's number.
 const MAX_ALIKE: usize = 102;
 
 impl Search<'_> {
-    pub(super) fn pair_identical(&mut self) {
-        let mut by_id: HashMap<ObjectId, Vec<usize>> = HashMap::new();
+    pub(super) fn pair_identical(&mut self) -> Result<(), HistoryError> {
+        let mut by_id: HashMap<ObjectId, VecDeque<usize>> = HashMap::new();
         for (at, file) in self.deleted.iter().enumerate() {
-            by_id.entry(file.side.id).or_default().push(at);
+            by_id.entry(file.side.id).or_default().push_back(at);
         }
         let mut pairs: Vec<Pair> = Vec::new();
         for (to, file) in self.added.iter().enumerate() {
+            self.cancel.check()?;
             let Some(alike) = by_id.get_mut(&file.side.id) else {
                 continue;
             };
@@ -29,11 +30,12 @@ impl Search<'_> {
             };
             let namesake = candidates().find(|(_, old)| old.path.name() == file.path.name());
             let best = namesake.or_else(|| candidates().next());
-            if let Some(place) = best.map(|(place, _)| place) {
-                pairs.push((alike.remove(place), to));
-            }
+            let best = best.map(|(place, _)| place);
+            let from = best.and_then(|place| alike.remove(place));
+            pairs.extend(from.map(|from| (from, to)));
         }
         self.keep(&pairs);
+        Ok(())
     }
 }
 

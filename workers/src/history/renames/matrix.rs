@@ -32,7 +32,7 @@ impl Candidate {
 struct Posting {
     piece: u32,
     /// The file's place among those that are left.
-    place: usize,
+    place: u32,
     bytes: u32,
 }
 
@@ -106,7 +106,7 @@ impl Search<'_> {
 
     fn postings(&self) -> Vec<Posting> {
         let mut postings = Vec::new();
-        for (place, &at) in self.deleted_left.iter().enumerate() {
+        for (place, &at) in (0..).zip(&self.deleted_left) {
             let pieces = self
                 .print(List::Deleted, at)
                 .map(|print| print.pieces.iter());
@@ -158,7 +158,8 @@ fn count_shared(print: &Print, postings: &[Posting], shared: &mut [u64]) {
         let start = rest.partition_point(|posting| posting.piece < piece);
         rest = rest.get(start..).unwrap_or_default();
         for posting in rest.iter().take_while(|posting| posting.piece == piece) {
-            if let Some(shared) = shared.get_mut(posting.place) {
+            let place = usize::try_from(posting.place).unwrap_or(usize::MAX);
+            if let Some(shared) = shared.get_mut(place) {
                 *shared += u64::from(bytes.min(posting.bytes));
             }
         }

@@ -61,7 +61,11 @@ impl Index {
         let mut files: Vec<Tracked> = Vec::with_capacity(self.file.entries().len());
         for entry in self.file.entries() {
             let name: &[u8] = entry.path(&self.file);
-            let path = RepoPath::trusted(name.strip_suffix(b"/").unwrap_or(name));
+            let name = name.strip_suffix(b"/").unwrap_or(name);
+            if !trees::is_normal(name) {
+                continue;
+            }
+            let path = RepoPath::trusted(name);
             if entry.mode.is_sparse() {
                 files.extend(folder(repository, rules, (path, entry.id), cancel)?);
                 continue;
