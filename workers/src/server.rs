@@ -338,7 +338,11 @@ mod tests {
 
     #[test]
     fn a_worker_takes_no_more_blocking_calls_than_it_has_threads_for() {
-        let parse = |calls| Line::try_parse_from(["worker", "--blocking-calls", calls]);
+        let parse = |calls| {
+            let database = ["--database-url", "postgres://nowhere"];
+            let line = ["worker", "--blocking-calls", calls].into_iter();
+            Line::try_parse_from(line.chain(database))
+        };
         for (calls, taken) in [("1", 1), ("400", 400)] {
             assert_eq!(parse(calls).unwrap().config.blocking_calls.get(), taken);
         }
