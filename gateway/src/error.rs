@@ -51,6 +51,11 @@ pub(crate) enum GatewayError {
     BodyTooLarge,
     #[error("the body did not arrive within 15 seconds")]
     BodyTooSlow,
+    #[error(
+        "too many bodies over 64 KiB are being read at the moment: send fewer of them at once, \
+         or smaller ones, and try again"
+    )]
+    BodyCrowded,
     #[error("the body ended before it was complete")]
     BodyBroken,
     #[error("the body must be application/json without a content encoding")]
@@ -144,6 +149,7 @@ impl GatewayError {
             GatewayError::TooManyHeaders => (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, None),
             GatewayError::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, None),
             GatewayError::BodyTooSlow => (StatusCode::REQUEST_TIMEOUT, None),
+            GatewayError::BodyCrowded => (StatusCode::TOO_MANY_REQUESTS, None),
             GatewayError::BodyBroken => (StatusCode::BAD_REQUEST, None),
             GatewayError::MediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, None),
             GatewayError::NotAcceptable => (StatusCode::NOT_ACCEPTABLE, None),
@@ -185,9 +191,9 @@ impl GatewayError {
             GatewayError::RateLimited(limit) => {
                 Some((RETRY_AFTER, HeaderValue::from(limit.retry_after)))
             }
-            GatewayError::CredentialUnchecked | GatewayError::SessionUnrecorded => {
-                Some((RETRY_AFTER, HeaderValue::from_static("2")))
-            }
+            GatewayError::CredentialUnchecked
+            | GatewayError::SessionUnrecorded
+            | GatewayError::BodyCrowded => Some((RETRY_AFTER, HeaderValue::from_static("2"))),
             GatewayError::LimitsUncounted => Some((RETRY_AFTER, HeaderValue::from_static("1"))),
             GatewayError::NoCredential => Some((
                 WWW_AUTHENTICATE,

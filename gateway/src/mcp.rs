@@ -1,19 +1,17 @@
 //! The Model Context Protocol: one POST in, one answer out, nothing kept in between.
 //!
 //! The body is read once, here, after the credential is good (a large one only if its caller could
-//! pay for it), and judged in the order `envelope` (is it a message), `era` (which revision),
+//! pay for it, and when there is a place for it), and judged in the order `envelope` (is it a message), `era` (which revision),
 //! session; then its price is spent, whatever comes of it. `tools/call` is the hot path and is
 //! answered by `call` directly; the few other methods go through the official SDK in `methods`,
 //! whose hazards are closed by what stands before it: it never sees a malformed message.
 
 use std::{future::ready, sync::Arc};
 
-use archway_proto::log::LogLevel;
 use axum::{
     extract::Request,
     response::{IntoResponse, Response},
 };
-use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, request::Parts};
 use tokio::time::Instant;
 
@@ -23,8 +21,9 @@ use crate::{
     limits::{Limits, Price, Refused, Spent},
     session::{HANDLE_HEADER, Session, Sessions},
 };
-use ask::Ask;
-use content::{Accepts, Unread};
+use ask::{Arrived, Message};
+use content::{Door, Unread, Whole};
+use crowd::Crowd;
 use envelope::{Envelope, RequestId, Unreadable};
 use era::Era;
 use methods::Methods;
@@ -34,6 +33,7 @@ pub(crate) use content::LARGEST_BODY;
 
 // In the order a message meets them.
 mod content;
+mod crowd;
 mod envelope;
 mod json;
 mod era;
@@ -51,6 +51,7 @@ const CALL: &str = "tools/call";
 
 /// The endpoint behind `/mcp`.
 pub(crate) struct Mcp {
+    crowd: Crowd,
     sessions: Arc<Sessions>,
     limits: Arc<Limits>,
     calls: Calls,
@@ -60,6 +61,7 @@ pub(crate) struct Mcp {
 impl Mcp {
     pub(crate) fn new(sessions: Arc<Sessions>, limits: Arc<Limits>, calls: Calls) -> Self {
         Mcp {
+            crowd: Crowd::new(calls.metrics.bodies().clone()),
             sessions,
             limits,
             methods: Methods::new(calls.catalog.clone()),
@@ -78,7 +80,12 @@ impl Mcp {
             let ended = Box::pin(self.end(&who, &parts));
             return self.for_a_unit(&who, None, ended).await;
         }
-        match content::read(&parts.headers, body, || self.limits.foresee(&who)).await {
+        let door = Door {
+            crowd: &self.crowd,
+            tenant: who.tenant_id(),
+            refusal: || self.limits.foresee(&who),
+        };
+        match content::read(&parts.headers, body, door).await {
             Ok((accepts, body)) => {
                 let arrived = Arrived {
                     parts,
@@ -103,10 +110,10 @@ impl Mcp {
         Ok(StatusCode::NO_CONTENT.into_response())
     }
 
-    async fn read(&self, who: Principal, arrived: Arrived, body: Bytes) -> Response {
+    async fn read(&self, who: Principal, arrived: Arrived, body: Whole<'_>) -> Response {
         let accepts = arrived.accepts;
-        let understood = self.understand(&who, &arrived.parts.headers, &body);
-        // Whoever waits from here on, for an answer or a refusal, keeps no body.
+        let understood = self.understand(&who, &arrived.parts.headers, &body.bytes);
+        // Whoever waits from here on, for an answer or a refusal, keeps no body and no place.
         drop(body);
         let response = match understood {
             Ok(message) => self.pay(who, message, arrived).await,
@@ -268,33 +275,4 @@ fn limited(refused: &Refused, id: Option<&RequestId>) -> Response {
     let mut response = refused.error().respond(id);
     refused.tell(response.headers_mut());
     response
-}
-
-/// A request, and what was learnt of it before the message was read.
-struct Arrived {
-    parts: Parts,
-    accepts: Accepts,
-    received: Instant,
-}
-
-impl Arrived {
-    /// How the caller of a tool wants to be answered.
-    fn ask(&self, id: RequestId, message: &Message, log_level: Option<LogLevel>) -> Ask {
-        Ask {
-            id,
-            era: message.era,
-            session: message.session,
-            accepts: self.accepts,
-            received: self.received,
-            log_level,
-            trace: ask::trace_of(&self.parts.headers),
-        }
-    }
-}
-
-/// A message, and what was learnt of it before anything is done for it.
-struct Message {
-    envelope: Envelope,
-    era: Era,
-    session: Session,
 }

@@ -11,11 +11,13 @@ use prometheus_client::{
     registry::{Metric, Registry, Unit},
 };
 
+pub(crate) use bodies::BodyMetrics;
 pub(crate) use breaker::{BreakerMetrics, CircuitLabels, Kind};
 pub(crate) use limit_store::LimitStore;
 pub(crate) use limits::LimitMetrics;
 pub(crate) use upstream::UpstreamMetrics;
 
+mod bodies;
 mod breaker;
 mod limit_store;
 mod limits;
@@ -59,6 +61,7 @@ pub(crate) struct Metrics {
     admin_connections: Gauge,
     listening: Gauge,
     sessions_kept: Gauge,
+    bodies: BodyMetrics,
     limits: LimitMetrics,
     limit_store: LimitStore,
     upstream: UpstreamMetrics,
@@ -106,11 +109,17 @@ impl Metrics {
                 "sessions_kept",
                 "Sessions kept because they were ended or have a log level",
             ),
+            bodies: BodyMetrics::new(own),
             limits: LimitMetrics::new(own),
             limit_store: LimitStore::new(own),
             upstream: UpstreamMetrics::new(own),
             registry,
         }
+    }
+
+    /// What is told of large bodies.
+    pub(crate) fn bodies(&self) -> &BodyMetrics {
+        &self.bodies
     }
 
     /// The store of limits.
@@ -194,6 +203,23 @@ impl Metrics {
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
         Ok(text)
+    }
+}
+
+/// One of those that a gauge counts, until it is dropped, be it by a panic.
+pub(crate) struct Counted(Gauge);
+
+impl Counted {
+    /// Counts one more.
+    pub(crate) fn one_of(gauge: &Gauge) -> Self {
+        gauge.inc();
+        Counted(gauge.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.dec();
     }
 }
 

@@ -6,20 +6,28 @@
 //! end every pool.
 //!
 //! What a reader would get wrong: a name with addresses of both families has each machine twice. The
-//! addresses of one family are taken: of the one that has more, of IPv4 if they have as many.
+//! addresses of one family are taken: of the one that has more, or else of the one that was taken
+//! last. Each family is a question of its own to the resolver, so an answer without the family that was
+//! taken may be half an answer: only if it stays so for a minute are these other machines.
+//!
+//! A look-up that was given up goes on: the system's holds a thread until it ends. So there is never
+//! a second one of the same name; who asks again waits for the first.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 /// How often a name that has an answer is asked for.
 pub(crate) const REFRESH: Duration = Duration::from_secs(5);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a name has to have only addresses of the other family before it is believed.
+const OTHER_FAMILY: Duration = Duration::from_secs(60);
 
 /// Asks for the addresses of a host, with this port.
-pub(crate) type Resolver =
-    Arc<dyn Fn(String, u16) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> + Send + Sync>;
+pub(crate) type Resolver = Arc<dyn Fn(String, u16) -> LookUp + Send + Sync>;
+
+type LookUp = BoxFuture<'static, io::Result<Vec<SocketAddr>>>;
 
 /// What the system answers.
 pub(crate) fn system() -> Resolver {
@@ -33,6 +41,10 @@ pub(crate) struct Name {
     host: String,
     port: u16,
     addresses: Vec<SocketAddr>,
+    /// The look-up that was not answered yet.
+    asked: Option<LookUp>,
+    /// Since when all its addresses are of the family that was not taken.
+    other_since: Option<Instant>,
     failing: bool,
 }
 
@@ -43,6 +55,8 @@ impl Name {
             host,
             port,
             addresses: Vec::new(),
+            asked: None,
+            other_since: None,
             failing: false,
         }
     }
@@ -56,15 +70,22 @@ impl Name {
     /// Asks for it, for 2 s at most; whether it was answered. The log has the first failure of
     /// each outage.
     pub(crate) async fn ask(&mut self, resolver: &Resolver) -> bool {
-        let answer = timeout(ANSWER_TIMEOUT, resolver(self.host.clone(), self.port)).await;
-        let error: io::Error = match answer.map_err(io::Error::from).flatten() {
-            Ok(addresses) if !addresses.is_empty() => {
-                self.addresses = of_one_family(addresses);
-                self.failing = false;
-                return true;
+        let asked = self
+            .asked
+            .get_or_insert_with(|| resolver(self.host.clone(), self.port));
+        let answer = timeout(ANSWER_TIMEOUT, asked).await;
+        if answer.is_ok() {
+            self.asked = None;
+        }
+        let error = match answer.map_err(io::Error::from).flatten() {
+            Ok(addresses) => match self.take(addresses) {
+                Ok(()) => return true,
+                Err(error) => error,
+            },
+            Err(error) => {
+                self.other_since = None;
+                error
             }
-            Ok(_none) => io::ErrorKind::NotFound.into(),
-            Err(error) => error,
         };
         if !std::mem::replace(&mut self.failing, true) {
             tracing::warn!(
@@ -74,14 +95,34 @@ impl Name {
         }
         false
     }
+
+    /// Believes an answer, or says why not.
+    fn take(&mut self, addresses: Vec<SocketAddr>) -> io::Result<()> {
+        let now = Instant::now();
+        let taken = self.addresses.first().map(SocketAddr::is_ipv6);
+        if addresses.is_empty() {
+            self.other_since = None;
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let other = taken.is_some_and(|sixth| addresses.iter().all(|it| it.is_ipv6() != sixth));
+        if other && now < *self.other_since.get_or_insert(now) + OTHER_FAMILY {
+            return Err(io::Error::other(
+                "it has addresses of the other family only",
+            ));
+        }
+        self.addresses = of_one_family(addresses, taken.unwrap_or(false));
+        self.other_since = None;
+        self.failing = false;
+        Ok(())
+    }
 }
 
-/// The addresses of the family that has more.
-fn of_one_family(mut addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
+/// The addresses of the family that has more; of IPv6 if they have as many and that `is_taken`.
+fn of_one_family(mut addresses: Vec<SocketAddr>, is_taken: bool) -> Vec<SocketAddr> {
     addresses.sort_unstable();
     addresses.dedup();
     let (fourth, sixth): (Vec<_>, Vec<_>) = addresses.into_iter().partition(SocketAddr::is_ipv4);
-    if sixth.len() > fourth.len() {
+    if sixth.len() > fourth.len() || (is_taken && sixth.len() == fourth.len()) {
         sixth
     } else {
         fourth
@@ -90,7 +131,10 @@ fn of_one_family(mut addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use parking_lot::Mutex;
+    use tokio::sync::Notify;
 
     use super::*;
 
@@ -110,8 +154,10 @@ mod tests {
             ),
             (&["[fd00::1]:7"], &["[fd00::1]:7"]),
         ] {
-            assert_eq!(of_one_family(list(all)), list(taken));
+            assert_eq!(of_one_family(list(all), false), list(taken));
         }
+        let both = list(&["10.0.0.1:7", "[fd00::1]:7"]);
+        assert_eq!(of_one_family(both, true), list(&["[fd00::1]:7"]));
     }
 
     #[tokio::test(start_paused = true)]
@@ -135,6 +181,62 @@ mod tests {
             assert_eq!(name.ask(&resolver).await, answered);
             assert_eq!(name.addresses(), list(&["10.0.0.1:7"]));
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_look_up_that_hangs_is_waited_for_and_not_begun_again() {
+        let (answer, asked) = (Arc::new(Notify::new()), Arc::new(AtomicUsize::new(0)));
+        let (answered, questions) = (answer.clone(), asked.clone());
+        let resolver: Resolver = Arc::new(move |_host, _port| {
+            questions.fetch_add(1, Ordering::Relaxed);
+            let answered = answered.clone();
+            Box::pin(async move {
+                answered.notified().await;
+                Ok(list(&["10.0.0.1:7"]))
+            })
+        });
+        let mut name = Name::new("workers.test".to_owned(), 7);
+        for _ in 0..10 {
+            let began = Instant::now();
+            assert!(!name.ask(&resolver).await);
+            assert_eq!(began.elapsed(), ANSWER_TIMEOUT);
+        }
+        assert_eq!(asked.load(Ordering::Relaxed), 1);
+        answer.notify_one();
+        assert!(name.ask(&resolver).await);
+        answer.notify_one();
+        assert!(name.ask(&resolver).await);
+        assert_eq!(asked.load(Ordering::Relaxed), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn half_an_answer_replaces_no_machine_unless_it_stays_the_only_one() {
+        let answer = Arc::new(Mutex::new(Vec::new()));
+        let answers = answer.clone();
+        let resolver: Resolver = Arc::new(move |_host, _port| {
+            let answer = answers.lock().clone();
+            Box::pin(async { Ok(answer) })
+        });
+        let mut name = Name::new("workers.test".to_owned(), 7);
+        let (fourth, sixth) = (list(&["10.0.0.1:7"]), list(&["[fd00::1]:7", "[fd00::2]:7"]));
+        let mut ask = async |said: &Vec<SocketAddr>| {
+            answer.lock().clone_from(said);
+            tokio::time::advance(REFRESH).await;
+            (name.ask(&resolver).await, name.addresses().to_vec())
+        };
+        assert_eq!(ask(&fourth).await, (true, fourth.clone()));
+        for _ in 0..12 {
+            assert_eq!(ask(&sixth).await, (false, fourth.clone()));
+        }
+        assert_eq!(ask(&fourth).await, (true, fourth.clone()));
+        for _ in 0..12 {
+            assert_eq!(ask(&sixth).await, (false, fourth.clone()));
+        }
+        assert_eq!(ask(&sixth).await, (true, sixth.clone()));
+        assert_eq!(ask(&fourth).await, (false, sixth.clone()));
+        // Both are a whole answer.
+        let both = [fourth, sixth.clone()].concat();
+        assert_eq!(ask(&both).await, (true, sixth));
     }
 
     #[tokio::test]

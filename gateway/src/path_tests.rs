@@ -24,6 +24,7 @@ mod answers;
 mod breakers;
 mod bulkheads;
 mod calls;
+mod crowd;
 mod door;
 mod farewell;
 mod fleet;

@@ -30,7 +30,7 @@ use tower::{ServiceBuilder, ServiceExt, service_fn, util::BoxCloneSyncService};
 use crate::{
     auth::{self, Auth, Peer},
     mcp::Mcp,
-    metrics::Metrics,
+    metrics::{Counted, Metrics},
 };
 use accepting::Accepting;
 use answer::Answering;
@@ -50,8 +50,12 @@ pub const MOST_CLIENTS: u32 = 10_000;
 const LARGEST_HEADERS: u32 = 32 * 1024;
 /// Clients keep connections for the next call.
 pub(crate) const CLIENTS_IDLE: Duration = Duration::from_secs(75);
-/// Concurrent requests of one HTTP/2 connection.
-const MOST_STREAMS: u32 = 128;
+/// Concurrent requests of one HTTP/2 connection. Each may have a small body read, of 64 KiB.
+const MOST_STREAMS: u32 = 32;
+/// What a client may send of one request before it is read, in bytes.
+const STREAM_WINDOW: u32 = 32 * 1024;
+/// The same of all on one connection: those that are not read never keep the others from being.
+const CONNECTION_WINDOW: u32 = MOST_STREAMS * STREAM_WINDOW;
 /// A little longer than calls have (see `DRAIN_LIMIT`): a drain ends calls, it does not cut
 /// them off.
 const DRAIN: Duration = Duration::from_secs(27);
@@ -164,7 +168,9 @@ pub(crate) fn builder() -> Builder<TokioExecutor> {
     builder
         .http2()
         .timer(TokioTimer::new())
-        .max_concurrent_streams(MOST_STREAMS);
+        .max_concurrent_streams(MOST_STREAMS)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW);
     builder.http2().max_header_list_size(LARGEST_HEADERS);
     builder
 }
@@ -193,7 +199,7 @@ where
         open,
         shutdown,
     } = client;
-    let _open = Open::count(open);
+    let _open = Counted::one_of(&open);
     let activity = Activity::new(idle);
     let io = TokioIo::new(Watched::new(socket, activity.clone()));
     let answered = activity.clone();
@@ -228,21 +234,5 @@ where
         Some(Ok(())) => {}
         Some(Err(error)) => tracing::debug!(%error, "connection ended early"),
         None => tracing::debug!("connection closed: idle or slow"),
-    }
-}
-
-/// Counted among the open connections until it is dropped, be it by a panic.
-struct Open(Gauge);
-
-impl Open {
-    fn count(gauge: Gauge) -> Self {
-        gauge.inc();
-        Open(gauge)
-    }
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.0.dec();
     }
 }

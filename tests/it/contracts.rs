@@ -4,9 +4,11 @@
 mod arguments;
 mod basics;
 mod files;
+mod imports;
 mod git_diff;
 mod overview;
 mod read;
+mod revisions;
 mod search;
 mod skipped;
 mod search_pages;

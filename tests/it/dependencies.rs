@@ -193,3 +193,21 @@ async fn an_answer_follows_the_files_as_they_are_now() {
     std::fs::write(folder.join("b.js"), "2").unwrap();
     assert_eq!(imports(&client, "main.js").await, ["a/index.js", "b.js"]);
 }
+
+#[tokio::test]
+async fn a_file_of_the_past_imports_what_there_was_then() {
+    let repo = Repo::new()
+        .file("main.js", "import './a'; import './b';")
+        .file("a.js", "then")
+        .file("b/index.js", "")
+        .commit()
+        .file("main.js", "import './c';")
+        .file("a.js", "now")
+        .file("b.js", "")
+        .file("c.js", "");
+    let (_stack, client) = serve(repo.commit()).await;
+    let past = read(&client, "main.js", json!({ "ref": "HEAD~1" })).await;
+    assert_eq!(paths(&past), ["a.js", "b/index.js"]);
+    assert_eq!(past["dependencies"][0]["content"], "then");
+    assert_eq!(imports(&client, "main.js").await, ["c.js"]);
+}

@@ -1,7 +1,12 @@
 //! What a project's folder may be: a work tree, a bare repository, a folder that git-sync keeps
 //! behind a link; and what a hostile one cannot do.
 
-use std::{fs, os::unix::fs::symlink, path::Path};
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
+    path::Path,
+    process::Command,
+};
 
 use e2e::{Client, Repo, Stack, git};
 use serde_json::{Value, json};
@@ -152,36 +157,118 @@ async fn borrowed_objects_from_elsewhere_are_not_read() {
     );
 }
 
+/// Settings of a repository that name a command which git would run.
+const COMMANDS: [&str; 16] = [
+    "core.fsmonitor",
+    "core.sshCommand",
+    "core.pager",
+    "core.editor",
+    "core.alternateRefsCommand",
+    "core.gitProxy",
+    "credential.helper",
+    "diff.external",
+    "diff.evil.command",
+    "diff.evil.textconv",
+    "filter.evil.clean",
+    "filter.evil.smudge",
+    "filter.evil.process",
+    "gpg.program",
+    "merge.evil.driver",
+    "uploadpack.packObjectsHook",
+];
+
+/// Makes a repository hostile: whatever git might run for it leaves a trace.
+fn arm(folder: &Path, trace: &Path) {
+    let run = format!("touch {}", trace.display());
+    let included = folder.join(".git/included");
+    let settings: String = COMMANDS
+        .iter()
+        .filter_map(|setting| setting.rsplit_once('.'))
+        .map(|(section, name)| match section.split_once('.') {
+            Some((section, part)) => format!("[{section} \"{part}\"]\n{name} = {run}\n"),
+            None => format!("[{section}]\n{name} = {run}\n"),
+        })
+        .collect();
+    fs::write(&included, &settings).unwrap();
+    let config = folder.join(".git/config");
+    let own = fs::read_to_string(&config).unwrap();
+    let include = format!("[include]\npath = {}\n", included.display());
+    fs::write(&config, format!("{own}{settings}{include}")).unwrap();
+    for hook in [
+        "post-checkout",
+        "post-index-change",
+        "fsmonitor-watchman",
+        "reference-transaction",
+    ] {
+        let hook = folder.join(".git/hooks").join(hook);
+        fs::write(&hook, format!("#!/bin/sh\n{run}\n")).unwrap();
+        fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+}
+
+/// Calls that make a tool read a repository, if it is one that does.
+fn calls_of(tool: &str) -> Vec<Value> {
+    match tool {
+        "hello" | "list_projects" => Vec::new(),
+        "list_files" | "get_repo_overview" => vec![json!({})],
+        "read_file" => vec![
+            json!({ "path": "a.txt" }),
+            json!({ "path": "a.txt", "ref": "HEAD~1", "include_deps": true }),
+        ],
+        "read_repo_file" => vec![json!({ "path": "docs/a.md" })],
+        "search_files" | "grep_codebase" => vec![json!({ "pattern": "a" })],
+        "git_log" => vec![
+            json!({}),
+            json!({ "file_path": "a.txt", "since": "HEAD~1", "author": "Ada" }),
+        ],
+        "git_blame" => vec![
+            json!({ "file_path": "a.txt" }),
+            json!({ "file_path": "a.txt", "ref": "HEAD~1" }),
+        ],
+        "git_diff" => vec![
+            json!({}),
+            json!({ "ref1": "HEAD~1" }),
+            json!({ "ref1": "HEAD~1", "ref2": "HEAD" }),
+        ],
+        tool => panic!("say how {tool} reads a repository"),
+    }
+}
+
 #[tokio::test]
 async fn nothing_that_a_repositorys_configuration_names_is_run() {
     let (stack, client, folder) = empty().await;
-    built(
-        Repo::new()
-            .file("a.txt", "a\n")
-            .file(".gitattributes", "* filter=evil diff=evil\n"),
-        &folder,
-    );
+    let attributes = "* filter=evil diff=evil merge=evil\n";
+    let repo = Repo::new().file("a.txt", "a\n").file("docs/a.md", "a\n");
+    built(repo.file(".gitattributes", attributes), &folder);
+    built(Repo::new().file("a.txt", "b\n"), &folder);
     let trace = stack.repositories().join("ran");
-    let run = format!("touch {}", trace.display());
-    for setting in [
-        "core.fsmonitor",
-        "core.sshCommand",
-        "core.pager",
-        "filter.evil.clean",
-        "filter.evil.smudge",
-        "filter.evil.process",
-        "diff.evil.command",
-        "diff.evil.textconv",
-    ] {
-        git(&folder, &["config", setting, &run]);
-    }
+    arm(&folder, &trace);
     fs::write(folder.join("a.txt"), "changed\n").unwrap();
+    let list = client.rpc("tools/list", json!({})).await.json();
+    for tool in list["result"]["tools"].as_array().unwrap() {
+        let tool = tool["name"].as_str().unwrap();
+        for arguments in calls_of(tool) {
+            let reply = client.call(tool, arguments).await;
+            assert!(!reply.is_error(), "{tool}: {}", reply.value());
+            assert!(!trace.exists(), "{tool} ran a command of the repository");
+        }
+    }
     let dirty = stack.eventually(async || {
         let reply = client.call("list_files", json!({})).await;
         reply.meta("commit").get("dirty").cloned()
     });
     assert_eq!(dirty.await, true);
-    assert!(!trace.exists(), "a command of the repository ran");
+    assert!(
+        !trace.exists(),
+        "the status ran a command of the repository"
+    );
+    // It may well fail at what was run.
+    let status = Command::new("git")
+        .arg("status")
+        .current_dir(&folder)
+        .output();
+    assert!(status.is_ok());
+    assert!(trace.exists(), "git itself would have run one");
 }
 
 #[tokio::test]

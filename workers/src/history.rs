@@ -71,7 +71,8 @@ impl History {
     /// The history of a project, quicker by what is kept of it.
     ///
     /// # Errors
-    /// [`HistoryError::NotARepository`], [`HistoryError::UnusableRepository`], or if the list of a shallow clone can't be read.
+    /// [`HistoryError::NotARepository`], [`HistoryError::UnusableRepository`], or if the list of
+    /// where a shallow clone ends can't be read.
     pub(crate) fn of(repo: &Repo, histories: &Histories) -> Result<History, HistoryError> {
         let mut git = repo.git().ok_or_else(|| match repo.git_refused() {
             Some(why) => HistoryError::UnusableRepository { why },

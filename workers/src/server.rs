@@ -52,6 +52,8 @@ const LAST_WRITES: Duration = Duration::from_secs(1);
 /// How long the end of a worker waits for blocking work that nobody waits for.
 pub const LEFT_BEHIND: Duration = Duration::from_secs(2);
 
+const MOST_BLOCKING_CALLS: NonZeroUsize = NonZeroUsize::new(400).unwrap();
+
 /// What steers a worker.
 #[derive(Clone, Debug, clap::Args)]
 pub struct WorkerConfig {
@@ -74,13 +76,14 @@ pub struct WorkerConfig {
     /// File contents kept between searches, in bytes, by all projects together.
     #[arg(long, env = "ARCHWAY_SEARCH_CACHE_BYTES", value_name = "BYTES", default_value_t = 64 << 20)]
     pub search_cache_bytes: usize,
-    /// Calls that may block on files at once, three quarters of them one tenant's; the rest take
-    /// turns by tenant.
+    /// Calls that may block on files at once (1 to 400), three quarters of them one tenant's; the rest
+    /// take turns by tenant.
     #[arg(
         long,
         env = "ARCHWAY_BLOCKING_CALLS",
         value_name = "N",
-        default_value = "64"
+        default_value = "64",
+        value_parser = blocking_calls
     )]
     pub blocking_calls: NonZeroUsize,
     /// What one result may hold, in bytes, of text and of data each.
@@ -305,8 +308,43 @@ async fn drain(
     }
 }
 
+/// Each of them holds a thread, of which Tokio has 512, while others look up names and write rows:
+/// with more, calls would wait where no turns are taken.
+fn blocking_calls(text: &str) -> Result<NonZeroUsize, &'static str> {
+    let calls = text
+        .parse()
+        .ok()
+        .filter(|calls| *calls <= MOST_BLOCKING_CALLS);
+    calls.ok_or("a worker takes 1 to 400 of them: for more calls at once, run more workers")
+}
+
 fn search_threads(config: &WorkerConfig) -> NonZeroUsize {
     NonZeroUsize::new(config.search_threads)
         .or_else(|| std::thread::available_parallelism().ok())
         .unwrap_or(NonZeroUsize::MIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        config: WorkerConfig,
+    }
+
+    #[test]
+    fn a_worker_takes_no_more_blocking_calls_than_it_has_threads_for() {
+        let parse = |calls| Line::try_parse_from(["worker", "--blocking-calls", calls]);
+        for (calls, taken) in [("1", 1), ("400", 400)] {
+            assert_eq!(parse(calls).unwrap().config.blocking_calls.get(), taken);
+        }
+        for calls in ["0", "401", "many", "99999999999999999999999"] {
+            let refused = parse(calls).unwrap_err().to_string();
+            assert!(refused.contains("1 to 400"), "{refused}");
+        }
+    }
 }

@@ -8,7 +8,15 @@
 //! mistakes, too; [`Syntax::error_line`] tells. What parses does not therefore compile, and
 //! what the grammar takes for a mistake may be younger than the grammar.
 
-use std::{io, ops::ControlFlow, thread};
+use std::{
+    io,
+    ops::ControlFlow,
+    sync::{
+        Arc,
+        mpsc::{self, RecvTimeoutError},
+    },
+    thread,
+};
 
 use parking_lot::{Condvar, Mutex};
 use tokio::time::{Duration, Instant};
@@ -32,7 +40,7 @@ const AT_ONCE: usize = 4;
 /// How long a text waits for others to be parsed, so that somebody's hostile texts hold up nobody.
 const MAX_WAIT: Duration = Duration::from_secs(2);
 
-/// How often who waits for another parse to end asks whether to go on waiting.
+/// How often who waits for a parse to end asks whether to go on waiting.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// How many nodes are visited between two looks at the clock.
@@ -134,19 +142,30 @@ impl Language {
         if text.len() > MAX_BYTES {
             return Err(SyntaxError::TooLarge);
         }
-        let _turn = Turn::take(cancel)?;
-        let tree = thread::scope(|scope| {
-            let thread = thread::Builder::new()
-                .name("parse".to_owned())
-                .stack_size(STACK);
-            let parse = thread.spawn_scoped(scope, || self.tree(text, cancel));
-            let ended = parse.map_err(SyntaxError::Thread)?.join();
-            ended.unwrap_or_else(|_panic| {
-                let source = io::Error::other("the parser panicked");
-                Err(SyntaxError::Thread(source))
-            })
-        })?;
-        Ok(Syntax { tree, text })
+        let turn = Turn::take(cancel)?;
+        let (shared, call): (Arc<[u8]>, Cancel) = (text.into(), cancel.clone());
+        let (done, result) = mpsc::sync_channel(1);
+        let parse = move || {
+            let tree = self.tree(&shared, &call);
+            // The room of a large parse is free by now.
+            drop(turn);
+            // Nobody waits for it if the call was cancelled.
+            done.send(tree).ok();
+        };
+        let thread = thread::Builder::new().name("parse".to_owned());
+        let spawned = thread.stack_size(STACK).spawn(parse);
+        spawned.map_err(SyntaxError::Thread)?;
+        loop {
+            match result.recv_timeout(PATIENCE) {
+                Ok(tree) => return Ok(Syntax { tree: tree?, text }),
+                // Freeing what a parse had made may take longer than a cancelled call may.
+                Err(RecvTimeoutError::Timeout) => cancel.check()?,
+                Err(RecvTimeoutError::Disconnected) => {
+                    let source = io::Error::other("the parser panicked");
+                    return Err(SyntaxError::Thread(source));
+                }
+            }
+        }
     }
 
     /// Parses on the calling thread.

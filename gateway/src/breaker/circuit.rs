@@ -22,7 +22,7 @@ const MOST_FAULTS: u64 = 50;
 /// Slow calls that open it, in percent. More than of faults, since a slow call did answer.
 const MOST_SLOW: u64 = 80;
 /// How long it rests when it opens: about what a worker takes to start again.
-const FIRST_REST: Duration = Duration::from_secs(5);
+pub(super) const FIRST_REST: Duration = Duration::from_secs(5);
 /// The rest doubles while probes fail, up to this.
 pub(super) const LONGEST_REST: Duration = Duration::from_secs(60);
 /// Calls let through at a time while half-open, and successes among them that close it.
@@ -68,6 +68,14 @@ pub(super) struct NotAdmitted {
     pub(super) state: State,
     /// After how long it may try again.
     pub(super) retry_after: Duration,
+}
+
+impl NotAdmitted {
+    /// Because others try whether it can be closed.
+    pub(super) const PROBED: NotAdmitted = NotAdmitted {
+        state: State::HalfOpen,
+        retry_after: PROBING,
+    };
 }
 
 /// What an admitted call brings back when it ended. Not to be dropped: a probe's would keep its
@@ -126,6 +134,13 @@ impl Circuit {
             }
         }
         Ok(Admission { epoch: self.epoch })
+    }
+
+    /// The number of the round of probes that this admission is of, if it is a probe's that still
+    /// counts.
+    pub(super) fn round(&self, admission: &Admission) -> Option<u64> {
+        let probing = matches!(self.phase, Phase::HalfOpen { .. });
+        (probing && admission.epoch == self.epoch).then_some(self.epoch)
     }
 
     /// Takes the admission of a call that ended. Returns the state that this brought about, if it

@@ -38,6 +38,8 @@ const MOST_HELD_OF_KEY: u32 = 256;
 const MOST_KEYS: usize = 100_000;
 /// So many keys are kept without a look at whether they need be.
 const FEW_KEYS: usize = 1_024;
+/// Between two looks: those who find no room must not all look at all keys.
+const SWEEP: Duration = Duration::from_secs(1);
 
 /// The refusals of late.
 pub(super) struct Holding {
@@ -51,6 +53,7 @@ struct Keys {
     refused: HashMap<Key, Recent>,
     /// How many keys there may be before those that were not refused of late are forgotten.
     enough: usize,
+    swept: Option<Instant>,
 }
 
 /// What one key was refused of late.
@@ -87,6 +90,7 @@ impl Holding {
             keys: Mutex::new(Keys {
                 refused: HashMap::new(),
                 enough: FEW_KEYS,
+                swept: None,
             }),
             places: Semaphore::new(MOST_HELD),
         }
@@ -143,7 +147,9 @@ impl Keys {
     /// What is known of a key; `None` if it is one too many.
     fn recent(&mut self, key: &Key, over: &Over, now: Instant) -> Option<&mut Recent> {
         if !self.refused.contains_key(key) {
-            if self.refused.len() >= self.enough {
+            let rests = self.swept.is_some_and(|swept| now < swept + SWEEP);
+            if self.refused.len() >= self.enough && !rests {
+                self.swept = Some(now);
                 self.refused.retain(|_, recent| !recent.is_past(now));
                 self.enough = (2 * self.refused.len()).clamp(FEW_KEYS, MOST_KEYS);
             }
@@ -330,5 +336,20 @@ mod tests {
         }
         let kept = holding.keys.lock().refused.len();
         assert!(kept <= FEW_KEYS, "{kept}");
+    }
+    #[tokio::test(start_paused = true)]
+    async fn keys_without_room_look_for_some_once_a_second_together() {
+        let holding = Holding::new();
+        let comes = |number| {
+            holding.place(numbered(number), &over(1));
+            holding.keys.lock().refused.contains_key(&numbered(number))
+        };
+        let most = u128::try_from(MOST_KEYS).unwrap();
+        assert!((0..most).all(comes));
+        advance(SWEEP - Duration::from_millis(1)).await;
+        assert!(!comes(most), "all were looked at a moment ago");
+        advance(Duration::from_millis(1)).await;
+        assert!(comes(most));
+        assert_eq!(holding.keys.lock().refused.len(), 1);
     }
 }

@@ -1,7 +1,8 @@
-//! What a `tools/call` asks for, and how its caller wants to be answered.
+//! What is known of a message before anything is done for it: of a `tools/call` what it asks for, and
+//! how its caller wants to be answered.
 
 use archway_proto::{context::TraceContext, log::LogLevel, meta};
-use http::HeaderMap;
+use http::{HeaderMap, request::Parts};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
@@ -14,6 +15,35 @@ use crate::{error::GatewayError, session::Session};
 
 /// Characters of an idempotency key.
 const LONGEST_KEY: usize = 128;
+
+/// A request, and what was learnt of it before the message was read.
+pub(super) struct Arrived {
+    pub(super) parts: Parts,
+    pub(super) accepts: Accepts,
+    pub(super) received: Instant,
+}
+
+impl Arrived {
+    /// How the caller of a tool wants to be answered.
+    pub(super) fn ask(&self, id: RequestId, message: &Message, log_level: Option<LogLevel>) -> Ask {
+        Ask {
+            id,
+            era: message.era,
+            session: message.session,
+            accepts: self.accepts,
+            received: self.received,
+            log_level,
+            trace: trace_of(&self.parts.headers),
+        }
+    }
+}
+
+/// A message, and what was learnt of it before anything is done for it.
+pub(super) struct Message {
+    pub(super) envelope: Envelope,
+    pub(super) era: Era,
+    pub(super) session: Session,
+}
 
 /// How the caller wants to be answered.
 pub(super) struct Ask {

@@ -2,7 +2,8 @@
 //! the body, read once, within a size and a time.
 //!
 //! What a reader would miss: a large body is read only if its caller could pay for it as far as is
-//! known beforehand. A small one always is, since what it says decides the form of a refusal.
+//! known beforehand, and if there is a place for it (`crowd`). A small one always is, since what it
+//! says decides the form of a refusal.
 
 use std::time::Duration;
 
@@ -11,7 +12,9 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Body as _;
+use uuid::Uuid;
 
+use super::crowd::{Crowd, Place};
 use crate::{error::GatewayError, limits::Refused};
 
 /// The largest body read, in bytes.
@@ -93,16 +96,46 @@ impl From<GatewayError> for Unread {
     }
 }
 
-/// What the client takes, and its whole message. Whether the caller could pay is asked once, if the
-/// message is large and before that much of it is kept.
-pub(super) async fn read(
+/// A whole message, with its place if it is large.
+pub(super) struct Whole<'a> {
+    pub(super) bytes: Bytes,
+    _place: Option<Place<'a>>,
+}
+
+/// What has to be granted before a large body is kept.
+pub(super) struct Door<'a, F> {
+    pub(super) crowd: &'a Crowd,
+    /// Who sends it.
+    pub(super) tenant: Uuid,
+    /// Why its caller could not pay for it.
+    pub(super) refusal: F,
+}
+
+impl<'a, F: Fn() -> Option<Refused>> Door<'a, F> {
+    /// Lets a large body in. Whether its caller could pay is asked again after it waited: others of
+    /// its bodies were read meanwhile.
+    async fn pass(&self) -> Result<Place<'a>, Unread> {
+        let paid = || (self.refusal)().map_or(Ok(()), |refused| Err(Unread::Unpaid(refused)));
+        paid()?;
+        let place = self.crowd.place(self.tenant).await;
+        let place = place.ok_or(GatewayError::BodyCrowded)?;
+        if place.waited {
+            paid()?;
+        }
+        Ok(place)
+    }
+}
+
+/// What the client takes, and its whole message. A large one has to pass the door before that much of
+/// it is kept.
+pub(super) async fn read<'a>(
     headers: &HeaderMap,
     body: Body,
-    refusal: impl Fn() -> Option<Refused>,
-) -> Result<(Accepts, Bytes), Unread> {
+    door: Door<'a, impl Fn() -> Option<Refused>>,
+) -> Result<(Accepts, Whole<'a>), Unread> {
     let accepts = Accepts::of(headers)?;
     check_content(headers)?;
-    match tokio::time::timeout(BODY_TIMEOUT, read_body(body, refusal)).await {
+    match tokio::time::timeout(BODY_TIMEOUT, read_body(body, door)).await {
         Ok(body) => Ok((accepts, body?)),
         Err(_elapsed) => Err(Unread::Bad(GatewayError::BodyTooSlow)),
     }
@@ -131,28 +164,33 @@ fn check_content(headers: &HeaderMap) -> Result<(), GatewayError> {
 }
 
 /// The whole body, within 1 MiB.
-async fn read_body(body: Body, refusal: impl Fn() -> Option<Refused>) -> Result<Bytes, Unread> {
+async fn read_body<'a>(
+    body: Body,
+    door: Door<'a, impl Fn() -> Option<Refused>>,
+) -> Result<Whole<'a>, Unread> {
     let declared = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     let mut body = Limited::new(body, LARGEST_BODY);
-    let mut whole = BytesMut::new();
-    let mut is_free = true;
+    let mut bytes = BytesMut::new();
+    let mut place = None;
     loop {
         // Before any of it, if its length was declared.
-        if is_free && declared.max(whole.len()) > LARGEST_FREE {
-            is_free = false;
-            if let Some(refused) = refusal() {
-                return Err(Unread::Unpaid(refused));
-            }
+        if place.is_none() && declared.max(bytes.len()) > LARGEST_FREE {
+            place = Some(door.pass().await?);
         }
         let data = match body.frame().await {
-            None => return Ok(whole.freeze()),
+            None => {
+                return Ok(Whole {
+                    bytes: bytes.freeze(),
+                    _place: place,
+                });
+            }
             Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
             Some(Err(error)) if error.is::<LengthLimitError>() => {
                 return Err(GatewayError::BodyTooLarge.into());
             }
             Some(Err(_broken)) => return Err(GatewayError::BodyBroken.into()),
         };
-        whole.extend_from_slice(&data);
+        bytes.extend_from_slice(&data);
     }
 }
 

@@ -1,6 +1,9 @@
 //! Calls: to the worker and back.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
+use tokio::time::{Instant, timeout};
 
 use super::Harness;
 
@@ -102,4 +105,23 @@ async fn a_call_goes_to_a_worker_that_is_there() {
         let result = harness.call("echo", json!({})).await;
         assert_eq!(result["structuredContent"]["tenant"], "acme", "{result}");
     }
+}
+
+#[tokio::test]
+async fn a_result_does_not_wait_for_the_end_of_its_stream() {
+    let mut harness = Harness::start().await;
+    let asked = Instant::now();
+    let result = harness.call("lingers", json!({})).await;
+    assert_eq!(result["structuredContent"]["tenant"], "acme", "{result}");
+    assert!(
+        asked.elapsed() < Duration::from_secs(4),
+        "{:?}",
+        asked.elapsed()
+    );
+    // Its worker is told that nobody listens any longer, and has the next call.
+    for _ in 0..2 {
+        let seen = timeout(Duration::from_secs(20), harness.seen.recv()).await;
+        assert!(matches!(seen, Ok(Some(_))), "{seen:?}");
+    }
+    assert_eq!(harness.call("echo", json!({})).await.get("isError"), None);
 }

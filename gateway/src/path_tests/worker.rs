@@ -26,9 +26,9 @@ use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{Request, Response, Status};
 
 /// The tools that every key may call, in their order.
-pub(super) const TOOLS: [&str; 16] = [
+pub(super) const TOOLS: [&str; 17] = [
     "echo", "pages", "progress", "logs", "flood", "spate", "pretty", "hang", "drip", "status",
-    "garbage", "denies", "slow", "late", "gate", "far",
+    "garbage", "denies", "slow", "late", "gate", "far", "lingers",
 ];
 
 /// What the worker tells of a call that does not end by itself.
@@ -203,6 +203,7 @@ impl Worker for Scripted {
             "pretty" => Box::pin(stream::iter([Ok(CallEvent {
                 event: Some(Event::Result(format!("{data:#}").into())),
             })])),
+            "lingers" => Box::pin(endless(vec![result(&data)], &self.seen)),
             "hang" => Box::pin(endless(vec![], &self.seen)),
             "drip" => Box::pin(endless(vec![progress(1.0)], &self.seen)),
             "denies" => Box::pin(stream::iter([result(&denial())])),

@@ -1,11 +1,12 @@
 //! The next connection of a listener.
 //!
 //! Accepting fails when the process is out of file descriptors, and then again at once, for as
-//! long as it is: so it pauses, and says so in the log only now and then.
+//! long as it is: so it pauses, and says so in the log only now and then. What went wrong with one
+//! connection says nothing of the next, which waits for none.
 
 use std::{io, net::IpAddr, time::Duration};
 
-use rustix::net::sockopt::set_socket_recv_buffer_size;
+use rustix::{io::Errno, net::sockopt::set_socket_recv_buffer_size};
 use tokio::{
     net::{TcpListener, TcpStream},
     time::{Instant, sleep},
@@ -37,8 +38,13 @@ impl Accepting {
     /// The next connection, and whose it is.
     pub(super) async fn next(&mut self) -> (TcpStream, IpAddr) {
         loop {
-            match self.accept().await {
-                Ok(accepted) => return accepted,
+            let accepted = self.listener.accept().await;
+            match accepted.map(|(socket, address)| (prepared(socket), address)) {
+                Ok((Ok(socket), address)) => return (socket, address.ip()),
+                Ok((Err(error), _)) => tracing::debug!(%error, "connection not taken"),
+                Err(error) if is_its_own(&error) => {
+                    tracing::debug!(%error, "connection ended before it was accepted");
+                }
                 Err(error) => {
                     if let Some(count) = self.failures.count() {
                         tracing::warn!(%error, count, "connections not accepted");
@@ -48,13 +54,34 @@ impl Accepting {
             }
         }
     }
+}
 
-    async fn accept(&self) -> io::Result<(TcpStream, IpAddr)> {
-        let (socket, address) = self.listener.accept().await?;
-        socket.set_nodelay(true)?;
-        set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER)?;
-        Ok((socket, address.ip()))
-    }
+/// The socket as it is served. It fails if the connection has ended meanwhile.
+fn prepared(socket: TcpStream) -> io::Result<TcpStream> {
+    socket.set_nodelay(true)?;
+    set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER)?;
+    Ok(socket)
+}
+
+/// Whether accepting failed for the one connection that was next, which is gone with that: what
+/// accept(2) says of it, and says to go on after. All else may be there the next time, too.
+fn is_its_own(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(
+            Errno::CONNABORTED
+                | Errno::CONNRESET
+                | Errno::INTR
+                | Errno::PERM
+                | Errno::PROTO
+                | Errno::NOPROTOOPT
+                | Errno::OPNOTSUPP
+                | Errno::NETDOWN
+                | Errno::NETUNREACH
+                | Errno::HOSTDOWN
+                | Errno::HOSTUNREACH
+        )
+    )
 }
 
 /// Failures since they were last told of.
@@ -79,6 +106,23 @@ impl Failures {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_what_would_fail_again_pauses() {
+        for own in [
+            Errno::CONNABORTED,
+            Errno::PROTO,
+            Errno::PERM,
+            Errno::NETDOWN,
+        ] {
+            assert!(is_its_own(&own.into()), "{own}");
+        }
+        for out_of in [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM] {
+            assert!(!is_its_own(&out_of.into()), "{out_of}");
+        }
+        // Nor does it go on at once where nobody knows why it failed.
+        assert!(!is_its_own(&io::Error::other("unknown")));
+    }
 
     #[tokio::test(start_paused = true)]
     async fn the_first_failure_is_told_and_then_every_10_seconds_how_many() {

@@ -3,7 +3,7 @@
 //! What a reader would get wrong: a pool without a ready worker still has its calls tried. Health
 //! only orders the workers; were it believed alone, a false alarm would be an outage.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use parking_lot::{Mutex, RwLock};
 use tokio::{
@@ -60,6 +60,8 @@ pub(super) struct Pool {
     name: String,
     replicas: RwLock<Arc<[Arc<Replica>]>>,
     budget: Mutex<Budget>,
+    /// Addresses that are none: the fixed ones of them, which are told of once.
+    refused: Mutex<HashSet<String>>,
     /// Has the workers be looked for at once.
     hurry: Notify,
     around: Surroundings,
@@ -72,6 +74,7 @@ impl Pool {
             name: name.to_owned(),
             replicas: RwLock::new(Arc::new([])),
             budget: Mutex::default(),
+            refused: Mutex::default(),
             hurry: Notify::new(),
             around,
         }
@@ -229,6 +232,8 @@ impl Pool {
     pub(super) fn replace(self: &Arc<Self>, mut addresses: Vec<Address>) {
         addresses.sort_by(|a, b| a.text.cmp(&b.text));
         addresses.dedup_by(|a, b| a.text == b.text);
+        let refused = self.refused.lock().clone();
+        addresses.retain(|address| !refused.contains(&address.text));
         let found = addresses.len();
         addresses.truncate(MOST_REPLICAS);
         let before = self.replicas();
@@ -277,6 +282,7 @@ impl Pool {
             }
             Err(error) => {
                 tracing::warn!(pool = self.name, worker = address.text, %error, "no address of a worker");
+                self.refused.lock().insert(address.text.clone());
                 None
             }
         }
@@ -345,5 +351,22 @@ pub(super) mod tests {
         lose(2);
         pool.meet(&replica, Some("b"));
         assert!(!deadly.lock().is_empty());
+    }
+    #[tokio::test]
+    async fn an_address_that_is_none_is_looked_at_once() {
+        let pool = Arc::new(alone("http://127.0.0.1:1").0);
+        let address = |text: &str| Address {
+            text: text.to_owned(),
+            origin: None,
+        };
+        let found = || vec![address("http://127.0.0.1:2"), address("no address")];
+        pool.replace(found());
+        let before = pool.replicas();
+        assert_eq!((before.len(), pool.refused.lock().len()), (1, 1));
+        pool.replace(found());
+        assert!(
+            Arc::ptr_eq(&before, &pool.replicas()),
+            "nothing has changed"
+        );
     }
 }

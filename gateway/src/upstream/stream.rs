@@ -1,19 +1,25 @@
 //! What a worker answers to one call: what it says on its way, then one result.
 //!
-//! Every wait ends with the call's deadline. A stream that is dropped before its result cancels
+//! Every wait ends with the call's deadline, and 100 ms after its result. A stream that is dropped before its result cancels
 //! the call at the worker, which is how a client that goes away ends its work. As long as nothing
 //! of it was passed on, the call may begin again on another worker, and the reader doesn't notice.
+
+use std::time::Duration;
 
 use archway_proto::{
     failure::Failure,
     v1::{CallEvent, Log, Progress, call_event::Event},
 };
 use bytes::Bytes;
+use tokio::time::timeout;
 
 use super::{
     errand::{Errand, Underway},
     failures::{Outcome, internal},
 };
+
+/// How long a stream that has given its result may take to end: its trailers come with it.
+const TRAILERS: Duration = Duration::from_millis(100);
 
 /// What a call brings.
 pub(crate) enum Step {
@@ -101,12 +107,13 @@ impl CallStream {
     }
 
     /// Reads to the end of a stream that has given its result. Dropped before its trailers it would
-    /// be reset, and HTTP/2 ends a connection on which too many streams are.
+    /// be reset, and HTTP/2 ends a connection on which too many streams are. So it is, nevertheless, if
+    /// its worker freezes in between: nobody waits for that.
     async fn close(&mut self) {
         self.errand.answered();
         let ending = self.errand.patience.wait(self.try_.events.message());
         // The answer is here: however the stream ends, it changes nothing.
-        ending.await.ok();
+        timeout(TRAILERS, ending).await.ok();
     }
 }
 

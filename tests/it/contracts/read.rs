@@ -59,50 +59,6 @@ async fn a_file_comes_with_its_facts() {
     assert_eq!(reply.meta("untrusted"), true);
 }
 
-/// The context contract's two examples: without dependencies, and with those of level 1.
-#[tokio::test]
-async fn dependencies_come_when_they_are_asked_for_in_either_spelling() {
-    let (_stack, client) = project().await;
-    let path = "src/index.ts";
-    for asked in [
-        json!({ "path": path, "includeDeps": true, "maxDepth": 1 }),
-        json!({ "path": path, "include_deps": true }),
-        json!({ "path": path, "include_deps": true, "encoding": "base64" }),
-    ] {
-        let reply = client.call("read_file", asked).await;
-        let expected = json!([{
-            "path": "src/auth/jwt.ts", "type": "import", "level": 1,
-            "content": "export const a = 1;\nexport const b = 2;\n",
-        }]);
-        assert_eq!(both(&reply)["dependencies"], expected);
-    }
-    for none in [
-        json!({ "path": path }),
-        json!({ "path": path, "includeDeps": false }),
-        json!({ "path": path, "include_deps": true, "max_depth": 0 }),
-        json!({ "path": "docs/guide.md", "include_deps": true }),
-    ] {
-        assert_eq!(read(&client, none).await["dependencies"], json!([]));
-    }
-    let deeper = json!({ "path": path, "include_deps": true, "max_depth": 2 });
-    let refused = client.call("read_file", deeper).await;
-    assert_eq!(refused.code(), "invalid_arguments");
-}
-
-/// The contract fails such a call; we give the file and say what is wrong.
-#[tokio::test]
-async fn a_syntax_error_is_said_with_its_line_beside_the_file() {
-    let text = "import './b';\nlet x = ;\n";
-    let repo = Repo::new().file("a.ts", text).file("b.ts", "");
-    let (_stack, client) = serve(repo.commit()).await;
-    let asked = json!({ "path": "a.ts", "include_deps": true });
-    let reply = client.call("read_file", asked).await;
-    let data = both(&reply);
-    assert_eq!(data["file"]["content"], text);
-    let error = data["dependencies_error"].as_str().unwrap();
-    assert!(error.starts_with("syntax error at line 2"), "{error}");
-}
-
 #[tokio::test]
 async fn a_file_that_is_none_is_not_found() {
     let (_stack, client) = project().await;

@@ -182,3 +182,126 @@ impl Kept {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::Instant;
+
+    use super::super::History;
+    use super::*;
+    use crate::repo::testing::{Sandbox, path};
+
+    struct Told(usize);
+
+    impl Keepable for Told {
+        const NAME: &'static str = "told";
+
+        fn bytes(&self) -> usize {
+            self.0
+        }
+    }
+
+    fn question(repo: &Repo, detail: &str) -> Question {
+        Question {
+            commit: repo.commit().unwrap(),
+            path: path("a"),
+            detail: detail.to_owned(),
+        }
+    }
+
+    /// Asks until the graph has filters.
+    fn has_filters(app: &Sandbox, histories: &Histories) -> bool {
+        let last = Instant::now() + Duration::from_secs(30);
+        while Instant::now() < last {
+            let history = History::of(&app.repo(), histories).unwrap();
+            if history.graph().has_filters() {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        false
+    }
+
+    #[test]
+    fn an_answer_is_given_again_under_the_same_rules_only() {
+        let app = Sandbox::new();
+        app.file("a", "1").committed();
+        let metrics = Metrics::new();
+        let histories = Histories::start(None, &metrics).unwrap();
+        let repo = app.repo();
+        let (asked, other) = (question(&repo, ""), question(&repo, "lines 1 to 2"));
+        histories.kept(&repo).keep(&asked, Arc::new(Told(7)));
+        // Rules that were read anew are others, and the same.
+        let told = histories.kept(&app.repo()).get::<Told>(&asked);
+        assert_eq!(told.map(|told| told.0), Some(7));
+        assert!(histories.kept(&repo).get::<Told>(&other).is_none());
+        let closed = Rules::new(&[], &["b".to_owned()], None).unwrap();
+        let narrower = histories.kept(&app.repo_with(closed));
+        assert!(narrower.get::<Told>(&asked).is_none());
+        let text = metrics.text().unwrap();
+        let line = "archway_worker_history_lookups_total{kind=\"told\",outcome=";
+        assert!(text.contains(&format!("{line}\"hit\"}} 1")), "{text}");
+        assert!(text.contains(&format!("{line}\"miss\"}} 2")), "{text}");
+    }
+
+    #[test]
+    fn answers_that_are_larger_than_all_may_be_are_not_kept() {
+        let app = Sandbox::new();
+        app.file("a", "1").committed();
+        let histories = Histories::new();
+        let (repo, bytes) = (app.repo(), usize::try_from(ANSWER_BYTES).unwrap());
+        let (kept, asked) = (histories.kept(&repo), question(&repo, ""));
+        kept.keep(&asked, Arc::new(Told(bytes)));
+        histories.0.answers.run_pending_tasks();
+        assert!(kept.get::<Told>(&asked).is_none());
+    }
+
+    #[test]
+    fn a_graph_is_made_in_the_background_and_outlives_the_worker() {
+        let app = Sandbox::new();
+        app.file("a", "1").committed();
+        let temp = tempfile::tempdir().unwrap();
+        let folder = || Some(CacheFolder::open(temp.path(), &[]).unwrap());
+        let metrics = Metrics::new();
+        let histories = Histories::start(folder(), &metrics).unwrap();
+        assert!(has_filters(&app, &histories));
+        drop(histories);
+        let next = Histories::start(folder(), &Metrics::new()).unwrap();
+        let history = History::of(&app.repo(), &next).unwrap();
+        assert!(history.graph().has_filters(), "it was saved");
+        app.file("a", "2").git(&["commit", "-qam", "two"]);
+        let history = History::of(&app.repo(), &next).unwrap();
+        let head = history.head().unwrap();
+        let node = history.node(head).unwrap();
+        assert_eq!(node.parents.len(), 1, "what it lacks is read");
+    }
+
+    #[test]
+    fn a_repositorys_own_graph_is_used_as_it_is() {
+        let app = Sandbox::new();
+        app.file("a", "1").committed();
+        app.git(&["commit-graph", "write", "--reachable", "--changed-paths"]);
+        let metrics = Metrics::new();
+        let histories = Histories::start(None, &metrics).unwrap();
+        let history = History::of(&app.repo(), &histories).unwrap();
+        assert!(history.graph().has_filters());
+        drop((history, histories));
+        assert!(
+            !metrics
+                .text()
+                .unwrap()
+                .contains("graph_build_seconds_count")
+        );
+    }
+
+    #[test]
+    fn a_shallow_clone_is_told_without_a_graph() {
+        let app = Sandbox::new();
+        app.file("a", "1").committed();
+        app.git(&["commit-graph", "write", "--reachable"]);
+        let head = app.repo().commit().unwrap();
+        std::fs::write(app.root().join(".git/shallow"), format!("{head}\n")).unwrap();
+        let history = History::of(&app.repo(), &Histories::new()).unwrap();
+        assert_eq!(history.graph().len(), 0);
+    }
+}

@@ -43,8 +43,8 @@ struct Walk {
     /// What references named, commits and tags, from which it walks.
     tips: HashSet<ObjectId>,
     graph: Arc<Graph>,
-    /// Commits that the graph has.
-    seen: HashSet<Position>,
+    /// Commits that the graph has, a bit for each position.
+    seen: Vec<u64>,
     /// Commits that it lacks.
     others: HashSet<ObjectId>,
     /// Seen, but its parents not yet.
@@ -145,6 +145,7 @@ impl Walk {
         if !Arc::ptr_eq(&self.graph, &history.graph) || !self.tips.is_subset(&tips) {
             *self = Walk {
                 graph: Arc::clone(&history.graph),
+                seen: vec![0; history.graph.len().div_ceil(64)],
                 ..Walk::default()
             };
         }
@@ -187,7 +188,10 @@ impl Walk {
 
     fn has_seen(&self, commit: ObjectId, position: Option<Position>) -> bool {
         match position {
-            Some(position) => self.seen.contains(&position),
+            Some(position) => {
+                let (word, bit) = place_of(position);
+                self.seen.get(word).is_some_and(|word| word & bit != 0)
+            }
             None => self.others.contains(&commit),
         }
     }
@@ -212,20 +216,21 @@ impl Walk {
 
     fn see_parents(&mut self, position: Position) {
         let graph = Arc::clone(&self.graph);
-        for parent in graph
-            .entry(position)
-            .into_iter()
-            .flat_map(|entry| entry.parents)
-        {
+        for parent in graph.parents(position) {
             self.see_known(parent);
         }
     }
 
     fn see_known(&mut self, position: Position) {
-        if self.seen.insert(position) {
+        let (word, bit) = place_of(position);
+        let Some(word) = self.seen.get_mut(word) else {
+            return;
+        };
+        if *word & bit == 0 {
+            *word |= bit;
             self.next.push(Waiting {
                 generation: self.generation(position).unwrap_or(u64::MAX),
-                time: self.graph.entry(position).map_or(0, |entry| entry.time),
+                time: self.graph.time(position),
                 place: Place::Known(position),
             });
         }
@@ -254,7 +259,13 @@ impl Walk {
 
     /// `None` where the graph doesn't say.
     fn generation(&self, position: Position) -> Option<u64> {
-        let generation = self.graph.entry(position)?.generation;
+        let generation = self.graph.generation(position);
         (generation > 0).then_some(generation)
     }
+}
+
+/// In which word a commit of a graph has its bit, and the bit.
+fn place_of(position: Position) -> (usize, u64) {
+    let index = position.index();
+    (index / 64, 1 << (index % 64))
 }

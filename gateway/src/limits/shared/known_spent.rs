@@ -15,9 +15,18 @@ use crate::limits::charge::{Bill, BucketId, Debts, MOST_CHARGES};
 const SHARDS: usize = 16;
 /// Buckets remembered in a shard: 100,000 in all. Of more the store is asked again.
 const MOST: usize = 6_250;
+/// Between two looks at all buckets of a full shard for those that can be forgotten, in microseconds.
+const SWEEP: u64 = 1_000_000;
 
 /// Buckets that the store says can't take a call.
-pub(super) struct KnownSpent([Mutex<HashMap<BucketId, u64>>; SHARDS]);
+pub(super) struct KnownSpent([Mutex<Shard>; SHARDS]);
+
+#[derive(Default)]
+struct Shard {
+    /// When each is full again.
+    full: HashMap<BucketId, u64>,
+    swept: u64,
+}
 
 impl KnownSpent {
     pub(super) fn new() -> Self {
@@ -26,7 +35,7 @@ impl KnownSpent {
 
     /// The debts that refuse the bill, as far as they are known; `None` if the store is to be asked.
     pub(super) fn check(&self, bill: &Bill, now: u64) -> Option<Debts> {
-        let known = self.shard(bill.tenant).lock();
+        let known = &self.shard(bill.tenant).lock().full;
         if known.is_empty() {
             return None;
         }
@@ -43,10 +52,12 @@ impl KnownSpent {
 
     /// Remembers which buckets were why the store, asked at `asked`, refused the bill.
     pub(super) fn remember(&self, bill: &Bill, debts: &Debts, asked: u64) {
-        let mut known = self.shard(bill.tenant).lock();
-        if known.len() + MOST_CHARGES > MOST {
-            known.retain(|_, full| *full > asked);
+        let mut shard = self.shard(bill.tenant).lock();
+        if shard.full.len() + MOST_CHARGES > MOST && asked >= shard.swept + SWEEP {
+            shard.swept = asked;
+            shard.full.retain(|_, full| *full > asked);
         }
+        let known = &mut shard.full;
         for (charge, debt) in bill.charges.iter().zip(debts) {
             if !charge.fits(*debt) && known.len() < MOST {
                 // Another call may have heard of a later moment; it is as true as this one.
@@ -59,11 +70,11 @@ impl KnownSpent {
     /// Forgets everything: the store may have lost what it knew.
     pub(super) fn forget(&self) {
         for shard in &self.0 {
-            shard.lock().clear();
+            shard.lock().full.clear();
         }
     }
 
-    fn shard(&self, tenant: Uuid) -> &Mutex<HashMap<BucketId, u64>> {
+    fn shard(&self, tenant: Uuid) -> &Mutex<Shard> {
         // Ids of tenants are random in their last bytes, whatever their version.
         let [.., last] = tenant.into_bytes();
         &self.0[usize::from(last) % SHARDS]
@@ -140,6 +151,10 @@ mod tests {
                 .count()
         };
         assert_eq!((kept(0, 0), kept(most, 0)), (100, 0));
+        // Who finds no room looks for some once a second.
+        known.remember(&bill(most), &debts(FULL, 0), SWEEP);
+        known.remember(&bill(most), &debts(FULL, 0), SWEEP + 1);
+        assert_eq!(known.shard(bill(0).tenant).lock().swept, SWEEP);
         // A minute later all of them are full.
         for number in most..most + 100 {
             known.remember(&bill(number), &debts(FULL, 0), FULL);

@@ -117,7 +117,9 @@ impl<'a> Board<'a> {
         for origin in origins {
             self.cancel.check()?;
             let (file, was) = (suspect.place.file.id, origin.place.file.id);
-            let common = self.texts.common(&self.history.git, file, was)?;
+            let common = self
+                .texts
+                .common(&self.history.git, file, was, self.cancel)?;
             let divided = divide(&suspect.spans, &common);
             suspect.spans = divided.left;
             self.hand(origin, divided.passed);

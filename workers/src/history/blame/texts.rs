@@ -11,8 +11,10 @@ use std::rc::Rc;
 use gix::ObjectId;
 use gix::diff::blob::{Algorithm, Diff, IndentHeuristic, IndentLevel, Token};
 
+use super::cuts::pieces;
 use super::spans::Common;
 use crate::history::{HistoryError, error::git};
+use crate::repo::Cancel;
 
 const READING: &str = "reading a file";
 
@@ -59,12 +61,13 @@ impl Texts {
     /// What the version `id` and its parent have in common, in line order.
     ///
     /// # Errors
-    /// If one of them can't be read.
+    /// If one of them can't be read, or the call has to stop.
     pub(super) fn common(
         &mut self,
         repository: &gix::Repository,
         id: ObjectId,
         parent: ObjectId,
+        cancel: &Cancel,
     ) -> Result<Vec<Common>, HistoryError> {
         if self.numbers.bytes > NUMBERED {
             *self = Texts::default();
@@ -75,7 +78,7 @@ impl Texts {
         }
         let new = self.text(repository, id, None)?;
         let old = self.text(repository, parent, Some(&new))?;
-        Ok(self.compare(&old, &new))
+        self.compare(&old, &new, cancel)
     }
 
     /// The version `id`, which is like another one.
@@ -103,27 +106,45 @@ impl Texts {
         Ok(text)
     }
 
-    fn compare(&mut self, old: &Text, new: &Text) -> Vec<Common> {
+    fn compare(
+        &mut self,
+        old: &Text,
+        new: &Text,
+        cancel: &Cancel,
+    ) -> Result<Vec<Common>, HistoryError> {
         let tail = common_blocks(old, new);
         let (old_lines, new_lines) = (old.without(tail), new.without(tail));
+        let mut common = Gaps::default();
+        for (old_piece, new_piece) in pieces(old_lines, new_lines) {
+            cancel.check()?;
+            let begin = (offset(old_piece.start), offset(new_piece.start));
+            let old_lines = old_lines.get(old_piece.clone()).unwrap_or_default();
+            let new_lines = new_lines.get(new_piece.clone()).unwrap_or_default();
+            self.differ(old_lines, new_lines);
+            (common.old, common.new) = begin;
+            for hunk in self.diff.hunks() {
+                common.until(begin.0 + hunk.before.start, begin.1 + hunk.after.start);
+                common.old = begin.0 + hunk.before.end;
+                common.new = begin.1 + hunk.after.end;
+            }
+            common.until(offset(old_piece.end), offset(new_piece.end));
+        }
+        (common.old, common.new) = (offset(old_lines.len()), offset(new_lines.len()));
+        common.until(old.count(), new.count());
+        Ok(common.found)
+    }
+
+    /// Finds what differs between some lines.
+    fn differ(&mut self, old: &[Token], new: &[Token]) {
         let indents = &self.numbers.indents;
         let count = u32::try_from(indents.len()).unwrap_or(u32::MAX);
-        self.diff
-            .compute_with(Algorithm::Myers, old_lines, new_lines, count);
         let indent = |line: Token| {
             let known = indents.get(line.0 as usize).copied();
             known.unwrap_or_else(|| IndentLevel::for_ascii_line([], TAB))
         };
+        self.diff.compute_with(Algorithm::Myers, old, new, count);
         self.diff
-            .postprocess_with(old_lines, new_lines, IndentHeuristic::new(indent));
-        let mut common = Gaps::default();
-        for hunk in self.diff.hunks() {
-            common.until(hunk.before.start, hunk.after.start);
-            (common.old, common.new) = (hunk.before.end, hunk.after.end);
-        }
-        // What was left out at the end is common, too.
-        common.until(old.count(), new.count());
-        common.found
+            .postprocess_with(old, new, IndentHeuristic::new(indent));
     }
 }
 

@@ -221,113 +221,96 @@ mod tests {
         }
     }
 
+    /// A form of `main` with these steps.
+    fn main_then(steps: &[Step]) -> Form<'static> {
+        let steps = steps.to_vec();
+        Form {
+            steps,
+            ..form(Base::Name("main"))
+        }
+    }
+
     #[test]
-    fn a_revision_is_a_base_marks_and_steps() {
-        let main = Base::Name("main");
+    fn a_revision_is_a_base_and_steps() {
+        use Step::{Ancestor, Commit, Parent, Same, Tag};
         assert_eq!(parse("@"), Ok(form(Base::Head)));
         assert_eq!(parse("feature/a@b"), Ok(form(Base::Name("feature/a@b"))));
-        let steps = vec![
-            Step::Ancestor(3),
-            Step::Parent(2),
-            Step::Parent(1),
-            Step::Parent(0),
-        ];
+        let numbered = [Ancestor(3), Parent(2), Parent(1), Parent(0)];
+        assert_eq!(parse("main~3^2^^0"), Ok(main_then(&numbered)));
+        let braced = parse("main^{}^{commit}^{tag}~^{object}");
         assert_eq!(
-            parse("main~3^2^^0"),
-            Ok(Form {
-                steps,
-                ..form(main)
-            })
+            braced,
+            Ok(main_then(&[Same, Commit, Tag, Ancestor(1), Same]))
         );
-        let steps = vec![
-            Step::Same,
-            Step::Commit,
-            Step::Tag,
-            Step::Ancestor(1),
-            Step::Same,
-        ];
-        let all = parse("main^{}^{commit}^{tag}~^{object}");
-        assert_eq!(
-            all,
-            Ok(Form {
-                steps,
-                ..form(main)
-            })
-        );
+        let far = parse("main~99999999999999999999");
+        assert_eq!(far, Ok(main_then(&[Ancestor(u64::MAX)])));
+    }
+
+    #[test]
+    fn marks_say_which_branch_and_when() {
         assert_eq!(parse("@{-2}"), Ok(form(Base::Prior(2))));
-        let (upstream, log) = (true, Some(Place::Nth(1)));
-        let second = parse("main@{U}@{1}");
-        assert_eq!(
-            second,
-            Ok(Form {
-                upstream,
-                log,
-                ..form(main)
-            })
-        );
-        let steps = vec![Step::Ancestor(2)];
-        let before = parse("@{upstream}~2");
-        assert_eq!(
-            before,
-            Ok(Form {
-                upstream,
-                steps,
-                ..form(Base::Head)
-            })
-        );
+        let before = Form {
+            upstream: true,
+            log: Some(Place::Nth(1)),
+            ..main_then(&[Step::Ancestor(2)])
+        };
+        assert_eq!(parse("main@{U}@{1}~2"), Ok(before));
         let log = Some(Place::Time(1_772_600_767 - 2 * 86_400));
         for text in [
             "main@{2 days ago}",
             "main@{2.days.ago}",
             "main@{1772427967}",
         ] {
-            assert_eq!(parse(text), Ok(Form { log, ..form(main) }), "{text}");
+            let then = Form {
+                log,
+                ..main_then(&[])
+            };
+            assert_eq!(parse(text), Ok(then), "{text}");
         }
-        assert_eq!(parse("main@{2025-01-01T10:00:00Z}").unwrap().base, main);
+        let colons = parse("main@{2025-01-01T10:00:00Z}").unwrap();
+        assert_eq!(colons.log, Some(Place::Time(1_735_725_600)));
+    }
+
+    fn refused(texts: &[&str], reason: &str) {
+        for text in texts {
+            let why = parse(text).expect_err(text);
+            assert!(why.contains(reason), "{text}: {why}");
+        }
     }
 
     #[test]
     fn what_names_no_one_commit_is_refused_by_its_form() {
-        for (text, reason) in [
-            ("", "empty"),
-            (" ", "empty"),
-            ("-x", "dash"),
-            ("--output=x", "dash"),
-            (":/fix", "message"),
-            ("main^{/fix}", "message"),
-            ("main:README.md", "path"),
-            (":README.md", "path"),
-            (":0:README.md", "path"),
-            ("main@{1}:a", "path"),
-            ("a..b", "range"),
-            ("a...b", "range"),
-            ("..b", "range"),
-            ("^a", "range"),
-            ("a^!", "range"),
-            ("a^@", "range"),
-            ("a^-1", "range"),
-            ("main^{tree}", "no commit"),
-            ("v1^{blob}", "no commit"),
-            ("a\0b", "control"),
-            ("a\nb", "control"),
-            ("main@{", "brace"),
-            ("main^{commit", "brace"),
-            ("main^{index}", "^{"),
-            ("main~1x", "base"),
-            ("main^1:", "path"),
-            ("main@{soon}", "@{"),
-            ("main@{-1}", "beginning"),
-            ("@{-0}", "beginning"),
-            ("@{1}@{-1}", "beginning"),
-            ("@{1}@{2}", "too many"),
-            ("@{1}@{u}", "too many"),
-            ("@{u}@{u}", "too many"),
-            ("main@{push}", "push"),
-        ] {
-            let refused = parse(text).expect_err(text);
-            assert!(refused.contains(reason), "{text}: {refused}");
-        }
-        assert!(parse(&"a".repeat(256)).is_ok() && parse(&"a".repeat(257)).is_err());
+        refused(&["", " "], "empty");
+        refused(&["-x", "--output=x"], "dash");
+        refused(&[":/fix", "main^{/fix}"], "message");
+        let paths = [
+            "main:README.md",
+            ":README.md",
+            ":0:README.md",
+            "main@{1}:a",
+            "main^1:",
+        ];
+        refused(&paths, "path");
+        let ranges = ["a..b", "a...b", "..b", "^a", "a^!", "a^@", "a^-1"];
+        refused(&ranges, "range");
+        refused(&["main^{tree}", "v1^{blob}"], "no commit");
+        refused(&["a\0b", "a\nb"], "control");
+        assert!(parse(&"a".repeat(256)).is_ok());
+        refused(&[&"a".repeat(257)], "256 bytes");
+    }
+
+    #[test]
+    fn marks_and_steps_that_nobody_understands_are_refused() {
+        refused(&["main@{", "main^{commit"], "brace");
+        refused(&["main^{index}"], "^{");
+        refused(&["main~1x", "main^x"], "base");
+        refused(&["main@{soon}", "main@{}"], "@{");
+        refused(
+            &["main@{-1}", "@{-0}", "@{1}@{-1}", "@{-1}@{-1}"],
+            "beginning",
+        );
+        refused(&["@{1}@{2}", "@{1}@{u}", "@{u}@{u}"], "too many");
+        refused(&["main@{push}"], "push");
     }
 
     proptest! {

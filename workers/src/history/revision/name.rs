@@ -177,10 +177,7 @@ impl Lookup<'_> {
             let from = switched_from(line.message.as_bstr());
             left -= usize::from(from.is_some());
             if let (0, Some(from)) = (left, from) {
-                return from
-                    .to_str()
-                    .map(str::to_owned)
-                    .map_err(|_| self.not_found());
+                return Ok(from.to_str_lossy().into_owned());
             }
         }
         Err(self.not_found())

@@ -245,6 +245,34 @@ fn what_is_kept_of_a_walk_follows_the_references() {
 }
 
 #[test]
+fn a_commit_graph_changes_no_answer() {
+    let app = varied();
+    app.git(&["branch", "lost"])
+        .git(&["checkout", "-q", "lost"]);
+    for n in 0..3 {
+        app.git(&["commit", "-qm", &n.to_string(), "--allow-empty"]);
+    }
+    app.git(&["commit-graph", "write", "--reachable"]);
+    let lost = git(&app.root(), &["rev-list", "main..lost"]);
+    app.git(&["checkout", "-q", "main"])
+        .git(&["branch", "-qD", "lost"]);
+    // Newer than the graph.
+    app.git(&["commit", "-qm", "seven", "--allow-empty"]);
+    let all = git(&app.root(), &["rev-list", "--all"]);
+    let histories = Histories::new();
+    for order in [all.lines().collect::<Vec<_>>(), all.lines().rev().collect()] {
+        for id in order {
+            let history = History::of(&app.repo(), &histories).unwrap();
+            assert!(history.graph().len() > 5, "git's graph is read");
+            assert_eq!(history.resolve(id, &cancel()).unwrap().to_string(), id);
+            for lost in lost.lines() {
+                assert!(history.resolve(lost, &cancel()).is_err(), "{lost}");
+            }
+        }
+    }
+}
+
+#[test]
 fn an_ambiguous_id_names_the_commits_that_are_reached() {
     let app = Sandbox::new();
     app.file("a", "1").committed();

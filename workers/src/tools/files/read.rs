@@ -1,8 +1,10 @@
 //! `read_file`: one file's text, a part of it, or its bytes, and the files that it imports.
 
+mod range;
+
 use std::io::Read as _;
 
-use archway_proto::{failure::Failure, fault::Fault};
+use archway_proto::failure::Failure;
 use base64::{Engine, prelude::BASE64_STANDARD};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,6 +20,7 @@ use crate::{
     repo::{Cancel, Kind, Repo, RepoFile, RepoPath},
     tools::{Reply, Tool, ToolContext, schema::is_false},
 };
+use range::Range;
 
 /// A file with what an agent needs to know about it.
 pub(in crate::tools) struct ReadFile;
@@ -204,59 +207,6 @@ fn as_of(
     repo.rules().admit(path, path, Kind::File)?;
     let commit = History::of(repo, histories)?.resolve(revision, cancel)?;
     Ok(repo.as_of(commit)?)
-}
-
-/// The lines asked for, if any were.
-#[derive(Clone, Copy)]
-struct Range(Option<(u64, u64)>);
-
-impl Range {
-    fn of(args: &ReadFileArgs) -> Result<Self, Failure> {
-        let range = match (args.start_line, args.end_line) {
-            (None, None) => return Ok(Range(None)),
-            (start, end) => (start.unwrap_or(1), end.unwrap_or(u64::MAX)),
-        };
-        if args.encoding == Encoding::Base64 {
-            return Err(Failure::new(
-                Fault::InvalidArguments,
-                "a line range does not go with base64",
-                "leave out start_line and end_line, or ask for utf-8",
-            ));
-        }
-        Ok(Range(Some(range)))
-    }
-
-    fn window(self, max_bytes: usize) -> Window {
-        let (first, last) = self.0.unwrap_or((1, u64::MAX));
-        Window {
-            first,
-            last,
-            max_bytes,
-        }
-    }
-
-    /// Adds the range to what is shown; a range that begins past the end is an error.
-    fn show(self, file: File, part: &Part) -> Result<File, Failure> {
-        let Some((start, end)) = self.0 else {
-            return Ok(file);
-        };
-        if end < start {
-            let message = format!("invalid line range: {start}-{end}");
-            let suggestion = "end_line must not be before start_line";
-            return Err(Failure::new(Fault::InvalidLineRange, message, suggestion));
-        }
-        if start > part.lines {
-            let message = format!("line {start} is past the end of {}", file.path);
-            let suggestion = format!("the file has {} lines; begin within them", part.lines);
-            return Err(Failure::new(Fault::InvalidLineRange, message, suggestion)
-                .detail("lines", part.lines));
-        }
-        Ok(File {
-            start_line: Some(start),
-            end_line: Some(part.last),
-            ..file
-        })
-    }
 }
 
 fn bytes(file: &mut RepoFile, path: &RepoPath, max_bytes: usize) -> Result<File, Failure> {

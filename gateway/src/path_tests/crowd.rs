@@ -1,0 +1,141 @@
+//! Many large bodies at once: of one tenant a quarter of those that may be, and more wait.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::future::{join_all, poll_fn};
+use http::Request;
+use serde_json::json;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    time::{sleep, timeout},
+};
+
+use super::{
+    Harness,
+    scene::{PATIENCE, Scene, skip},
+};
+
+const LARGE: usize = 100_000;
+/// Of a tenant, at once.
+const MOST: usize = 64;
+
+impl Scene {
+    /// Begins to send a large body as the holder of this key.
+    async fn begin(&self, key: &str) -> TcpStream {
+        let head = self.harness.head(LARGE, "");
+        let head = head.replace(&self.harness.key, key);
+        let mut socket = TcpStream::connect(&self.harness.address).await.unwrap();
+        socket.write_all(head.as_bytes()).await.unwrap();
+        socket.write_all(&message()[..1_000]).await.unwrap();
+        socket
+    }
+
+    /// As many as one tenant may have at once.
+    async fn crowd(&self) -> Vec<TcpStream> {
+        let begun = join_all((0..MOST).map(|_| self.begin(&self.harness.key))).await;
+        self.bodies("reading", MOST).await;
+        begun
+    }
+
+    /// Waits until so many large bodies are in this state.
+    async fn bodies(&self, state: &str, count: usize) {
+        let line = format!("archway_gateway_large_bodies_{state} {count}\n");
+        let there = async {
+            while !self.harness.metrics.text().unwrap().contains(&line) {
+                sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let there = timeout(PATIENCE, there).await;
+        there.unwrap_or_else(|_| panic!("{}", self.harness.metrics.text().unwrap()));
+    }
+}
+
+/// A whole call, which the worker answers.
+fn message() -> Bytes {
+    let text = |padding: usize| {
+        let params = json!({ "name": "echo", "_meta": { "long": "x".repeat(padding) } });
+        json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params }).to_string()
+    };
+    text(LARGE - text(0).len()).into()
+}
+
+/// Sends what is missing of a body; all that is answered.
+async fn finish(mut socket: TcpStream) -> String {
+    socket.write_all(&message()[1_000..]).await.unwrap();
+    let mut answer = String::new();
+    let read = timeout(PATIENCE, socket.read_to_string(&mut answer)).await;
+    read.unwrap().unwrap();
+    answer
+}
+
+#[tokio::test]
+async fn a_tenant_waits_for_its_own_large_bodies_and_no_other_does() {
+    let scene = Scene::start().await;
+    let mut begun = scene.crowd().await;
+    let late = scene.begin(&scene.harness.key).await;
+    scene.bodies("waiting", 1).await;
+    let answer = finish(scene.begin(&scene.other).await).await;
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    assert!(answer.contains("zeta"), "{answer}");
+    // A small body never waits.
+    assert_eq!(scene.call("echo").await, "ok");
+    scene.bodies("waiting", 1).await;
+    drop(begun.pop());
+    scene.bodies("waiting", 0).await;
+    for socket in [late, begun.pop().unwrap()] {
+        let answer = finish(socket).await;
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    }
+    drop(begun);
+    scene.bodies("reading", 0).await;
+}
+
+#[tokio::test]
+async fn who_waits_for_long_is_told_what_to_do() {
+    let scene = Scene::start().await;
+    let begun = scene.crowd().await;
+    let mut late = scene.begin(&scene.harness.key).await;
+    scene.bodies("waiting", 1).await;
+    skip(Duration::from_secs(11)).await;
+    let mut answer = String::new();
+    let read = timeout(PATIENCE, late.read_to_string(&mut answer)).await;
+    read.unwrap().ok();
+    let answer = answer.to_lowercase();
+    assert!(answer.starts_with("http/1.1 429 "), "{answer}");
+    for said in [
+        "\r\nretry-after: 2\r\n",
+        "\r\nconnection: close\r\n",
+        "send fewer of them at once",
+    ] {
+        assert!(answer.contains(said), "{answer}");
+    }
+    scene.bodies("refused_total", 1).await;
+    drop(begun);
+}
+
+#[tokio::test]
+async fn bodies_of_http2_that_are_not_read_hold_up_none_beside_them() {
+    let harness = Harness::start().await;
+    let socket = TcpStream::connect(&harness.address).await.unwrap();
+    let (mut client, connection) = h2::client::handshake(socket).await.unwrap();
+    tokio::spawn(connection);
+    // The gateway's settings come with its first answer.
+    let small = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }).to_string();
+    let request = || {
+        Request::post("http://localhost/mcp")
+            .header("authorization", format!("Bearer {}", harness.key))
+            .header("content-type", "application/json")
+            .body(())
+            .unwrap()
+    };
+    let (answer, mut body) = client.send_request(request(), false).unwrap();
+    body.send_data(small.into(), true).unwrap();
+    assert_eq!(answer.await.unwrap().status(), 200);
+    assert_eq!(client.current_max_send_streams(), 32);
+    let (_answer, mut body) = client.send_request(request(), false).unwrap();
+    body.reserve_capacity(1 << 20);
+    let capacity = timeout(PATIENCE, poll_fn(|cx| body.poll_capacity(cx))).await;
+    assert_eq!(capacity.unwrap().unwrap().unwrap(), 32 * 1024);
+}

@@ -1,0 +1,164 @@
+//! Where two long texts are cut into pieces that can be compared one by one.
+//!
+//! Comparing two texts that have little in common takes time that grows faster than they do, and
+//! nothing interrupts it: half a million lines against as many take ten seconds. So texts of which
+//! more than [`LONG`] lines differ are cut at lines that both have once and in the same order, and
+//! a piece that is still too long counts as changed. Shorter ones, which is nearly all, are
+//! compared in one piece, as git does.
+
+use std::ops::Range;
+
+use gix::diff::blob::Token;
+
+/// How many lines may differ on both sides to be compared at once; that takes some 50 ms at worst.
+const LONG: usize = 20_000;
+
+/// Lines of the old text and lines of the new one, to be compared with each other.
+pub(super) type Piece = (Range<usize>, Range<usize>);
+
+/// The pieces of two texts, in order; all that is in none of them is changed.
+pub(super) fn pieces(old: &[Token], new: &[Token]) -> Vec<Piece> {
+    let head = same(old.iter().zip(new));
+    let tail = same(old.iter().rev().zip(new.iter().rev()));
+    let whole = (0..old.len(), 0..new.len());
+    let differing = old.len().min(new.len()).saturating_sub(head + tail);
+    if differing <= LONG {
+        return vec![whole];
+    }
+    let mut pieces = Vec::new();
+    let mut last = (0, 0);
+    for (old, new) in rising(&landmarks(old, new)) {
+        if old - last.0 > LONG || new - last.1 > LONG {
+            pieces.push((last.0..old, last.1..new));
+            last = (old, new);
+        }
+    }
+    pieces.push((last.0..whole.0.end, last.1..whole.1.end));
+    pieces.retain(|(old, new)| old.len().min(new.len()) <= 2 * LONG);
+    pieces
+}
+
+fn same<'a>(lines: impl Iterator<Item = (&'a Token, &'a Token)>) -> usize {
+    lines.take_while(|(a, b)| a == b).count()
+}
+
+/// Where the lines stand that both texts have once, in the order of the new one.
+fn landmarks(old: &[Token], new: &[Token]) -> Vec<(usize, usize)> {
+    let most = old.iter().chain(new).map(|line| line.0).max();
+    let mut seen = vec![Seen::default(); most.map_or(0, |most| most as usize + 1)];
+    for (at, line) in old.iter().enumerate() {
+        if let Some(seen) = seen.get_mut(line.0 as usize) {
+            seen.old = seen.old.and(at);
+        }
+    }
+    for (at, line) in new.iter().enumerate() {
+        if let Some(seen) = seen.get_mut(line.0 as usize) {
+            seen.new = seen.new.and(at);
+        }
+    }
+    let place = |line: &Token| match seen.get(line.0 as usize)? {
+        Seen {
+            old: Times::Once(old),
+            new: Times::Once(new),
+        } => Some((*old, *new)),
+        _ => None,
+    };
+    new.iter().filter_map(place).collect()
+}
+
+/// How often a line is in either text.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    old: Times,
+    new: Times,
+}
+
+#[derive(Clone, Copy, Default)]
+enum Times {
+    #[default]
+    Never,
+    Once(usize),
+    Often,
+}
+
+impl Times {
+    fn and(self, at: usize) -> Times {
+        match self {
+            Times::Never => Times::Once(at),
+            Times::Once(_) | Times::Often => Times::Often,
+        }
+    }
+}
+
+/// A longest part of `places` that rises on both sides; they rise on the second already.
+fn rising(places: &[(usize, usize)]) -> Vec<(usize, usize)> {
+    // By length, the place at which a rising part of that length ends lowest.
+    let mut ends: Vec<usize> = Vec::new();
+    let mut before = Vec::with_capacity(places.len());
+    let old = |at: usize| places.get(at).map_or(0, |place| place.0);
+    for (at, place) in places.iter().enumerate() {
+        let length = ends.partition_point(|&end| old(end) < place.0);
+        before.push(
+            length
+                .checked_sub(1)
+                .and_then(|shorter| ends.get(shorter).copied()),
+        );
+        match ends.get_mut(length) {
+            Some(end) => *end = at,
+            None => ends.push(at),
+        }
+    }
+    let mut chosen = Vec::with_capacity(ends.len());
+    let mut next = ends.last().copied();
+    while let Some(at) = next {
+        chosen.extend(places.get(at).copied());
+        next = before.get(at).copied().flatten();
+    }
+    chosen.reverse();
+    chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tokens(lines: impl IntoIterator<Item = usize>) -> Vec<Token> {
+        let token = |line| Token(u32::try_from(line).unwrap());
+        lines.into_iter().map(token).collect()
+    }
+
+    #[test]
+    fn short_texts_and_long_ones_that_are_alike_stay_whole() {
+        let old = tokens(0..100_000);
+        let mut new = old.clone();
+        new.splice(50_000..50_100, tokens(200_000..200_300));
+        assert_eq!(pieces(&old, &new), [(0..100_000, 0..100_200)]);
+        assert_eq!(pieces(&[], &old), [(0..0, 0..100_000)]);
+    }
+
+    #[test]
+    fn long_texts_are_cut_where_they_agree() {
+        let old = tokens((0..100_000).map(|line| if line % 3 == 0 { 1 } else { line }));
+        let new = tokens((0..100_000).map(|line| if line % 7 == 0 { 2 } else { line }));
+        let cut = pieces(&old, &new);
+        assert!(cut.len() > 3, "{cut:?}");
+        for (a, b) in &cut {
+            assert!(a == b && a.len() <= 2 * LONG, "{cut:?}");
+        }
+        assert_eq!(cut.iter().map(|(a, _)| a.len()).sum::<usize>(), 100_000);
+    }
+
+    #[test]
+    fn texts_that_agree_nowhere_are_not_compared() {
+        let old = tokens((0..100_000).map(|line| line % 1000));
+        let new = tokens((0..100_000).map(|line| line * 7 % 1000));
+        assert_eq!(pieces(&old, &new), []);
+    }
+
+    #[test]
+    fn the_longest_rising_part_is_found() {
+        let places = [(5, 0), (1, 1), (2, 2), (9, 3), (3, 4), (4, 5)];
+        assert_eq!(rising(&places), [(1, 1), (2, 2), (3, 4), (4, 5)]);
+        assert_eq!(rising(&[]), []);
+    }
+}
