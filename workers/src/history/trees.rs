@@ -114,14 +114,13 @@ impl Walk<'_> {
     fn begin(&mut self, path: &RepoPath, (old, new): (Option<Side>, Option<Side>)) {
         let is_tree = |side: &Side| side.mode.is_tree();
         let (old_tree, new_tree) = (old.filter(is_tree), new.filter(is_tree));
-        if old_tree.is_some() || new_tree.is_some() {
-            if self.rules.judge(path, Kind::Directory).is_ok() {
-                self.folders.push(Folder {
-                    path: path.clone(),
-                    old: old_tree.map(|side| side.id),
-                    new: new_tree.map(|side| side.id),
-                });
-            }
+        let is_folder = old_tree.is_some() || new_tree.is_some();
+        if is_folder && self.rules.judge(path, Kind::Directory).is_ok() {
+            self.folders.push(Folder {
+                path: path.clone(),
+                old: old_tree.map(|side| side.id),
+                new: new_tree.map(|side| side.id),
+            });
         }
         let is_file = |side: &Side| !side.mode.is_tree();
         let (old, new) = (old.filter(is_file), new.filter(is_file));
