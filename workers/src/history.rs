@@ -44,11 +44,15 @@ use gix::ObjectId;
 use crate::repo::{Repo, Rules};
 
 pub(crate) use blame::Tracked;
-pub(crate) use changes::{Change, ChangeKind, Changes, Comparison, Renames, Side};
-pub(crate) use commit::{Facts, Node, Signature};
+#[cfg(test)]
+pub(crate) use changes::Changes;
+pub(crate) use changes::{Change, ChangeKind, Comparison, Renames, Side};
+#[cfg(test)]
+pub(crate) use commit::Signature;
+pub(crate) use commit::{Facts, Node};
 pub(crate) use error::HistoryError;
 pub(crate) use follow::{LogFile, Status};
-pub(crate) use graph::{Asked, Entry, Graph, Position};
+pub(crate) use graph::{Asked, Graph, Position};
 pub use kept::{CacheFolder, CacheFolderError};
 pub(crate) use kept::{Histories, Keepable, Kept, Question};
 pub(crate) use log::{Log, LogEntry, LogQuery};

@@ -4,7 +4,7 @@
 //! the first of it is shown. The rule of where to stop is git's: once nothing wanted waits, five
 //! commits more are taken, since a clock may have been wrong.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map::Entry};
 
 use gix::ObjectId;
 
@@ -76,8 +76,8 @@ impl Walk<'_> {
         cancel: &Cancel,
     ) -> Result<bool, HistoryError> {
         for &parent in &step.parents {
-            if !read.contains_key(&parent) {
-                read.insert(parent, self.history.step(parent)?.parents);
+            if let Entry::Vacant(unread) = read.entry(parent) {
+                unread.insert(self.history.step(parent)?.parents);
             }
         }
         if self.frontier.marks.has(step.spot, UNWANTED) {
