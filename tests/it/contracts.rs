@@ -5,6 +5,7 @@ mod arguments;
 mod basics;
 mod files;
 mod git_diff;
+mod git;
 mod overview;
 mod read;
 mod search;
