@@ -131,7 +131,13 @@ impl Git {
     pub(super) fn files(&self, commit: &str) -> Vec<Vec<u8>> {
         let list = self.run(&["ls-tree", "-r", "-z", commit]);
         let files = tokens(&list).filter(|entry| entry.starts_with(b"100"));
-        let paths = files.map(|entry| entry.split(|&byte| byte == b'\t').nth(1).unwrap().to_vec());
+        let paths = files.map(|entry| {
+            entry
+                .splitn(2, |&byte| byte == b'\t')
+                .nth(1)
+                .unwrap()
+                .to_vec()
+        });
         paths.filter(|path| !is_blocked(path)).collect()
     }
 
