@@ -6,6 +6,7 @@ mod basics;
 mod files;
 mod imports;
 mod git_diff;
+mod git;
 mod overview;
 mod read;
 mod revisions;

@@ -65,7 +65,7 @@ impl Exam {
         Exam {
             sides: sides.collect(),
             random: StdRng::seed_from_u64(seed),
-            questions: given("ARCHWAY_TEST_QUESTIONS", 60),
+            questions: given("ARCHWAY_TEST_QUESTIONS", 40),
             differences: Vec::new(),
             _stack: stack,
         }

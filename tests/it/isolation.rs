@@ -6,13 +6,16 @@ mod database;
 use e2e::{Client, Harness, Key, Repo, Stack, Tenant};
 use serde_json::{Value, json};
 
-const TOOLS: [(&str, &str); 6] = [
+const TOOLS: [(&str, &str); 9] = [
     ("list_files", r#"{}"#),
     ("read_file", r#"{"path":"treasure.txt"}"#),
     ("read_repo_file", r#"{"path":"docs/treasure.md"}"#),
     ("search_files", r#"{"pattern":"sesame"}"#),
     ("grep_codebase", r#"{"pattern":"sesame"}"#),
     ("get_repo_overview", r#"{}"#),
+    ("git_log", r#"{}"#),
+    ("git_blame", r#"{"file_path":"treasure.txt"}"#),
+    ("git_diff", r#"{}"#),
 ];
 
 fn treasure() -> Repo {

@@ -9,6 +9,8 @@ mod contracts;
 mod credentials;
 mod dependencies;
 mod freshness;
+mod history;
+mod history_differential;
 mod hostile;
 mod isolation;
 mod limits;

@@ -160,6 +160,10 @@ async fn every_answer_fits_the_schema_that_was_advertised_for_it() {
             "get_repo_overview",
             json!({ "max_depth": 1, "include_stats": false }),
         ),
+        ("git_log", json!({})),
+        ("git_log", json!({ "author": "nobody" })),
+        ("git_blame", json!({ "file_path": "docs/a.md" })),
+        ("git_diff", json!({})),
     ] {
         let all = list["result"]["tools"].as_array().unwrap();
         let entry = all.iter().find(|entry| entry["name"] == tool).unwrap();

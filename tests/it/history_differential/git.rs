@@ -131,7 +131,13 @@ impl Git {
     pub(super) fn files(&self, commit: &str) -> Vec<Vec<u8>> {
         let list = self.run(&["ls-tree", "-r", "-z", commit]);
         let files = tokens(&list).filter(|entry| entry.starts_with(b"100"));
-        let paths = files.map(|entry| entry.split(|&byte| byte == b'\t').nth(1).unwrap().to_vec());
+        let paths = files.map(|entry| {
+            entry
+                .splitn(2, |&byte| byte == b'\t')
+                .nth(1)
+                .unwrap()
+                .to_vec()
+        });
         paths.filter(|path| !is_blocked(path)).collect()
     }
 
@@ -172,18 +178,23 @@ impl Git {
                 .iter()
                 .flat_map(|file| [Some(&file.path), file.old_path.as_ref()]);
             if named.flatten().any(|path| is_blocked(path)) {
-                commit.files = self.files_of(&commit.sha);
+                commit.files = self.files_of(&commit.sha, b".");
             }
         }
         log
     }
 
-    /// The log of a folder: blocked paths make no commit appear in it.
+    /// The log of a folder: blocked paths make no commit appear in it. What a merge changed is asked
+    /// for by itself: told to show it, git would show merges that it otherwise simplifies away.
     pub(super) fn log_of_folder(&self, arguments: &[&OsStr], folder: &[u8]) -> Vec<Logged> {
         let mut arguments = arguments.to_vec();
         arguments.extend([OsStr::new("--"), OsStr::from_bytes(folder)]);
         arguments.extend(BLOCKED[1..].iter().map(OsStr::new));
-        self.log_as_it_is(&arguments)
+        let mut log = self.log_as_it_is(&arguments);
+        for commit in log.iter_mut().filter(|commit| commit.files.is_empty()) {
+            commit.files = self.files_of(&commit.sha, folder);
+        }
+        log
     }
 
     /// The same, with blocked paths.
@@ -192,8 +203,8 @@ impl Git {
         read_log(&run(command.args(arguments)))
     }
 
-    /// What a commit changed against its first parent, without blocked paths.
-    fn files_of(&self, commit: &str) -> Vec<Changed> {
+    /// What a commit changed in a folder against its first parent, without blocked paths.
+    fn files_of(&self, commit: &str, folder: &[u8]) -> Vec<Changed> {
         let show = [
             "show",
             "-z",
@@ -203,7 +214,10 @@ impl Git {
             "--format=%x01%H",
         ];
         let mut command = self.command(&show);
-        let log = read_log(&run(command.arg(commit).arg("--").args(BLOCKED)));
+        let log = read_log(&run(command
+            .args([commit, "--"])
+            .arg(OsStr::from_bytes(folder))
+            .args(&BLOCKED[1..])));
         log.into_iter()
             .next()
             .map(|commit| commit.files)
@@ -331,7 +345,7 @@ fn read_log(output: &[u8]) -> Vec<Logged> {
 
 fn changed<'a>(status: u8, paths: &mut impl Iterator<Item = &'a [u8]>) -> Changed {
     let mut path = || paths.next().expect("a path").to_vec();
-    let old_path = (status == b'R').then(&mut path);
+    let old_path = matches!(status, b'R' | b'C').then(&mut path);
     Changed {
         status: char::from(status),
         path: path(),

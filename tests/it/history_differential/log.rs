@@ -92,10 +92,9 @@ impl Question {
 
     fn ask_git(&self, side: &Side) -> Vec<Logged> {
         let mut arguments: Vec<&OsStr> = self.git.iter().map(OsStr::new).collect();
-        let first_parent = OsStr::new("--diff-merges=first-parent");
         match &self.path {
             None => {
-                arguments.push(first_parent);
+                arguments.push(OsStr::new("--diff-merges=first-parent"));
                 side.git.log(&arguments)
             }
             Some(path) if is_file(side, path, &self.git) => {
@@ -105,10 +104,7 @@ impl Question {
                 arguments.push(OsStr::from_bytes(path));
                 side.git.log(&arguments)
             }
-            Some(folder) => {
-                arguments.push(first_parent);
-                side.git.log_of_folder(&arguments, folder)
-            }
+            Some(folder) => side.git.log_of_folder(&arguments, folder),
         }
     }
 }
@@ -236,6 +232,7 @@ pub(super) fn file(changed: &Changed) -> Value {
         'M' => "modified",
         'D' => "deleted",
         'R' => "renamed",
+        'C' => "copied",
         'T' => "type_changed",
         other => panic!("git says {other}"),
     };
