@@ -1,8 +1,7 @@
-//! A fence that the kernel keeps (Landlock): the calling thread, and every thread that it starts
-//! from then on, can read the mounts, write files into one folder of its own if it has any, and
-//! nothing else of the file system.
+//! A fence that the kernel keeps (Landlock), around a thread and all that it starts from then on.
 //!
-//! It is the second fence, behind the path jail in `repo`: it also holds for libraries that open
+//! They can read the mounts, write files into one folder of their own if they have any, and reach
+//! nothing else of the file system. It is the second fence, behind the path jail in `repo`: it also holds for libraries that open
 //! files by themselves, as git's does. Threads that run already are not confined, so call it
 //! before a runtime is built. Sockets are not fenced: a worker has to reach its database, by TCP
 //! or by a unix socket.

@@ -46,7 +46,7 @@ use crate::repo::{Repo, Rules};
 pub(crate) use blame::Tracked;
 #[cfg(test)]
 pub(crate) use changes::Changes;
-pub(crate) use changes::{Change, ChangeKind, Comparison, Renames, Side};
+pub(crate) use changes::{Change, ChangeKind, Comparison, Side};
 #[cfg(test)]
 pub(crate) use commit::Signature;
 pub(crate) use commit::{Facts, Node};

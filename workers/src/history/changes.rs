@@ -40,14 +40,6 @@ pub(crate) struct Side {
     pub(crate) mode: EntryMode,
 }
 
-/// Whether renames are looked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Renames {
-    Ignored,
-    /// As `git diff -M`: at least half of the content is the same.
-    Found,
-}
-
 /// What differs, in the order of the paths: by component, as everywhere. (Git's own is by byte.)
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Changes {
@@ -58,7 +50,7 @@ pub(crate) struct Changes {
 }
 
 impl History {
-    /// What differs between two trees; `None` is the empty tree.
+    /// What differs between two trees, renames found as `git diff -M` finds them; `None` is the empty tree.
     ///
     /// # Errors
     /// If a tree can't be read, or the call has to stop.
@@ -66,11 +58,10 @@ impl History {
         &self,
         old: Option<ObjectId>,
         new: Option<ObjectId>,
-        renames: Renames,
         cancel: &Cancel,
     ) -> Result<Changes, HistoryError> {
         let found = trees::differences(&self.git, &self.rules, (old, new), cancel)?;
-        Changes::of(&Blobs::new(&self.git), found, renames, cancel)
+        Changes::of(&Blobs::new(&self.git), found, cancel)
     }
 
     /// What differs between two trees, with what was renamed, and the contents it is about.
@@ -101,7 +92,7 @@ impl<'h> Comparison<'h> {
         found: Vec<Difference>,
         cancel: &Cancel,
     ) -> Result<Comparison<'h>, HistoryError> {
-        let changes = Changes::of(&blobs, found, Renames::Found, cancel)?;
+        let changes = Changes::of(&blobs, found, cancel)?;
         Ok(Comparison { changes, blobs })
     }
 
@@ -136,16 +127,9 @@ impl Changes {
     pub(super) fn of(
         blobs: &Blobs<'_>,
         found: Vec<Difference>,
-        renames: Renames,
         cancel: &Cancel,
     ) -> Result<Changes, HistoryError> {
-        let mut changes = match renames {
-            Renames::Ignored => Changes {
-                files: found.into_iter().filter_map(Change::plain).collect(),
-                renames_cut: false,
-            },
-            Renames::Found => renames::pair(blobs, found, cancel)?,
-        };
+        let mut changes = renames::pair(blobs, found, cancel)?;
         changes.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         Ok(changes)
     }

@@ -372,37 +372,14 @@ mod tests {
             let mut denied = 0;
             for at in graph.positions() {
                 let id = graph.id(at).to_string();
-                let show = [
-                    "-c",
-                    "core.quotePath=off",
-                    "diff-tree",
-                    "-r",
-                    "--root",
-                    "-m",
-                    "--name-only",
-                    "--no-commit-id",
-                    &id,
-                ];
-                let show = &show[..];
-                let parent = graph
-                    .parents(at)
-                    .next()
-                    .map(|parent| graph.id(parent).to_string());
-                let changed = match &parent {
-                    Some(parent) => git(
-                        &app.root(),
-                        &[
-                            "-c",
-                            "core.quotePath=off",
-                            "diff-tree",
-                            "-r",
-                            "--name-only",
-                            parent,
-                            &id,
-                        ],
-                    ),
-                    None => git(&app.root(), show),
-                };
+                let parent = graph.parents(at).next();
+                let parent = parent.map(|parent| graph.id(parent).to_string());
+                let sides = parent
+                    .as_deref()
+                    .map_or(vec!["--root", &id], |parent| vec![parent, &id]);
+                let command = "-c core.quotePath=off diff-tree -r --name-only --no-commit-id";
+                let command: Vec<&str> = command.split(' ').chain(sides).collect();
+                let changed = git(&app.root(), &command);
                 for path in changed.lines() {
                     let asked = Asked::of(&RepoPath::parse(path).unwrap());
                     assert_eq!(

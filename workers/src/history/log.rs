@@ -18,7 +18,7 @@ use super::place::Place;
 use super::scope::Scope;
 use super::steps::Step;
 use super::walk::{Dates, Plan, Walk};
-use super::{Facts, History, HistoryError, Renames};
+use super::{Facts, History, HistoryError};
 use crate::repo::{Cancel, RepoPath};
 
 /// How many files of a commit are told.
@@ -222,7 +222,7 @@ impl<'a> Log<'a> {
                 let old = history.first_parent_tree(&hit.step)?;
                 let found = scope.differences(history, old, Some(hit.step.tree), cancel)?;
                 let blobs = Blobs::new(&history.git);
-                let listed = Listed::of(Changes::of(&blobs, found, Renames::Found, cancel)?);
+                let listed = Listed::of(Changes::of(&blobs, found, cancel)?);
                 (listed.files, listed.total)
             }
             (_, None) => {

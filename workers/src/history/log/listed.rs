@@ -7,7 +7,7 @@ use super::MAX_FILES;
 use crate::history::changes::{Change, ChangeKind, Changes};
 use crate::history::follow::{LogFile, Status};
 use crate::history::steps::Step;
-use crate::history::{History, HistoryError, Keepable, Question, Renames};
+use crate::history::{History, HistoryError, Keepable, Question};
 use crate::repo::{Cancel, RepoPath};
 
 /// What differs between a commit and its first parent.
@@ -62,7 +62,7 @@ impl History {
             return Ok(kept);
         }
         let old = self.first_parent_tree(step)?;
-        let changes = self.changes(old, Some(step.tree), Renames::Found, cancel)?;
+        let changes = self.changes(old, Some(step.tree), cancel)?;
         // With more time, more renames may be found.
         let is_final = !changes.renames_cut;
         let listed = Arc::new(Listed::of(changes));
