@@ -5,7 +5,7 @@
 //! credential that can't be checked, of limits that can't be counted and of an end that can't be
 //! recorded; -32603 is for bugs only.
 
-use archway_proto::{catalog::Scope, misleading::is_misleading};
+use archway_proto::catalog::Scope;
 use axum::{
     body::Body,
     response::{IntoResponse, Response},
@@ -17,6 +17,12 @@ use http::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use quoted::cut;
+
+pub(crate) use quoted::{MOST_REPEATED, quoted};
+
+mod quoted;
+
 /// The protocol revisions this gateway speaks, oldest first.
 pub(crate) const REVISIONS: [&str; 5] = [
     "2024-11-05",
@@ -25,9 +31,6 @@ pub(crate) const REVISIONS: [&str; 5] = [
     "2025-11-25",
     "2026-07-28",
 ];
-
-/// The most a message repeats of what the client sent, in bytes.
-pub(crate) const MOST_REPEATED: usize = 200;
 
 /// Why a request was refused. The texts are for the caller: they hold no secret and no address.
 #[derive(Debug, thiserror::Error)]
@@ -268,38 +271,6 @@ fn hint(nearest: Option<&str>) -> String {
         Some(name) => format!("did you mean {name}?"),
         None => "call tools/list for the tools there are".to_owned(),
     }
-}
-
-/// What a client sent, fit for a message: at most 200 bytes, on one line, misleading characters escaped.
-pub(crate) fn quoted(text: &str) -> String {
-    let shown = cut(text);
-    let mut quoted = String::with_capacity(shown.len() + 5);
-    quoted.push('"');
-    for character in shown.chars() {
-        match character {
-            '"' | '\\' => quoted.extend(['\\', character]),
-            _ if is_hidden(character) => quoted.extend(character.escape_unicode()),
-            _ => quoted.push(character),
-        }
-    }
-    quoted.push_str(if shown.len() < text.len() {
-        "…\""
-    } else {
-        "\""
-    });
-    quoted
-}
-
-/// On one line, and among the misleading ones what is unassigned yet and may come to be the like.
-fn is_hidden(character: char) -> bool {
-    character.is_control()
-        || is_misleading(character)
-        || matches!(character, '\u{2065}' | '\u{e0080}'..='\u{e00ff}')
-}
-
-fn cut(text: &str) -> &str {
-    let end = text.floor_char_boundary(MOST_REPEATED);
-    text.get(..end).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ use pool::{Pool, Surroundings};
 
 pub use config::{UpstreamConfig, UpstreamError};
 pub(crate) use failures::{internal, is_refusal, unavailable};
-pub(crate) use pool::ReplicaStatus;
+pub(crate) use replica::ReplicaStatus;
 #[cfg(test)]
 pub(crate) use standing::State;
 pub(crate) use stream::{CallStream, Said, Step};

@@ -15,6 +15,7 @@ mod diff;
 mod patches;
 mod question;
 mod git;
+mod output;
 
 use std::{env, path::PathBuf, str::FromStr};
 

@@ -7,8 +7,6 @@
 //! connection is given up, and what calls left to be written is written.
 
 use std::{
-    num::NonZeroUsize,
-    path::PathBuf,
     pin::{Pin, pin},
     sync::Arc,
     time::Duration,
@@ -29,15 +27,17 @@ use crate::{
     repo::{Mounts, Repos},
     report::Reporter,
     service::WorkerService,
-    store::{Accesses, StoreConfig, Stores},
+    store::{Accesses, Stores},
     tools,
 };
 
 pub use crate::history::{CacheFolder, CacheFolderError};
+pub use config::WorkerConfig;
 pub use confined::ConfinedWorker;
 
 use health::Health;
 
+mod config;
 mod confined;
 mod connections;
 mod health;
@@ -51,65 +51,6 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 const LAST_WRITES: Duration = Duration::from_secs(1);
 /// How long the end of a worker waits for blocking work that nobody waits for.
 pub const LEFT_BEHIND: Duration = Duration::from_secs(2);
-
-const MOST_BLOCKING_CALLS: NonZeroUsize = NonZeroUsize::new(400).unwrap();
-
-/// What steers a worker.
-#[derive(Clone, Debug, clap::Args)]
-pub struct WorkerConfig {
-    /// The pool this worker serves.
-    #[arg(
-        long,
-        env = "ARCHWAY_POOL",
-        value_name = "NAME",
-        default_value = "shared"
-    )]
-    pub pool: String,
-    /// Threads that search, and searches of one tenant at once (but at least 2); 0 for one per core.
-    #[arg(
-        long,
-        env = "ARCHWAY_SEARCH_THREADS",
-        value_name = "N",
-        default_value_t = 0
-    )]
-    pub search_threads: usize,
-    /// File contents kept between searches, in bytes, by all projects together.
-    #[arg(long, env = "ARCHWAY_SEARCH_CACHE_BYTES", value_name = "BYTES", default_value_t = 64 << 20)]
-    pub search_cache_bytes: usize,
-    /// Calls that may block on files at once (1 to 400), three quarters of them one tenant's; the rest
-    /// take turns by tenant.
-    #[arg(
-        long,
-        env = "ARCHWAY_BLOCKING_CALLS",
-        value_name = "N",
-        default_value = "64",
-        value_parser = blocking_calls
-    )]
-    pub blocking_calls: NonZeroUsize,
-    /// What one result may hold, in bytes, of text and of data each.
-    #[arg(long, env = "ARCHWAY_MAX_RESULT_BYTES", value_name = "BYTES", default_value_t = 64 * 1024)]
-    pub max_result_bytes: usize,
-    /// Folder for what is costly to make again (commit-graphs), outside the repositories: the
-    /// worker makes a private one in it, of 2 GiB at most. Without it all is made again after a
-    /// restart.
-    #[arg(long, env = "ARCHWAY_CACHE_DIR", value_name = "DIR")]
-    pub cache: Option<PathBuf>,
-    /// Where its rows are.
-    #[command(flatten)]
-    pub store: StoreConfig,
-}
-
-impl WorkerConfig {
-    /// The worker's own folder, made where it is missing. Call it before the process is confined,
-    /// and leave the worker that folder.
-    ///
-    /// # Errors
-    /// If it lies in a mount, or can't be made.
-    pub fn cache_folder(&self, mounts: &Mounts) -> Result<Option<CacheFolder>, CacheFolderError> {
-        let open = |named: &PathBuf| CacheFolder::open(named, &mounts.folders());
-        self.cache.as_ref().map(open).transpose()
-    }
-}
 
 /// Where a worker listens. Bound already.
 pub enum Listener {
@@ -182,7 +123,7 @@ impl Worker {
         let metrics = Arc::new(Metrics::new());
         let dropped = metrics.accesses_dropped();
         let (accesses, recorder) = Accesses::new(stores.clone(), recorded.clone(), dropped);
-        let threads = search_threads(config);
+        let threads = config.search_threads();
         let cache = config.cache_folder(&mounts)?;
         let histories = Histories::start(cache, &metrics).map_err(|source| WorkerError::Start {
             what: "thread that makes commit-graphs",
@@ -304,51 +245,6 @@ async fn drain(
         Err(_elapsed) => {
             tracing::warn!("connections of gateways that do not answer are given up");
             Ok(())
-        }
-    }
-}
-
-/// Each of them holds a thread, of which Tokio has 512, while others look up names and write rows:
-/// with more, calls would wait where no turns are taken.
-fn blocking_calls(text: &str) -> Result<NonZeroUsize, &'static str> {
-    let calls = text
-        .parse()
-        .ok()
-        .filter(|calls| *calls <= MOST_BLOCKING_CALLS);
-    calls.ok_or("a worker takes 1 to 400 of them: for more calls at once, run more workers")
-}
-
-fn search_threads(config: &WorkerConfig) -> NonZeroUsize {
-    NonZeroUsize::new(config.search_threads)
-        .or_else(|| std::thread::available_parallelism().ok())
-        .unwrap_or(NonZeroUsize::MIN)
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::Parser;
-
-    use super::*;
-
-    #[derive(Debug, Parser)]
-    struct Line {
-        #[command(flatten)]
-        config: WorkerConfig,
-    }
-
-    #[test]
-    fn a_worker_takes_no_more_blocking_calls_than_it_has_threads_for() {
-        let parse = |calls| {
-            let database = ["--database-url", "postgres://nowhere"];
-            let line = ["worker", "--blocking-calls", calls].into_iter();
-            Line::try_parse_from(line.chain(database))
-        };
-        for (calls, taken) in [("1", 1), ("400", 400)] {
-            assert_eq!(parse(calls).unwrap().config.blocking_calls.get(), taken);
-        }
-        for calls in ["0", "401", "many", "99999999999999999999999"] {
-            let refused = parse(calls).unwrap_err().to_string();
-            assert!(refused.contains("1 to 400"), "{refused}");
         }
     }
 }

@@ -17,7 +17,7 @@ use super::{
     choice::{Affinity, heaviest_two},
     deadly::Deadly,
     health,
-    replica::{Address, Flight, Replica},
+    replica::{Address, Flight, Replica, ReplicaStatus},
     standing::State,
 };
 use crate::metrics::UpstreamMetrics;
@@ -42,17 +42,6 @@ pub(super) struct Surroundings {
     pub(super) deadly: Arc<Mutex<Deadly>>,
     /// Cancelled when the way upstream is dropped: ends every task.
     pub(super) dropped: CancellationToken,
-}
-
-/// One worker, for the operator.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ReplicaStatus {
-    pub(crate) pool: String,
-    /// `http://ip:port` or `unix:/path`.
-    pub(crate) address: String,
-    pub(crate) state: State,
-    /// Calls it has of this gateway.
-    pub(crate) in_flight: usize,
 }
 
 /// The workers of one pool.

@@ -81,6 +81,17 @@ pub(super) struct Replica {
     gone: CancellationToken,
 }
 
+/// One worker, for the operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ReplicaStatus {
+    pub(crate) pool: String,
+    /// `http://ip:port` or `unix:/path`.
+    pub(crate) address: String,
+    pub(crate) state: State,
+    /// Calls it has of this gateway.
+    pub(crate) in_flight: usize,
+}
+
 impl Replica {
     /// A worker that nobody called yet. `gone` is cancelled when it leaves its pool, at the latest.
     pub(super) fn new(address: &Address, gone: CancellationToken) -> Result<Self, Error> {

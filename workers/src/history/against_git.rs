@@ -1,6 +1,10 @@
 //! Diffs held against those of the git command, on random histories: files, renames and counts,
 //! patches, and the work tree.
 
+mod patches;
+mod trees;
+mod worktree;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -9,8 +13,8 @@ use std::process::{Command, Stdio};
 
 use gix::ObjectId;
 
-use super::{ChangeKind, Changes, Comparer, Comparison, Histories, History, Measure, Side};
-use crate::repo::testing::{Sandbox, cancel, git};
+use super::{ChangeKind, Changes, Comparer, Comparison, Measure};
+use crate::repo::testing::git;
 
 /// A small generator of random numbers (Marsaglia's xorshift), the same on every machine.
 pub(super) struct Random {
@@ -254,175 +258,4 @@ fn read(folder: &Path, command: &[&str], trees: &[&str]) -> Vec<String> {
     }
     shown.sort();
     shown
-}
-
-#[test]
-fn files_renames_and_counts_are_those_of_git() {
-    let app = Sandbox::new();
-    app.git(&["init", "-q", "-b", "main"]);
-    let mut renamed = 0;
-    for seed in 1..=5 {
-        let trees = generate(&app.root(), Random::new(seed * 7919), 40);
-        let history = History::of(&app.repo(), &Histories::new()).unwrap();
-        let mut random = Random::new(seed);
-        for _ in 0..40 {
-            let pair = (
-                trees[random.below(trees.len())],
-                trees[random.below(trees.len())],
-            );
-            let found = history
-                .compare(Some(pair.0), Some(pair.1), &cancel())
-                .unwrap();
-            let ids = [&*pair.0.to_string(), &*pair.1.to_string()];
-            let gits = read(&app.root(), &["diff-tree", "-r", "-M"], &ids);
-            assert_eq!(shown(&found), gits, "seed {seed}, {ids:?}");
-            renamed += gits.iter().filter(|file| file.starts_with('R')).count();
-        }
-    }
-    assert!(renamed > 500, "{renamed}");
-}
-
-/// The patch as git writes it, made of our data alone.
-fn whole_patch(found: &Comparison<'_>, context: u32) -> Vec<u8> {
-    let mut comparer = Comparer::default();
-    let mut whole = String::new();
-    for change in &found.changes.files {
-        let (lines, patch) = found.patch(&mut comparer, change, context).unwrap();
-        assert!(lines.measure == Measure::Compared && patch.is_exact);
-        let old = match &change.kind {
-            ChangeKind::Renamed(from) => from.display(),
-            _ => change.path.display(),
-        };
-        let new = change.path.display();
-        let mode = |side: Option<Side>| side.map(|side| format!("{:06o}", side.mode.value()));
-        let (old_mode, new_mode) = (mode(change.old), mode(change.new));
-        let parts = match change.kind {
-            ChangeKind::TypeChanged => {
-                let at = patch.text.rfind("@@ -0,0").unwrap();
-                let (gone, here) = patch.text.split_at(at);
-                vec![(old_mode, None, gone), (None, new_mode, here)]
-            }
-            _ => vec![(old_mode, new_mode, patch.text.as_str())],
-        };
-        for (old_mode, new_mode, text) in parts {
-            writeln!(whole, "diff --git \"a/{old}\" \"b/{new}\"").unwrap();
-            let none = "/dev/null".to_owned();
-            let (mut from, mut to) = (format!("\"a/{old}\""), format!("\"b/{new}\""));
-            match (old_mode, new_mode) {
-                (Some(old_mode), Some(new_mode)) if old_mode != new_mode => {
-                    writeln!(whole, "old mode {old_mode}\nnew mode {new_mode}").unwrap();
-                }
-                (None, Some(mode)) => {
-                    writeln!(whole, "new file mode {mode}").unwrap();
-                    from = none;
-                }
-                (Some(mode), None) => {
-                    writeln!(whole, "deleted file mode {mode}").unwrap();
-                    to = none;
-                }
-                _ => {}
-            }
-            if old != new {
-                writeln!(whole, "rename from {old}\nrename to {new}").unwrap();
-            }
-            if !text.is_empty() {
-                write!(whole, "--- {from}\n+++ {to}\n{text}").unwrap();
-            }
-        }
-    }
-    whole.into_bytes()
-}
-
-#[test]
-fn patches_apply_and_give_the_other_tree() {
-    let app = Sandbox::new();
-    app.git(&["init", "-q", "-b", "main"]);
-    let mut random = Random::new(4711);
-    random.only_text = true;
-    let trees = generate(&app.root(), random, 60);
-    let history = History::of(&app.repo(), &Histories::new()).unwrap();
-    let mut random = Random::new(17);
-    for _ in 0..80 {
-        let pair = (
-            trees[random.below(trees.len())],
-            trees[random.below(trees.len())],
-        );
-        let found = history
-            .compare(Some(pair.0), Some(pair.1), &cancel())
-            .unwrap();
-        let context = [0, 1, 3, 10][random.below(4)];
-        let patch = whole_patch(&found, context);
-        std::fs::write(app.root().join("patch"), &patch).unwrap();
-        git(&app.root(), &["read-tree", &pair.0.to_string()]);
-        let mut apply = vec!["apply", "--cached", "--whitespace=nowarn", "--allow-empty"];
-        if context == 0 {
-            apply.push("--unidiff-zero");
-        }
-        apply.push("patch");
-        git(&app.root(), &apply);
-        assert_eq!(git(&app.root(), &["write-tree"]), pair.1.to_string());
-    }
-}
-
-/// Changes files of the work tree at random, and stages some of it.
-fn disturb(random: &mut Random, folder: &Path) {
-    let listed = git(folder, &["ls-files", "-z"]);
-    let tracked: Vec<&str> = listed.split('\0').filter(|path| !path.is_empty()).collect();
-    for _ in 0..12 {
-        let path = folder.join(tracked[random.below(tracked.len())]);
-        let is_file = path.symlink_metadata().is_ok_and(|stat| stat.is_file());
-        let other = folder.join(format!("new{}.rs", random.below(5)));
-        match random.below(7) {
-            0 if is_file => std::fs::remove_file(&path).unwrap(),
-            1 if is_file => std::fs::rename(&path, &other).unwrap(),
-            2 | 3 if is_file => {
-                let content = edit(random, &std::fs::read(&path).unwrap());
-                std::fs::write(&path, content).unwrap();
-            }
-            4 if is_file => {
-                std::fs::remove_file(&path).unwrap();
-                std::os::unix::fs::symlink("somewhere", &path).unwrap();
-            }
-            5 => {
-                let lines = random.below(30);
-                let content = text(random, lines);
-                std::fs::write(&other, content).unwrap();
-            }
-            _ => _ = git(folder, &["add", "-A"]),
-        }
-        if random.one_in(6) {
-            git(folder, &["add", "-N", "."]);
-        }
-    }
-}
-
-#[test]
-fn the_work_tree_differs_as_git_says() {
-    let app = Sandbox::new();
-    app.git(&["init", "-q", "-b", "main"]);
-    let trees = generate(&app.root(), Random::new(90_001), 30);
-    let folder = app.root();
-    let mut random = Random::new(5);
-    let mut changed = 0;
-    for _ in 0..25 {
-        let branch = format!("t{}", random.below(trees.len()));
-        git(&folder, &["clean", "-qfdx"]);
-        git(&folder, &["checkout", "-qf", &branch]);
-        disturb(&mut random, &folder);
-        let other = trees[random.below(trees.len())];
-        for tree in [
-            git(&folder, &["rev-parse", "HEAD^{tree}"]).parse().unwrap(),
-            other,
-        ] {
-            let repo = app.repo();
-            let history = History::of(&repo, &Histories::new()).unwrap();
-            let found = history
-                .compare_with_work_tree(&repo, Some(tree), &cancel())
-                .unwrap();
-            let gits = read(&folder, &["diff", "-M"], &[&tree.to_string()]);
-            assert_eq!(shown(&found), gits, "{branch} {tree}");
-            changed += gits.len();
-        }
-    }
-    assert!(changed > 200, "{changed}");
 }

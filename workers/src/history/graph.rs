@@ -12,6 +12,7 @@
 mod origin;
 mod chunks;
 mod layer;
+mod parents;
 mod bloom;
 mod build;
 mod touched;
@@ -21,8 +22,8 @@ use gix::{ObjectId, oid};
 
 pub(crate) use bloom::Asked;
 pub(super) use build::build;
-pub(super) use layer::Parents;
 pub(super) use origin::Origin;
+pub(super) use parents::Parents;
 
 use bloom::Settings;
 use layer::Layer;

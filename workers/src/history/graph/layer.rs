@@ -8,16 +8,11 @@ use gix::{ObjectId, oid};
 
 use super::bloom::{Filter, Settings};
 use super::chunks::{Chunks, ID, array, number};
-use super::{GraphError, MAX_COMMITS, Position};
+use super::parents::{FLAG, NO_PARENT, Parents, edge};
+use super::{GraphError, MAX_COMMITS};
 
 /// Bytes of a commit's line: tree, two parents, level and time.
 pub(super) const COMMIT: usize = ID + 16;
-/// No such parent.
-pub(super) const NO_PARENT: u32 = 0x7000_0000;
-/// The bit of a second parent that says that the rest of the number is an index of EDGE; in EDGE,
-/// that it is the last; of a date, that it is an index of GDO2.
-pub(super) const FLAG: u32 = 0x8000_0000;
-
 /// A file of commits, checked but for what lies in other files.
 #[derive(Debug)]
 pub(super) struct Layer {
@@ -40,15 +35,6 @@ struct Filters {
     ends: Range<usize>,
     data: Range<usize>,
     settings: Settings,
-}
-
-/// A commit's parents.
-#[derive(Debug)]
-pub(crate) struct Parents<'a> {
-    edges: &'a [u8],
-    first: u32,
-    /// The second, or where in `edges` the next is.
-    then: u32,
 }
 
 impl Layer {
@@ -172,11 +158,7 @@ impl Layer {
 
     pub(super) fn parents(&self, index: u32) -> Parents<'_> {
         let ends = self.ends(index);
-        Parents {
-            edges: self.at(&self.edges),
-            first: number(ends, 0),
-            then: number(ends, 1),
-        }
+        Parents::new(self.at(&self.edges), number(ends, 0), number(ends, 1))
     }
 
     /// Which paths the commit changed; `None` if that is not known.
@@ -219,7 +201,7 @@ impl Layer {
         let mut left = self.edges.len() / 4;
         let no_end = GraphError::Malformed("parents without an end");
         for index in 0..self.count {
-            let mut then = self.parents(index).then;
+            let mut then = number(self.ends(index), 1);
             if then < FLAG {
                 continue;
             }
@@ -251,42 +233,6 @@ impl Filters {
             data,
             settings,
         })
-    }
-}
-
-impl Default for Parents<'_> {
-    fn default() -> Self {
-        Parents {
-            edges: &[],
-            first: NO_PARENT,
-            then: NO_PARENT,
-        }
-    }
-}
-
-impl Iterator for Parents<'_> {
-    type Item = Position;
-
-    fn next(&mut self) -> Option<Position> {
-        if self.first != NO_PARENT {
-            return Some(Position(std::mem::replace(&mut self.first, NO_PARENT)));
-        }
-        if self.then < FLAG {
-            let second = std::mem::replace(&mut self.then, NO_PARENT);
-            return (second != NO_PARENT).then_some(Position(second));
-        }
-        let (parent, then) = edge(self.edges, self.then);
-        self.then = then;
-        Some(Position(parent))
-    }
-}
-
-/// A parent in EDGE, and where the next is.
-fn edge(edges: &[u8], then: u32) -> (u32, u32) {
-    let parent = number(edges, (then & !FLAG) as usize);
-    match parent & FLAG {
-        0 => (parent, then + 1),
-        _ => (parent & !FLAG, NO_PARENT),
     }
 }
 

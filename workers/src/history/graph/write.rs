@@ -2,7 +2,7 @@
 
 use super::build::{Row, Rows};
 use super::chunks::{HEADER, ID, LINE, Name, SHA1, SIGNATURE, VERSION};
-use super::layer::{FLAG, NO_PARENT};
+use super::parents::{FLAG, NO_PARENT};
 use super::{MAX_BYTES, MAX_COMMITS};
 
 /// The file; `None` if it would be too large.

@@ -1,0 +1,89 @@
+//! Patches, which `git apply` takes and which give the other tree.
+
+use std::fmt::Write as _;
+
+use super::super::{ChangeKind, Comparer, Comparison, Histories, History, Measure, Side};
+use super::{Random, generate};
+use crate::repo::testing::{Sandbox, cancel, git};
+
+/// The patch as git writes it, made of our data alone.
+fn whole_patch(found: &Comparison<'_>, context: u32) -> Vec<u8> {
+    let mut comparer = Comparer::default();
+    let mut whole = String::new();
+    for change in &found.changes.files {
+        let (lines, patch) = found.patch(&mut comparer, change, context).unwrap();
+        assert!(lines.measure == Measure::Compared && patch.is_exact);
+        let old = match &change.kind {
+            ChangeKind::Renamed(from) => from.display(),
+            _ => change.path.display(),
+        };
+        let new = change.path.display();
+        let mode = |side: Option<Side>| side.map(|side| format!("{:06o}", side.mode.value()));
+        let (old_mode, new_mode) = (mode(change.old), mode(change.new));
+        let parts = match change.kind {
+            ChangeKind::TypeChanged => {
+                let at = patch.text.rfind("@@ -0,0").unwrap();
+                let (gone, here) = patch.text.split_at(at);
+                vec![(old_mode, None, gone), (None, new_mode, here)]
+            }
+            _ => vec![(old_mode, new_mode, patch.text.as_str())],
+        };
+        for (old_mode, new_mode, text) in parts {
+            writeln!(whole, "diff --git \"a/{old}\" \"b/{new}\"").unwrap();
+            let none = "/dev/null".to_owned();
+            let (mut from, mut to) = (format!("\"a/{old}\""), format!("\"b/{new}\""));
+            match (old_mode, new_mode) {
+                (Some(old_mode), Some(new_mode)) if old_mode != new_mode => {
+                    writeln!(whole, "old mode {old_mode}\nnew mode {new_mode}").unwrap();
+                }
+                (None, Some(mode)) => {
+                    writeln!(whole, "new file mode {mode}").unwrap();
+                    from = none;
+                }
+                (Some(mode), None) => {
+                    writeln!(whole, "deleted file mode {mode}").unwrap();
+                    to = none;
+                }
+                _ => {}
+            }
+            if old != new {
+                writeln!(whole, "rename from {old}\nrename to {new}").unwrap();
+            }
+            if !text.is_empty() {
+                write!(whole, "--- {from}\n+++ {to}\n{text}").unwrap();
+            }
+        }
+    }
+    whole.into_bytes()
+}
+
+#[test]
+fn patches_apply_and_give_the_other_tree() {
+    let app = Sandbox::new();
+    app.git(&["init", "-q", "-b", "main"]);
+    let mut random = Random::new(4711);
+    random.only_text = true;
+    let trees = generate(&app.root(), random, 60);
+    let history = History::of(&app.repo(), &Histories::new()).unwrap();
+    let mut random = Random::new(17);
+    for _ in 0..80 {
+        let pair = (
+            trees[random.below(trees.len())],
+            trees[random.below(trees.len())],
+        );
+        let found = history
+            .compare(Some(pair.0), Some(pair.1), &cancel())
+            .unwrap();
+        let context = [0, 1, 3, 10][random.below(4)];
+        let patch = whole_patch(&found, context);
+        std::fs::write(app.root().join("patch"), &patch).unwrap();
+        git(&app.root(), &["read-tree", &pair.0.to_string()]);
+        let mut apply = vec!["apply", "--cached", "--whitespace=nowarn", "--allow-empty"];
+        if context == 0 {
+            apply.push("--unidiff-zero");
+        }
+        apply.push("patch");
+        git(&app.root(), &apply);
+        assert_eq!(git(&app.root(), &["write-tree"]), pair.1.to_string());
+    }
+}

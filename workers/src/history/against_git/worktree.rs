@@ -1,0 +1,70 @@
+//! What differs between a tree and the work tree.
+
+use std::path::Path;
+
+use super::super::{Histories, History};
+use super::{Random, edit, generate, read, shown, text};
+use crate::repo::testing::{Sandbox, cancel, git};
+
+/// Changes files of the work tree at random, and stages some of it.
+fn disturb(random: &mut Random, folder: &Path) {
+    let listed = git(folder, &["ls-files", "-z"]);
+    let tracked: Vec<&str> = listed.split('\0').filter(|path| !path.is_empty()).collect();
+    for _ in 0..12 {
+        let path = folder.join(tracked[random.below(tracked.len())]);
+        let is_file = path.symlink_metadata().is_ok_and(|stat| stat.is_file());
+        let other = folder.join(format!("new{}.rs", random.below(5)));
+        match random.below(7) {
+            0 if is_file => std::fs::remove_file(&path).unwrap(),
+            1 if is_file => std::fs::rename(&path, &other).unwrap(),
+            2 | 3 if is_file => {
+                let content = edit(random, &std::fs::read(&path).unwrap());
+                std::fs::write(&path, content).unwrap();
+            }
+            4 if is_file => {
+                std::fs::remove_file(&path).unwrap();
+                std::os::unix::fs::symlink("somewhere", &path).unwrap();
+            }
+            5 => {
+                let lines = random.below(30);
+                let content = text(random, lines);
+                std::fs::write(&other, content).unwrap();
+            }
+            _ => _ = git(folder, &["add", "-A"]),
+        }
+        if random.one_in(6) {
+            git(folder, &["add", "-N", "."]);
+        }
+    }
+}
+
+#[test]
+fn the_work_tree_differs_as_git_says() {
+    let app = Sandbox::new();
+    app.git(&["init", "-q", "-b", "main"]);
+    let trees = generate(&app.root(), Random::new(90_001), 30);
+    let folder = app.root();
+    let mut random = Random::new(5);
+    let mut changed = 0;
+    for _ in 0..25 {
+        let branch = format!("t{}", random.below(trees.len()));
+        git(&folder, &["clean", "-qfdx"]);
+        git(&folder, &["checkout", "-qf", &branch]);
+        disturb(&mut random, &folder);
+        let other = trees[random.below(trees.len())];
+        for tree in [
+            git(&folder, &["rev-parse", "HEAD^{tree}"]).parse().unwrap(),
+            other,
+        ] {
+            let repo = app.repo();
+            let history = History::of(&repo, &Histories::new()).unwrap();
+            let found = history
+                .compare_with_work_tree(&repo, Some(tree), &cancel())
+                .unwrap();
+            let gits = read(&folder, &["diff", "-M"], &[&tree.to_string()]);
+            assert_eq!(shown(&found), gits, "{branch} {tree}");
+            changed += gits.len();
+        }
+    }
+    assert!(changed > 200, "{changed}");
+}

@@ -1,0 +1,127 @@
+//! Logs of random histories, page by page, and what git says of the same.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use jiff::Timestamp;
+
+use super::super::super::LogQuery;
+use super::super::super::against_git::Random;
+use super::made::{BEGAN, generate, name};
+use super::{ask, gits, gits_of_folder, ours};
+use crate::repo::testing::{Sandbox, git};
+
+/// A question, and how git is asked the same.
+fn some_question(random: &mut Random, folder: &Path, count: usize) -> (LogQuery, Vec<String>) {
+    let revision = match random.below(2) {
+        0 => "main".to_owned(),
+        _ => format!("c{}", count / 2 + random.below(count / 2)),
+    };
+    let names = git(
+        folder,
+        &["ls-tree", "-r", "-t", "-z", "--name-only", &revision],
+    );
+    let names: Vec<&str> = names.split('\0').filter(|name| !name.is_empty()).collect();
+    let file = match random.below(4) {
+        0 => None,
+        1 => Some(name(random)),
+        _ => (!names.is_empty()).then(|| names[random.below(names.len())].to_owned()),
+    };
+    let mut query = ask(file.as_deref());
+    query.revision = Some(revision.clone());
+    let mut arguments = vec![revision];
+    let moment = |random: &mut Random| BEGAN + i64::try_from(random.below(count * 60)).unwrap();
+    if random.one_in(3) {
+        let part = ["ann", "EXAMPLE", "Ö", "bob@", "Lee <ann", "none"][random.below(6)];
+        query.author = Some(part.to_owned());
+        arguments.extend(["-F".into(), "-i".into(), format!("--author={part}")]);
+    }
+    match random.below(6) {
+        0 => {
+            let seconds = moment(random);
+            query.since = Some(Timestamp::from_second(seconds).unwrap().to_string());
+            arguments.push(format!("--since=@{seconds} +0000"));
+        }
+        1 => {
+            let other = format!("c{}", random.below(count));
+            arguments.push(format!("^{other}"));
+            query.since = Some(other);
+        }
+        _ => {}
+    }
+    if random.one_in(4) {
+        let seconds = moment(random);
+        query.until = Some(Timestamp::from_second(seconds).unwrap().to_string());
+        arguments.push(format!("--until=@{seconds} +0000"));
+    }
+    if let Some(file) = &file {
+        if !is_folder(folder, &arguments[0], file) {
+            arguments.push("--follow".into());
+        }
+        arguments.extend(["--".into(), file.clone()]);
+    }
+    (query, arguments)
+}
+
+fn is_folder(folder: &Path, revision: &str, name: &str) -> bool {
+    git(folder, &["ls-tree", revision, "--", name]).contains(" tree ")
+}
+
+fn agree(is_skewed: bool, seeds: std::ops::Range<u64>) {
+    let count = 120;
+    for seed in seeds {
+        let app = Sandbox::new();
+        app.git(&["init", "-q", "-b", "main"]);
+        generate(&app.root(), seed, count, is_skewed);
+        let mut random = Random::new(seed * 7717 + 1);
+        for _ in 0..60 {
+            let (query, arguments) = some_question(&mut random, &app.root(), count);
+            let mut pages = Random::new(random.below(1000) as u64 + 1);
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            let expected = match arguments.contains(&"--follow") {
+                true => gits(&app.root(), &arguments),
+                false => gits_of_folder(&app.root(), &arguments),
+            };
+            let got = ours(&app, &query, &mut || 1 + pages.below(30));
+            assert_eq!(got, expected, "seed {seed}: git log {arguments:?}");
+        }
+    }
+}
+
+#[test]
+fn logs_of_random_histories_are_those_of_git() {
+    agree(false, 1..6);
+}
+
+#[test]
+fn logs_are_those_of_git_where_clocks_were_wrong() {
+    agree(true, 1..6);
+}
+
+#[test]
+fn up_to_a_commit_is_what_both_reach() {
+    let app = Sandbox::new();
+    app.git(&["init", "-q", "-b", "main"]);
+    generate(&app.root(), 4, 120, true);
+    let reach = |revision: &str| -> BTreeSet<String> {
+        let list = git(&app.root(), &["rev-list", revision]);
+        list.lines().map(str::to_owned).collect()
+    };
+    for (revision, until) in [
+        ("main", "c60"),
+        ("c110", "c111"),
+        ("c50", "main"),
+        ("c7", "c7"),
+    ] {
+        let mut query = ask(None);
+        query.revision = Some(revision.to_owned());
+        query.until = Some(until.to_owned());
+        let got = ours(&app, &query, &mut || 7);
+        let got: BTreeSet<String> = got.into_iter().map(|(id, _)| id).collect();
+        let both = reach(revision)
+            .intersection(&reach(until))
+            .cloned()
+            .collect();
+        assert_eq!(got, both, "{revision} until {until}");
+    }
+}
