@@ -184,8 +184,11 @@ mod tests {
             .unwrap();
         let silent = get(&url, Duration::from_millis(50)).await.unwrap_err();
         assert!(silent.to_string().ends_with("did not answer within 50 ms"));
-        drop(listener);
-        let closed = get(&url, LIMIT).await;
+        // Bound, so that no other test gets the port, and not listening.
+        let bound = tokio::net::TcpSocket::new_v4().unwrap();
+        bound.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let url = format!("http://{}", bound.local_addr().unwrap());
+        let closed = get(&url.parse().unwrap(), LIMIT).await;
         assert!(matches!(closed, Err(HttpGetError::Connect { .. })));
     }
 
