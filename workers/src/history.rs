@@ -47,9 +47,9 @@ pub(crate) use blame::Tracked;
 #[cfg(test)]
 pub(crate) use changes::Changes;
 pub(crate) use changes::{Change, ChangeKind, Comparison, Side};
+pub(crate) use commit::Facts;
 #[cfg(test)]
 pub(crate) use commit::Signature;
-pub(crate) use commit::{Facts, Node};
 pub(crate) use error::HistoryError;
 pub(crate) use follow::{LogFile, Status};
 pub(crate) use graph::{Asked, Graph, Position};

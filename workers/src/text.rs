@@ -49,11 +49,8 @@ pub fn escape_json(value: &mut Value) -> u64 {
 /// What of a caller's own words an error repeats: at most 200 bytes, on one line.
 pub fn shown(text: &str) -> Cow<'_, str> {
     const MOST: usize = 200;
-    let end = (0..=MOST.min(text.len()))
-        .rev()
-        .find(|&end| text.is_char_boundary(end));
     let (start, rest) = text
-        .split_at_checked(end.unwrap_or(0))
+        .split_at_checked(text.floor_char_boundary(MOST))
         .unwrap_or((text, ""));
     let plain = start
         .chars()

@@ -43,6 +43,18 @@ impl Random {
     }
 }
 
+/// Has git make what a stream of fast-import says.
+pub(super) fn import(folder: &Path, stream: &[u8]) {
+    let mut import = Command::new("git")
+        .current_dir(folder)
+        .args(["fast-import", "--quiet", "--force"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    import.stdin.take().unwrap().write_all(stream).unwrap();
+    assert!(import.wait().unwrap().success());
+}
+
 pub(super) type Tree = BTreeMap<String, (&'static str, Vec<u8>)>;
 
 fn line(random: &mut Random) -> String {
@@ -184,14 +196,7 @@ fn generate(folder: &Path, mut random: Random, count: usize) -> Vec<ObjectId> {
         }
         trees.push(tree);
     }
-    let mut import = Command::new("git")
-        .current_dir(folder)
-        .args(["fast-import", "--quiet", "--force"])
-        .stdin(Stdio::piped())
-        .spawn()
-        .unwrap();
-    import.stdin.take().unwrap().write_all(&stream).unwrap();
-    assert!(import.wait().unwrap().success());
+    import(folder, &stream);
     (0..count)
         .map(|at| {
             git(folder, &["rev-parse", &format!("t{at}^{{tree}}")])

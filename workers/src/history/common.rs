@@ -4,7 +4,7 @@ use std::collections::BinaryHeap;
 
 use gix::ObjectId;
 
-use super::steps::{Marks, Spot};
+use super::steps::{Marks, Spot, Step};
 use super::{History, HistoryError};
 use crate::repo::Cancel;
 
@@ -45,14 +45,15 @@ impl History {
         {
             cancel.check()?;
             open -= usize::from(!next.is_behind);
-            let mut bits = marks.of(next.spot) & (BOTH | BEHIND);
+            let spot = next.step.spot;
+            let mut bits = marks.of(spot) & (BOTH | BEHIND);
             if bits & BOTH == BOTH {
-                if bits & BEHIND == 0 && marks.add(next.spot, FOUND) {
-                    found.push(next.spot);
+                if bits & BEHIND == 0 && marks.add(spot, FOUND) {
+                    found.push(spot);
                 }
                 bits |= BEHIND;
             }
-            for parent in self.step(next.spot)?.parents {
+            for parent in next.step.parents {
                 if marks.add(parent, bits) {
                     let waiting = Waiting::of(self, parent, bits & BEHIND != 0)?;
                     open += usize::from(!waiting.is_behind);
@@ -67,25 +68,20 @@ impl History {
 
 /// A commit that was reached; the youngest is looked at first.
 struct Waiting {
-    time: i64,
-    spot: Spot,
+    step: Step,
     is_behind: bool,
 }
 
 impl Waiting {
     fn of(history: &History, spot: Spot, is_behind: bool) -> Result<Waiting, HistoryError> {
-        let time = history.step(spot)?.time;
-        Ok(Waiting {
-            time,
-            spot,
-            is_behind,
-        })
+        let step = history.step(spot)?;
+        Ok(Waiting { step, is_behind })
     }
 }
 
 impl PartialEq for Waiting {
     fn eq(&self, other: &Waiting) -> bool {
-        self.time == other.time
+        self.step.time == other.step.time
     }
 }
 
@@ -99,6 +95,6 @@ impl PartialOrd for Waiting {
 
 impl Ord for Waiting {
     fn cmp(&self, other: &Waiting) -> std::cmp::Ordering {
-        self.time.cmp(&other.time)
+        self.step.time.cmp(&other.step.time)
     }
 }

@@ -5,6 +5,9 @@
 //! history, since the walk has one name at a time. Merges are passed over. All of it is git's rule,
 //! and so is what it brings: a rename in a commit that a filter hides is not seen.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::scope::Scope;
 use super::steps::Step;
 use super::{History, HistoryError, Side, origin::Origin, trees};
@@ -36,8 +39,9 @@ pub(crate) struct LogFile {
     pub(crate) status: Status,
 }
 
-/// What became of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What became of a file, as answers say it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Status {
     Added,
     Modified,

@@ -47,19 +47,6 @@ pub(crate) struct Graph {
     is_dated: bool,
 }
 
-/// What a graph says of a commit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
-    /// Its root tree.
-    pub(crate) tree: ObjectId,
-    /// In the commit's order.
-    pub(crate) parents: Vec<Position>,
-    /// When it was committed, in seconds since 1970.
-    pub(crate) time: i64,
-    /// As [`Graph::generation`].
-    pub(crate) generation: u64,
-}
-
 /// Why a commit-graph can't be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum GraphError {
@@ -158,16 +145,6 @@ impl Graph {
             false => u64::from(layer.level(at)),
         };
         self.in_layer(position, generation).unwrap_or(0)
-    }
-
-    /// All that is said of the commit, if the graph has the position.
-    pub(crate) fn entry(&self, position: Position) -> Option<Entry> {
-        (position.index() < self.len()).then(|| Entry {
-            tree: self.tree(position),
-            parents: self.parents(position).collect(),
-            time: self.time(position),
-            generation: self.generation(position),
-        })
     }
 
     /// The commit's parents, in its order.

@@ -4,12 +4,11 @@
 //! with filters of changed paths answers for most commits without reading any.
 
 use gix::ObjectId;
-use gix::objs::FindExt as _;
 use gix::objs::tree::EntryKind;
 
 use super::steps::{Spot, Step};
 use super::trees::{self, Difference};
-use super::{Asked, History, HistoryError, Side, error::git};
+use super::{Asked, History, HistoryError, Side};
 use crate::repo::{Cancel, RepoPath};
 
 /// What a path is in two trees; `None` where it is not.
@@ -106,20 +105,9 @@ impl Scope {
         folder: Option<Side>,
         name: &[u8],
     ) -> Result<Option<Side>, HistoryError> {
-        let Some(tree) = folder.filter(|side| side.mode.is_tree() && !side.id.is_empty_tree())
-        else {
-            return Ok(None);
-        };
-        let found = history
-            .git
-            .objects
-            .find_tree_iter(&tree.id, &mut self.buffer);
-        for entry in found.map_err(git("reading a tree"))? {
-            let entry = entry.map_err(git("reading a tree"))?;
-            if entry.filename == name {
-                return Ok(Some(trees::side(entry)));
-            }
+        match folder.filter(|side| side.mode.is_tree()) {
+            Some(tree) => trees::entry(&history.git, tree.id, name, &mut self.buffer),
+            None => Ok(None),
         }
-        Ok(None)
     }
 }

@@ -5,7 +5,7 @@
 
 use gix::{ObjectId, hashtable::HashMap, prelude::ObjectIdExt as _};
 
-use super::{History, HistoryError, Node, Position};
+use super::{History, HistoryError, Position};
 
 /// One commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,22 +46,23 @@ impl History {
     /// # Errors
     /// If it can't be read.
     pub(super) fn step(&self, spot: Spot) -> Result<Step, HistoryError> {
-        if let Spot::Known(position) = spot
-            && let Some(entry) = self.graph().entry(position)
-        {
-            return Ok(Step {
+        let graph = self.graph();
+        Ok(match spot {
+            Spot::Known(position) => Step {
                 spot,
-                tree: entry.tree,
-                parents: entry.parents.into_iter().map(Spot::Known).collect(),
-                time: entry.time,
-            });
-        }
-        let node: Node = self.node(self.id_of(spot))?;
-        Ok(Step {
-            spot,
-            tree: node.tree,
-            parents: node.parents.into_iter().map(|id| self.spot(id)).collect(),
-            time: node.time,
+                tree: graph.tree(position),
+                parents: graph.parents(position).map(Spot::Known).collect(),
+                time: graph.time(position),
+            },
+            Spot::Read(id) => {
+                let node = self.node(id)?;
+                Step {
+                    spot,
+                    tree: node.tree,
+                    parents: node.parents.into_iter().map(|id| self.spot(id)).collect(),
+                    time: node.time,
+                }
+            }
         })
     }
 

@@ -204,12 +204,40 @@ impl Walk<'_> {
     }
 }
 
+/// What a tree has under `name`; read into `buffer`.
+///
+/// # Errors
+/// If the tree can't be read.
+pub(super) fn entry(
+    repository: &gix::Repository,
+    tree: ObjectId,
+    name: &[u8],
+    buffer: &mut Vec<u8>,
+) -> Result<Option<Side>, HistoryError> {
+    // Git has the empty tree without storing it.
+    if tree.is_empty_tree() {
+        return Ok(None);
+    }
+    let entries = repository.objects.find_tree_iter(&tree, buffer);
+    for entry in entries.map_err(git(READING))? {
+        let entry = entry.map_err(git(READING))?;
+        if entry.filename == name {
+            return Ok(Some(side(entry)));
+        }
+        // Entries are sorted, a folder's name as if a slash followed it.
+        if entry.filename > name && !entry.filename.starts_with(name) {
+            break;
+        }
+    }
+    Ok(None)
+}
+
 fn next<'a>(tree: &mut TreeRefIter<'a>) -> Result<Option<EntryRef<'a>>, HistoryError> {
     tree.next().transpose().map_err(git(READING))
 }
 
 /// A mode as git writes it today: old repositories have others that mean the same.
-pub(super) fn side(entry: EntryRef<'_>) -> Side {
+fn side(entry: EntryRef<'_>) -> Side {
     Side {
         id: entry.oid.to_owned(),
         mode: entry.mode.kind().into(),

@@ -1,4 +1,4 @@
-//! One project as it is remembered between calls, and as one call sees it.
+//! One project as it is remembered between calls; `snapshot.rs` has it as one call sees it.
 //!
 //! A [`Project`] is a folder: another folder at the same place is another project. A
 //! [`Snapshot`] pins the commit that HEAD named when a call began; git's data is surveyed again
@@ -8,25 +8,21 @@ use std::sync::Arc;
 
 use gix::ObjectId;
 use parking_lot::Mutex;
-use rayon::ThreadPool;
 use tokio::time::{Duration, Instant};
 
-use super::Head;
 use super::bare::BareTree;
-use super::cancel::Cancel;
 use super::contents::Budget;
 use super::error::RepoError;
 use super::fence::Findings;
-use super::file::RepoFile;
 use super::git::Git;
 use super::jail::Jail;
-use super::listing::{Entry, Listing, Stat};
 use super::mounts::Located;
-use super::path::RepoPath;
-use super::rules::Rules;
-use super::search::{self, Found, Query};
 use super::status::Status;
 use super::worktree::WorkTree;
+
+pub(super) use snapshot::Snapshot;
+
+mod snapshot;
 
 /// After how long git's data that could not be used is looked at again.
 const REFUSAL_AGE: Duration = Duration::from_secs(5);
@@ -57,18 +53,6 @@ struct GitState {
     findings: Findings,
     /// Why there is one that isn't used, and when that was found.
     refused: Option<(&'static str, Instant)>,
-}
-
-/// A project as one call sees it.
-#[derive(Clone, Debug)]
-pub(super) struct Snapshot {
-    project: Arc<Project>,
-    git: Option<Arc<Git>>,
-    /// Why git's data is not used, if there is any.
-    refused: Option<&'static str>,
-    head: Option<ObjectId>,
-    /// The files of HEAD, where there is no work tree.
-    bare: Option<Arc<BareTree>>,
 }
 
 impl Key {
@@ -214,135 +198,6 @@ impl GitState {
         self.refused
             .is_none_or(|(_, since)| since.elapsed() < REFUSAL_AGE)
             && located.fence.still_holds(&self.findings)
-    }
-}
-
-impl Snapshot {
-    pub(super) fn project(&self) -> &Project {
-        &self.project
-    }
-
-    pub(super) fn head(&self) -> Option<Head> {
-        let id = self.head?;
-        Some(Head {
-            commit: id.to_string(),
-            dirty: self.project.status.of(id),
-        })
-    }
-
-    /// A handle on git's data, for this thread.
-    pub(super) fn git(&self) -> Option<gix::Repository> {
-        Some(self.git.as_deref()?.objects())
-    }
-
-    pub(super) fn refused(&self) -> Option<&'static str> {
-        self.refused
-    }
-
-    pub(super) fn commit(&self) -> Option<ObjectId> {
-        self.head
-    }
-
-    pub(super) fn is_bare(&self) -> bool {
-        self.bare.is_some()
-    }
-
-    /// The way to the files of the work tree; `None` where there is none.
-    pub(super) fn jail(&self) -> Option<&Jail> {
-        self.bare.is_none().then_some(&self.project.work.jail)
-    }
-
-    /// The project with the files of `commit`, whatever its work tree holds.
-    pub(super) fn as_of(&self, commit: ObjectId) -> Result<Snapshot, RepoError> {
-        let git = self.git.clone();
-        let files = BareTree::of(git.clone().map(|git| (git, commit)))?;
-        Ok(Snapshot {
-            project: Arc::clone(&self.project),
-            git,
-            refused: self.refused,
-            head: Some(commit),
-            bare: Some(Arc::new(files)),
-        })
-    }
-
-    /// Whether both show the same folder at the same commit.
-    pub(super) fn is_same(&self, other: &Snapshot) -> bool {
-        self.project.key == other.project.key && self.head == other.head
-    }
-
-    pub(super) fn claim_status(&self) -> bool {
-        let commit = self.head.filter(|_| self.bare.is_none());
-        commit.is_some_and(|commit| self.project.status.claim(commit))
-    }
-
-    pub(super) fn refresh_status(&self) {
-        let mut look = self.project.status.begin();
-        match self.status() {
-            Ok(said) => look.says(said),
-            Err(_source_has_host_paths) => {
-                tracing::warn!(project = self.project.name(), "status can't be read");
-            }
-        }
-    }
-
-    /// Whether the work tree is dirty, and of which commit that was said. `None` if HEAD moved
-    /// meanwhile.
-    fn status(&self) -> Result<Option<(ObjectId, bool)>, RepoError> {
-        let Some(git) = &self.git else {
-            return Ok(None);
-        };
-        let before = git.head()?;
-        let dirty = git.is_dirty()?;
-        let after = git.head()?;
-        Ok(before
-            .filter(|_| before == after)
-            .map(|commit| (commit, dirty)))
-    }
-
-    pub(super) fn listing(
-        &self,
-        rules: &Arc<Rules>,
-        pool: &ThreadPool,
-        cancel: &Cancel,
-    ) -> Result<Arc<Listing>, RepoError> {
-        match &self.bare {
-            Some(tree) => tree.listing(rules, cancel),
-            None => self.project.work.listing(rules, pool, cancel),
-        }
-    }
-
-    pub(super) fn open(&self, path: &RepoPath, rules: &Rules) -> Result<RepoFile, RepoError> {
-        match &self.bare {
-            Some(tree) => tree.open(path, rules),
-            None => self.project.work.open(path, rules),
-        }
-    }
-
-    pub(super) fn directory(&self, path: &RepoPath, rules: &Rules) -> Result<RepoPath, RepoError> {
-        match &self.bare {
-            Some(tree) => tree.directory(path, rules),
-            None => self.project.work.directory(path, rules),
-        }
-    }
-
-    pub(super) fn stat(&self, entry: &Entry) -> Option<Stat> {
-        match &self.bare {
-            Some(tree) => tree.stat(entry),
-            None => self.project.work.stat(entry),
-        }
-    }
-
-    pub(super) fn search(
-        &self,
-        listing: &Listing,
-        query: &Query,
-        pool: &ThreadPool,
-        cancel: &Cancel,
-    ) -> Result<Found, RepoError> {
-        match &self.bare {
-            Some(tree) => search::search(tree.as_ref(), listing, query, pool, cancel),
-            None => search::search(&self.project.work, listing, query, pool, cancel),
-        }
     }
 }
 

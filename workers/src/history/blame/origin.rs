@@ -6,12 +6,11 @@
 use std::rc::Rc;
 
 use gix::ObjectId;
-use gix::objs::FindExt as _;
 use gix::objs::tree::EntryKind;
 
 use super::super::blobs::Blobs;
 use super::super::changes::{Change, ChangeKind};
-use super::super::{Asked, History, HistoryError, Side, error::git, renames, trees};
+use super::super::{Asked, History, HistoryError, Side, renames, trees};
 use crate::repo::{Cancel, RepoPath};
 
 /// A file's name at some time.
@@ -65,6 +64,7 @@ impl History {
         path: &RepoPath,
         like: Option<&Place>,
     ) -> Result<Found, HistoryError> {
+        let mut buffer = self.git.empty_reusable_buffer();
         let mut folders = Vec::new();
         let mut tree = root;
         let mut names = path.components().peekable();
@@ -80,7 +80,7 @@ impl History {
                 }));
             }
             folders.push(tree);
-            let Some(entry) = self.entry(tree, name)? else {
+            let Some(entry) = trees::entry(&self.git, tree, name, &mut buffer)? else {
                 return Ok(Found::Nothing);
             };
             match (names.peek(), entry.mode.kind()) {
@@ -100,29 +100,6 @@ impl History {
             }
         }
         Ok(Found::Nothing)
-    }
-
-    /// The entry `name` of a tree.
-    fn entry(&self, tree: ObjectId, name: &[u8]) -> Result<Option<Side>, HistoryError> {
-        if tree.is_empty_tree() {
-            return Ok(None);
-        }
-        let mut buffer = self.git.empty_reusable_buffer();
-        let entries = self.git.objects.find_tree_iter(&tree, &mut buffer);
-        for entry in entries.map_err(git("reading a tree"))? {
-            let entry = entry.map_err(git("reading a tree"))?;
-            if entry.filename == name {
-                return Ok(Some(Side {
-                    id: entry.oid.to_owned(),
-                    mode: entry.mode.kind().into(),
-                }));
-            }
-            // Entries are sorted, a folder's name as if a slash followed it.
-            if entry.filename > name && !entry.filename.starts_with(name) {
-                break;
-            }
-        }
-        Ok(None)
     }
 
     /// What the file `path` of the tree `new` was in the tree `old`, if it was renamed.

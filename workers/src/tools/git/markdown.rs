@@ -41,10 +41,8 @@ pub(super) fn shortened(bytes: &[u8], most: usize) -> String {
 
 /// The first so many bytes, up to a character's end.
 pub(super) fn cut(text: &str, most: usize) -> &str {
-    let end = (0..=most.min(text.len()))
-        .rev()
-        .find(|&end| text.is_char_boundary(end));
-    text.get(..end.unwrap_or(0)).unwrap_or_default()
+    text.get(..text.floor_char_boundary(most))
+        .unwrap_or_default()
 }
 
 /// A name on one line: git's names may have line ends in them.

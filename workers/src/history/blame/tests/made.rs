@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::Write as _;
-use std::process::{Command, Stdio};
 
+use crate::history::against_git::import;
 use crate::repo::testing::Sandbox;
 
 /// Lines of a file by random edits; few different ones, so that changes are ambiguous.
@@ -186,16 +185,7 @@ impl Made {
     pub(super) fn import(&self) -> Sandbox {
         let app = Sandbox::new();
         app.git(&["init", "-q", "-b", "c1"]);
-        let mut import = Command::new("git")
-            .args(["fast-import", "--quiet"])
-            .current_dir(app.root())
-            .stdin(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut stdin = import.stdin.take().unwrap();
-        stdin.write_all(self.stream.as_bytes()).unwrap();
-        drop(stdin);
-        assert!(import.wait().unwrap().success());
+        import(&app.root(), self.stream.as_bytes());
         app
     }
 }

@@ -1,10 +1,8 @@
 //! Random histories with merges, renames and wrong clocks.
 
-use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
-use super::super::super::against_git::{Random, Tree, edit, path as some_path, put, text};
+use super::super::super::against_git::{Random, Tree, edit, import, path as some_path, put, text};
 
 pub(super) const BEGAN: i64 = 1_700_000_000;
 const AUTHORS: [&str; 4] = [
@@ -42,14 +40,7 @@ pub(super) fn generate(folder: &Path, seed: u64, count: usize, is_skewed: bool) 
     }
     let last = format!("reset refs/heads/main\nfrom :{count}\n");
     stream.extend_from_slice(last.as_bytes());
-    let mut import = Command::new("git")
-        .current_dir(folder)
-        .args(["fast-import", "--quiet", "--force"])
-        .stdin(Stdio::piped())
-        .spawn()
-        .unwrap();
-    import.stdin.take().unwrap().write_all(&stream).unwrap();
-    assert!(import.wait().unwrap().success());
+    import(folder, &stream);
 }
 
 /// A commit on top of one of the last few, or of none; sometimes a merge of more of them.

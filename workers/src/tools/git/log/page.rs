@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::super::markdown;
 use crate::{
-    history::{LogEntry, LogFile, Place, Status as Became},
+    history::{LogEntry, LogFile, Place, Status},
     text,
     tools::{paging, schema::is_false},
 };
@@ -67,17 +67,6 @@ struct File {
     status: Status,
 }
 
-#[derive(Clone, Copy, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Status {
-    Added,
-    Modified,
-    Deleted,
-    Renamed,
-    Copied,
-    TypeChanged,
-}
-
 impl Page {
     pub(super) fn new(budget: usize) -> Page {
         Page {
@@ -93,14 +82,17 @@ impl Page {
     /// Adds a commit; false if there is no room. The first is cut until it has.
     pub(super) fn add(&mut self, entry: &LogEntry) -> bool {
         let mut commit = Commit::new(entry, self.budget / SHARE);
-        while !self.has_room(&commit) {
+        let (data, text) = loop {
+            let (data, text) = commit.sizes();
+            let (data, text) = (self.data + data, self.text + text);
+            if data <= self.budget && text <= self.budget {
+                break (data, text);
+            }
             if !self.commits.is_empty() || !commit.cut() {
                 return false;
             }
-        }
-        let (data, text) = commit.sizes();
-        self.data += data;
-        self.text += text;
+        };
+        (self.data, self.text) = (data, text);
         self.commits.push(commit);
         true
     }
@@ -121,11 +113,6 @@ impl Page {
             }
         }
         out
-    }
-
-    fn has_room(&self, commit: &Commit) -> bool {
-        let (data, text) = commit.sizes();
-        self.data + data <= self.budget && self.text + text <= self.budget
     }
 }
 
@@ -204,19 +191,12 @@ impl File {
         File {
             path: file.path.display(),
             old_path: file.old_path.as_ref().map(ToString::to_string),
-            status: match file.status {
-                Became::Added => Status::Added,
-                Became::Modified => Status::Modified,
-                Became::Deleted => Status::Deleted,
-                Became::Renamed => Status::Renamed,
-                Became::Copied => Status::Copied,
-                Became::TypeChanged => Status::TypeChanged,
-            },
+            status: file.status,
         }
     }
 
     fn write(&self, out: &mut String) {
-        let (path, status) = (markdown::line(&self.path), self.status.word());
+        let (path, status) = (markdown::line(&self.path), word(self.status));
         _ = match &self.old_path {
             Some(old) => writeln!(out, "- {path} ({status} from {})", markdown::line(old)),
             None => writeln!(out, "- {path} ({status})"),
@@ -224,16 +204,14 @@ impl File {
     }
 }
 
-impl Status {
-    fn word(self) -> &'static str {
-        match self {
-            Status::Added => "added",
-            Status::Modified => "modified",
-            Status::Deleted => "deleted",
-            Status::Renamed => "renamed",
-            Status::Copied => "copied",
-            Status::TypeChanged => "type changed",
-        }
+fn word(status: Status) -> &'static str {
+    match status {
+        Status::Added => "added",
+        Status::Modified => "modified",
+        Status::Deleted => "deleted",
+        Status::Renamed => "renamed",
+        Status::Copied => "copied",
+        Status::TypeChanged => "type changed",
     }
 }
 
@@ -251,7 +229,7 @@ mod tests {
         let file = |at| LogFile {
             path: RepoPath::parse(&format!("src/auth/file{at}.ts")).unwrap(),
             old_path: None,
-            status: Became::Modified,
+            status: Status::Modified,
         };
         LogEntry {
             facts: Facts {
@@ -273,11 +251,11 @@ mod tests {
     fn the_markdown_is_the_contracts() {
         let mut page = Page::new(64 << 10);
         let mut first = entry("John Doe", "feat(auth): add JWT\n\nBody.\n", 1);
-        first.files[0].status = Became::Added;
+        first.files[0].status = Status::Added;
         assert!(page.add(&first));
         let mut second = entry("John Doe", "fix", 2);
         second.files[1].old_path = Some(RepoPath::parse("a\nb").unwrap());
-        second.files[1].status = Became::Renamed;
+        second.files[1].status = Status::Renamed;
         second.files_total = 9;
         assert!(page.add(&second));
         assert!(page.add(&entry("J", "", 0)));

@@ -1,0 +1,168 @@
+//! One project as one call sees it: at the commit that HEAD named when it began.
+
+use std::sync::Arc;
+
+use gix::ObjectId;
+use rayon::ThreadPool;
+
+use super::Project;
+use crate::repo::Head;
+use crate::repo::bare::BareTree;
+use crate::repo::cancel::Cancel;
+use crate::repo::error::RepoError;
+use crate::repo::file::RepoFile;
+use crate::repo::git::Git;
+use crate::repo::jail::Jail;
+use crate::repo::listing::{Entry, Listing, Stat};
+use crate::repo::path::RepoPath;
+use crate::repo::rules::Rules;
+use crate::repo::search::{self, Found, Query};
+
+/// A project as one call sees it.
+#[derive(Clone, Debug)]
+pub(in crate::repo) struct Snapshot {
+    pub(super) project: Arc<Project>,
+    pub(super) git: Option<Arc<Git>>,
+    /// Why git's data is not used, if there is any.
+    pub(super) refused: Option<&'static str>,
+    pub(super) head: Option<ObjectId>,
+    /// The files of HEAD, where there is no work tree.
+    pub(super) bare: Option<Arc<BareTree>>,
+}
+
+impl Snapshot {
+    pub(in crate::repo) fn project(&self) -> &Project {
+        &self.project
+    }
+
+    pub(in crate::repo) fn head(&self) -> Option<Head> {
+        let id = self.head?;
+        Some(Head {
+            commit: id.to_string(),
+            dirty: self.project.status.of(id),
+        })
+    }
+
+    /// A handle on git's data, for this thread.
+    pub(in crate::repo) fn git(&self) -> Option<gix::Repository> {
+        Some(self.git.as_deref()?.objects())
+    }
+
+    pub(in crate::repo) fn refused(&self) -> Option<&'static str> {
+        self.refused
+    }
+
+    pub(in crate::repo) fn commit(&self) -> Option<ObjectId> {
+        self.head
+    }
+
+    pub(in crate::repo) fn is_bare(&self) -> bool {
+        self.bare.is_some()
+    }
+
+    /// The way to the files of the work tree; `None` where there is none.
+    pub(in crate::repo) fn jail(&self) -> Option<&Jail> {
+        self.bare.is_none().then_some(&self.project.work.jail)
+    }
+
+    /// The project with the files of `commit`, whatever its work tree holds.
+    pub(in crate::repo) fn as_of(&self, commit: ObjectId) -> Result<Snapshot, RepoError> {
+        let git = self.git.clone();
+        let files = BareTree::of(git.clone().map(|git| (git, commit)))?;
+        Ok(Snapshot {
+            project: Arc::clone(&self.project),
+            git,
+            refused: self.refused,
+            head: Some(commit),
+            bare: Some(Arc::new(files)),
+        })
+    }
+
+    /// Whether both show the same folder at the same commit.
+    pub(in crate::repo) fn is_same(&self, other: &Snapshot) -> bool {
+        self.project.key == other.project.key && self.head == other.head
+    }
+
+    pub(in crate::repo) fn claim_status(&self) -> bool {
+        let commit = self.head.filter(|_| self.bare.is_none());
+        commit.is_some_and(|commit| self.project.status.claim(commit))
+    }
+
+    pub(in crate::repo) fn refresh_status(&self) {
+        let mut look = self.project.status.begin();
+        match self.status() {
+            Ok(said) => look.says(said),
+            Err(_source_has_host_paths) => {
+                tracing::warn!(project = self.project.name(), "status can't be read");
+            }
+        }
+    }
+
+    /// Whether the work tree is dirty, and of which commit that was said. `None` if HEAD moved
+    /// meanwhile.
+    fn status(&self) -> Result<Option<(ObjectId, bool)>, RepoError> {
+        let Some(git) = &self.git else {
+            return Ok(None);
+        };
+        let before = git.head()?;
+        let dirty = git.is_dirty()?;
+        let after = git.head()?;
+        Ok(before
+            .filter(|_| before == after)
+            .map(|commit| (commit, dirty)))
+    }
+
+    pub(in crate::repo) fn listing(
+        &self,
+        rules: &Arc<Rules>,
+        pool: &ThreadPool,
+        cancel: &Cancel,
+    ) -> Result<Arc<Listing>, RepoError> {
+        match &self.bare {
+            Some(tree) => tree.listing(rules, cancel),
+            None => self.project.work.listing(rules, pool, cancel),
+        }
+    }
+
+    pub(in crate::repo) fn open(
+        &self,
+        path: &RepoPath,
+        rules: &Rules,
+    ) -> Result<RepoFile, RepoError> {
+        match &self.bare {
+            Some(tree) => tree.open(path, rules),
+            None => self.project.work.open(path, rules),
+        }
+    }
+
+    pub(in crate::repo) fn directory(
+        &self,
+        path: &RepoPath,
+        rules: &Rules,
+    ) -> Result<RepoPath, RepoError> {
+        match &self.bare {
+            Some(tree) => tree.directory(path, rules),
+            None => self.project.work.directory(path, rules),
+        }
+    }
+
+    pub(in crate::repo) fn stat(&self, entry: &Entry) -> Option<Stat> {
+        match &self.bare {
+            Some(tree) => tree.stat(entry),
+            None => self.project.work.stat(entry),
+        }
+    }
+
+    pub(in crate::repo) fn search(
+        &self,
+        listing: &Listing,
+        query: &Query,
+        pool: &ThreadPool,
+        cancel: &Cancel,
+    ) -> Result<Found, RepoError> {
+        match &self.bare {
+            Some(tree) => search::search(tree.as_ref(), listing, query, pool, cancel),
+            None => search::search(&self.project.work, listing, query, pool, cancel),
+        }
+    }
+}
