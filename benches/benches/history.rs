@@ -210,13 +210,12 @@ impl Seen {
     }
 }
 
-/// Asks once; how long it took until all of it was there, in milliseconds. A log that doesn't fit
-/// one answer goes on behind its cursor.
+/// Asks once; how long it took until all of it was there, in milliseconds. Of a log that is two
+/// pages, as a hundred commits with many files don't fit one answer.
 async fn ask(dev: &Dev, question: &Question) -> f64 {
     let mut arguments = question.arguments.clone();
-    let wanted = arguments["max_count"].as_u64().unwrap_or(0);
-    let (mut taken, mut told) = (0.0, 0);
-    loop {
+    let mut taken = 0.0;
+    for _ in 0..question.pages {
         let call = Question::ours(question.tool, arguments.clone()).call();
         let mut client = Client::connect(&dev.url, &dev.key, &call).await;
         let started = tokio::time::Instant::now();
@@ -224,15 +223,12 @@ async fn ask(dev: &Dev, question: &Question) -> f64 {
         taken += started.elapsed().as_secs_f64() * 1e3;
         let data = &reply["result"]["structuredContent"];
         assert!(data.is_object(), "{arguments}: {reply}");
-        told += data["commits"].as_array().map_or(0, Vec::len) as u64;
         match data.get("cursor") {
-            Some(cursor) if told < wanted => {
-                arguments["cursor"] = cursor.clone();
-                arguments["max_count"] = json!(wanted - told);
-            }
-            _ => return taken,
+            Some(cursor) => arguments["cursor"] = cursor.clone(),
+            None => break,
         }
     }
+    taken
 }
 
 /// What the largest blame adds to our memory, beside git's. Only a process that never blamed tells.

@@ -11,6 +11,8 @@ const LOOKED_AT: usize = 150;
 pub(crate) struct Question {
     pub(crate) tool: &'static str,
     pub(crate) arguments: Value,
+    /// So many pages are asked for.
+    pub(crate) pages: usize,
     /// Arguments of git.
     pub(crate) git: Vec<String>,
 }
@@ -21,6 +23,7 @@ impl Question {
         Question {
             tool,
             arguments,
+            pages: 1,
             git: Vec::new(),
         }
     }
@@ -36,6 +39,7 @@ impl Question {
         Question {
             tool,
             arguments,
+            pages: 1,
             git,
         }
     }
@@ -94,18 +98,13 @@ fn logs(git: &Git, count: usize) -> Vec<Question> {
     let starts = commits.iter().step_by(step).take(count);
     starts
         .map(|commit| {
-            Question::new(
-                "git_log",
-                json!({ "ref": commit, "max_count": 100 }),
-                [
-                    "log",
-                    "-100",
-                    "--name-status",
-                    "-M",
-                    "--diff-merges=first-parent",
-                    commit,
-                ],
-            )
+            let arguments = json!({ "ref": commit, "max_count": 50 });
+            let diff = "--diff-merges=first-parent";
+            let git = ["log", "-100", "--name-status", "-M", diff, commit];
+            Question {
+                pages: 2,
+                ..Question::new("git_log", arguments, git)
+            }
         })
         .collect()
 }
