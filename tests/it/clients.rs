@@ -16,8 +16,11 @@ mod inspector;
 mod limited;
 mod logs;
 
-const TOOLS: [&str; 8] = [
+const TOOLS: [&str; 11] = [
     "get_repo_overview",
+    "git_blame",
+    "git_diff",
+    "git_log",
     "grep_codebase",
     "hello",
     "list_files",
