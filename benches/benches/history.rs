@@ -87,7 +87,7 @@ async fn main() {
         for (kind, seen) in seen.iter_mut().enumerate() {
             let asked = questions.of(kind);
             if kind == 2 {
-                memory(&dev, &git, asked, round).await;
+                memory(&dev, &git, questions.untimed_blames(), round).await;
             }
             seen.theirs.push(git.cpu(asked));
             seen.ask(&dev, asked).await;
@@ -231,7 +231,8 @@ async fn ask(dev: &Dev, question: &Question) -> f64 {
     taken
 }
 
-/// What the largest blame adds to our memory, beside git's. Only a process that never blamed tells.
+/// What a large blame adds to our memory, beside git's. Only a process that never blamed tells; it
+/// is none that is timed, which would be known by then.
 async fn memory(dev: &Dev, git: &Git, blames: &[Question], round: usize) {
     let before = dev.usage();
     for question in blames.iter().skip(round).take(1) {

@@ -53,6 +53,11 @@ impl Git {
             .collect()
     }
 
+    /// Whether the commit has this file.
+    pub(crate) fn has(&self, revision: &str, file: &str) -> bool {
+        !self.lines(&["ls-tree", revision, "--", file]).is_empty()
+    }
+
     /// CPU seconds of git for a question, over all of these.
     pub(crate) fn cpu(&self, questions: &[Question]) -> f64 {
         let before = children_cpu();

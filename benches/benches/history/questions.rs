@@ -6,6 +6,8 @@ use crate::git::Git;
 
 /// So many files are looked at for the ones to ask about.
 const LOOKED_AT: usize = 150;
+/// The commit before.
+const BEFORE: &str = "HEAD~1";
 
 /// One question.
 pub(crate) struct Question {
@@ -45,32 +47,39 @@ impl Question {
     }
 }
 
-/// All of them, by kind, in the order of the bench's table.
-pub(crate) struct Questions([Vec<Question>; 4]);
+/// All of them.
+pub(crate) struct Questions {
+    /// By kind, in the order of the bench's table.
+    kinds: [Vec<Question>; 4],
+    /// Blames of the same files one commit before: none of the others.
+    untimed: Vec<Question>,
+}
 
 impl Questions {
     /// So many of each kind.
     pub(crate) fn about(git: &Git, count: usize) -> Questions {
         let mut files = by_age(git);
         let newest = files.split_off(files.len() / 2);
-        Questions([
-            logs(git, count),
-            files
+        let old = files.iter().take(count);
+        let long = longest(git, newest, count);
+        Questions {
+            kinds: [
+                logs(git, count),
+                old.map(|file| old_file(file)).collect(),
+                long.iter().map(|file| blame(file)).collect(),
+                diffs(git, count),
+            ],
+            untimed: long
                 .iter()
-                .take(count)
-                .map(|file| old_file(file))
+                .filter(|file| git.has(BEFORE, file))
+                .map(|file| earlier_blame(file))
                 .collect(),
-            longest(git, newest, count)
-                .iter()
-                .map(|file| blame(file))
-                .collect(),
-            diffs(git, count),
-        ])
+        }
     }
 
     /// Some that take long: of each tool one.
     pub(crate) fn long(&self) -> [Question; 3] {
-        let [_, _, blames, diffs] = &self.0;
+        let [_, _, blames, diffs] = &self.kinds;
         let blame = blames.last().expect("a blame").arguments.clone();
         let [first, last] =
             [diffs.first(), diffs.last()].map(|diff| &diff.expect("a diff").arguments);
@@ -78,7 +87,7 @@ impl Questions {
             Question::ours("git_log", json!({ "author": "nobody at all" })),
             Question::ours(
                 "git_blame",
-                json!({ "file_path": blame["file_path"], "ref": "HEAD~1" }),
+                json!({ "file_path": blame["file_path"], "ref": BEFORE }),
             ),
             Question::ours(
                 "git_diff",
@@ -88,7 +97,12 @@ impl Questions {
     }
 
     pub(crate) fn of(&self, kind: usize) -> &[Question] {
-        &self.0[kind]
+        &self.kinds[kind]
+    }
+
+    /// Blames that are in no list that is timed, those of the most lines first.
+    pub(crate) fn untimed_blames(&self) -> &[Question] {
+        &self.untimed
     }
 }
 
@@ -122,6 +136,14 @@ fn blame(file: &str) -> Question {
         "git_blame",
         json!({ "file_path": file }),
         ["blame", "--porcelain", "HEAD", "--", file],
+    )
+}
+
+fn earlier_blame(file: &str) -> Question {
+    Question::new(
+        "git_blame",
+        json!({ "file_path": file, "ref": BEFORE }),
+        ["blame", "--porcelain", BEFORE, "--", file],
     )
 }
 
