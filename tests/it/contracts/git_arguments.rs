@@ -117,6 +117,39 @@ async fn what_is_refused_is_refused_in_the_contract_s_words() {
 }
 
 #[tokio::test]
+async fn an_end_of_a_log_that_is_no_date_and_no_revision_is_told_what_is_one() {
+    let (_stack, client, _folder) = project().await;
+    for (text, code, more) in [
+        ("last tuesday", "revision_not_found", ""),
+        ("2025-13-01", "revision_not_found", ""),
+        ("v9.9.9", "revision_not_found", ""),
+        (
+            "2025-01-01T25:00:00Z",
+            "invalid_arguments",
+            " (as a revision, it names a path",
+        ),
+        (
+            ":/fix",
+            "invalid_arguments",
+            " (as a revision, commits are not looked up by message",
+        ),
+    ] {
+        for end in ["since", "until"] {
+            let reply = client.call("git_log", json!({ end: text })).await;
+            assert_eq!(reply.code(), code, "{end} {text}: {}", reply.value());
+            let said = reply.error()["message"].as_str().unwrap();
+            let words =
+                format!("Invalid git reference: {text}: neither a date nor a revision here{more}");
+            assert!(said.starts_with(&words), "{said}");
+            let suggestion = reply.error()["suggestion"].as_str().unwrap();
+            for example in ["\"2025-01-01\"", "\"30 days ago\"", "\"HEAD~3\""] {
+                assert!(suggestion.contains(example), "{suggestion}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn arguments_may_be_spelled_as_the_contract_spells_them() {
     let (_stack, client, _folder) = project().await;
     let arguments = json!({ "filePath": "auth.test.ts", "maxCount": 1, "since": "2025-10-01", "until": "v2.0.0" });

@@ -30,6 +30,14 @@ pub(crate) enum HistoryError {
         /// As it was given.
         revision: String,
     },
+    /// The end of a span of commits is no date, and names no commit.
+    #[error("Invalid git reference: {text}: neither a date nor a revision here{}", told(*.reason))]
+    InvalidBound {
+        /// As it was given.
+        text: String,
+        /// What is wrong with it as a revision, if it can't be one.
+        reason: Option<&'static str>,
+    },
     /// HEAD was asked for, and there is no commit yet.
     #[error("Invalid git reference: HEAD: the project has no commits yet")]
     NoCommits,
@@ -64,6 +72,11 @@ pub(crate) enum HistoryError {
     /// The file, or the call.
     #[error(transparent)]
     Repo(#[from] RepoError),
+}
+
+/// What more is known of a text that is no revision.
+fn told(reason: Option<&str>) -> String {
+    reason.map_or_else(String::new, |reason| format!(" (as a revision, {reason})"))
 }
 
 impl From<Stopped> for HistoryError {

@@ -11,6 +11,9 @@ use crate::{
     text::shown,
 };
 
+const DATE_OR_REVISION: &str = "give a date, such as \"2025-01-01\", \"30 days ago\" or \
+    \"yesterday\", or a revision, such as \"main\", \"v1.0.0\" or \"HEAD~3\"";
+
 impl From<RepoError> for Failure {
     fn from(error: RepoError) -> Failure {
         if error.is_missing_object() {
@@ -110,6 +113,9 @@ impl From<HistoryError> for Failure {
                 Fault::RevisionNotFound,
                 "give what HEAD, a branch or a tag reaches; git_log shows commits",
             ),
+            HistoryError::InvalidBound { reason, .. } => {
+                failure(of_bound(reason), DATE_OR_REVISION)
+            }
             HistoryError::NoCommits => failure(
                 Fault::RevisionNotFound,
                 "nothing is committed on the branch that is checked out; try another one",
@@ -134,6 +140,14 @@ impl From<HistoryError> for Failure {
             .detail("size", size),
             HistoryError::Repo(error) => error.into(),
         }
+    }
+}
+
+/// Which fault it is that neither a date nor a revision was given, for this reason.
+fn of_bound(reason: Option<&str>) -> Fault {
+    match reason {
+        Some(_no_form_of_a_revision) => Fault::InvalidArguments,
+        None => Fault::RevisionNotFound,
     }
 }
 

@@ -76,13 +76,14 @@ impl History {
         if let Some(since) = &query.since {
             place.since = date::bound(since, End::Since, query.now);
             if place.since.is_none() {
-                place.without.push(resolve(since)?);
+                place.without.push(resolve(since).map_err(no_bound)?);
             }
         }
         if let Some(until) = &query.until {
             place.until = date::bound(until, End::Until, query.now);
             if let (None, Some(start)) = (place.until, start) {
-                place.from = self.common(start, resolve(until)?, cancel)?;
+                let until = resolve(until).map_err(no_bound)?;
+                place.from = self.common(start, until, cancel)?;
             }
         }
         Ok(place)
@@ -124,4 +125,14 @@ impl History {
         }
         Ok(None)
     }
+}
+
+/// What is no revision where a date could stand is no date either.
+fn no_bound(error: HistoryError) -> HistoryError {
+    let (text, reason) = match error {
+        HistoryError::RevisionNotFound { revision } => (revision, None),
+        HistoryError::InvalidRevision { revision, reason } => (revision, Some(reason)),
+        other => return other,
+    };
+    HistoryError::InvalidBound { text, reason }
 }
