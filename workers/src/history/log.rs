@@ -34,6 +34,8 @@ pub(crate) struct LogEntry {
     pub(crate) files: Vec<LogFile>,
     /// How many differ.
     pub(crate) files_total: usize,
+    /// Not all renames were looked for: some may be told as added and deleted.
+    pub(crate) renames_cut: bool,
 }
 
 /// A log that is under way.
@@ -216,25 +218,22 @@ impl<'a> Log<'a> {
             Some(facts) => facts.clone(),
             None => history.facts(history.id_of(hit.step.spot))?,
         };
-        let (files, files_total) = match (&mut self.view, &hit.file) {
-            (_, Some(file)) => (vec![file.clone()], 1),
+        let listed = match (&mut self.view, &hit.file) {
+            (_, Some(file)) => Listed::alone(file.clone()),
             (View::Folder(scope), None) => {
                 let old = history.first_parent_tree(&hit.step)?;
                 let found = scope.differences(history, old, Some(hit.step.tree), cancel)?;
                 let blobs = Blobs::new(&history.git);
-                let listed = Listed::of(Changes::of(&blobs, found, cancel)?);
-                (listed.files, listed.total)
+                Listed::of(Changes::of(&blobs, found, cancel)?)
             }
-            (_, None) => {
-                let listed = history.listed(&hit.step, cancel)?;
-                (listed.files.clone(), listed.total)
-            }
+            (_, None) => Listed::clone(&*history.listed(&hit.step, cancel)?),
         };
         Ok(LogEntry {
             short: history.short(facts.id),
             facts,
-            files,
-            files_total,
+            files: listed.files,
+            files_total: listed.total,
+            renames_cut: listed.renames_cut,
         })
     }
 

@@ -17,6 +17,8 @@ pub(super) struct Listed {
     pub(super) files: Vec<LogFile>,
     /// How many differ.
     pub(super) total: usize,
+    /// Not all renames were looked for.
+    pub(super) renames_cut: bool,
 }
 
 impl Keepable for Listed {
@@ -34,9 +36,19 @@ impl Keepable for Listed {
 }
 
 impl Listed {
+    /// The one file that is followed.
+    pub(super) fn alone(file: LogFile) -> Listed {
+        Listed {
+            files: vec![file],
+            total: 1,
+            renames_cut: false,
+        }
+    }
+
     pub(super) fn of(changes: Changes) -> Listed {
         Listed {
             total: changes.files.len(),
+            renames_cut: changes.renames_cut,
             files: changes
                 .files
                 .into_iter()
@@ -63,10 +75,9 @@ impl History {
         }
         let old = self.first_parent_tree(step)?;
         let changes = self.changes(old, Some(step.tree), cancel)?;
-        // With more time, more renames may be found.
-        let is_final = !changes.renames_cut;
         let listed = Arc::new(Listed::of(changes));
-        if is_final {
+        // With more time, more renames may be found.
+        if !listed.renames_cut {
             self.kept().keep(&question, Arc::clone(&listed));
         }
         Ok(listed)

@@ -191,6 +191,28 @@ fn a_cursor_of_commits_that_are_gone_is_refused() {
 }
 
 #[test]
+fn a_commit_with_too_many_files_to_look_for_renames_says_so() {
+    let app = Sandbox::new();
+    app.git(&["init", "-q", "-b", "main"]);
+    let commit = |name: &str, time: u32, clear: &str| {
+        let file = |at: u32| format!("M 644 inline {name}/{at}.{name}\ndata <<.\n{name} {at}\n.\n");
+        let files: String = (0..1001).map(file).collect();
+        let by = format!("committer A <a@b.c> {time} +0000\ndata 1\nm\n");
+        format!("commit refs/heads/main\n{by}{clear}{files}")
+    };
+    let (before, after) = (commit("old", 1, ""), commit("new", 2, "deleteall\n"));
+    app.import(&format!("{before}{after}"));
+    let history = history(&app);
+    for path in [None, Some(".")] {
+        let mut log = history.log(&ask(path), None, &cancel()).unwrap();
+        let mut next = || log.next(&cancel()).unwrap().unwrap();
+        let (moved, first) = (next(), next());
+        assert_eq!((moved.renames_cut, moved.files_total), (true, 2002));
+        assert_eq!((first.renames_cut, first.files_total), (false, 1001));
+    }
+}
+
+#[test]
 fn a_cancelled_log_stops() {
     let app = Sandbox::new();
     app.file("a", "1").committed();

@@ -20,6 +20,9 @@ const FRAME: usize = 4096;
 /// Which part of the budget a name may take at most.
 const SHARE: usize = 16;
 
+const RENAMES_CUT: &str = "\n*Not all renames were looked for, as too many files came and went: \
+    some may be shown as added and deleted.*\n";
+
 /// One answer.
 pub(super) struct Page {
     pub(super) commits: Vec<Commit>,
@@ -51,6 +54,10 @@ pub(super) struct Commit {
     files_truncated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     files_total: Option<usize>,
+    /// Not all renames were looked for, as too many files came and went: some may be shown as
+    /// added and deleted.
+    #[serde(default, skip_serializing_if = "is_false")]
+    renames_cut: bool,
     /// The day on the author's calendar.
     #[serde(skip)]
     day: String,
@@ -136,6 +143,7 @@ impl Commit {
             files: entry.files.iter().map(File::new).collect(),
             files_truncated: is_cut,
             files_total: is_cut.then_some(total),
+            renames_cut: entry.renames_cut,
         }
     }
 
@@ -181,6 +189,9 @@ impl Commit {
         }
         if self.files_truncated {
             _ = writeln!(out, "- … and {} more", total - self.files.len());
+        }
+        if self.renames_cut {
+            out.push_str(RENAMES_CUT);
         }
         out
     }
@@ -244,6 +255,7 @@ mod tests {
             short: "abc1234".to_owned(),
             files: (0..files).map(file).collect(),
             files_total: files,
+            renames_cut: false,
         }
     }
 
@@ -257,6 +269,7 @@ mod tests {
         second.files[1].old_path = Some(RepoPath::parse("a\nb").unwrap());
         second.files[1].status = Status::Renamed;
         second.files_total = 9;
+        second.renames_cut = true;
         assert!(page.add(&second));
         assert!(page.add(&entry("J", "", 0)));
         let expected = "\
@@ -280,6 +293,8 @@ mod tests {
 - src/auth/file1.ts (renamed from a\\u{a}b)
 - … and 7 more
 
+*Not all renames were looked for, as too many files came and went: some may be shown as added and deleted.*
+
 ---
 
 ## Commit: abc1234 (2025-10-09)
@@ -295,7 +310,8 @@ mod tests {
             (&data[1]["files_truncated"], &data[1]["files_total"]),
             (&true.into(), &9.into())
         );
-        assert!(data[0].get("files_total").is_none());
+        assert!(data[0].get("files_total").is_none() && data[0].get("renames_cut").is_none());
+        assert_eq!(data[1]["renames_cut"], true);
     }
 
     #[test]
