@@ -36,12 +36,14 @@ mod patch;
 mod error;
 #[cfg(test)]
 mod against_git;
+#[cfg(test)]
+mod stopping;
 
 use std::sync::Arc;
 
 use gix::ObjectId;
 
-use crate::repo::{Repo, Rules};
+use crate::repo::{Cancel, Repo, Rules};
 
 pub(crate) use blame::Tracked;
 #[cfg(test)]
@@ -76,8 +78,12 @@ impl History {
     ///
     /// # Errors
     /// [`HistoryError::NotARepository`], [`HistoryError::UnusableRepository`], or if the list of
-    /// where a shallow clone ends can't be read.
-    pub(crate) fn of(repo: &Repo, histories: &Histories) -> Result<History, HistoryError> {
+    /// where a shallow clone ends can't be read, or the call has to stop.
+    pub(crate) fn of(
+        repo: &Repo,
+        histories: &Histories,
+        cancel: &Cancel,
+    ) -> Result<History, HistoryError> {
         let mut git = repo.git().ok_or_else(|| match repo.git_refused() {
             Some(why) => HistoryError::UnusableRepository { why },
             None => HistoryError::NotARepository,
@@ -88,7 +94,7 @@ impl History {
         // A graph may know parents that are not there.
         let graph = match shallow {
             Some(_) => Arc::default(),
-            None => histories.graph(repo, &git),
+            None => histories.graph(repo, &git, cancel)?,
         };
         Ok(History {
             git,

@@ -10,6 +10,7 @@
 
 // In the order in which a graph comes to be.
 mod origin;
+mod whole;
 mod chunks;
 mod layer;
 mod parents;
@@ -20,10 +21,13 @@ mod write;
 
 use gix::{ObjectId, oid};
 
+use crate::repo::{Cancel, Stopped};
+
 pub(crate) use bloom::Asked;
 pub(super) use build::build;
 pub(super) use origin::Origin;
 pub(super) use parents::Parents;
+pub(super) use whole::whole;
 
 use bloom::Settings;
 use layer::Layer;
@@ -32,6 +36,8 @@ use layer::Layer;
 pub(super) const MAX_BYTES: u64 = 512 << 20;
 /// Positions are below this: numbers from here on have meanings of their own in the format.
 const MAX_COMMITS: u32 = 0x7000_0000;
+/// How many commits are checked between two looks at a call's time.
+const STRIDE: u32 = 1 << 16;
 
 /// Where a commit stands in a graph: below [`Graph::len`]. Good for the graph that gave it, and
 /// no other.
@@ -59,6 +65,9 @@ pub(super) enum GraphError {
     /// It can't be read.
     #[error("unreadable")]
     Io(#[from] std::io::Error),
+    /// Nothing is wrong with it: the call has to stop.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
 }
 
 impl Position {
@@ -73,9 +82,9 @@ impl Graph {
     ///
     /// # Errors
     /// [`GraphError::Malformed`], in more cases than [`Graph::of`]: the checksum has to fit.
-    pub(super) fn checked(file: Vec<u8>) -> Result<Graph, GraphError> {
-        if write::is_whole(&file) {
-            Graph::of(vec![file])
+    pub(super) fn checked(file: Vec<u8>, cancel: &Cancel) -> Result<Graph, GraphError> {
+        if write::is_whole(&file, cancel)? {
+            Graph::of(vec![file], cancel)
         } else {
             Err(GraphError::Malformed("the checksum"))
         }
@@ -84,16 +93,17 @@ impl Graph {
     /// The graph of these files' content, each of which stands on those before it.
     ///
     /// # Errors
-    /// [`GraphError`]: any of them breaks a rule.
-    pub(super) fn of(files: Vec<Vec<u8>>) -> Result<Graph, GraphError> {
+    /// [`GraphError`]: any of them breaks a rule, or the call has to stop.
+    pub(super) fn of(files: Vec<Vec<u8>>, cancel: &Cancel) -> Result<Graph, GraphError> {
         let mut graph = Graph::default();
         for file in files {
+            cancel.check()?;
             let layer = Layer::parse(file, &graph.layers)?;
             graph.layers.push(layer);
         }
-        graph.check_parents()?;
+        graph.check_parents(cancel)?;
         let has_dates = graph.layers.iter().all(Layer::has_dates);
-        graph.is_dated = has_dates && graph.dates_hold();
+        graph.is_dated = has_dates && graph.dates_hold(cancel)?;
         Ok(graph)
     }
 
@@ -194,10 +204,13 @@ impl Graph {
     }
 
     /// Levels fall from child to parent, so that no walk goes in circles.
-    fn check_parents(&self) -> Result<(), GraphError> {
+    fn check_parents(&self, cancel: &Cancel) -> Result<(), GraphError> {
         let level = |position| self.in_layer(position, Layer::level).unwrap_or(0);
         let len = self.len();
         for position in self.positions() {
+            if position.0.is_multiple_of(STRIDE) {
+                cancel.check()?;
+            }
             let own = level(position);
             for parent in self.parents(position) {
                 if parent.index() >= len || level(parent) >= own {
@@ -208,12 +221,18 @@ impl Graph {
         Ok(())
     }
 
-    fn dates_hold(&self) -> bool {
+    fn dates_hold(&self, cancel: &Cancel) -> Result<bool, Stopped> {
         let date = |position| self.in_layer(position, Layer::date).unwrap_or(0);
-        self.positions().all(|position| {
+        for position in self.positions() {
+            if position.0.is_multiple_of(STRIDE) {
+                cancel.check()?;
+            }
             let own = date(position);
-            self.parents(position).all(|parent| date(parent) < own)
-        })
+            if !self.parents(position).all(|parent| date(parent) < own) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }
 
@@ -272,7 +291,9 @@ mod tests {
     }
 
     fn read(app: &Sandbox) -> Graph {
-        Origin::read(&app.repo().git().unwrap()).1
+        Origin::read(&app.repo().git().unwrap(), &cancel())
+            .unwrap()
+            .1
     }
 
     fn built(app: &Sandbox, before: &Graph) -> (Vec<u8>, usize) {
@@ -318,7 +339,7 @@ mod tests {
         assert_eq!(new, told(&app).len());
         assert_eq!(ours, file(&app));
         app.git(&["commit-graph", "verify"]);
-        assert_eq!(tells(&Graph::checked(ours).unwrap()), told(&app));
+        assert_eq!(tells(&Graph::checked(ours, &cancel()).unwrap()), told(&app));
     }
 
     #[test]
@@ -407,7 +428,7 @@ mod tests {
             let mut flipped = good.clone();
             flipped[at] ^= 0x81;
             for bad in [flipped, good[..at].to_vec()] {
-                let Ok(graph) = Graph::of(vec![bad]) else {
+                let Ok(graph) = Graph::of(vec![bad], &cancel()) else {
                     continue;
                 };
                 used += 1;
@@ -419,7 +440,7 @@ mod tests {
             }
         }
         assert!(used < good.len(), "a shortened one is never used");
-        assert!(Graph::checked(good[..good.len() - 1].to_vec()).is_err());
+        assert!(Graph::checked(good[..good.len() - 1].to_vec(), &cancel()).is_err());
     }
 
     #[test]
@@ -432,6 +453,6 @@ mod tests {
         // The fence refuses such a repository as a whole; a link made after its look is met here.
         assert!(app.repo().git().is_none());
         let git = gix::open_opts(app.root(), gix::open::Options::isolated()).unwrap();
-        assert_eq!(Origin::read(&git).1.len(), 0);
+        assert_eq!(Origin::read(&git, &cancel()).unwrap().1.len(), 0);
     }
 }

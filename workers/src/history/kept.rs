@@ -21,7 +21,7 @@ pub use folder::{CacheFolder, CacheFolderError};
 use super::graph::Graph;
 use super::reachable::Reach;
 use crate::metrics::{HistoryMetrics, Metrics};
-use crate::repo::{Key, Repo, RepoPath, Rules};
+use crate::repo::{Cancel, Key, Repo, RepoPath, Rules, Stopped};
 use builder::Builder;
 use graphs::Graphs;
 
@@ -123,15 +123,23 @@ impl Histories {
 
     /// What is known of a project's commits without reading them; not for a shallow clone. A graph
     /// is made in the background where there is no good one.
-    pub(super) fn graph(&self, repo: &Repo, git: &gix::Repository) -> Arc<Graph> {
+    ///
+    /// # Errors
+    /// If the call has to stop.
+    pub(super) fn graph(
+        &self,
+        repo: &Repo,
+        git: &gix::Repository,
+        cancel: &Cancel,
+    ) -> Result<Arc<Graph>, Stopped> {
         let shared = &self.0;
-        let graph = shared.graphs.get(repo.key(), git);
+        let graph = shared.graphs.get(repo.key(), git, cancel)?;
         if let Some(head) = repo.commit()
             && shared.graphs.claim(repo.key(), &graph, head)
         {
             shared.builder.ask(repo.key(), git);
         }
-        graph
+        Ok(graph)
     }
 
     /// What is kept for calls on this project.
@@ -189,7 +197,7 @@ mod tests {
 
     use super::super::History;
     use super::*;
-    use crate::repo::testing::{Sandbox, path};
+    use crate::repo::testing::{Sandbox, cancel, path};
 
     struct Told(usize);
 
@@ -213,7 +221,7 @@ mod tests {
     fn has_filters(app: &Sandbox, histories: &Histories) -> bool {
         let last = Instant::now() + Duration::from_secs(30);
         while Instant::now() < last {
-            let history = History::of(&app.repo(), histories).unwrap();
+            let history = History::of(&app.repo(), histories, &cancel()).unwrap();
             if history.graph().has_filters() {
                 return true;
             }
@@ -267,10 +275,10 @@ mod tests {
         assert!(has_filters(&app, &histories));
         drop(histories);
         let next = Histories::start(folder(), &Metrics::new()).unwrap();
-        let history = History::of(&app.repo(), &next).unwrap();
+        let history = History::of(&app.repo(), &next, &cancel()).unwrap();
         assert!(history.graph().has_filters(), "it was saved");
         app.file("a", "2").git(&["commit", "-qam", "two"]);
-        let history = History::of(&app.repo(), &next).unwrap();
+        let history = History::of(&app.repo(), &next, &cancel()).unwrap();
         let head = history.head().unwrap();
         let node = history.node(head).unwrap();
         assert_eq!(node.parents.len(), 1, "what it lacks is read");
@@ -283,7 +291,7 @@ mod tests {
         app.git(&["commit-graph", "write", "--reachable", "--changed-paths"]);
         let metrics = Metrics::new();
         let histories = Histories::start(None, &metrics).unwrap();
-        let history = History::of(&app.repo(), &histories).unwrap();
+        let history = History::of(&app.repo(), &histories, &cancel()).unwrap();
         assert!(history.graph().has_filters());
         drop((history, histories));
         assert!(
@@ -301,7 +309,7 @@ mod tests {
         app.git(&["commit-graph", "write", "--reachable"]);
         let head = app.repo().commit().unwrap();
         std::fs::write(app.root().join(".git/shallow"), format!("{head}\n")).unwrap();
-        let history = History::of(&app.repo(), &Histories::new()).unwrap();
+        let history = History::of(&app.repo(), &Histories::new(), &cancel()).unwrap();
         assert_eq!(history.graph().len(), 0);
     }
 }

@@ -14,7 +14,6 @@ use std::{
 
 use gix::ObjectId;
 use parking_lot::Mutex;
-use tokio::time::Duration;
 
 use super::{Graph, History, HistoryError, Position, error::git};
 use crate::repo::Cancel;
@@ -22,9 +21,6 @@ use crate::repo::Cancel;
 /// How many commits outside of any commit-graph a walk is remembered with. Longer ones are walked
 /// anew by each call until the project's graph is built.
 const MAX_REMEMBERED: usize = 200_000;
-
-/// How long a call waits for another's walk between two looks at its own time.
-const PATIENCE: Duration = Duration::from_millis(20);
 
 const READING: &str = "reading references";
 
@@ -78,12 +74,7 @@ impl History {
         cancel: &Cancel,
     ) -> Result<Vec<ObjectId>, HistoryError> {
         let reach = self.kept.reach();
-        let mut walks = loop {
-            cancel.check()?;
-            if let Some(walks) = reach.try_lock_for(PATIENCE) {
-                break walks;
-            }
-        };
+        let mut walks = cancel.lock(&reach)?;
         let head = self.head.into_iter().collect();
         let mut reached = walks.from_head.come_to(commits, head, self, cancel)?;
         if reached.len() < commits.len() {

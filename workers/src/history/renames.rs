@@ -196,6 +196,7 @@ impl<'a> Search<'a> {
 
     /// The size of a file's content; `None` if it is never compared: links and submodules are not.
     fn size(&mut self, list: List, at: usize) -> Result<Option<u64>, HistoryError> {
+        self.cancel.check()?;
         let blobs = self.blobs;
         let Some(file) = self.file(list, at).filter(|file| file.side.mode.is_blob()) else {
             return Ok(None);

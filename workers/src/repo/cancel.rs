@@ -3,8 +3,15 @@
 //! Blocking work asks between pieces that take at most some milliseconds; nothing interrupts it
 //! from outside.
 
-use tokio::time::Instant;
+#[cfg(test)]
+pub(crate) mod looks;
+
+use parking_lot::{Mutex, MutexGuard};
+use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
+
+/// How long a call waits for a lock between two looks at its own time.
+const PATIENCE: Duration = Duration::from_millis(20);
 
 /// What blocking work asks between two pieces of it.
 #[derive(Clone, Debug)]
@@ -13,6 +20,8 @@ pub struct Cancel {
     pub deadline: Instant,
     /// Set when nobody waits for the answer any longer.
     pub token: CancellationToken,
+    #[cfg(test)]
+    looks: looks::Looks,
 }
 
 /// Why work ended early.
@@ -29,7 +38,12 @@ pub enum Stopped {
 impl Cancel {
     /// Work that ends at `deadline`, or when `token` is cancelled.
     pub fn new(deadline: Instant, token: CancellationToken) -> Cancel {
-        Cancel { deadline, token }
+        Cancel {
+            deadline,
+            token,
+            #[cfg(test)]
+            looks: looks::Looks::default(),
+        }
     }
 
     /// Whether to go on. A cancelled call is cancelled, also after its deadline.
@@ -37,12 +51,27 @@ impl Cancel {
     /// # Errors
     /// Says why to stop.
     pub fn check(&self) -> Result<(), Stopped> {
+        #[cfg(test)]
+        self.looks.count(&self.token);
         if self.token.is_cancelled() {
             Err(Stopped::Cancelled)
         } else if Instant::now() >= self.deadline {
             Err(Stopped::Deadline)
         } else {
             Ok(())
+        }
+    }
+
+    /// Waits for a lock that another call may hold for long, while this one may go on.
+    ///
+    /// # Errors
+    /// Says why to stop.
+    pub(crate) fn lock<'l, T>(&self, lock: &'l Mutex<T>) -> Result<MutexGuard<'l, T>, Stopped> {
+        loop {
+            self.check()?;
+            if let Some(guard) = lock.try_lock_for(PATIENCE) {
+                return Ok(guard);
+            }
         }
     }
 }

@@ -64,7 +64,7 @@ fn patches_apply_and_give_the_other_tree() {
     let mut random = Random::new(4711);
     random.only_text = true;
     let trees = generate(&app.root(), random, 60);
-    let history = History::of(&app.repo(), &Histories::new()).unwrap();
+    let history = History::of(&app.repo(), &Histories::new(), &cancel()).unwrap();
     let mut random = Random::new(17);
     for _ in 0..80 {
         let pair = (

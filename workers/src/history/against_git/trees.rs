@@ -11,7 +11,7 @@ fn files_renames_and_counts_are_those_of_git() {
     let mut renamed = 0;
     for seed in 1..=5 {
         let trees = generate(&app.root(), Random::new(seed * 7919), 40);
-        let history = History::of(&app.repo(), &Histories::new()).unwrap();
+        let history = History::of(&app.repo(), &Histories::new(), &cancel()).unwrap();
         let mut random = Random::new(seed);
         for _ in 0..40 {
             let pair = (

@@ -57,7 +57,7 @@ fn the_work_tree_differs_as_git_says() {
             other,
         ] {
             let repo = app.repo();
-            let history = History::of(&repo, &Histories::new()).unwrap();
+            let history = History::of(&repo, &Histories::new(), &cancel()).unwrap();
             let found = history
                 .compare_with_work_tree(&repo, Some(tree), &cancel())
                 .unwrap();

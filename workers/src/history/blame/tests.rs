@@ -8,7 +8,7 @@ use crate::repo::testing::{Sandbox, cancel, git, path};
 use crate::repo::{RepoError, Rules};
 
 fn history(app: &Sandbox) -> History {
-    History::of(&app.repo(), &Histories::new()).unwrap()
+    History::of(&app.repo(), &Histories::new(), &cancel()).unwrap()
 }
 
 fn tracked(history: &History, revision: &str, file: &str) -> Result<Tracked, HistoryError> {
@@ -106,7 +106,7 @@ fn history_ends_at_the_rename_from_a_blocked_name() {
     let second = git(&app.root(), &["rev-parse", "HEAD"]);
     assert_eq!(ours(&history(&app), "HEAD", "new.rs"), vec![first; 20]);
     let closed = Rules::new(&[], &["old.rs".to_owned()], None).unwrap();
-    let history = History::of(&app.repo_with(closed), &Histories::new()).unwrap();
+    let history = History::of(&app.repo_with(closed), &Histories::new(), &cancel()).unwrap();
     assert_eq!(ours(&history, "HEAD", "new.rs"), vec![second; 20]);
     let refused = tracked(&history, "HEAD~1", "old.rs");
     assert!(matches!(refused, Err(HistoryError::NotTracked { .. })));

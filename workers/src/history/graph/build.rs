@@ -11,8 +11,8 @@ use gix::objs::{CommitRefIter, Find as _, Kind};
 use super::super::error::{HistoryError, git};
 use super::bloom::Settings;
 use super::touched::Trees;
-use super::{Graph, MAX_BYTES, Position, write};
-use crate::repo::Cancel;
+use super::{Graph, MAX_BYTES, Position, STRIDE, write};
+use crate::repo::{Cancel, Stopped};
 
 const READING: &str = "reading a commit";
 const READING_REFS: &str = "reading branches and tags";
@@ -62,7 +62,7 @@ pub(in crate::history) fn build(
     cancel: &Cancel,
 ) -> Result<Option<(Vec<u8>, usize)>, HistoryError> {
     let mut reached = Reached::new(git, before);
-    for tip in tips(git)? {
+    for tip in tips(git, cancel)? {
         reached.row_of(tip);
     }
     reached.follow(cancel)?;
@@ -75,14 +75,14 @@ pub(in crate::history) fn build(
         settings: known.unwrap_or(Settings::OURS),
         filters: Vec::new(),
     };
-    let order = rows.set_levels();
+    let order = rows.set_levels(cancel)?;
     let new = rows.rows.iter().filter(|row| row.known.is_none()).count();
     rows.filter(&order, git, known.map(|_| before), cancel)?;
-    Ok(write::file(&rows).map(|file| (file, new)))
+    Ok(write::file(&rows, cancel)?.map(|file| (file, new)))
 }
 
 /// What the names point at that histories begin with: tags are followed to what they tag.
-fn tips(git: &gix::Repository) -> Result<Vec<ObjectId>, HistoryError> {
+fn tips(git: &gix::Repository, cancel: &Cancel) -> Result<Vec<ObjectId>, HistoryError> {
     let refs = git.references().map_err(self::git(READING_REFS))?;
     let mut tips = Vec::new();
     if let Ok(Some(head)) = git.head().map(|head| head.id().map(gix::Id::detach)) {
@@ -91,9 +91,13 @@ fn tips(git: &gix::Repository) -> Result<Vec<ObjectId>, HistoryError> {
     for prefix in ["refs/heads/", "refs/remotes/", "refs/tags/"] {
         let under = refs.prefixed(prefix).map_err(self::git(READING_REFS))?;
         // A name that leads nowhere is nobody's history.
-        let peeled = under.filter_map(|reference| reference.ok()?.into_fully_peeled_id().ok());
-        let commits = peeled.filter(|id| id.header().is_ok_and(|it| it.kind() == Kind::Commit));
-        tips.extend(commits.map(gix::Id::detach));
+        for reference in under {
+            cancel.check()?;
+            let peeled = reference.ok().and_then(|it| it.into_fully_peeled_id().ok());
+            let is_commit =
+                |id: &gix::Id<'_>| id.header().is_ok_and(|it| it.kind() == Kind::Commit);
+            tips.extend(peeled.filter(is_commit).map(gix::Id::detach));
+        }
     }
     Ok(tips)
 }
@@ -186,7 +190,7 @@ impl Rows {
     }
 
     /// Gives each its level and date, and answers in which order each comes after its parents.
-    fn set_levels(&mut self) -> Vec<u32> {
+    fn set_levels(&mut self, cancel: &Cancel) -> Result<Vec<u32>, Stopped> {
         let mut order = Vec::with_capacity(self.rows.len());
         for start in (0..).take(self.rows.len()) {
             // Each with how many of its parents are done.
@@ -198,12 +202,15 @@ impl Rows {
                 if let Some(parent) = row.parents.get(done) {
                     open.extend([(index, done + 1), (*parent, 0)]);
                 } else {
+                    if order.len().is_multiple_of(STRIDE as usize) {
+                        cancel.check()?;
+                    }
                     self.set_level(index);
                     order.push(index);
                 }
             }
         }
-        order
+        Ok(order)
     }
 
     /// Of a row whose parents have theirs.

@@ -3,15 +3,14 @@
 //! Links are not followed: they could lead out of the mount. What can't be used is said in the log
 //! once for each state of the files, and then is as if absent.
 
-use std::io::Read as _;
 use std::time::SystemTime;
 
 use gix::hash::Kind;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use super::{Graph, GraphError, MAX_BYTES};
-use crate::repo::{Jail, RepoPath, Seen};
+use super::{Graph, GraphError, MAX_BYTES, whole};
+use crate::repo::{Cancel, Jail, RepoPath, Seen, Stopped};
 
 /// Beneath the folder of objects, in the order in which git looks for them.
 const SINGLE: &[u8] = b"info/commit-graph";
@@ -28,7 +27,13 @@ pub(in crate::history) struct Origin {
 
 impl Origin {
     /// The repository's own graph as it is now: empty if there is none, or none that can be used.
-    pub(in crate::history) fn read(git: &gix::Repository) -> (Origin, Graph) {
+    ///
+    /// # Errors
+    /// If the call has to stop.
+    pub(in crate::history) fn read(
+        git: &gix::Repository,
+        cancel: &Cancel,
+    ) -> Result<(Origin, Graph), Stopped> {
         let folder = folder(git).ok();
         let looked_at = SystemTime::now();
         let seen = |path| {
@@ -39,12 +44,15 @@ impl Origin {
             single: seen(SINGLE),
             chain: seen(CHAIN),
         };
-        let graph = folder.map_or(Ok(None), |folder| read(&folder));
-        let graph = graph.unwrap_or_else(|error| {
-            tracing::warn!(%error, "a repository's commit-graph is not used");
-            None
-        });
-        (origin, graph.unwrap_or_default())
+        let graph = match folder.map_or(Ok(None), |folder| read(&folder, cancel)) {
+            Ok(graph) => graph,
+            Err(GraphError::Stopped(stopped)) => return Err(stopped),
+            Err(error) => {
+                tracing::warn!(%error, "a repository's commit-graph is not used");
+                None
+            }
+        };
+        Ok((origin, graph.unwrap_or_default()))
     }
 
     /// Whether git's files are still those that were read.
@@ -64,12 +72,12 @@ fn folder(git: &gix::Repository) -> Result<Jail, Errno> {
     Jail::new(rustix::fs::open(path, flags, Mode::empty())?)
 }
 
-fn read(folder: &Jail) -> Result<Option<Graph>, GraphError> {
+fn read(folder: &Jail, cancel: &Cancel) -> Result<Option<Graph>, GraphError> {
     let mut left = MAX_BYTES;
-    if let Some(file) = content(folder, &at(SINGLE), &mut left)? {
-        return Graph::of(vec![file]).map(Some);
+    if let Some(file) = content(folder, &at(SINGLE), &mut left, cancel)? {
+        return Graph::of(vec![file], cancel).map(Some);
     }
-    let Some(list) = content(folder, &at(CHAIN), &mut MAX_LIST.clone())? else {
+    let Some(list) = content(folder, &at(CHAIN), &mut MAX_LIST.clone(), cancel)? else {
         return Ok(None);
     };
     let mut files = Vec::new();
@@ -81,24 +89,25 @@ fn read(folder: &Jail) -> Result<Option<Graph>, GraphError> {
             return Err(GraphError::Malformed("the list of a chain"));
         }
         let name = [b"info/commit-graphs/graph-", name, b".graph"].concat();
-        let file = content(folder, &at(&name), &mut left)?;
+        let file = content(folder, &at(&name), &mut left, cancel)?;
         files.push(file.ok_or(GraphError::Malformed("a file of the chain is missing"))?);
     }
-    Graph::of(files).map(Some)
+    Graph::of(files, cancel).map(Some)
 }
 
 /// A file's content, which is taken from what is `left`.
-fn content(folder: &Jail, path: &RepoPath, left: &mut u64) -> Result<Option<Vec<u8>>, GraphError> {
+fn content(
+    folder: &Jail,
+    path: &RepoPath,
+    left: &mut u64,
+    cancel: &Cancel,
+) -> Result<Option<Vec<u8>>, GraphError> {
     let fd = match folder.open(path, OFlags::RDONLY | OFlags::NONBLOCK) {
         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
         opened => opened.map_err(std::io::Error::from)?,
     };
-    let mut content = Vec::new();
-    let mut file = std::fs::File::from(fd).take(*left + 1);
-    file.read_to_end(&mut content)?;
-    *left = left
-        .checked_sub(content.len() as u64)
-        .ok_or(GraphError::TooLarge)?;
+    let content = whole(std::fs::File::from(fd), *left, cancel)?;
+    *left = left.saturating_sub(content.len() as u64);
     Ok(Some(content))
 }
 

@@ -3,40 +3,37 @@
 use super::build::{Row, Rows};
 use super::chunks::{HEADER, ID, LINE, Name, SHA1, SIGNATURE, VERSION};
 use super::parents::{FLAG, NO_PARENT};
+use super::whole::PIECE;
 use super::{MAX_BYTES, MAX_COMMITS};
+use crate::repo::{Cancel, Stopped};
+
+/// A chunk, by its name.
+type Chunk = (Name, Vec<u8>);
 
 /// The file; `None` if it would be too large.
-pub(super) fn file(rows: &Rows) -> Option<Vec<u8>> {
-    let sorted = Sorted::of(rows)?;
-    let (commits, edges) = sorted.commits();
-    let (dates, large_dates) = sorted.dates();
-    let (ends, filters) = sorted.filters()?;
-    let chunks = [
-        (*b"OIDF", sorted.fanout()),
-        (*b"OIDL", sorted.ids()),
-        (*b"CDAT", commits),
-        (*b"GDA2", dates),
-        (*b"GDO2", large_dates),
-        (*b"EDGE", edges),
-        (*b"BIDX", ends),
-        (*b"BDAT", filters),
-    ];
-    // Two of them may be absent, and are where they would be empty.
-    let mut chunks = Vec::from(chunks);
-    chunks.retain(|(_, chunk)| !chunk.is_empty());
-    framed(&chunks)
+///
+/// # Errors
+/// If time is up.
+pub(super) fn file(rows: &Rows, cancel: &Cancel) -> Result<Option<Vec<u8>>, Stopped> {
+    let chunks = Sorted::of(rows).map(|sorted| sorted.chunks(cancel));
+    match chunks.transpose()?.flatten() {
+        Some(chunks) => framed(&chunks, cancel),
+        None => Ok(None),
+    }
 }
-
 /// Header, table, chunks and checksum.
-fn framed(chunks: &[(Name, Vec<u8>)]) -> Option<Vec<u8>> {
+fn framed(chunks: &[Chunk], cancel: &Cancel) -> Result<Option<Vec<u8>>, Stopped> {
     let start = HEADER + (chunks.len() + 1) * LINE;
     let size = start + chunks.iter().map(|(_, chunk)| chunk.len()).sum::<usize>() + ID;
-    if size as u64 > MAX_BYTES {
-        return None;
-    }
+    let Some(count) = u8::try_from(chunks.len())
+        .ok()
+        .filter(|_| size as u64 <= MAX_BYTES)
+    else {
+        return Ok(None);
+    };
     let mut file = Vec::with_capacity(size);
     file.extend_from_slice(SIGNATURE);
-    file.extend([VERSION, SHA1, u8::try_from(chunks.len()).ok()?, 0]);
+    file.extend([VERSION, SHA1, count, 0]);
     let mut offset = start as u64;
     for (name, chunk) in chunks {
         file.extend_from_slice(name);
@@ -48,24 +45,33 @@ fn framed(chunks: &[(Name, Vec<u8>)]) -> Option<Vec<u8>> {
     for (_, chunk) in chunks {
         file.extend_from_slice(chunk);
     }
-    let checksum = checksum(&file)?;
-    file.extend_from_slice(&checksum);
-    Some(file)
+    Ok(checksum(&file, cancel)?.map(|checksum| {
+        file.extend_from_slice(&checksum);
+        file
+    }))
 }
 
 /// The SHA-1 of what comes before; `None` if it looks like an attack on SHA-1, which no graph
 /// does by chance.
-fn checksum(bytes: &[u8]) -> Option<[u8; ID]> {
+fn checksum(bytes: &[u8], cancel: &Cancel) -> Result<Option<[u8; ID]>, Stopped> {
     let mut hasher = gix::hash::hasher(gix::hash::Kind::Sha1);
-    hasher.update(bytes);
-    let checksum = hasher.try_finalize().ok()?;
-    checksum.as_bytes().first_chunk().copied()
+    for piece in bytes.chunks(PIECE) {
+        cancel.check()?;
+        hasher.update(piece);
+    }
+    let checksum = hasher.try_finalize().ok();
+    Ok(checksum.and_then(|checksum| checksum.as_bytes().first_chunk().copied()))
 }
 
 /// Whether the checksum at the end of a file is right.
-pub(super) fn is_whole(file: &[u8]) -> bool {
-    let parts = file.split_last_chunk::<ID>();
-    parts.is_some_and(|(content, end)| checksum(content).as_ref() == Some(end))
+///
+/// # Errors
+/// If the call has to stop.
+pub(super) fn is_whole(file: &[u8], cancel: &Cancel) -> Result<bool, Stopped> {
+    match file.split_last_chunk::<ID>() {
+        Some((content, end)) => Ok(checksum(content, cancel)?.as_ref() == Some(end)),
+        None => Ok(false),
+    }
 }
 
 /// Rows by id, as the file has them.
@@ -89,6 +95,33 @@ impl<'a> Sorted<'a> {
             rows: order.into_iter().map(|(_, row)| row).collect(),
             positions,
         })
+    }
+
+    /// All chunks, in the order in which git writes them.
+    fn chunks(&self, cancel: &Cancel) -> Result<Option<Vec<Chunk>>, Stopped> {
+        cancel.check()?;
+        let (commits, edges) = self.commits();
+        cancel.check()?;
+        let (dates, large_dates) = self.dates();
+        cancel.check()?;
+        let Some((ends, filters)) = self.filters() else {
+            return Ok(None);
+        };
+        cancel.check()?;
+        let chunks = [
+            (*b"OIDF", self.fanout()),
+            (*b"OIDL", self.ids()),
+            (*b"CDAT", commits),
+            (*b"GDA2", dates),
+            (*b"GDO2", large_dates),
+            (*b"EDGE", edges),
+            (*b"BIDX", ends),
+            (*b"BDAT", filters),
+        ];
+        // Two of them may be absent, and are where they would be empty.
+        let mut chunks = Vec::from(chunks);
+        chunks.retain(|(_, chunk)| !chunk.is_empty());
+        Ok(Some(chunks))
     }
 
     fn fanout(&self) -> Vec<u8> {

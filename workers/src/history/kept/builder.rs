@@ -85,12 +85,13 @@ impl Work {
         let cancel = Cancel::new(Instant::now() + LONGEST, self.end.clone());
         let mut git = job.git.to_thread_local();
         packs::keep(&mut git);
-        let before = self.graphs.ours(&job.project);
-        match build(&git, &before, &cancel) {
+        let before = self.graphs.ours(&job.project, &cancel);
+        let built = before.map_err(HistoryError::from);
+        match built.and_then(|before| build(&git, &before, &cancel)) {
             Ok(Some((file, new))) => {
                 let (bytes, id) = (file.len(), job.project.fingerprint());
                 tracing::info!(project = id, new, bytes, "a commit-graph was made");
-                self.graphs.take(&job.project, file);
+                self.graphs.take(&job.project, file, &cancel);
                 Build::Made
             }
             Ok(None) => Build::Unfit,

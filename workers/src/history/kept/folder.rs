@@ -6,15 +6,15 @@
 //! share it: a file is written under a name of its own and renamed.
 
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use super::super::graph::{Graph, MAX_BYTES};
-use crate::repo::Key;
+use super::super::graph::{Graph, GraphError, MAX_BYTES, whole};
+use crate::repo::{Cancel, Key, Stopped};
 
 /// Beneath the folder that an operator names, which may be a volume with rights of its own.
 const NAME: &str = "history";
@@ -104,30 +104,29 @@ impl CacheFolder {
     }
 
     /// The graph that was saved for a project, if it is whole.
-    pub(super) fn load(&self, project: &Key) -> Option<Graph> {
+    ///
+    /// # Errors
+    /// If the call has to stop.
+    pub(super) fn load(&self, project: &Key, cancel: &Cancel) -> Result<Option<Graph>, Stopped> {
         let path = self.place(project);
-        let read = || -> io::Result<Vec<u8>> {
-            let mut content = Vec::new();
-            let file = OpenOptions::new().read(true).open(&path)?;
-            file.take(MAX_BYTES + 1).read_to_end(&mut content)?;
-            Ok(content)
-        };
-        let content = match read() {
-            Ok(content) => content,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-            Err(error) => {
+        let graph = OpenOptions::new().read(true).open(&path);
+        let graph = graph.map_err(GraphError::Io).and_then(|file| {
+            let content = whole(file, MAX_BYTES, cancel)?;
+            Graph::checked(content, cancel)
+        });
+        match graph {
+            Ok(graph) => return Ok(Some(graph)),
+            Err(GraphError::Stopped(stopped)) => return Err(stopped),
+            Err(GraphError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(GraphError::Io(error)) => {
                 tracing::warn!(%error, "a kept commit-graph can't be read");
-                return None;
             }
-        };
-        match Graph::checked(content) {
-            Ok(graph) => Some(graph),
-            Err(error) => {
+            Err(error @ (GraphError::Malformed(_) | GraphError::TooLarge)) => {
                 tracing::warn!(%error, "a kept commit-graph is damaged, and made anew");
                 fs::remove_file(&path).ok();
-                None
             }
         }
+        Ok(None)
     }
 
     /// Saves a project's graph, in place of the one before. The oldest others make room.
@@ -203,7 +202,7 @@ fn resolve(path: &Path) -> io::Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::repo::testing::Sandbox;
+    use crate::repo::testing::{Sandbox, cancel};
 
     fn mode(path: &Path) -> u32 {
         fs::metadata(path).unwrap().mode() & 0o777
@@ -220,14 +219,15 @@ mod tests {
         let graph = fs::read(app.root().join(".git/objects/info/commit-graph")).unwrap();
         let repo = app.repo();
         let key = repo.key();
-        assert!(folder.load(key).is_none());
+        let load = || folder.load(key, &cancel()).unwrap();
+        assert!(load().is_none());
         folder.save(key, &graph).unwrap();
-        assert_eq!(folder.load(key).unwrap().len(), 1);
+        assert_eq!(load().unwrap().len(), 1);
         assert_eq!(mode(&folder.place(key)), 0o600);
         let mut damaged = graph;
         damaged[1100] ^= 1;
         folder.save(key, &damaged).unwrap();
-        assert!(folder.load(key).is_none() && !folder.place(key).exists());
+        assert!(load().is_none() && !folder.place(key).exists());
         assert_eq!(
             fs::read_dir(folder.path()).unwrap().count(),
             0,

@@ -14,7 +14,7 @@ use tokio::time::{Duration, Instant};
 use super::super::graph::{Graph, Origin};
 use super::folder::CacheFolder;
 use super::{IDLE, MAX_PROJECTS};
-use crate::repo::Key;
+use crate::repo::{Cancel, Key, Stopped};
 
 /// What all graphs may take in memory, in KiB.
 const MAX_KIB: u64 = 1 << 20;
@@ -64,40 +64,55 @@ impl Graphs {
 
     /// The project's graph as it is now. Reads it where that was not done yet, or git's own files
     /// are others than before.
-    pub(super) fn get(&self, project: &Key, git: &gix::Repository) -> Arc<Graph> {
+    ///
+    /// # Errors
+    /// If the call has to stop: the next one reads it anew.
+    pub(super) fn get(
+        &self,
+        project: &Key,
+        git: &gix::Repository,
+        cancel: &Cancel,
+    ) -> Result<Arc<Graph>, Stopped> {
         let look = self.look(project);
         // Who comes meanwhile waits, and finds it.
-        let mut origin = look.origin.lock();
+        let mut origin = cancel.lock(&look.origin)?;
         let held = self.graphs.get(project);
         if let Some(held) = &held
             && origin.as_ref().is_some_and(|seen| seen.still_holds(git))
         {
-            return Arc::clone(&held.graph);
+            return Ok(Arc::clone(&held.graph));
         }
-        let (seen, own) = Origin::read(git);
-        let ours = held.filter(|held| held.is_ours);
-        let ours = ours.map_or_else(|| self.saved(project), |held| held.graph);
+        let (seen, own) = Origin::read(git, cancel)?;
+        let ours = match held.filter(|held| held.is_ours) {
+            Some(held) => held.graph,
+            None => self.saved(project, cancel)?,
+        };
         let head = git.head_id().ok().map(gix::Id::detach);
         let held = better(own, ours, head);
         *origin = Some(seen);
         self.graphs.insert(project.clone(), held.clone());
-        held.graph
+        Ok(held.graph)
     }
 
     /// What the next build stands on.
-    pub(super) fn ours(&self, project: &Key) -> Arc<Graph> {
-        let held = self.graphs.get(project).filter(|held| held.is_ours);
-        held.map_or_else(|| self.saved(project), |held| held.graph)
+    ///
+    /// # Errors
+    /// If the build has to stop.
+    pub(super) fn ours(&self, project: &Key, cancel: &Cancel) -> Result<Arc<Graph>, Stopped> {
+        match self.graphs.get(project).filter(|held| held.is_ours) {
+            Some(held) => Ok(held.graph),
+            None => self.saved(project, cancel),
+        }
     }
 
     /// Takes a graph that was made.
-    pub(super) fn take(&self, project: &Key, file: Vec<u8>) {
+    pub(super) fn take(&self, project: &Key, file: Vec<u8>, cancel: &Cancel) {
         if let Some(folder) = &self.folder
             && let Err(error) = folder.save(project, &file)
         {
             tracing::warn!(%error, "a commit-graph can't be saved");
         }
-        match Graph::of(vec![file]) {
+        match Graph::of(vec![file], cancel) {
             Ok(graph) => {
                 let graph = Arc::new(graph);
                 let is_ours = true;
@@ -133,9 +148,10 @@ impl Graphs {
         self.looks.get_with_by_ref(project, Arc::default)
     }
 
-    fn saved(&self, project: &Key) -> Arc<Graph> {
-        let saved = self.folder.as_ref().and_then(|folder| folder.load(project));
-        Arc::new(saved.unwrap_or_default())
+    fn saved(&self, project: &Key, cancel: &Cancel) -> Result<Arc<Graph>, Stopped> {
+        let load = |folder: &CacheFolder| folder.load(project, cancel);
+        let saved = self.folder.as_ref().map(load).transpose()?;
+        Ok(Arc::new(saved.flatten().unwrap_or_default()))
     }
 }
 
@@ -148,4 +164,33 @@ fn better(own: Graph, ours: Arc<Graph>, head: Option<ObjectId>) -> Held {
     let is_ours = worth(&ours) > worth(&own);
     let graph = if is_ours { ours } else { Arc::new(own) };
     Held { graph, is_ours }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::repo::testing::{Sandbox, cancel};
+
+    #[test]
+    fn who_waits_for_a_graph_that_another_call_reads_can_give_up() {
+        let app = Sandbox::new();
+        app.file("a", "1").committed();
+        let (repo, graphs) = (app.repo(), Graphs::new(None));
+        let git = repo.git().unwrap();
+        let look = graphs.look(repo.key());
+        let reading = look.origin.lock();
+        let left = graphs.get(repo.key(), &git, &cancel().at_look(3));
+        assert_eq!(left.err(), Some(Stopped::Cancelled));
+        let soon = Instant::now() + Duration::from_millis(50);
+        let late = graphs.get(
+            repo.key(),
+            &git,
+            &Cancel::new(soon, CancellationToken::new()),
+        );
+        assert_eq!(late.err(), Some(Stopped::Deadline));
+        drop(reading);
+        assert!(graphs.get(repo.key(), &git, &cancel()).is_ok());
+    }
 }

@@ -28,7 +28,7 @@ fn ask(file: Option<&str>) -> LogQuery {
 }
 
 fn history(app: &Sandbox) -> History {
-    History::of(&app.repo(), &Histories::new()).unwrap()
+    History::of(&app.repo(), &Histories::new(), &cancel()).unwrap()
 }
 
 fn told_file(file: &LogFile) -> String {

@@ -14,7 +14,7 @@ use crate::{
 };
 
 fn history(app: &Sandbox) -> History {
-    History::of(&app.repo(), &Histories::new()).unwrap()
+    History::of(&app.repo(), &Histories::new(), &cancel()).unwrap()
 }
 
 fn resolve(app: &Sandbox, revision: &str) -> Result<String, HistoryError> {
@@ -143,7 +143,7 @@ fn ten_thousand_references_cost_a_bounded_time() {
     for text in [&one, &last, "0123456789012345678901234567890123456789"] {
         let (began, history) = (
             Instant::now(),
-            History::of(&app.repo(), &histories).unwrap(),
+            History::of(&app.repo(), &histories, &cancel()).unwrap(),
         );
         let found = history.resolve(text, &cancel());
         assert_eq!(found.is_ok(), !text.starts_with("01234"));

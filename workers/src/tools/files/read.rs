@@ -205,7 +205,7 @@ fn as_of(
     cancel: &Cancel,
 ) -> Result<Repo, Failure> {
     repo.rules().admit(path, path, Kind::File)?;
-    let commit = History::of(repo, histories)?.resolve(revision, cancel)?;
+    let commit = History::of(repo, histories, cancel)?.resolve(revision, cancel)?;
     Ok(repo.as_of(commit)?)
 }
 

@@ -79,7 +79,7 @@ impl Tool for GitBlame {
             .read(&project, move |repo, cancel| {
                 let path = RepoPath::parse(&args.file_path)?;
                 repo.rules().admit(&path, &path, Kind::File)?;
-                let history = History::of(repo, &histories)?;
+                let history = History::of(repo, &histories, cancel)?;
                 let file = tracked(&history, &path, args.revision.as_deref(), cancel)?;
                 let page = page(&history, &file, &args, (budget, cancel))?;
                 let modified = args.revision.is_none() && history.is_modified(&file)?;

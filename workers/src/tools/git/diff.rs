@@ -144,7 +144,7 @@ impl Call {
         if let Some(path) = &self.path {
             rules.admit(path, path, Kind::Directory)?;
         }
-        let history = History::of(repo, &self.histories)?;
+        let history = History::of(repo, &self.histories, cancel)?;
         if self.asked.head.is_none() && repo.is_bare() {
             return Err(no_work_tree());
         }

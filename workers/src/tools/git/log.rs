@@ -89,7 +89,7 @@ impl Tool for GitLog {
                     now,
                 };
                 let place = args.cursor.as_deref().map(place).transpose()?;
-                let history = History::of(repo, &histories)?;
+                let history = History::of(repo, &histories, cancel)?;
                 let log = history.log(&query, place, cancel)?;
                 Ok(fill(log, args.max_count, budget, cancel)?)
             })

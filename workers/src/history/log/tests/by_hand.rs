@@ -76,7 +76,7 @@ fn an_opened_name_is_followed_to() {
     app.git(&["mv", ".env.test", "test.txt"]);
     commit(&app, "two");
     let rules = Rules::new(&[".env.test".to_owned()], &[], None).unwrap();
-    let history = History::of(&app.repo_with(rules), &Histories::new()).unwrap();
+    let history = History::of(&app.repo_with(rules), &Histories::new(), &cancel()).unwrap();
     let mut log = history
         .log(&ask(Some("test.txt")), None, &cancel())
         .unwrap();

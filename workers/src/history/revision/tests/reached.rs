@@ -79,7 +79,7 @@ fn what_is_kept_of_a_walk_follows_the_references() {
     let (app, [one, lost, _, _, back]) = lossy();
     let histories = Histories::new();
     let is_reached = |commit: &str| {
-        let history = History::of(&app.repo(), &histories).unwrap();
+        let history = History::of(&app.repo(), &histories, &cancel()).unwrap();
         history.resolve(commit, &cancel()).is_ok()
     };
     for (name, reached) in [("heads/a", &lost), ("tags/b", &back)] {
@@ -116,7 +116,7 @@ fn a_commit_graph_changes_no_answer() {
     let histories = Histories::new();
     for order in [all.lines().collect::<Vec<_>>(), all.lines().rev().collect()] {
         for id in order {
-            let history = History::of(&app.repo(), &histories).unwrap();
+            let history = History::of(&app.repo(), &histories, &cancel()).unwrap();
             assert!(history.graph().len() > 5, "git's graph is read");
             assert_eq!(history.resolve(id, &cancel()).unwrap().to_string(), id);
             for lost in lost.lines() {

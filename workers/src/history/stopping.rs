@@ -1,0 +1,156 @@
+//! Every long piece of work ends at the look at which it is told to, and looks often enough: the
+//! work between two looks is far less than the 100 ms within which a call has to end.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use gix::ObjectId;
+use jiff::Timestamp;
+
+use super::graph::{Graph, Origin, build};
+use super::{Histories, History, HistoryError, LogQuery};
+use crate::repo::testing::{Sandbox, cancel, git, path};
+use crate::repo::{Cancel, RepoError, Stopped};
+
+/// In CPU time of a build without optimisation.
+const MOST_WORK: Duration = Duration::from_millis(100);
+
+/// Does `work` whole, which takes so many looks at least, and then cancels it at some of them.
+fn stops<T>(least: u64, work: impl Fn(&Cancel) -> Result<T, HistoryError>) {
+    let whole = cancel().measured();
+    assert!(work(&whole).is_ok());
+    let (looks, longest) = (whole.looks(), whole.longest_work());
+    assert!(looks >= least, "{looks} looks");
+    assert!(
+        longest < MOST_WORK,
+        "{longest:?} between two of {looks} looks"
+    );
+    for at in [1, looks / 4, looks / 2, looks * 3 / 4, looks] {
+        let cancel = cancel().at_look(at);
+        let stopped = work(&cancel).err();
+        let stopped = stopped.unwrap_or_else(|| panic!("it went on at {at} of {looks}"));
+        let is_cancelled = HistoryError::from(Stopped::Cancelled).to_string();
+        assert_eq!(stopped.to_string(), is_cancelled, "at {at} of {looks}");
+        assert!(matches!(stopped, HistoryError::Repo(RepoError::Stopped(_))));
+        assert_eq!(
+            cancel.looks(),
+            at,
+            "it looked again after it was told to stop"
+        );
+    }
+}
+
+/// As many commits of `main`, each with what `file` says of it.
+fn commits(count: u32, file: impl Fn(u32) -> String) -> Sandbox {
+    let app = Sandbox::new();
+    app.git(&["init", "-q", "-b", "main"]);
+    let mut stream = String::new();
+    for at in 1..=count {
+        let by = format!("committer A <a@b.c> {at} +0000\ndata 1\nm\n");
+        write!(stream, "commit refs/heads/main\n{by}{}", file(at)).unwrap();
+    }
+    app.import(&stream);
+    app
+}
+
+/// All lines but the last change again and again.
+fn one_file(at: u32) -> String {
+    let lines: String = (0..40)
+        .map(|line| format!("{}\n", if line == at % 39 { at } else { line }))
+        .collect();
+    format!("M 644 inline src/a.txt\ndata {}\n{lines}\n", lines.len())
+}
+
+/// As a worker has it that has just started: nothing is known.
+fn history(app: &Sandbox) -> History {
+    History::of(&app.repo(), &Histories::new(), &cancel()).unwrap()
+}
+
+fn id(app: &Sandbox, revision: &str) -> ObjectId {
+    git(&app.root(), &["rev-parse", revision]).parse().unwrap()
+}
+
+#[test]
+fn a_log_that_finds_nobody_stops() {
+    let app = commits(2000, one_file);
+    for file in [None, Some(path("src")), Some(path("src/a.txt"))] {
+        let query = LogQuery {
+            path: file,
+            since: None,
+            until: None,
+            author: Some("nobody".to_owned()),
+            revision: None,
+            now: Timestamp::UNIX_EPOCH,
+        };
+        let history = history(&app);
+        stops(2000, |cancel| {
+            history.log(&query, None, cancel)?.next(cancel)
+        });
+    }
+}
+
+#[test]
+fn a_blame_through_many_versions_stops() {
+    let app = commits(1000, one_file);
+    let head = id(&app, "HEAD");
+    stops(1000, |cancel| {
+        let history = history(&app);
+        let file = history.tracked(head, &path("src/a.txt"))?;
+        history.blame(&file, (0, 40), cancel)
+    });
+}
+
+#[test]
+fn a_diff_of_large_trees_stops() {
+    // Each file goes, and one of another name and content comes.
+    let app = commits(2, |at| {
+        let file = |number: u32| {
+            let text = format!("{}\n", number + at * 10_000).repeat(20);
+            let (folder, length) = (number % 100, text.len());
+            format!("M 644 inline {folder}/{at}.{number}\ndata {length}\n{text}\n")
+        };
+        let files: String = (0..900).map(file).collect();
+        format!("deleteall\n{files}")
+    });
+    let tree = |revision: &str| Some(id(&app, revision));
+    let (old, new) = (tree("HEAD~1^{tree}"), tree("HEAD^{tree}"));
+    let history = history(&app);
+    stops(1000, |cancel| {
+        history.compare(old, new, cancel).map(|found| found.changes)
+    });
+    stops(1000, |cancel| {
+        history
+            .compare(None, new, cancel)
+            .map(|found| found.changes)
+    });
+}
+
+#[test]
+fn a_walk_for_what_is_reached_stops() {
+    let app = commits(2000, |_| String::new());
+    app.git(&["branch", "side", "HEAD~1"]);
+    let first = id(&app, "HEAD~1999");
+    stops(2000, |cancel| history(&app).reachable(&[first], cancel));
+}
+
+#[test]
+fn making_a_graph_stops() {
+    let app = commits(2000, one_file);
+    let repo = app.repo();
+    let git = repo.git().unwrap();
+    stops(2000, |cancel| build(&git, &Graph::default(), cancel));
+}
+
+#[test]
+fn reading_a_graph_for_the_first_time_stops() {
+    let app = commits(20_000, |_| String::new());
+    app.git(&["commit-graph", "write", "--reachable", "--split=no-merge"]);
+    app.git(&["checkout", "-q", "--detach"]);
+    app.git(&["commit", "-qm", "more", "--allow-empty"]);
+    app.git(&["branch", "more"]);
+    app.git(&["commit-graph", "write", "--reachable", "--split=no-merge"]);
+    let repo = app.repo();
+    let git = repo.git().unwrap();
+    stops(8, |cancel| Ok(Origin::read(&git, cancel)?));
+    stops(8, |cancel| History::of(&repo, &Histories::new(), cancel));
+}
