@@ -11,6 +11,7 @@ mod revision;
 mod reachable;
 mod kept;
 mod graph;
+mod ledger;
 mod packs;
 mod recent;
 mod commit;
@@ -61,15 +62,21 @@ pub(crate) use log::{Log, LogEntry, LogQuery};
 pub(crate) use patch::{Comparer, Lines, Measure};
 pub(crate) use place::Place;
 
+use kept::Known;
+use ledger::Ledger;
+
 /// The history of one project, as one call sees it.
 pub(crate) struct History {
     git: gix::Repository,
+    /// The same, for questions that end in "no such object": it doesn't look for new packs then.
+    settled: gix::Repository,
     /// Commits whose parents were not cloned; `None` if all were.
     shallow: Option<gix::shallow::Commits>,
     rules: Arc<Rules>,
     /// The commit that the call is pinned to; `None` before the first.
     head: Option<ObjectId>,
     graph: Arc<Graph>,
+    ledger: Arc<Ledger>,
     kept: Kept,
 }
 
@@ -92,16 +99,20 @@ impl History {
         let shallow = git.shallow_commits();
         let shallow = shallow.map_err(error::git("reading where a shallow clone ends"))?;
         // A graph may know parents that are not there.
-        let graph = match shallow {
-            Some(_) => Arc::default(),
-            None => histories.graph(repo, &git, cancel)?,
+        let known = match shallow {
+            Some(_) => Known::default(),
+            None => histories.known(repo, &git, cancel)?,
         };
+        let mut settled = git.clone();
+        settled.objects.refresh_never();
         Ok(History {
             git,
+            settled,
             shallow,
             rules: repo.rules(),
             head: repo.commit(),
-            graph,
+            graph: known.graph,
+            ledger: known.ledger,
             kept: histories.kept(repo),
         })
     }
@@ -114,6 +125,11 @@ impl History {
     /// What is known of its commits without reading them. It may lack any, or all.
     pub(crate) fn graph(&self) -> &Graph {
         &self.graph
+    }
+
+    /// Which files commits changed, as far as it is written down. Path rules still have to be asked.
+    fn ledger(&self) -> &Ledger {
+        &self.ledger
     }
 
     /// Answers of earlier calls.

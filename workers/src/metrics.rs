@@ -42,12 +42,12 @@ struct WaitedLabel {
     of: &'static str,
 }
 
-/// How the making of a commit-graph ended.
+/// How the making of a commit-graph or a ledger ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Build {
     /// There is a new one.
     Made,
-    /// There are no commits, or too many.
+    /// There are no commits, or too many, or none that are new.
     Unfit,
     /// The worker ended, or it took too long.
     Stopped,
@@ -56,7 +56,8 @@ pub(crate) enum Build {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OutcomeLabel {
+struct BuildLabels {
+    part: &'static str,
     outcome: &'static str,
 }
 
@@ -69,7 +70,7 @@ struct LookupLabels {
 /// What is counted of histories.
 #[derive(Clone)]
 pub(crate) struct HistoryMetrics {
-    builds: Family<OutcomeLabel, Histogram, fn() -> Histogram>,
+    builds: Family<BuildLabels, Histogram, fn() -> Histogram>,
     lookups: Family<LookupLabels, Counter>,
 }
 
@@ -167,24 +168,24 @@ impl Metrics {
 
 impl HistoryMetrics {
     fn registered(registry: &mut Registry) -> Self {
-        let builds = Family::<OutcomeLabel, _, _>::new_with_constructor(long_buckets as fn() -> _);
+        let builds = Family::<BuildLabels, _, _>::new_with_constructor(long_buckets as fn() -> _);
         let lookups = Family::<LookupLabels, Counter>::default();
-        let help = "Time that making a project's commit-graph took, by outcome";
-        registry.register_with_unit("graph_build", help, Unit::Seconds, builds.clone());
+        let help = "Time that making a project's commit-graph or ledger took, by outcome";
+        registry.register_with_unit("history_build", help, Unit::Seconds, builds.clone());
         let help = "Answers about histories that were looked for among kept ones";
         registry.register("history_lookups", help, lookups.clone());
         HistoryMetrics { builds, lookups }
     }
 
-    /// A commit-graph was made, or not.
-    pub(crate) fn built(&self, outcome: Build, took: Duration) {
+    /// A commit-graph or a ledger was made, or not.
+    pub(crate) fn built(&self, part: &'static str, outcome: Build, took: Duration) {
         let outcome = match outcome {
             Build::Made => "made",
             Build::Unfit => "unfit",
             Build::Stopped => "stopped",
             Build::Failed => "failed",
         };
-        let builds = self.builds.get_or_create(&OutcomeLabel { outcome });
+        let builds = self.builds.get_or_create(&BuildLabels { part, outcome });
         builds.observe(took.as_secs_f64());
     }
 

@@ -25,9 +25,11 @@ use crate::repo::{Cancel, Stopped};
 
 pub(crate) use bloom::Asked;
 pub(super) use build::build;
+pub(super) use chunks::number;
 pub(super) use origin::Origin;
 pub(super) use parents::Parents;
 pub(super) use whole::whole;
+pub(super) use write::{checksum, is_whole};
 
 use bloom::Settings;
 use layer::Layer;
@@ -83,7 +85,7 @@ impl Graph {
     /// # Errors
     /// [`GraphError::Malformed`], in more cases than [`Graph::of`]: the checksum has to fit.
     pub(super) fn checked(file: Vec<u8>, cancel: &Cancel) -> Result<Graph, GraphError> {
-        if write::is_whole(&file, cancel)? {
+        if is_whole(&file, cancel)? {
             Graph::of(vec![file], cancel)
         } else {
             Err(GraphError::Malformed("the checksum"))
@@ -199,7 +201,7 @@ impl Graph {
     }
 
     /// All positions.
-    fn positions(&self) -> impl Iterator<Item = Position> {
+    pub(super) fn positions(&self) -> impl Iterator<Item = Position> {
         (0..self.layers.last().map_or(0, Layer::end)).map(Position)
     }
 

@@ -6,6 +6,7 @@
 // In the order in which a graph is looked for.
 mod graphs;
 mod folder;
+mod ledgers;
 mod builder;
 
 use std::any::Any;
@@ -19,11 +20,13 @@ use tokio::time::Duration;
 pub use folder::{CacheFolder, CacheFolderError};
 
 use super::graph::Graph;
+use super::ledger::Ledger;
 use super::reachable::Reach;
 use crate::metrics::{HistoryMetrics, Metrics};
 use crate::repo::{Cancel, Key, Repo, RepoPath, Rules, Stopped};
 use builder::Builder;
 use graphs::Graphs;
+use ledgers::Ledgers;
 
 /// How many projects are remembered, and may wait for their graph.
 const MAX_PROJECTS: usize = 64;
@@ -42,10 +45,18 @@ pub(crate) struct Histories(Arc<Shared>);
 
 struct Shared {
     graphs: Graphs,
+    ledgers: Ledgers,
     builder: Builder,
     reaches: Cache<Key, Reach>,
     answers: Cache<Address, Answer>,
     metrics: HistoryMetrics,
+}
+
+/// What is known of a project's commits without reading them.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) graph: Arc<Graph>,
+    pub(super) ledger: Arc<Ledger>,
 }
 
 /// What is kept of one project's history, for calls under one set of path rules.
@@ -96,12 +107,14 @@ impl Histories {
     /// # Errors
     /// If the thread can't be started.
     pub(crate) fn start(folder: Option<CacheFolder>, metrics: &Metrics) -> io::Result<Histories> {
+        let ledgers = Ledgers::new(folder.clone());
         let graphs = Graphs::new(folder);
         let metrics = metrics.history();
         let weigh = |_: &Address, answer: &Answer| answer.bytes;
         Ok(Histories(Arc::new(Shared {
-            builder: Builder::start(graphs.clone(), metrics.clone())?,
+            builder: Builder::start(graphs.clone(), ledgers.clone(), metrics.clone())?,
             graphs,
+            ledgers,
             reaches: Cache::builder()
                 .max_capacity(MAX_REACHES)
                 .time_to_idle(IDLE)
@@ -121,25 +134,27 @@ impl Histories {
         Histories::start(None, &Metrics::new()).unwrap()
     }
 
-    /// What is known of a project's commits without reading them; not for a shallow clone. A graph
-    /// is made in the background where there is no good one.
+    /// What is known of a project's commits without reading them; not for a shallow clone. Graph
+    /// and ledger are made in the background where there are no good ones.
     ///
     /// # Errors
     /// If the call has to stop.
-    pub(super) fn graph(
+    pub(super) fn known(
         &self,
         repo: &Repo,
         git: &gix::Repository,
         cancel: &Cancel,
-    ) -> Result<Arc<Graph>, Stopped> {
+    ) -> Result<Known, Stopped> {
         let shared = &self.0;
         let graph = shared.graphs.get(repo.key(), git, cancel)?;
+        let ledger = shared.ledgers.get(repo.key(), cancel)?;
         if let Some(head) = repo.commit()
-            && shared.graphs.claim(repo.key(), &graph, head)
+            && !(is_good(&graph, head) && ledger.has(&head))
+            && shared.graphs.claim(repo.key())
         {
             shared.builder.ask(repo.key(), git);
         }
-        Ok(graph)
+        Ok(Known { graph, ledger })
     }
 
     /// What is kept for calls on this project.
@@ -150,6 +165,11 @@ impl Histories {
             rules: repo.rules(),
         }
     }
+}
+
+/// Whether a graph leaves nothing to be made.
+fn is_good(graph: &Graph, head: ObjectId) -> bool {
+    graph.has_filters() && graph.find(&head).is_some()
 }
 
 impl Kept {
@@ -217,12 +237,13 @@ mod tests {
         }
     }
 
-    /// Asks until the graph has filters.
-    fn has_filters(app: &Sandbox, histories: &Histories) -> bool {
+    /// Asks until there is a graph with filters, and a ledger.
+    fn has_all(app: &Sandbox, histories: &Histories) -> bool {
         let last = Instant::now() + Duration::from_secs(30);
         while Instant::now() < last {
             let history = History::of(&app.repo(), histories, &cancel()).unwrap();
-            if history.graph().has_filters() {
+            let head = history.head().unwrap();
+            if history.graph().has_filters() && history.ledger().has(&head) {
                 return true;
             }
             std::thread::sleep(Duration::from_millis(2));
@@ -265,18 +286,20 @@ mod tests {
     }
 
     #[test]
-    fn a_graph_is_made_in_the_background_and_outlives_the_worker() {
+    fn graph_and_ledger_are_made_in_the_background_and_outlive_the_worker() {
         let app = Sandbox::new();
         app.file("a", "1").committed();
         let temp = tempfile::tempdir().unwrap();
         let folder = || Some(CacheFolder::open(temp.path(), &[]).unwrap());
         let metrics = Metrics::new();
         let histories = Histories::start(folder(), &metrics).unwrap();
-        assert!(has_filters(&app, &histories));
+        assert!(has_all(&app, &histories));
         drop(histories);
         let next = Histories::start(folder(), &Metrics::new()).unwrap();
         let history = History::of(&app.repo(), &next, &cancel()).unwrap();
         assert!(history.graph().has_filters(), "it was saved");
+        let head = history.head().unwrap();
+        assert!(history.ledger().files(&head).is_some(), "so was the ledger");
         app.file("a", "2").git(&["commit", "-qam", "two"]);
         let history = History::of(&app.repo(), &next, &cancel()).unwrap();
         let head = history.head().unwrap();
@@ -294,12 +317,7 @@ mod tests {
         let history = History::of(&app.repo(), &histories, &cancel()).unwrap();
         assert!(history.graph().has_filters());
         drop((history, histories));
-        assert!(
-            !metrics
-                .text()
-                .unwrap()
-                .contains("graph_build_seconds_count")
-        );
+        assert!(!metrics.text().unwrap().contains("part=\"graph\""));
     }
 
     #[test]

@@ -74,7 +74,7 @@ impl History {
 
     /// An id as git shortens it.
     pub(super) fn short(&self, id: ObjectId) -> String {
-        id.attach(&self.git).shorten_or_id().to_string()
+        id.attach(&self.settled).shorten_or_id().to_string()
     }
 }
 

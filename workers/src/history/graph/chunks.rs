@@ -81,7 +81,7 @@ pub(super) fn array<const N: usize>(bytes: &[u8], at: usize) -> Result<&[u8; N],
 }
 
 /// The number of four bytes at an index of a table of such; 0 outside.
-pub(super) fn number(table: &[u8], index: usize) -> u32 {
+pub(in crate::history) fn number(table: &[u8], index: usize) -> u32 {
     let bytes = index.checked_mul(4).and_then(|at| table.get(at..));
     bytes
         .and_then(<[u8]>::first_chunk)

@@ -53,7 +53,10 @@ fn framed(chunks: &[Chunk], cancel: &Cancel) -> Result<Option<Vec<u8>>, Stopped>
 
 /// The SHA-1 of what comes before; `None` if it looks like an attack on SHA-1, which no graph
 /// does by chance.
-fn checksum(bytes: &[u8], cancel: &Cancel) -> Result<Option<[u8; ID]>, Stopped> {
+pub(in crate::history) fn checksum(
+    bytes: &[u8],
+    cancel: &Cancel,
+) -> Result<Option<[u8; ID]>, Stopped> {
     let mut hasher = gix::hash::hasher(gix::hash::Kind::Sha1);
     for piece in bytes.chunks(PIECE) {
         cancel.check()?;
@@ -67,7 +70,7 @@ fn checksum(bytes: &[u8], cancel: &Cancel) -> Result<Option<[u8; ID]>, Stopped> 
 ///
 /// # Errors
 /// If the call has to stop.
-pub(super) fn is_whole(file: &[u8], cancel: &Cancel) -> Result<bool, Stopped> {
+pub(in crate::history) fn is_whole(file: &[u8], cancel: &Cancel) -> Result<bool, Stopped> {
     match file.split_last_chunk::<ID>() {
         Some((content, end)) => Ok(checksum(content, cancel)?.as_ref() == Some(end)),
         None => Ok(false),

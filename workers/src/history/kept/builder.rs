@@ -1,4 +1,4 @@
-//! The thread that makes graphs: one project after the other, after everything else that wants
+//! The thread that makes graphs and ledgers: one project after the other, after everything else that wants
 //! the CPU.
 
 use std::io;
@@ -9,9 +9,12 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::super::error::HistoryError;
 use super::super::graph::build;
+use super::super::ledger;
 use super::super::packs;
-use super::MAX_PROJECTS;
+use super::folder::Part;
 use super::graphs::Graphs;
+use super::ledgers::Ledgers;
+use super::{MAX_PROJECTS, is_good};
 use crate::metrics::{Build, HistoryMetrics};
 use crate::repo::{Cancel, Key, RepoError};
 
@@ -20,13 +23,13 @@ const PATIENCE: i32 = 10;
 /// A build that takes longer is given up.
 const LONGEST: Duration = Duration::from_secs(30 * 60);
 
-/// Where graphs are asked for. Dropped, it ends the thread and what that is doing.
+/// Where they are asked for. Dropped, it ends the thread and what that is doing.
 pub(super) struct Builder {
     queue: SyncSender<Job>,
     _end: DropGuard,
 }
 
-/// A graph to be made.
+/// A project whose graph or ledger is to be made.
 struct Job {
     project: Key,
     git: gix::ThreadSafeRepository,
@@ -35,18 +38,24 @@ struct Job {
 /// What the thread has.
 struct Work {
     graphs: Graphs,
+    ledgers: Ledgers,
     metrics: HistoryMetrics,
     end: CancellationToken,
 }
 
 impl Builder {
     /// Starts the thread, confined as the calling one.
-    pub(super) fn start(graphs: Graphs, metrics: HistoryMetrics) -> io::Result<Builder> {
+    pub(super) fn start(
+        graphs: Graphs,
+        ledgers: Ledgers,
+        metrics: HistoryMetrics,
+    ) -> io::Result<Builder> {
         let (queue, jobs) = sync_channel(MAX_PROJECTS);
         let end = CancellationToken::new();
         let _end = end.clone().drop_guard();
         let work = Work {
             graphs,
+            ledgers,
             metrics,
             end,
         };
@@ -55,7 +64,7 @@ impl Builder {
         Ok(Builder { queue, _end })
     }
 
-    /// Has a project's graph made, some time.
+    /// Has what a project lacks made, some time.
     pub(super) fn ask(&self, project: &Key, git: &gix::Repository) {
         let job = Job {
             project: project.clone(),
@@ -74,32 +83,72 @@ impl Work {
         }
         while let Ok(job) = jobs.recv() {
             let started = Instant::now();
-            let outcome = self.build(&job);
-            let took = started.elapsed();
-            self.metrics.built(outcome, took);
-            self.graphs.built(&job.project, took);
+            self.make(&job);
+            self.graphs.built(&job.project, started.elapsed());
         }
     }
 
-    fn build(&self, job: &Job) -> Build {
+    /// Makes what a project lacks: the graph, and the ledger, which stands on it.
+    fn make(&self, job: &Job) {
         let cancel = Cancel::new(Instant::now() + LONGEST, self.end.clone());
         let mut git = job.git.to_thread_local();
         packs::keep(&mut git);
-        let before = self.graphs.ours(&job.project, &cancel);
-        let built = before.map_err(HistoryError::from);
-        match built.and_then(|before| build(&git, &before, &cancel)) {
-            Ok(Some((file, new))) => {
-                let (bytes, id) = (file.len(), job.project.fingerprint());
-                tracing::info!(project = id, new, bytes, "a commit-graph was made");
-                self.graphs.take(&job.project, file, &cancel);
-                Build::Made
-            }
-            Ok(None) => Build::Unfit,
+        let head = git.head_id().ok().map(gix::Id::detach);
+        let Ok(graph) = self.graphs.get(&job.project, &git, &cancel) else {
+            return;
+        };
+        if !head.is_some_and(|head| is_good(&graph, head)) {
+            self.timed(Part::Graph, || self.make_graph(job, &git, &cancel));
+        }
+        self.timed(Part::Ledger, || self.make_ledger(job, &git, &cancel));
+    }
+
+    fn timed(&self, part: Part, make: impl FnOnce() -> Result<bool, HistoryError>) {
+        let started = Instant::now();
+        let outcome = match make() {
+            Ok(true) => Build::Made,
+            Ok(false) => Build::Unfit,
             Err(HistoryError::Repo(RepoError::Stopped(_))) => Build::Stopped,
             Err(_source_has_host_paths) => {
-                tracing::warn!("a commit-graph could not be made: the repository is damaged");
+                tracing::warn!(?part, "it can't be made: the repository is damaged");
                 Build::Failed
             }
-        }
+        };
+        self.metrics.built(part.name(), outcome, started.elapsed());
+    }
+
+    /// False if there is none to be made.
+    fn make_graph(
+        &self,
+        job: &Job,
+        git: &gix::Repository,
+        cancel: &Cancel,
+    ) -> Result<bool, HistoryError> {
+        let before = self.graphs.ours(&job.project, cancel)?;
+        let Some((file, new)) = build(git, &before, cancel)? else {
+            return Ok(false);
+        };
+        let (bytes, id) = (file.len(), job.project.fingerprint());
+        tracing::info!(project = id, new, bytes, "a commit-graph was made");
+        self.graphs.take(&job.project, file, cancel);
+        Ok(true)
+    }
+
+    /// False if it would say no more than the one before.
+    fn make_ledger(
+        &self,
+        job: &Job,
+        git: &gix::Repository,
+        cancel: &Cancel,
+    ) -> Result<bool, HistoryError> {
+        let graph = self.graphs.get(&job.project, git, cancel)?;
+        let before = self.ledgers.get(&job.project, cancel)?;
+        let Some((file, new)) = ledger::build(git, &graph, &before, cancel)? else {
+            return Ok(false);
+        };
+        let (bytes, id) = (file.len(), job.project.fingerprint());
+        tracing::info!(project = id, new, bytes, "a ledger was made");
+        self.ledgers.take(&job.project, file, cancel);
+        Ok(true)
     }
 }

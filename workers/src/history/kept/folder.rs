@@ -1,5 +1,5 @@
-//! The private folder where graphs outlive the worker: graphs take minutes to make for a large
-//! repository, and seconds to read.
+//! The private folder where graphs and ledgers outlive the worker: they take minutes to make for a
+//! large repository, and seconds to read.
 //!
 //! It is outside all mounts, and nobody but the worker's user may look into it. What lies in it is
 //! believed no more than a repository's own: it is checked when it is read. Replicas on one host may
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use super::super::graph::{Graph, GraphError, MAX_BYTES, whole};
+use super::super::graph::{GraphError, MAX_BYTES, whole};
 use crate::repo::{Cancel, Key, Stopped};
 
 /// Beneath the folder that an operator names, which may be a volume with rights of its own.
@@ -22,7 +22,6 @@ const NAME: &str = "history";
 const MAX_TOTAL: u64 = 2 << 30;
 /// When a file that was never finished is removed.
 const UNFINISHED: Duration = Duration::from_secs(3600);
-const GRAPH: &str = "graph";
 const DRAFT: &str = "new";
 
 /// Tells drafts of one process apart.
@@ -32,6 +31,13 @@ static DRAFTS: AtomicU64 = AtomicU64::new(0);
 #[derive(Clone, Debug)]
 pub struct CacheFolder {
     path: PathBuf,
+}
+
+/// What is saved of a project.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Part {
+    Graph,
+    Ledger,
 }
 
 /// Why a folder can't be the cache.
@@ -103,34 +109,38 @@ impl CacheFolder {
         &self.path
     }
 
-    /// The graph that was saved for a project, if it is whole.
+    /// What was saved of a project, if `parse` finds it whole.
     ///
     /// # Errors
     /// If the call has to stop.
-    pub(super) fn load(&self, project: &Key, cancel: &Cancel) -> Result<Option<Graph>, Stopped> {
-        let path = self.place(project);
-        let graph = OpenOptions::new().read(true).open(&path);
-        let graph = graph.map_err(GraphError::Io).and_then(|file| {
-            let content = whole(file, MAX_BYTES, cancel)?;
-            Graph::checked(content, cancel)
-        });
-        match graph {
-            Ok(graph) => return Ok(Some(graph)),
+    pub(super) fn load<T>(
+        &self,
+        project: &Key,
+        part: Part,
+        parse: impl FnOnce(Vec<u8>) -> Result<T, GraphError>,
+        cancel: &Cancel,
+    ) -> Result<Option<T>, Stopped> {
+        let path = self.place(project, part);
+        let file = OpenOptions::new().read(true).open(&path);
+        let content = file.map_err(GraphError::Io);
+        let content = content.and_then(|file| whole(file, MAX_BYTES, cancel));
+        match content.and_then(parse) {
+            Ok(parsed) => return Ok(Some(parsed)),
             Err(GraphError::Stopped(stopped)) => return Err(stopped),
             Err(GraphError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {}
             Err(GraphError::Io(error)) => {
-                tracing::warn!(%error, "a kept commit-graph can't be read");
+                tracing::warn!(%error, ?part, "what is kept of a history can't be read");
             }
             Err(error @ (GraphError::Malformed(_) | GraphError::TooLarge)) => {
-                tracing::warn!(%error, "a kept commit-graph is damaged, and made anew");
+                tracing::warn!(%error, ?part, "what is kept of a history is damaged, and made anew");
                 fs::remove_file(&path).ok();
             }
         }
         Ok(None)
     }
 
-    /// Saves a project's graph, in place of the one before. The oldest others make room.
-    pub(super) fn save(&self, project: &Key, file: &[u8]) -> io::Result<()> {
+    /// Saves a part of a project, in place of the one before. The oldest others make room.
+    pub(super) fn save(&self, project: &Key, part: Part, file: &[u8]) -> io::Result<()> {
         self.make_room(file.len() as u64)?;
         let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
         let draft = format!("{}-{number}.{DRAFT}", std::process::id());
@@ -140,7 +150,7 @@ impl CacheFolder {
         let written = options
             .open(&draft)
             .and_then(|mut open| open.write_all(file))
-            .and_then(|()| fs::rename(&draft, self.place(project)));
+            .and_then(|()| fs::rename(&draft, self.place(project, part)));
         if written.is_err() {
             fs::remove_file(&draft).ok();
         }
@@ -148,7 +158,7 @@ impl CacheFolder {
     }
 
     fn make_room(&self, size: u64) -> io::Result<()> {
-        let mut graphs = Vec::new();
+        let mut saved = Vec::new();
         for entry in fs::read_dir(&self.path)? {
             let entry = entry?;
             // It may be renamed or removed by a replica meanwhile.
@@ -156,15 +166,16 @@ impl CacheFolder {
                 continue;
             };
             let (path, written) = (entry.path(), about.modified()?);
-            if path.extension().is_some_and(|is| is == GRAPH) {
-                graphs.push((written, about.len(), path));
-            } else if path.extension().is_some_and(|is| is == DRAFT) && is_older(written) {
+            let is = |name: &str| path.extension().is_some_and(|is| is == name);
+            if is(Part::Graph.name()) || is(Part::Ledger.name()) {
+                saved.push((written, about.len(), path));
+            } else if is(DRAFT) && is_older(written) {
                 fs::remove_file(path).ok();
             }
         }
-        graphs.sort_unstable();
-        let mut total = size + graphs.iter().map(|(_, size, _)| size).sum::<u64>();
-        for (_, size, path) in graphs {
+        saved.sort_unstable();
+        let mut total = size + saved.iter().map(|(_, size, _)| size).sum::<u64>();
+        for (_, size, path) in saved {
             if total <= MAX_TOTAL {
                 break;
             }
@@ -174,8 +185,19 @@ impl CacheFolder {
         Ok(())
     }
 
-    fn place(&self, project: &Key) -> PathBuf {
-        self.path.join(project.fingerprint()).with_extension(GRAPH)
+    fn place(&self, project: &Key, part: Part) -> PathBuf {
+        let file = self.path.join(project.fingerprint());
+        file.with_extension(part.name())
+    }
+}
+
+impl Part {
+    /// What its files end with, and what it is called in metrics.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Part::Graph => "graph",
+            Part::Ledger => "ledger",
+        }
     }
 }
 
@@ -201,6 +223,7 @@ fn resolve(path: &Path) -> io::Result<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::graph::Graph;
     use super::*;
     use crate::repo::testing::{Sandbox, cancel};
 
@@ -219,15 +242,17 @@ mod tests {
         let graph = fs::read(app.root().join(".git/objects/info/commit-graph")).unwrap();
         let repo = app.repo();
         let key = repo.key();
-        let load = || folder.load(key, &cancel()).unwrap();
+        let part = Part::Graph;
+        let parse = |content| Graph::checked(content, &cancel());
+        let load = || folder.load(key, part, parse, &cancel()).unwrap();
         assert!(load().is_none());
-        folder.save(key, &graph).unwrap();
+        folder.save(key, part, &graph).unwrap();
         assert_eq!(load().unwrap().len(), 1);
-        assert_eq!(mode(&folder.place(key)), 0o600);
+        assert_eq!(mode(&folder.place(key, part)), 0o600);
         let mut damaged = graph;
         damaged[1100] ^= 1;
-        folder.save(key, &damaged).unwrap();
-        assert!(load().is_none() && !folder.place(key).exists());
+        folder.save(key, part, &damaged).unwrap();
+        assert!(load().is_none() && !folder.place(key, part).exists());
         assert_eq!(
             fs::read_dir(folder.path()).unwrap().count(),
             0,

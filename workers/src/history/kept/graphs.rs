@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use tokio::time::{Duration, Instant};
 
 use super::super::graph::{Graph, Origin};
-use super::folder::CacheFolder;
+use super::folder::{CacheFolder, Part};
 use super::{IDLE, MAX_PROJECTS};
 use crate::repo::{Cancel, Key, Stopped};
 
@@ -108,7 +108,7 @@ impl Graphs {
     /// Takes a graph that was made.
     pub(super) fn take(&self, project: &Key, file: Vec<u8>, cancel: &Cancel) {
         if let Some(folder) = &self.folder
-            && let Err(error) = folder.save(project, &file)
+            && let Err(error) = folder.save(project, Part::Graph, &file)
         {
             tracing::warn!(%error, "a commit-graph can't be saved");
         }
@@ -124,10 +124,7 @@ impl Graphs {
 
     /// Whether a build is due: true for one caller, which then has it done and says so by
     /// [`Graphs::built`].
-    pub(super) fn claim(&self, project: &Key, graph: &Graph, head: ObjectId) -> bool {
-        if graph.has_filters() && graph.find(&head).is_some() {
-            return false;
-        }
+    pub(super) fn claim(&self, project: &Key) -> bool {
         let look = self.look(project);
         let mut next = look.next_build.lock();
         let now = Instant::now();
@@ -149,7 +146,8 @@ impl Graphs {
     }
 
     fn saved(&self, project: &Key, cancel: &Cancel) -> Result<Arc<Graph>, Stopped> {
-        let load = |folder: &CacheFolder| folder.load(project, cancel);
+        let parse = |content| Graph::checked(content, cancel);
+        let load = |folder: &CacheFolder| folder.load(project, Part::Graph, parse, cancel);
         let saved = self.folder.as_ref().map(load).transpose()?;
         Ok(Arc::new(saved.flatten().unwrap_or_default()))
     }

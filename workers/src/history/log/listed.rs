@@ -3,12 +3,14 @@
 
 use std::sync::Arc;
 
+use gix::ObjectId;
+
 use super::MAX_FILES;
 use crate::history::changes::{Change, ChangeKind, Changes};
 use crate::history::follow::{LogFile, Status};
 use crate::history::steps::Step;
 use crate::history::{History, HistoryError, Keepable, Question};
-use crate::repo::{Cancel, RepoPath};
+use crate::repo::{Cancel, Kind, RepoPath};
 
 /// What differs between a commit and its first parent.
 #[derive(Clone, Debug)]
@@ -70,6 +72,9 @@ impl History {
             path: RepoPath::root(),
             detail: String::new(),
         };
+        if let Some(noted) = self.noted(question.commit) {
+            return Ok(Arc::new(noted));
+        }
         if let Some(kept) = self.kept().get::<Listed>(&question) {
             return Ok(kept);
         }
@@ -82,10 +87,30 @@ impl History {
         }
         Ok(listed)
     }
+
+    /// What the ledger says; nothing where a path is blocked, since then other files may be pairs.
+    fn noted(&self, commit: ObjectId) -> Option<Listed> {
+        let mut files = self.ledger().files(&commit)?;
+        let is_seen = |path: &RepoPath| self.rules.judge(path, Kind::File).is_ok();
+        for file in &files {
+            let mut paths = [&file.path].into_iter().chain(&file.old_path);
+            if !paths.all(is_seen) {
+                return None;
+            }
+        }
+        let total = files.len();
+        files.truncate(MAX_FILES);
+        Some(Listed {
+            files,
+            total,
+            renames_cut: false,
+        })
+    }
 }
 
 impl LogFile {
-    fn of(change: Change) -> LogFile {
+    /// What became of a file in a commit that is not followed.
+    pub(in crate::history) fn of(change: Change) -> LogFile {
         let (status, old_path) = match change.kind {
             ChangeKind::Added => (Status::Added, None),
             ChangeKind::Modified => (Status::Modified, None),

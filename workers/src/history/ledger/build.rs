@@ -1,0 +1,90 @@
+//! Making a ledger of all commits of a graph, from the one before.
+//!
+//! The youngest commits come first: they are asked for most, and neighbours have most of their
+//! trees in common. What is done when time is up is good as it is.
+
+use std::cmp::Reverse;
+
+use gix::ObjectId;
+use tokio::time::Duration;
+
+use super::super::blobs::Blobs;
+use super::super::changes::Changes;
+use super::super::error::HistoryError;
+use super::super::follow::LogFile;
+use super::super::graph::{Graph, Position};
+use super::super::trees;
+use super::Ledger;
+use super::draft::Draft;
+use crate::repo::{Cancel, RepoError};
+
+/// A commit with more files is left out: it takes much room, and is asked for seldom.
+const MAX_FILES: usize = 512;
+/// What is kept of the time for putting together what was found out.
+const FINISHING: Duration = Duration::from_secs(30);
+
+/// The file of a ledger, and how many of its commits `before` had not. `None` if there are no more
+/// commits to be written down than there were.
+///
+/// # Errors
+/// Only that time was up before anything was done.
+pub(in crate::history) fn build(
+    git: &gix::Repository,
+    graph: &Graph,
+    before: &Ledger,
+    cancel: &Cancel,
+) -> Result<Option<(Vec<u8>, usize)>, HistoryError> {
+    let mut draft = Draft::default();
+    for commit in before.ids().filter(|id| graph.find(id).is_some()) {
+        if draft
+            .add(commit, before.files(&commit).as_deref())
+            .is_none()
+        {
+            return Ok(None);
+        }
+    }
+    let mut new: Vec<Position> = graph
+        .positions()
+        .filter(|at| !before.has(&graph.id(*at)))
+        .collect();
+    new.sort_unstable_by_key(|at| Reverse(graph.time(*at)));
+    let mut written = 0;
+    let earlier = cancel.deadline.checked_sub(FINISHING);
+    let until = Cancel::new(earlier.unwrap_or(cancel.deadline), cancel.token.clone());
+    for at in new {
+        let files = match files(git, graph, at, &until) {
+            Err(stopped @ HistoryError::Repo(RepoError::Stopped(_))) if written == 0 => {
+                return Err(stopped);
+            }
+            Err(HistoryError::Repo(RepoError::Stopped(_))) => break,
+            // A clone may lack what one commit needs; who asks for it is told.
+            files => files.unwrap_or_default(),
+        };
+        if draft.add(graph.id(at), files.as_deref()).is_none() {
+            break;
+        }
+        written += 1;
+    }
+    if written == 0 {
+        return Ok(None);
+    }
+    Ok(draft.finish(cancel)?.map(|file| (file, written)))
+}
+
+/// The files of a commit; `None` if they are too many, or not all that could be found out.
+fn files(
+    git: &gix::Repository,
+    graph: &Graph,
+    at: Position,
+    cancel: &Cancel,
+) -> Result<Option<Vec<LogFile>>, HistoryError> {
+    let parent: Option<ObjectId> = graph.parents(at).next().map(|parent| graph.tree(parent));
+    let sides = (parent, Some(graph.tree(at)));
+    let found = trees::all_differences(git, sides, cancel)?;
+    if found.len() > MAX_FILES {
+        return Ok(None);
+    }
+    let changes = Changes::of(&Blobs::new(git), found, cancel)?;
+    let files = changes.files.into_iter().map(LogFile::of).collect();
+    Ok(Some(files).filter(|_| !changes.renames_cut))
+}

@@ -1,0 +1,152 @@
+//! Ledgers held against the comparison of trees that they stand for.
+
+use super::super::graph::{self, Graph, checksum};
+use super::super::{Histories, History, LogQuery};
+use super::*;
+use crate::repo::testing::{Sandbox, cancel, path};
+use crate::repo::{Repo, Rules};
+
+/// Renames, with changes and without, out of a folder that is blocked by default, too; a link in
+/// place of a file; a merge; a commit of too many files; another root.
+fn repository() -> Sandbox {
+    let app = Sandbox::new();
+    let text: String = (0..40).map(|line| format!("line {line}\n")).collect();
+    app.file("src/a.rs", &text).file("über/straße", "1\n");
+    app.file(".env", "KEY=1\n").file("plain", "p\n").committed();
+    app.git(&["branch", "side"]);
+    app.git(&["mv", "src/a.rs", "src/b.rs"])
+        .file("src/b.rs", text.clone() + "more\n");
+    commit(&app, "renamed and changed");
+    app.git(&["mv", ".env", "public"]);
+    commit(&app, "renamed from a blocked name");
+    app.git(&["rm", "-q", "plain"]).link("plain", "public");
+    commit(&app, "another type");
+    for number in 0..600 {
+        app.file(&format!("many/{number}"), "");
+    }
+    commit(&app, "many");
+    app.git(&["checkout", "-q", "side"])
+        .file("side", "s\n")
+        .file("src/a.rs", "else\n");
+    commit(&app, "side");
+    app.git(&["checkout", "-q", "main"]);
+    app.git(&["merge", "-q", "-X", "ours", "-m", "merge", "side"]);
+    app.git(&["checkout", "-q", "--orphan", "other"]);
+    commit(&app, "another root");
+    app.git(&["checkout", "-q", "main"]);
+    app
+}
+
+fn commit(app: &Sandbox, message: &str) {
+    app.git(&["add", "-A"]).git(&["commit", "-qm", message]);
+}
+
+fn graph_of(repo: &Repo) -> Graph {
+    let git = repo.git().unwrap();
+    let (file, _) = graph::build(&git, &Graph::default(), &cancel())
+        .unwrap()
+        .unwrap();
+    Graph::of(vec![file], &cancel()).unwrap()
+}
+
+fn made(repo: &Repo, before: &Ledger) -> Option<(Vec<u8>, usize)> {
+    let git = repo.git().unwrap();
+    build(&git, &graph_of(repo), before, &cancel()).unwrap()
+}
+
+fn ledger(repo: &Repo) -> Ledger {
+    let (file, _) = made(repo, &Ledger::default()).unwrap();
+    Ledger::checked(file, &cancel()).unwrap()
+}
+
+/// The whole log, each commit with all that is told of its files.
+fn log(repo: &Repo, ledger: Ledger) -> Vec<String> {
+    let mut history = History::of(repo, &Histories::new(), &cancel()).unwrap();
+    history.ledger = ledger.into();
+    let all = LogQuery {
+        path: None,
+        since: None,
+        until: None,
+        author: None,
+        revision: None,
+        now: jiff::Timestamp::UNIX_EPOCH,
+    };
+    let mut log = history.log(&all, None, &cancel()).unwrap();
+    let mut told = Vec::new();
+    while let Some(entry) = log.next(&cancel()).unwrap() {
+        let of = (entry.facts.id, entry.files, entry.files_total);
+        told.push(format!("{of:?}"));
+    }
+    told
+}
+
+#[test]
+fn a_log_is_the_same_with_a_ledger_and_without_under_any_rules() {
+    let app = repository();
+    let closed = || Rules::new(&[], &["src/a.rs".to_owned()], None).unwrap();
+    let opened = || Rules::new(&[".env".to_owned()], &[], None).unwrap();
+    let none = || Rules::new(&[], &[], None).unwrap();
+    let rules: [&dyn Fn() -> Rules; 3] = [&none, &closed, &opened];
+    let mut told = Vec::new();
+    for rules in rules {
+        let repo = app.repo_with(rules());
+        let without = log(&repo, Ledger::default());
+        assert_eq!(log(&repo, ledger(&repo)), without);
+        assert_eq!(without.len(), 7);
+        told.push(without);
+    }
+    assert!(told[0] != told[1] && told[0] != told[2], "rules matter");
+}
+
+#[test]
+fn a_ledger_has_what_was_found_out_and_takes_it_over() {
+    let app = repository();
+    let (file, new) = made(&app.repo(), &Ledger::default()).unwrap();
+    assert_eq!(new, 8);
+    let before = Ledger::checked(file, &cancel()).unwrap();
+    let known = before.ids().filter(|id| before.files(id).is_some());
+    // Six hundred files are told by those who are asked for them, and so is the root of as many.
+    assert_eq!(known.count(), 6);
+    assert!(made(&app.repo(), &before).is_none(), "nothing is new");
+    app.file("new", "").git(&["add", "-A"]);
+    commit(&app, "new");
+    let head = app.repo().commit().unwrap();
+    assert!(!before.has(&head));
+    let (file, new) = made(&app.repo(), &before).unwrap();
+    assert_eq!(new, 1);
+    let after = Ledger::checked(file, &cancel()).unwrap();
+    assert_eq!(after.files(&head).unwrap()[0].path, path("new"));
+    for id in before.ids() {
+        assert_eq!(after.files(&id), before.files(&id));
+    }
+    app.git(&["branch", "-qD", "other"]);
+    let (_, new) = made(&app.repo(), &Ledger::default()).unwrap();
+    assert_eq!(new, 8, "what no branch reaches is left out");
+}
+
+#[test]
+fn a_damaged_ledger_is_refused_and_a_forged_one_harmless() {
+    let app = repository();
+    let (good, _) = made(&app.repo(), &Ledger::default()).unwrap();
+    let ids: Vec<ObjectId> = Ledger::checked(good.clone(), &cancel())
+        .unwrap()
+        .ids()
+        .collect();
+    for at in (0..good.len() - ID).step_by(3) {
+        let mut bad = good.clone();
+        bad[at] ^= 0x81;
+        assert!(Ledger::checked(bad.clone(), &cancel()).is_err(), "{at}");
+        let content = bad.len() - ID;
+        let sum = checksum(&bad[..content], &cancel()).unwrap().unwrap();
+        bad[content..].copy_from_slice(&sum);
+        let Ok(forged) = Ledger::checked(bad, &cancel()) else {
+            continue;
+        };
+        for id in &ids {
+            for file in forged.files(id).unwrap_or_default() {
+                assert!(is_normal(file.path.as_bytes()));
+            }
+        }
+    }
+    assert!(Ledger::checked(good[..good.len() / 2].to_vec(), &cancel()).is_err());
+}

@@ -1,0 +1,180 @@
+//! Two trees gone through side by side, folder by folder.
+
+use std::cmp::Ordering;
+
+use gix::ObjectId;
+use gix::objs::tree::EntryRef;
+use gix::objs::{FindExt as _, TreeRefIter};
+
+use super::super::error::git;
+use super::super::{HistoryError, Side};
+use super::{Difference, READING, entry_path, side};
+use crate::repo::{Cancel, Kind, RepoError, RepoPath, Rules};
+
+/// How many files may differ: more than any repository has that can be listed.
+const MAX_FILES: usize = 1_000_000;
+
+/// A folder whose trees differ.
+struct Folder {
+    path: RepoPath,
+    old: Option<ObjectId>,
+    new: Option<ObjectId>,
+}
+
+/// What is left to be compared, and what was found.
+pub(super) struct Walk<'a> {
+    repository: &'a gix::Repository,
+    /// `None` where all is looked at.
+    rules: Option<&'a Rules>,
+    /// Still to be compared: a tree may be deeper than a stack.
+    folders: Vec<Folder>,
+    found: Vec<Difference>,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(repository: &'a gix::Repository, rules: Option<&'a Rules>) -> Self {
+        Walk {
+            repository,
+            rules,
+            folders: Vec::new(),
+            found: Vec::new(),
+        }
+    }
+
+    /// What differs, in the order of the paths' bytes.
+    pub(super) fn run(
+        mut self,
+        path: &RepoPath,
+        sides: (Option<Side>, Option<Side>),
+        cancel: &Cancel,
+    ) -> Result<Vec<Difference>, HistoryError> {
+        self.begin(path, sides);
+        let mut buffers = (Vec::new(), Vec::new());
+        while let Some(folder) = self.folders.pop() {
+            cancel.check()?;
+            let old = self.read(folder.old, &mut buffers.0)?;
+            let new = self.read(folder.new, &mut buffers.1)?;
+            self.compare(&folder.path, old, new)?;
+            if self.found.len() > MAX_FILES {
+                return Err(RepoError::TooManyEntries { limit: MAX_FILES }.into());
+            }
+        }
+        self.found
+            .sort_unstable_by(|a, b| a.path.as_bytes().cmp(b.path.as_bytes()));
+        Ok(self.found)
+    }
+
+    fn admits(&self, path: &RepoPath, kind: Kind) -> bool {
+        self.rules
+            .is_none_or(|rules| rules.judge(path, kind).is_ok())
+    }
+
+    /// A file that became a folder is gone, and all in the folder is new.
+    fn begin(&mut self, path: &RepoPath, (old, new): (Option<Side>, Option<Side>)) {
+        let is_tree = |side: &Side| side.mode.is_tree();
+        let (old_tree, new_tree) = (old.filter(is_tree), new.filter(is_tree));
+        let is_folder = old_tree.is_some() || new_tree.is_some();
+        if is_folder && self.admits(path, Kind::Directory) {
+            self.folders.push(Folder {
+                path: path.clone(),
+                old: old_tree.map(|side| side.id),
+                new: new_tree.map(|side| side.id),
+            });
+        }
+        let is_file = |side: &Side| !side.mode.is_tree();
+        let (old, new) = (old.filter(is_file), new.filter(is_file));
+        if old != new && self.admits(path, Kind::File) {
+            self.found.push(Difference {
+                path: path.clone(),
+                old,
+                new,
+            });
+        }
+    }
+
+    fn read<'b>(
+        &self,
+        id: Option<ObjectId>,
+        buffer: &'b mut Vec<u8>,
+    ) -> Result<TreeRefIter<'b>, HistoryError> {
+        // Git has the empty tree without storing it.
+        let id = id.filter(|id| !id.is_empty_tree());
+        match id {
+            Some(id) => {
+                let found = self.repository.objects.find_tree_iter(&id, buffer);
+                found.map_err(git(READING))
+            }
+            None => Ok(TreeRefIter::from_bytes(&[], self.repository.object_hash())),
+        }
+    }
+
+    /// Goes through two trees side by side: both are sorted alike.
+    fn compare(
+        &mut self,
+        folder: &RepoPath,
+        mut old: TreeRefIter<'_>,
+        mut new: TreeRefIter<'_>,
+    ) -> Result<(), HistoryError> {
+        let mut next_old = next(&mut old)?;
+        let mut next_new = next(&mut new)?;
+        loop {
+            let order = match (&next_old, &next_new) {
+                (None, None) => return Ok(()),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(old), Some(new)) => order(old, new),
+            };
+            let left = next_old.filter(|_| order != Ordering::Greater);
+            let right = next_new.filter(|_| order != Ordering::Less);
+            self.meet(folder, left, right);
+            if order != Ordering::Greater {
+                next_old = next(&mut old)?;
+            }
+            if order != Ordering::Less {
+                next_new = next(&mut new)?;
+            }
+        }
+    }
+
+    /// What stands under one name in either tree.
+    fn meet(&mut self, folder: &RepoPath, old: Option<EntryRef<'_>>, new: Option<EntryRef<'_>>) {
+        let (old_side, new_side) = (old.map(side), new.map(side));
+        let Some(entry) = old.or(new).filter(|_| old_side != new_side) else {
+            return;
+        };
+        let Some(path) = entry_path(folder, entry.filename) else {
+            return;
+        };
+        if !entry.mode.is_tree() {
+            if self.admits(&path, Kind::File) {
+                self.found.push(Difference {
+                    path,
+                    old: old_side,
+                    new: new_side,
+                });
+            }
+        } else if self.admits(&path, Kind::Directory) {
+            self.folders.push(Folder {
+                path,
+                old: old_side.map(|side| side.id),
+                new: new_side.map(|side| side.id),
+            });
+        }
+    }
+}
+
+fn next<'a>(tree: &mut TreeRefIter<'a>) -> Result<Option<EntryRef<'a>>, HistoryError> {
+    tree.next().transpose().map_err(git(READING))
+}
+
+/// Git's order within a tree: a folder's name is followed by a slash. A file and a folder of one
+/// name are therefore two entries.
+fn order(a: &EntryRef<'_>, b: &EntryRef<'_>) -> Ordering {
+    let common = a.filename.len().min(b.filename.len());
+    let next = |entry: &EntryRef<'_>| {
+        let end = entry.mode.is_tree().then_some(b'/');
+        entry.filename.get(common).copied().or(end)
+    };
+    let heads = a.filename.get(..common).cmp(&b.filename.get(..common));
+    heads.then_with(|| next(a).cmp(&next(b)))
+}
