@@ -8,6 +8,7 @@
 // In the order a question meets them.
 mod date;
 mod revision;
+mod tips;
 mod reachable;
 mod kept;
 mod graph;
