@@ -30,9 +30,11 @@ mod trees;
 mod worktree;
 mod renames;
 mod blame;
+mod cuts;
 mod similarity;
 mod blobs;
 mod content;
+mod hunks;
 mod patch;
 mod error;
 #[cfg(test)]
