@@ -2,7 +2,7 @@
 //!
 //! Between `tools/git` and `repo`, which has looked at where git's data lies before. All of it is
 //! git's plumbing by `gix`, in this process; no command is started, and nothing that a repository
-//! says is run. Everything in here blocks, and asks [`Cancel`](crate::repo::Cancel) between pieces of
+//! says is run. Everything in here blocks, and asks [`Cancel`] between pieces of
 //! some milliseconds.
 
 // In the order a question meets them.
