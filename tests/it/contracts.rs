@@ -7,6 +7,7 @@ mod files;
 mod imports;
 mod git_diff;
 mod git_diff_sides;
+mod git_diff_index;
 mod git;
 mod git_arguments;
 mod overview;

@@ -2,12 +2,13 @@
 //!
 //! Between `tools/git` and `repo`, which has looked at where git's data lies before. All of it is
 //! git's plumbing by `gix`, in this process; no command is started, and nothing that a repository
-//! says is run. Everything in here blocks, and asks [`Cancel`](crate::repo::Cancel) between pieces of
+//! says is run. Everything in here blocks, and asks [`Cancel`] between pieces of
 //! some milliseconds.
 
 // In the order a question meets them.
 mod date;
 mod revision;
+mod tips;
 mod reachable;
 mod kept;
 mod graph;
@@ -30,9 +31,11 @@ mod trees;
 mod worktree;
 mod renames;
 mod blame;
+mod cuts;
 mod similarity;
 mod blobs;
 mod content;
+mod hunks;
 mod patch;
 mod error;
 #[cfg(test)]

@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use gix::ObjectId;
 
 use super::{ChangeKind, Changes, Comparer, Comparison, Measure};
-use crate::repo::testing::git;
+use crate::repo::testing::{cancel, git};
 
 /// A small generator of random numbers (Marsaglia's xorshift), the same on every machine.
 pub(super) struct Random {
@@ -210,7 +210,7 @@ fn generate(folder: &Path, mut random: Random, count: usize) -> Vec<ObjectId> {
 fn shown(found: &Comparison<'_>) -> Vec<String> {
     let Changes { files, renames_cut } = &found.changes;
     assert!(!renames_cut);
-    let mut comparer = Comparer::default();
+    let mut comparer = Comparer::new(&cancel());
     let mut shown = Vec::new();
     for change in files {
         let lines = found.count(&mut comparer, change).unwrap();

@@ -9,7 +9,7 @@
 //! - A path that the project's rules block does not exist: the commit that renamed a file from it
 //!   has all its lines.
 //! - A version of more than 64 MiB is no ancestor of any line.
-//! - Of versions that differ in more than 20,000 lines on both sides, [`cuts`] compares pieces: there
+//! - Of versions that differ in more than 20,000 lines on both sides, [`cuts`](super::cuts) compares pieces: there
 //!   a line may stay with a younger commit, which has it too.
 //! - Renames are found within the limits of [`renames`](super::renames), which are of count and time;
 //!   git's is of count alone.
@@ -17,7 +17,6 @@
 mod board;
 mod origin;
 mod texts;
-mod cuts;
 mod spans;
 mod modified;
 #[cfg(test)]

@@ -12,8 +12,7 @@ use super::{HistoryError, Side};
 /// The largest file that is compared by lines, in bytes.
 const MAX_BYTES: u64 = 8 << 20;
 
-/// How many lines it may have. A comparison can't be interrupted: with so many lines it ends
-/// within a few hundred milliseconds, whatever they are.
+/// How many lines it may have: to tell them apart can't be interrupted.
 const MAX_LINES: usize = 250_000;
 
 /// Both sides of a change.

@@ -1,7 +1,8 @@
 //! What changed in a file, by lines: counted, or written as a patch.
 //!
 //! The lines that differ are those that git finds, by the same algorithm (Myers' with git's
-//! shortcuts) and the same preference among equal answers. A patch begins with its first `@@`: what
+//! shortcuts) and the same preference among equal answers, unless they are too many ([`hunks`]). A
+//! patch begins with its first `@@`: what
 //! stands above it in git's own output follows from paths, status and modes. `git apply` takes it
 //! with these lines before it (`a`, `b`: the paths before and after):
 //!
@@ -19,11 +20,13 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use gix::diff::blob::{Algorithm, Diff, Hunk, InternedInput, sources::byte_lines};
+use gix::diff::blob::{Hunk, InternedInput, sources::byte_lines};
 
 use super::blobs::Blobs;
 use super::content::{Contents, Reader};
+use super::hunks::{Placing, Text, hunks, lines, without_common_ends};
 use super::{Change, ChangeKind, HistoryError};
+use crate::repo::{Cancel, Stopped};
 
 /// How much of a file changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,16 +57,25 @@ pub(crate) struct Patch {
 }
 
 /// Compares one file after another, in the same memory.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Comparer {
     reader: Reader,
+    cancel: Cancel,
 }
 
 impl Comparer {
+    /// Compares for one call.
+    pub(crate) fn new(cancel: &Cancel) -> Comparer {
+        Comparer {
+            reader: Reader::default(),
+            cancel: cancel.clone(),
+        }
+    }
+
     /// How many lines changed.
     ///
     /// # Errors
-    /// If a side can't be read.
+    /// If a side can't be read, or the call has to stop.
     pub(super) fn count(
         &mut self,
         blobs: &Blobs<'_>,
@@ -71,7 +83,7 @@ impl Comparer {
     ) -> Result<Lines, HistoryError> {
         let contents = self.reader.read(blobs, change.old, change.new)?;
         Ok(match contents {
-            Contents::Text(old, new) => count(old, new),
+            Contents::Text(old, new) => count(old, new, &self.cancel)?,
             unread => Lines::unread(unread),
         })
     }
@@ -80,7 +92,7 @@ impl Comparer {
     /// lines are not compared.
     ///
     /// # Errors
-    /// If a side can't be read.
+    /// If a side can't be read, or the call has to stop.
     pub(super) fn patch(
         &mut self,
         blobs: &Blobs<'_>,
@@ -93,11 +105,11 @@ impl Comparer {
         };
         let mut text = Vec::new();
         let lines = if change.kind == ChangeKind::TypeChanged {
-            write(old, b"", context, &mut text);
-            write(b"", new, context, &mut text);
-            count(old, new)
+            write((old, b""), context, &mut text, &self.cancel)?;
+            write((b"", new), context, &mut text, &self.cancel)?;
+            count(old, new, &self.cancel)?
         } else {
-            write(old, new, context, &mut text)
+            write((old, new), context, &mut text, &self.cancel)?
         };
         Ok((lines, Patch::of(text)))
     }
@@ -116,10 +128,14 @@ impl Lines {
         }
     }
 
-    fn of(diff: &Diff) -> Lines {
+    fn of(hunks: &[Hunk]) -> Lines {
+        let count = |lines: fn(&Hunk) -> &Range<u32>| -> u64 {
+            let lengths = hunks.iter().map(|hunk| lines(hunk).len() as u64);
+            lengths.sum()
+        };
         Lines {
-            insertions: diff.count_additions().into(),
-            deletions: diff.count_removals().into(),
+            insertions: count(|hunk| &hunk.after),
+            deletions: count(|hunk| &hunk.before),
             measure: Measure::Compared,
         }
     }
@@ -140,63 +156,30 @@ impl Patch {
     }
 }
 
-fn count(old: &[u8], new: &[u8]) -> Lines {
+fn count(old: &[u8], new: &[u8], cancel: &Cancel) -> Result<Lines, Stopped> {
     let (old_rest, new_rest) = without_common_ends(old, new);
     // Where one side has nothing of its own, the other's lines are all that changed.
     if old_rest.is_empty() || new_rest.is_empty() {
-        return Lines {
+        return Ok(Lines {
             insertions: lines(new_rest),
             deletions: lines(old_rest),
             measure: Measure::Compared,
-        };
+        });
     }
     let input = InternedInput::new(byte_lines(old), byte_lines(new));
-    Lines::of(&Diff::compute(Algorithm::Myers, &input))
+    Ok(Lines::of(&hunks(&input, Placing::Any, cancel)?))
 }
-
-/// What is left of both between the lines at their start and at their end that are the same.
-fn without_common_ends<'t>(old: &'t [u8], new: &'t [u8]) -> (&'t [u8], &'t [u8]) {
-    let common = old.iter().zip(new).take_while(|(a, b)| a == b).count();
-    let head = old.get(..common).unwrap_or_default();
-    let is_whole = common == old.len() && common == new.len();
-    let start = match memchr::memrchr(b'\n', head) {
-        _ if is_whole => common,
-        Some(end) => end + 1,
-        None => 0,
-    };
-    let (old, new) = (old.get(start..), new.get(start..));
-    let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
-    let pairs = old.iter().rev().zip(new.iter().rev());
-    let common = pairs.take_while(|(a, b)| a == b).count();
-    let tail = old.get(old.len() - common..).unwrap_or_default();
-    // A line begins after an end of line, or where one of the two begins.
-    let is_start = |text: &[u8]| {
-        let before = text.len().checked_sub(common + 1);
-        before.is_none_or(|before| text.get(before) == Some(&b'\n'))
-    };
-    let kept = if is_start(old) && is_start(new) {
-        common
-    } else {
-        memchr::memchr(b'\n', tail).map_or(0, |end| common - end - 1)
-    };
-    let cut = |text: &'t [u8]| text.get(..text.len() - kept).unwrap_or_default();
-    (cut(old), cut(new))
-}
-
-fn lines(text: &[u8]) -> u64 {
-    let ends = memchr::memchr_iter(b'\n', text).count();
-    let open = usize::from(text.last().is_some_and(|&last| last != b'\n'));
-    u64::try_from(ends + open).unwrap_or(u64::MAX)
-}
-
-type Text<'t> = InternedInput<&'t [u8]>;
 
 /// Writes the patch from `old` to `new`.
-fn write(old: &[u8], new: &[u8], context: u32, patch: &mut Vec<u8>) -> Lines {
+fn write(
+    (old, new): (&[u8], &[u8]),
+    context: u32,
+    patch: &mut Vec<u8>,
+    cancel: &Cancel,
+) -> Result<Lines, Stopped> {
     let input = InternedInput::new(byte_lines(old), byte_lines(new));
-    let mut diff = Diff::compute(Algorithm::Myers, &input);
-    diff.postprocess_lines(&input);
-    let mut hunks = diff.hunks().peekable();
+    let found = hunks(&input, Placing::Shown, cancel)?;
+    let mut hunks = found.iter().cloned().peekable();
     while let Some(first) = hunks.next() {
         let mut group = vec![first];
         let mut end = group.first().map_or(0, |hunk| hunk.before.end);
@@ -208,7 +191,7 @@ fn write(old: &[u8], new: &[u8], context: u32, patch: &mut Vec<u8>) -> Lines {
         }
         Group::of(&group, context, &input).write(&group, &input, patch);
     }
-    Lines::of(&diff)
+    Ok(Lines::of(&found))
 }
 
 /// The lines that stand beneath one `@@`.

@@ -15,20 +15,20 @@ use std::{
 use gix::ObjectId;
 use parking_lot::Mutex;
 
-use super::{Graph, History, HistoryError, Position, error::git};
+use super::tips::Tips;
+use super::{Graph, History, HistoryError, Position};
 use crate::repo::Cancel;
 
 /// How many commits outside of any commit-graph a walk is remembered with. Longer ones are walked
 /// anew by each call until the project's graph is built.
 const MAX_REMEMBERED: usize = 200_000;
 
-const READING: &str = "reading references";
-
 /// What is known to be reached in one project, and where the walk goes on. Shared by calls.
 pub(super) type Reach = Arc<Mutex<Walks>>;
 
 #[derive(Debug, Default)]
 pub(super) struct Walks {
+    tips: Tips,
     from_head: Walk,
     from_all: Walk,
 }
@@ -78,29 +78,11 @@ impl History {
         let head = self.head.into_iter().collect();
         let mut reached = walks.from_head.come_to(commits, head, self, cancel)?;
         if reached.len() < commits.len() {
-            let tips = self.tips(cancel)?;
+            let tips = walks.tips.now(&self.git, cancel)?;
+            let tips = tips.iter().copied().chain(self.head).collect();
             reached = walks.from_all.come_to(commits, tips, self, cancel)?;
         }
         Ok(reached)
-    }
-
-    /// What HEAD, branches, remote branches and tags name. References that can't be read are left
-    /// out, as git does.
-    fn tips(&self, cancel: &Cancel) -> Result<HashSet<ObjectId>, HistoryError> {
-        let references = self.git.references().map_err(git(READING))?;
-        let mut tips: HashSet<ObjectId> = self.head.into_iter().collect();
-        for all in [
-            references.local_branches(),
-            references.remote_branches(),
-            references.tags(),
-        ] {
-            for reference in all.map_err(git(READING))? {
-                cancel.check()?;
-                let target = reference.map(|mut reference| reference.follow_to_object());
-                tips.extend(target.into_iter().flatten().map(gix::Id::detach));
-            }
-        }
-        Ok(tips)
     }
 }
 

@@ -64,14 +64,19 @@ impl Sandbox {
 
     /// Makes commits of what `git fast-import` reads.
     pub(crate) fn import(&self, stream: &str) -> &Sandbox {
+        self.feed(&["fast-import", "--quiet"], stream)
+    }
+
+    /// Runs a git command that reads what to do.
+    pub(crate) fn feed(&self, arguments: &[&str], input: &str) -> &Sandbox {
         let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), stream).unwrap();
-        let imported = Command::new("git")
+        std::fs::write(file.path(), input).unwrap();
+        let done = Command::new("git")
             .current_dir(self.root())
-            .args(["fast-import", "--quiet"])
+            .args(arguments)
             .stdin(file.reopen().unwrap())
             .status();
-        assert!(imported.unwrap().success());
+        assert!(done.unwrap().success());
         self
     }
 

@@ -8,7 +8,7 @@ use crate::repo::testing::{Sandbox, cancel, git};
 
 /// The patch as git writes it, made of our data alone.
 fn whole_patch(found: &Comparison<'_>, context: u32) -> Vec<u8> {
-    let mut comparer = Comparer::default();
+    let mut comparer = Comparer::new(&cancel());
     let mut whole = String::new();
     for change in &found.changes.files {
         let (lines, patch) = found.patch(&mut comparer, change, context).unwrap();
@@ -86,4 +86,30 @@ fn patches_apply_and_give_the_other_tree() {
         git(&app.root(), &apply);
         assert_eq!(git(&app.root(), &["write-tree"]), pair.1.to_string());
     }
+}
+
+#[test]
+fn a_patch_of_very_many_lines_applies_too() {
+    let app = Sandbox::new();
+    app.git(&["init", "-q", "-b", "main"]);
+    let mut random = Random::new(99);
+    let mut text = || -> String {
+        let line = |at: usize| match at % 700 {
+            0 => format!("{at}\n"),
+            _ => format!("{}\n", random.below(1_000_000)),
+        };
+        (0..60_000).map(line).collect()
+    };
+    let mut tree = || {
+        app.file("a", text()).git(&["add", "-A"]);
+        git(&app.root(), &["write-tree"])
+    };
+    let (old, new) = (tree(), tree());
+    let history = History::of(&app.repo(), &Histories::new(), &cancel()).unwrap();
+    let ids = [&old, &new].map(|id| Some(id.parse().unwrap()));
+    let found = history.compare(ids[0], ids[1], &cancel()).unwrap();
+    std::fs::write(app.root().join("patch"), whole_patch(&found, 3)).unwrap();
+    git(&app.root(), &["read-tree", &old]);
+    git(&app.root(), &["apply", "--cached", "patch"]);
+    assert_eq!(git(&app.root(), &["write-tree"]), new);
 }

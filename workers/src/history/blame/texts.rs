@@ -11,8 +11,8 @@ use std::rc::Rc;
 use gix::ObjectId;
 use gix::diff::blob::{Algorithm, Diff, IndentHeuristic, IndentLevel, Token};
 
-use super::cuts::pieces;
 use super::spans::Common;
+use crate::history::cuts::pieces;
 use crate::history::{HistoryError, error::git};
 use crate::repo::Cancel;
 

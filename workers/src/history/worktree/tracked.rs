@@ -1,6 +1,5 @@
 //! Which files git tracks, and which of them are known to be unchanged without reading them.
 
-use gix::ObjectId;
 use gix::index::entry::stat::{Options, Time};
 use gix::index::entry::{Flags, Stat};
 use gix::objs::tree::EntryKind;
@@ -17,6 +16,8 @@ pub(super) struct Index {
     options: Options,
     /// Whether the file system knows which files are executable.
     has_modes: bool,
+    /// What is known of files that git doesn't check out.
+    skipped: Trust,
 }
 
 /// A file that git tracks.
@@ -35,6 +36,9 @@ pub(super) struct Tracked {
 enum Trust {
     /// Nothing: git was told not to look.
     Blind,
+    /// That it isn't there: it is outside of a sparse checkout. What stands there all the same is
+    /// read, as git does.
+    Outside,
     /// That it still looks like this.
     Look(Stat),
     /// It must be read.
@@ -44,10 +48,17 @@ enum Trust {
 impl Index {
     pub(super) fn of(repository: &gix::Repository) -> Result<Index, HistoryError> {
         let config = repository.config_snapshot();
+        let is_set = |name| config.boolean(name).unwrap_or(false);
+        let is_sparse = is_set("core.sparseCheckout");
+        let skipped = match is_sparse && !is_set("sparse.expectFilesOutsideOfPatterns") {
+            true => Trust::Outside,
+            false => Trust::Blind,
+        };
         Ok(Index {
             file: repository.index_or_empty().map_err(git(READING))?,
             options: repository.stat_options().map_err(git(READING))?,
             has_modes: config.boolean("core.fileMode").unwrap_or(true),
+            skipped,
         })
     }
 
@@ -67,7 +78,9 @@ impl Index {
             }
             let path = RepoPath::trusted(name);
             if entry.mode.is_sparse() {
-                files.extend(folder(repository, rules, (path, entry.id), cancel)?);
+                let trees = (None, Some(entry.id));
+                let found = trees::differences_beneath(repository, rules, path, trees, cancel)?;
+                files.extend(found.into_iter().filter_map(|file| self.unchecked(file)));
                 continue;
             }
             let Some(mode) = entry.mode.to_tree_entry_mode() else {
@@ -90,13 +103,22 @@ impl Index {
         Ok(files)
     }
 
+    /// A file of a folder that is not checked out, and is one entry.
+    fn unchecked(&self, file: trees::Difference) -> Option<Tracked> {
+        Some(Tracked {
+            path: file.path,
+            side: file.new?,
+            is_announced: false,
+            trust: self.skipped,
+        })
+    }
+
     fn trust(&self, entry: &gix::index::Entry) -> Trust {
         let is_conflict = entry.stage_raw() != 0;
-        if entry
-            .flags
-            .intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE)
-        {
+        if entry.flags.contains(Flags::ASSUME_VALID) {
             Trust::Blind
+        } else if entry.flags.contains(Flags::SKIP_WORKTREE) {
+            self.skipped
         } else if is_conflict || entry.flags.contains(Flags::INTENT_TO_ADD) {
             Trust::Never
         } else if entry
@@ -113,7 +135,7 @@ impl Index {
     /// Whether a file is as in the index, as far as a look tells.
     pub(super) fn knows(&self, file: &Tracked, standing: Option<Standing>) -> bool {
         let Some(standing) = standing else {
-            return matches!(file.trust, Trust::Blind);
+            return matches!(file.trust, Trust::Blind | Trust::Outside);
         };
         let has_kind = match (file.side.mode.kind(), standing.kind) {
             (EntryKind::Commit, Standard::Folder) => return true,
@@ -126,7 +148,7 @@ impl Index {
         match &file.trust {
             Trust::Blind => true,
             Trust::Look(stat) => has_kind && stat.matches(&looks(&standing), self.precision(stat)),
-            Trust::Never => false,
+            Trust::Outside | Trust::Never => false,
         }
     }
 
@@ -150,25 +172,6 @@ impl Index {
             ..self.options
         }
     }
-}
-
-/// The files of a folder that is not checked out, and is one entry.
-fn folder(
-    repository: &gix::Repository,
-    rules: &Rules,
-    (path, tree): (RepoPath, ObjectId),
-    cancel: &Cancel,
-) -> Result<Vec<Tracked>, HistoryError> {
-    let found = trees::differences_beneath(repository, rules, path, (None, Some(tree)), cancel)?;
-    let file = |found: trees::Difference| {
-        Some(Tracked {
-            path: found.path,
-            side: found.new?,
-            is_announced: false,
-            trust: Trust::Blind,
-        })
-    };
-    Ok(found.into_iter().filter_map(file).collect())
 }
 
 /// What is seen of a file, cut to the 32 bits that the index has for each.

@@ -48,7 +48,7 @@ pub(super) fn all(
         renames_cut: comparison.changes.renames_cut,
         ..Measured::default()
     };
-    let mut comparer = Comparer::default();
+    let mut comparer = Comparer::new(cancel);
     let mut room = wanted.budget;
     for change in changes {
         cancel.check().map_err(crate::repo::RepoError::Stopped)?;

@@ -1,0 +1,178 @@
+//! `git_diff` with the working tree where the index says more than which files there are: sparse
+//! checkouts, files that git was told not to look at, conflicts, modes that don't count.
+//!
+//! Each is held to `git diff HEAD` in the same place, and to what that should say.
+
+use std::{
+    fs::{self, Permissions},
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use e2e::{Client, Repo, Stack, git};
+use serde_json::json;
+
+use super::git_diff::{diff, files};
+use crate::serve;
+
+/// Two folders with two files each, and a file beside them.
+async fn project() -> (Stack, Client, PathBuf) {
+    let repo = Repo::new().file("in/a", "1\n").file("in/b", "1\n");
+    let repo = repo.file("out/a", "1\n").file("out/b", "1\n");
+    let (stack, client) = serve(repo.file("top", "1\n").commit()).await;
+    let folder = stack.folder("acme", "site");
+    (stack, client, folder)
+}
+
+/// Holds the diff to git's, and to these of its lines: `path () status +insertions -deletions`.
+async fn differs(client: &Client, folder: &Path, expected: &[&str]) {
+    let reply = diff(client, json!({})).await;
+    let shown = files(&reply);
+    assert_eq!(shown, expected);
+    let numbers = git(folder, &["diff", "HEAD", "-M", "--numstat"]);
+    let gits: Vec<String> = numbers
+        .lines()
+        .filter(|line| !line.is_empty())
+        .map(|line| {
+            let words: Vec<&str> = line.split('\t').collect();
+            format!("{} +{} -{}", words[2], words[0], words[1])
+        })
+        .collect();
+    let ours: Vec<String> = shown
+        .iter()
+        .map(|line| {
+            let words: Vec<&str> = line.split(' ').collect();
+            format!("{} {} {}", words[0], words[3], words[4])
+        })
+        .collect();
+    assert_eq!(ours, gits, "{}", reply.text());
+}
+
+#[tokio::test]
+async fn outside_of_a_sparse_checkout_only_what_stands_there_all_the_same_differs() {
+    for index in ["--no-sparse-index", "--sparse-index"] {
+        let (_stack, client, folder) = project().await;
+        git(&folder, &["sparse-checkout", "set", "--cone", index, "in"]);
+        assert!(!folder.join("out").exists());
+        let listed = git(&folder, &["ls-files", "--sparse"]);
+        let is_one_entry = listed.lines().any(|line| line == "out/");
+        assert_eq!(is_one_entry, index == "--sparse-index", "{listed}");
+        differs(&client, &folder, &[]).await;
+        fs::write(folder.join("in/b"), "2\n").unwrap();
+        fs::create_dir(folder.join("out")).unwrap();
+        fs::write(folder.join("out/new"), "2\n").unwrap();
+        differs(&client, &folder, &["in/b () modified +1 -1"]).await;
+        fs::write(folder.join("out/b"), "2\n3\n").unwrap();
+        let both = ["in/b () modified +1 -1", "out/b () modified +2 -1"];
+        differs(&client, &folder, &both).await;
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_git_was_told_not_to_look_at_does_not_differ() {
+    for (mark, unmark) in [
+        ("--skip-worktree", "--no-skip-worktree"),
+        ("--assume-unchanged", "--no-assume-unchanged"),
+    ] {
+        let (_stack, client, folder) = project().await;
+        git(&folder, &["update-index", mark, "in/a", "in/b"]);
+        fs::write(folder.join("in/a"), "2\n").unwrap();
+        fs::remove_file(folder.join("in/b")).unwrap();
+        fs::write(folder.join("top"), "2\n").unwrap();
+        differs(&client, &folder, &["top () modified +1 -1"]).await;
+        git(&folder, &["update-index", unmark, "in/a", "in/b"]);
+        let all = [
+            "in/a () modified +1 -1",
+            "in/b () deleted +0 -1",
+            "top () modified +1 -1",
+        ];
+        differs(&client, &folder, &all).await;
+    }
+}
+
+#[tokio::test]
+async fn of_a_conflict_what_stands_in_the_working_tree_is_compared() {
+    let (_stack, client, folder) = project().await;
+    git(&folder, &["checkout", "-qb", "side"]);
+    let commit = |files: &[(&str, &str)], gone: &str| {
+        for (path, text) in files {
+            fs::write(folder.join(path), text).unwrap();
+        }
+        git(&folder, &["rm", "-q", gone]);
+        git(&folder, &["add", "-A"]);
+        git(&folder, &["commit", "-qm", gone]);
+    };
+    commit(
+        &[("top", "side\n"), ("new", "side\n"), ("in/b", "side\n")],
+        "in/a",
+    );
+    git(&folder, &["checkout", "-q", "main"]);
+    commit(
+        &[("top", "main\n"), ("new", "main\n"), ("in/a", "main\n")],
+        "in/b",
+    );
+    let merge = std::process::Command::new("git")
+        .current_dir(&folder)
+        .args([
+            "-c",
+            "user.name=A",
+            "-c",
+            "user.email=a@b.c",
+            "merge",
+            "-q",
+            "side",
+        ])
+        .output();
+    assert!(!merge.unwrap().status.success(), "there are conflicts");
+    let unmerged = git(&folder, &["ls-files", "--unmerged"]);
+    for path in ["in/a", "in/b", "new", "top"] {
+        assert!(unmerged.contains(path), "{path}: {unmerged}");
+    }
+    // Two have both sides in them; those that went on one side stand as they are on the other.
+    let reply = diff(&client, json!({ "file_path": "top" })).await;
+    let patch = reply.structured()["files"][0]["patch"].as_str().unwrap();
+    assert!(
+        patch.contains("+<<<<<<< HEAD\n main\n+=======\n+side\n"),
+        "{patch}"
+    );
+    let conflicts = [
+        "in/b () added +1 -0",
+        "new () modified +4 -0",
+        "top () modified +4 -0",
+    ];
+    differs(&client, &folder, &conflicts).await;
+    fs::write(folder.join("new"), "main\n").unwrap();
+    fs::write(folder.join("in/a"), "side\n").unwrap();
+    fs::remove_file(folder.join("in/b")).unwrap();
+    fs::remove_file(folder.join("top")).unwrap();
+    let edited = ["in/a () modified +1 -1", "top () deleted +0 -1"];
+    differs(&client, &folder, &edited).await;
+}
+
+#[tokio::test]
+async fn where_modes_of_files_do_not_count_the_index_has_them() {
+    let (_stack, client, folder) = project().await;
+    let set = |mode: u32| {
+        fs::set_permissions(folder.join("top"), Permissions::from_mode(mode)).unwrap();
+    };
+    set(0o755);
+    differs(&client, &folder, &["top () modified +0 -0"]).await;
+    git(&folder, &["config", "core.fileMode", "false"]);
+    differs(&client, &folder, &[]).await;
+    fs::write(folder.join("top"), "2\n").unwrap();
+    let reply = diff(&client, json!({})).await;
+    assert!(
+        reply.structured()["files"][0].get("mode").is_none(),
+        "{}",
+        reply.text()
+    );
+    differs(&client, &folder, &["top () modified +1 -1"]).await;
+    set(0o644);
+    git(&folder, &["update-index", "--chmod=+x", "top"]);
+    let reply = diff(&client, json!({})).await;
+    let file = &reply.structured()["files"][0];
+    assert_eq!(
+        (&file["old_mode"], &file["mode"]),
+        (&json!("100644"), &json!("100755"))
+    );
+}

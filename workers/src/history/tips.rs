@@ -1,0 +1,235 @@
+//! What branches, remote branches and tags name: where histories begin, beside HEAD.
+//!
+//! Ten thousand loose references take a second to read, so what they said is kept as long as
+//! nothing that it was read from changed ([`sources`]), which a look at each file tells. What a
+//! reader would get wrong: git replaces a reference's file, which its folder shows, but others
+//! write into it; so a look at the folders is not enough.
+
+mod sources;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use gix::ObjectId;
+use gix::refs::file::ReferenceExt as _;
+use gix::refs::{Category, Reference, Target};
+
+use self::sources::Sources;
+use super::HistoryError;
+use super::error::git;
+use crate::repo::Cancel;
+
+const READING: &str = "reading references";
+
+/// Where references that count are, beneath git's folder.
+const PLACES: [&str; 3] = ["refs/heads/", "refs/remotes/", "refs/tags/"];
+
+/// What references named when they were last read. The default was never read.
+#[derive(Debug, Default)]
+pub(super) struct Tips(Option<Kept>);
+
+#[derive(Debug)]
+struct Kept {
+    sources: Sources,
+    ids: Arc<HashSet<ObjectId>>,
+}
+
+impl Tips {
+    /// The commits and tags that references name now. References that can't be read are left out,
+    /// as git does.
+    ///
+    /// # Errors
+    /// If references can't be read, or the call has to stop.
+    pub(super) fn now(
+        &mut self,
+        repository: &gix::Repository,
+        cancel: &Cancel,
+    ) -> Result<Arc<HashSet<ObjectId>>, HistoryError> {
+        if let Some(kept) = &self.0
+            && kept.sources.still_hold(repository, cancel)?
+        {
+            return Ok(Arc::clone(&kept.ids));
+        }
+        self.0 = None;
+        // Looked at before they are read: a change in between differs from what was seen.
+        let sources = Sources::of(repository, cancel)?;
+        let (ids, is_all) = read(repository, cancel)?;
+        let ids = Arc::new(ids);
+        self.0 = sources.filter(|_| is_all).map(|sources| Kept {
+            sources,
+            ids: Arc::clone(&ids),
+        });
+        Ok(ids)
+    }
+}
+
+/// What references name, and whether all of it was read from where [`Sources`] look.
+fn read(
+    repository: &gix::Repository,
+    cancel: &Cancel,
+) -> Result<(HashSet<ObjectId>, bool), HistoryError> {
+    let store = &repository.refs;
+    // Opened anew: a kept one may miss what was written within a tick of the clock.
+    let packed = store.open_packed_buffer().map_err(git(READING))?;
+    let (mut ids, mut is_all) = (HashSet::new(), true);
+    for place in PLACES {
+        let place = place.try_into().map_err(git(READING))?;
+        let all = store.iter_prefixed_packed(place, packed.as_ref());
+        for reference in all.map_err(git(READING))? {
+            cancel.check()?;
+            let Ok(mut reference) = reference else {
+                continue;
+            };
+            is_all &= !leads_elsewhere(&reference);
+            let id = reference.follow_to_object_packed(store, packed.as_ref());
+            ids.extend(id.ok());
+        }
+    }
+    Ok((ids, is_all))
+}
+
+/// Whether it is another name for a reference that is in none of the places.
+fn leads_elsewhere(reference: &Reference) -> bool {
+    match &reference.target {
+        Target::Object(_) => false,
+        Target::Symbolic(name) => !matches!(
+            name.category(),
+            Some(Category::LocalBranch | Category::RemoteBranch | Category::Tag)
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::{Duration, Instant};
+
+    use super::*;
+    use crate::repo::testing::{Sandbox, cancel, git};
+
+    struct Project {
+        app: Sandbox,
+        tips: Tips,
+    }
+
+    impl Project {
+        /// So many branches of one commit, each in a file of its own.
+        fn new(branches: u32) -> Project {
+            let app = Sandbox::new();
+            app.file("a", "1").committed();
+            let commands = |at| format!("create refs/heads/some/{at} HEAD\n");
+            let commands: String = (0..branches).map(commands).collect();
+            app.feed(&["update-ref", "--stdin"], &commands);
+            let tips = Tips::default();
+            Project { app, tips }
+        }
+
+        /// A new commit that nothing reaches.
+        fn lost(&self, message: &str) -> ObjectId {
+            let id = git(
+                &self.app.root(),
+                &["commit-tree", "-m", message, "HEAD^{tree}"],
+            );
+            id.parse().unwrap()
+        }
+
+        fn now(&mut self) -> Arc<HashSet<ObjectId>> {
+            let repository = self.app.repo().git().unwrap();
+            self.tips.now(&repository, &cancel()).unwrap()
+        }
+
+        fn names(&mut self, id: ObjectId) -> bool {
+            self.now().contains(&id)
+        }
+
+        fn point(&self, name: &str, id: ObjectId) {
+            self.app.git(&["update-ref", name, &id.to_string()]);
+        }
+
+        /// Asks until what was read is given again.
+        fn settle(&mut self) -> Arc<HashSet<ObjectId>> {
+            let last = Instant::now() + Duration::from_secs(30);
+            let mut before = self.now();
+            while Instant::now() < last {
+                let now = self.now();
+                if Arc::ptr_eq(&before, &now) {
+                    return now;
+                }
+                before = now;
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            panic!("references are read again and again");
+        }
+    }
+
+    #[test]
+    fn references_are_read_once_and_every_change_is_seen_at_once() {
+        let mut project = Project::new(2000);
+        let [new, moved, written, tagged] =
+            ["new", "moved", "written", "tagged"].map(|it| project.lost(it));
+        let kept = project.settle();
+        assert!(Arc::ptr_eq(&kept, &project.now()), "nothing changed");
+        project.point("refs/heads/new", new);
+        assert!(project.names(new));
+        project.settle();
+        project.point("refs/heads/some/7", moved);
+        assert!(project.names(moved));
+        project.settle();
+        // As no git does it: the folder stays as it was.
+        let file = project.app.root().join(".git/refs/heads/some/8");
+        std::fs::write(file, format!("{written}\n")).unwrap();
+        assert!(project.names(written));
+        project.settle();
+        project.point("refs/tags/deep/er", tagged);
+        assert!(project.names(tagged));
+        project.settle();
+        project.app.git(&["branch", "-qD", "new"]);
+        assert!(!project.names(new) && project.names(moved));
+        project.app.git(&["pack-refs", "--all", "--prune"]);
+        let packed = project.settle();
+        assert!(
+            [moved, written, tagged]
+                .iter()
+                .all(|id| packed.contains(id))
+        );
+        project.app.git(&["update-ref", "-d", "refs/heads/some/7"]);
+        assert!(!project.names(moved) && project.names(written));
+    }
+
+    #[test]
+    fn a_reference_that_changes_twice_within_a_tick_is_read_twice() {
+        let mut project = Project::new(1);
+        let ids = ["first", "second"].map(|it| project.lost(it));
+        let file = project.app.root().join(".git/refs/heads/some/0");
+        for round in 0..200 {
+            for (id, other) in [(0, 1), (1, 0)] {
+                std::fs::write(&file, format!("{}\n", ids[id])).unwrap();
+                let now = project.now();
+                assert!(
+                    now.contains(&ids[id]) && !now.contains(&ids[other]),
+                    "round {round}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_reference_to_another_place_names_is_not_kept() {
+        let mut project = Project::new(1);
+        let ids = ["first", "second"].map(|it| project.lost(it));
+        project
+            .app
+            .git(&["symbolic-ref", "refs/heads/link", "refs/pull/1/head"]);
+        project.point("refs/pull/1/head", ids[0]);
+        let repository = project.app.repo().git().unwrap();
+        let last = Instant::now() + Duration::from_secs(30);
+        // Until all that is looked at is old enough to be kept.
+        while Sources::of(&repository, &cancel()).unwrap().is_none() {
+            assert!(Instant::now() < last);
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        assert!(project.names(ids[0]) && project.tips.0.is_none());
+        project.point("refs/pull/1/head", ids[1]);
+        let now = project.now();
+        assert!(now.contains(&ids[1]) && !now.contains(&ids[0]));
+    }
+}

@@ -1,0 +1,169 @@
+//! The folders and files that references are read from, and whether they are still as they were.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use rustix::fs::{Dir, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::super::HistoryError;
+use super::PLACES;
+use crate::repo::{Cancel, Jail, RepoPath, Seen};
+
+/// Where references are that were packed into one file.
+const PACKED: &[u8] = b"packed-refs";
+/// How many folders and files are remembered. Where there are more, references are read each time.
+const MAX: usize = 25_000;
+
+/// How all that references are read from looked.
+#[derive(Debug)]
+pub(super) struct Sources(Vec<Source>);
+
+/// The part of it in one folder of git's.
+#[derive(Debug)]
+struct Source {
+    folder: PathBuf,
+    seen: Vec<(RepoPath, Seen)>,
+}
+
+impl Sources {
+    /// How it looks now; `None` if it can't be told later whether it changed.
+    ///
+    /// # Errors
+    /// If the call has to stop.
+    pub(super) fn of(
+        repository: &gix::Repository,
+        cancel: &Cancel,
+    ) -> Result<Option<Sources>, HistoryError> {
+        let mut sources = Vec::new();
+        let mut left = MAX;
+        for folder in folders(repository) {
+            let Some(source) = Source::of(folder, &mut left, cancel)? else {
+                return Ok(None);
+            };
+            sources.push(source);
+        }
+        Ok(Some(Sources(sources)))
+    }
+
+    /// Whether all of it still looks so.
+    ///
+    /// # Errors
+    /// If the call has to stop.
+    pub(super) fn still_hold(
+        &self,
+        repository: &gix::Repository,
+        cancel: &Cancel,
+    ) -> Result<bool, HistoryError> {
+        if !folders(repository).eq(self.0.iter().map(|source| source.folder.as_path())) {
+            return Ok(false);
+        }
+        for source in &self.0 {
+            if !source.still_holds(cancel)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// The repository's own folder, and the one that it shares with other work trees.
+fn folders(repository: &gix::Repository) -> impl Iterator<Item = &Path> {
+    let (own, common) = (repository.git_dir(), repository.common_dir());
+    let shared = Some(common).filter(|common| *common != own);
+    std::iter::once(own).chain(shared)
+}
+
+fn open(folder: &Path) -> Result<Jail, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Jail::new(rustix::fs::open(folder, flags, Mode::empty())?)
+}
+
+impl Source {
+    fn of(
+        folder: &Path,
+        left: &mut usize,
+        cancel: &Cancel,
+    ) -> Result<Option<Source>, HistoryError> {
+        let mut look = Look {
+            at: SystemTime::now(),
+            seen: Vec::new(),
+            folders: Vec::new(),
+            most: *left,
+        };
+        let Ok(jail) = open(folder) else {
+            return Ok(None);
+        };
+        let places = PLACES.map(|place| place.trim_end_matches('/').as_bytes());
+        for path in [PACKED].into_iter().chain(places) {
+            if look.note(&jail, RepoPath::trusted(path)).is_none() {
+                return Ok(None);
+            }
+        }
+        while let Some(path) = look.folders.pop() {
+            cancel.check()?;
+            if look.enter(&jail, &path).is_none() {
+                return Ok(None);
+            }
+        }
+        *left -= look.seen.len();
+        Ok(Some(Source {
+            folder: folder.to_owned(),
+            seen: look.seen,
+        }))
+    }
+
+    fn still_holds(&self, cancel: &Cancel) -> Result<bool, HistoryError> {
+        let Ok(jail) = open(&self.folder) else {
+            return Ok(false);
+        };
+        for (path, seen) in &self.seen {
+            cancel.check()?;
+            if !seen.still_holds(jail.glance(path)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// A look through git's folder.
+struct Look {
+    at: SystemTime,
+    seen: Vec<(RepoPath, Seen)>,
+    /// Noted, but what they hold is not.
+    folders: Vec<RepoPath>,
+    /// How much may be noted.
+    most: usize,
+}
+
+impl Look {
+    /// Notes what stands at a path; `None` if a later look at it would prove nothing.
+    fn note(&mut self, jail: &Jail, path: RepoPath) -> Option<()> {
+        let found = jail.glance(&path);
+        let kind = found.map(|stat| FileType::from_raw_mode(stat.st_mode));
+        match (Seen::at(self.at, found), kind) {
+            (Seen::TooFresh, _) => return None,
+            _ if self.seen.len() == self.most => return None,
+            (_, Ok(FileType::Directory)) => self.folders.push(path.clone()),
+            (_, Ok(FileType::RegularFile) | Err(Errno::NOENT)) => {}
+            // A link may lead to what is not looked at.
+            (_, Ok(_) | Err(_)) => return None,
+        }
+        self.seen.push((path, Seen::at(self.at, found)));
+        Some(())
+    }
+
+    /// Notes what a folder holds that was noted itself before.
+    fn enter(&mut self, jail: &Jail, path: &RepoPath) -> Option<()> {
+        let fd = jail.open(path, OFlags::RDONLY | OFlags::DIRECTORY).ok()?;
+        for entry in Dir::new(fd).ok()? {
+            let entry = entry.ok()?;
+            let name = entry.file_name().to_bytes();
+            if !matches!(name, b"." | b"..") {
+                self.note(jail, path.join(name))?;
+            }
+        }
+        Some(())
+    }
+}
