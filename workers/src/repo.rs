@@ -80,7 +80,7 @@ struct Shared {
     projects: Cache<Key, Arc<Project>>,
     /// Lists and looks: quick work, which must not wait for a slow pattern.
     pool: ThreadPool,
-    searchers: Crews,
+    crews: Crews,
     budget: Arc<Budget>,
 }
 
@@ -97,7 +97,7 @@ impl Repos {
         kept_bytes: usize,
     ) -> Result<Repos, RepoError> {
         let pool = crew("list", threads, 0)?;
-        let searchers = Crews::new(threads)?;
+        let crews = Crews::new(threads)?;
         let projects = Cache::builder()
             .max_capacity(MAX_PROJECTS)
             .eviction_policy(EvictionPolicy::lru())
@@ -107,7 +107,7 @@ impl Repos {
             mounts,
             projects,
             pool,
-            searchers,
+            crews,
             budget: Budget::new(kept_bytes),
         })))
     }

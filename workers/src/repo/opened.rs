@@ -108,7 +108,8 @@ impl Repo {
     /// Finds out whether the work tree is dirty. It costs as much as a search: run it off the
     /// path of calls, and only where [`Repo::claim_status`] said so.
     pub fn refresh_status(&self) {
-        self.snapshot.refresh_status();
+        let crews = &self.shared.crews;
+        crews.aside(|| self.snapshot.refresh_status());
     }
 
     /// All that can be listed: what is neither blocked nor ignored, hidden files included.
@@ -223,9 +224,8 @@ impl Repo {
     /// passed before the search began. Later, the deadline only makes it incomplete.
     pub fn search(&self, query: &Query, cancel: &Cancel) -> Result<Found, RepoError> {
         let listing = self.listing(cancel)?;
-        self.shared.searchers.search(&self.tenant, |crew| {
-            self.snapshot.search(&listing, query, crew, cancel)
-        })
+        let hands = self.shared.crews.begin(&self.tenant);
+        self.snapshot.search(&listing, query, &hands, cancel)
     }
 }
 
