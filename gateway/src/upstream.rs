@@ -2,7 +2,8 @@
 //!
 //! Pools are sets of workers that mount the same repositories (`pool`); who they are is found by
 //! name (`discovery`), how they stand by their health service (`health`), which of them a call
-//! goes to by its project (`choice`), and what becomes of it when they fail in `errand`.
+//! goes to by its project (`choice`), and what becomes of it when they fail in `errand`. The
+//! gateway's own call, for the catalogue, is in `tools`.
 //!
 //! The deadline travels as `grpc-timeout`, so the worker gives up by itself; a local timeout, a
 //! little longer, covers a worker that doesn't. Dropping the stream of a call cancels it at the
@@ -54,6 +55,7 @@ mod budget;
 mod deadly;
 mod stream;
 mod patience;
+mod tools;
 mod failures;
 
 /// How much longer than the worker the gateway waits, so that the worker's own answer wins.
@@ -79,14 +81,6 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) trace: TraceContext,
     /// When its caller gets an answer, whatever it is.
     pub(crate) until: Instant,
-}
-
-/// A catalogue, as a worker gives it.
-pub(crate) struct GivenTools {
-    /// A `ToolList` in JSON.
-    pub(crate) tools: Bytes,
-    /// Whether the worker is of the default pool.
-    pub(crate) by_default_pool: bool,
 }
 
 /// The workers of every pool that is configured.
@@ -191,35 +185,6 @@ impl Upstream {
         .await
     }
 
-    /// The catalogue as one of the workers gives it: one of the default pool, or of another as
-    /// long as that has none.
-    pub(crate) async fn catalog(&self) -> Result<GivenTools, Failure> {
-        let trace = TraceContext::start();
-        let pass = self.minter.mint_catalog();
-        let pass = pass.map_err(|error| internal(trace, &error))?;
-        let until = self.until(Instant::now());
-        let pool = self.asked_for_tools().ok_or_else(unavailable)?;
-        let asked = CallStream::begin(Box::new(Errand {
-            pool: Arc::clone(pool),
-            affinity: Affinity::none(),
-            method: Method::ToolsList,
-            params: Bytes::from_static(b"{}"),
-            context: context(trace, pass),
-            idempotent: true,
-            until,
-            patience: self.patience(until),
-            suspects: self.suspects(None),
-            tried: Vec::new(),
-            repeated: false,
-        }));
-        // Off the path, and large.
-        let tools = Box::pin(async { asked.await?.result().await }).await?;
-        Ok(GivenTools {
-            tools,
-            by_default_pool: pool.name() == self.default_pool,
-        })
-    }
-
     /// Every worker that is known, for the operator.
     pub(crate) fn replicas(&self) -> Vec<ReplicaStatus> {
         self.pools.values().flat_map(|pool| pool.status()).collect()
@@ -248,13 +213,6 @@ impl Upstream {
             }
             unavailable()
         })
-    }
-
-    fn asked_for_tools(&self) -> Option<&Arc<Pool>> {
-        let first = self.pools.get(&self.default_pool);
-        let in_order = || first.into_iter().chain(self.pools.values());
-        let ready = in_order().find(|pool| pool.is_ready());
-        ready.or_else(|| in_order().find(|pool| pool.has_workers()))
     }
 
     /// A pass for the caller and its pool: minted once per reading of its record, used for 10 s.

@@ -31,11 +31,17 @@ struct Source {
 }
 
 impl Source {
-    /// Lines before the unit tests.
+    /// Lines before the unit tests: the first `mod … {` at the left edge beneath `#[cfg(test)]`. A
+    /// single item for tests, or the name of a file of them, ends nothing.
     fn body(&self) -> impl Iterator<Item = &str> {
-        self.text
-            .lines()
-            .take_while(|line| line.trim() != "#[cfg(test)]")
+        let beneath = self.text.lines().skip(1).map(Some).chain([None]);
+        let begins_tests = |line: &str, beneath: Option<&str>| {
+            line == "#[cfg(test)]" && beneath.is_some_and(opens_a_module)
+        };
+        let lines = self.text.lines().zip(beneath);
+        lines
+            .take_while(move |(line, beneath)| !begins_tests(line, *beneath))
+            .map(|(line, _)| line)
     }
 
     /// The code before the unit tests, without comment lines.
@@ -47,6 +53,12 @@ impl Source {
     fn uncommented(&self) -> String {
         without_comments(self.text.lines())
     }
+}
+
+fn opens_a_module(line: &str) -> bool {
+    let seen = line.strip_prefix("pub(").and_then(|by| by.split_once(") "));
+    let item = seen.map_or(line, |(_by, item)| item);
+    item.starts_with("mod ") && item.ends_with('{')
 }
 
 fn without_comments<'a>(lines: impl Iterator<Item = &'a str>) -> String {
@@ -90,4 +102,19 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 /// Fails with every violation at once: mending them one run at a time would be slow.
 fn assert_none(violations: &[String]) {
     assert!(violations.is_empty(), "\n{}\n", violations.join("\n"));
+}
+
+#[test]
+fn what_stands_before_the_tests_ends_at_their_module_and_at_nothing_else() {
+    let body = |text: &str| {
+        let (path, text) = (String::new(), text.to_owned());
+        Source { path, text }.body().count()
+    };
+    let items = "#[cfg(test)]\nmod tests;\n#[cfg(test)]\npub(crate) use a::B;\nimpl A {\n    \
+                 #[cfg(test)]\n    fn a() {}\n}\n";
+    assert_eq!(body(items), 8);
+    for begin in ["mod tests {", "pub(super) mod testing {"] {
+        assert_eq!(body(&format!("{items}#[cfg(test)]\n{begin}\n}}\n")), 8);
+    }
+    assert_eq!(body("#[cfg(test)]"), 1);
 }

@@ -1,82 +1,92 @@
-//! The threads that search, in two crews: who searches much at once does not slow who searches now
-//! and then.
+//! The threads that search, in two crews: who searches much does not slow who searches now and then.
 //!
 //! A search would keep all threads busy by itself. The turns of `blocking` let few of them begin,
 //! but those of a tenant that has the next one ready whenever one ends still take half of the CPU
-//! from whoever comes beside it. So while a tenant has a search running, its further ones go to the
-//! patient crew, whose threads the system runs after all others. Where nothing else wants the CPU
-//! both are equally fast.
+//! from whoever comes beside it. So a search beside another of its tenant, and all of a tenant that
+//! searched much lately ([`accounts`]), go to the patient crew, whose threads the system runs after
+//! all others. Where nothing else wants the CPU both are equally fast. A search changes over between
+//! two pieces of its work.
+//!
+//! What nobody waits for has patient threads of its own.
 
-use std::{collections::HashMap, num::NonZeroUsize, sync::Arc};
+use std::{num::NonZeroUsize, sync::Arc};
 
 use parking_lot::Mutex;
 use rayon::ThreadPool;
+use tokio::time::Instant;
 
 use super::error::RepoError;
+use accounts::Accounts;
+
+mod accounts;
 
 /// Above the other threads' niceness. Against one of them a thread of the patient crew has a tenth
 /// of a core (sched(7): each step is a factor of about 1.25), so that it never starves.
 const PATIENCE: i32 = 10;
 
-/// Both crews, and who has searches running.
+/// All crews, and what tenants owe for their searches.
 pub(super) struct Crews {
     first: ThreadPool,
     patient: ThreadPool,
-    /// By tenant, those that have any.
-    running: Mutex<HashMap<Arc<str>, usize>>,
+    /// For what nobody waits for.
+    aside: ThreadPool,
+    accounts: Mutex<Accounts>,
 }
 
 impl Crews {
-    /// Two crews of so many threads, started and confined as [`crew`]'s.
+    /// Crews of so many threads each, started and confined as [`crew`]'s.
     pub(super) fn new(threads: NonZeroUsize) -> Result<Self, RepoError> {
         Ok(Crews {
             first: crew("search", threads, 0)?,
             patient: crew("patient", threads, PATIENCE)?,
-            running: Mutex::default(),
+            aside: crew("aside", threads, PATIENCE)?,
+            accounts: Mutex::new(Accounts::new(Instant::now())),
         })
     }
 
-    /// Has one of the crews do a search of this tenant.
-    pub(super) fn search<T>(&self, tenant: &Arc<str>, work: impl FnOnce(&ThreadPool) -> T) -> T {
-        let running = Running::begin(self, Arc::clone(tenant));
-        work(match running.is_first {
-            true => &self.first,
-            false => &self.patient,
-        })
+    /// Begins a search of this tenant, which ends when what it is given is dropped.
+    pub(super) fn begin(&self, tenant: &Arc<str>) -> Hands<'_> {
+        let is_beside = self.accounts.lock().begin(tenant, Instant::now());
+        Hands {
+            crews: self,
+            tenant: Arc::clone(tenant),
+            is_beside,
+        }
+    }
+
+    /// Does work that nobody waits for.
+    pub(super) fn aside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        self.aside.install(work)
     }
 }
 
-/// A search that runs, counted until it is dropped.
-struct Running<'a> {
+/// Who does a search, as long as it runs.
+pub(super) struct Hands<'a> {
     crews: &'a Crews,
     tenant: Arc<str>,
-    /// Whether its tenant had no other when it began.
-    is_first: bool,
+    /// Whether another of its tenant was running when it began.
+    is_beside: bool,
 }
 
-impl<'a> Running<'a> {
-    fn begin(crews: &'a Crews, tenant: Arc<str>) -> Self {
-        let mut running = crews.running.lock();
-        let count = running.entry(Arc::clone(&tenant)).or_default();
-        *count += 1;
-        let is_first = *count == 1;
-        Running {
-            crews,
-            tenant,
-            is_first,
+impl Hands<'_> {
+    /// How many threads there are, whichever crew it is: [`rayon::current_thread_index`] is less.
+    pub(super) fn count(&self) -> usize {
+        self.crews.first.current_num_threads()
+    }
+
+    /// Does a piece of the search, on threads of the crew whose turn it is by now.
+    pub(super) fn install<T: Send>(&self, piece: impl FnOnce() -> T + Send) -> T {
+        let over = || (self.crews.accounts.lock()).is_over(&self.tenant, Instant::now());
+        match self.is_beside || over() {
+            true => self.crews.patient.install(piece),
+            false => self.crews.first.install(piece),
         }
     }
 }
 
-impl Drop for Running<'_> {
+impl Drop for Hands<'_> {
     fn drop(&mut self) {
-        let mut running = self.crews.running.lock();
-        if let Some(count) = running.get_mut(&self.tenant) {
-            *count -= 1;
-            if *count == 0 {
-                running.remove(&self.tenant);
-            }
-        }
+        self.crews.accounts.lock().end(&self.tenant, Instant::now());
     }
 }
 
@@ -110,26 +120,55 @@ pub(super) fn crew(
 mod tests {
     use super::*;
 
-    /// Which thread does it, and how nice it is.
-    fn on(crew: &ThreadPool) -> (String, i32) {
-        crew.install(|| {
-            let name = std::thread::current().name().unwrap_or_default().to_owned();
-            (name, rustix::process::nice(0).unwrap())
-        })
+    /// Which thread it is, and how nice.
+    fn thread() -> (String, i32) {
+        let name = std::thread::current().name().unwrap_or_default().to_owned();
+        (name, rustix::process::nice(0).unwrap())
+    }
+
+    /// As nice as patient threads are; nothing is nicer than 19.
+    fn nicer() -> i32 {
+        (thread().1 + PATIENCE).min(19)
+    }
+
+    fn crews() -> Crews {
+        Crews::new(NonZeroUsize::MIN).unwrap()
     }
 
     #[test]
     fn a_tenants_second_search_at_once_goes_to_the_patient_crew() {
-        let crews = Crews::new(NonZeroUsize::MIN).unwrap();
-        let (calm, loud): (Arc<str>, Arc<str>) = ("calm".into(), "loud".into());
-        crews.search(&loud, |crew| {
-            assert_eq!(on(crew).0, "search-0");
-            let (name, niceness) = crews.search(&loud, on);
-            assert_eq!(name, "patient-0");
-            assert_eq!(niceness, rustix::process::nice(0).unwrap() + PATIENCE);
-            assert_eq!(crews.search(&calm, on).0, "search-0");
+        let (crews, calm, loud) = (crews(), "calm".into(), "loud".into());
+        let first = crews.begin(&loud);
+        assert_eq!(first.install(thread).0, "search-0");
+        let (name, niceness) = crews.begin(&loud).install(thread);
+        assert_eq!(name, "patient-0");
+        assert_eq!(niceness, nicer());
+        assert_eq!(crews.begin(&calm).install(thread).0, "search-0");
+        assert_eq!(first.install(thread).0, "search-0");
+    }
+
+    #[test]
+    fn who_had_many_at_once_is_patient_with_one_too_also_in_the_middle_of_it() {
+        let (crews, calm, loud) = (crews(), "calm".into(), "loud".into());
+        let first = crews.begin(&loud);
+        assert_eq!(first.install(thread).0, "search-0");
+        for _ in 0..5 {
+            crews.begin(&loud);
+        }
+        assert_eq!(first.install(thread).0, "patient-0");
+        drop(first);
+        assert_eq!(crews.begin(&loud).install(thread).0, "patient-0");
+        assert_eq!(crews.begin(&calm).install(thread).0, "search-0");
+    }
+
+    #[test]
+    fn what_nobody_waits_for_keeps_no_search_waiting() {
+        let (crews, loud) = (crews(), "loud".into());
+        let _first = crews.begin(&loud);
+        let (name, niceness) = crews.aside(|| {
+            assert_eq!(crews.begin(&loud).install(thread).0, "patient-0");
+            thread()
         });
-        assert!(crews.running.lock().is_empty());
-        assert_eq!(crews.search(&loud, on).0, "search-0");
+        assert_eq!((name.as_str(), niceness), ("aside-0", nicer()));
     }
 }

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use grep_regex::RegexMatcher;
 use parking_lot::Mutex;
-use rayon::ThreadPool;
 use rayon::prelude::*;
 use tokio::time::Instant;
 
 use super::cancel::{Cancel, Stopped};
 use super::contents::Loaded;
+use super::crews::Hands;
 use super::error::RepoError;
 use super::glob::Glob;
 use super::line::{FoundLine, Line};
@@ -118,13 +118,13 @@ pub(super) trait Content: Sync {
     fn is_too_large(&self, path: &RepoPath) -> bool;
 }
 
-/// Searches what is listed, on the threads of `pool`, where this itself does not run: a thread that
+/// Searches what is listed, by `hands`, on whose threads this itself does not run: a thread that
 /// waits for its share of the work takes up another's, and that must never be a whole search.
 pub(super) fn search(
     content: &impl Content,
     listing: &Listing,
     query: &Query,
-    pool: &ThreadPool,
+    hands: &Hands<'_>,
     cancel: &Cancel,
 ) -> Result<Found, RepoError> {
     let matcher = pattern::compile(&query.pattern, query.literal, query.case_sensitive)?;
@@ -135,15 +135,15 @@ pub(super) fn search(
             .filter(|e| query.covers(e))
             .collect()
     };
-    let files: Vec<&Entry> = pool.install(covered);
-    let threads = 0..pool.current_num_threads();
+    let files: Vec<&Entry> = hands.install(covered);
+    let threads = 0..hands.count();
     let benches = threads.map(|_| Mutex::new(Bench::new(&matcher))).collect();
     let mut search = Search {
         content,
         matcher,
         benches,
         query,
-        pool,
+        hands,
         cancel,
         found: Found::default(),
     };
@@ -168,10 +168,10 @@ impl Query {
 struct Search<'a, C> {
     content: &'a C,
     matcher: RegexMatcher,
-    /// One for each thread of the pool; a thread never waits for its own.
+    /// One for each thread of a crew; a thread never waits for its own.
     benches: Vec<Mutex<Bench>>,
     query: &'a Query,
-    pool: &'a ThreadPool,
+    hands: &'a Hands<'a>,
     cancel: &'a Cancel,
     found: Found,
 }
@@ -191,7 +191,7 @@ impl<C: Content> Search<'_, C> {
                 .map(|file| self.count(&file.path))
                 .collect()
         };
-        let counts: Vec<Result<Count, Stopped>> = self.pool.install(count);
+        let counts: Vec<Result<Count, Stopped>> = self.hands.install(count);
         if counts.contains(&Err(Stopped::Cancelled)) {
             return Err(Stopped::Cancelled.into());
         }
@@ -249,7 +249,7 @@ impl<C: Content> Search<'_, C> {
                 .map(|window| self.lines(window, &cancel))
                 .collect()
         };
-        let shown: Vec<Result<Vec<FoundLine>, Stopped>> = self.pool.install(show);
+        let shown: Vec<Result<Vec<FoundLine>, Stopped>> = self.hands.install(show);
         for lines in shown {
             match lines {
                 Ok(lines) => self.found.lines.extend(lines),
@@ -449,11 +449,12 @@ mod tests {
         let repo = app.repo();
         let listing = repo.listing(&cancel()).unwrap();
         let work = repo.snapshot.project().work_tree();
+        let hands = repo.shared.crews.begin(&repo.tenant);
         let over = Cancel::new(Instant::now(), CancellationToken::new());
-        let found = search(work, &listing, &query("hit"), &repo.shared.pool, &over).unwrap();
+        let found = search(work, &listing, &query("hit"), &hands, &over).unwrap();
         assert!(found.incomplete && found.lines.is_empty() && found.total == 0);
         over.token.cancel();
-        let refused = search(work, &listing, &query("hit"), &repo.shared.pool, &over).unwrap_err();
+        let refused = search(work, &listing, &query("hit"), &hands, &over).unwrap_err();
         assert!(matches!(refused, RepoError::Stopped(Stopped::Cancelled)));
     }
 
@@ -465,7 +466,8 @@ mod tests {
         let listing = repo.listing(&cancel()).unwrap();
         std::fs::remove_file(app.root().join("a")).unwrap();
         let work = repo.snapshot.project().work_tree();
-        let found = search(work, &listing, &query("hit"), &repo.shared.pool, &cancel()).unwrap();
+        let hands = repo.shared.crews.begin(&repo.tenant);
+        let found = search(work, &listing, &query("hit"), &hands, &cancel()).unwrap();
         assert_eq!(places(&found), ["b:1"]);
         assert!(!Excluded::NONE.covers(&path("a")));
     }

@@ -9,6 +9,7 @@ use super::Project;
 use crate::repo::Head;
 use crate::repo::bare::BareTree;
 use crate::repo::cancel::Cancel;
+use crate::repo::crews::Hands;
 use crate::repo::error::RepoError;
 use crate::repo::file::RepoFile;
 use crate::repo::git::Git;
@@ -157,12 +158,12 @@ impl Snapshot {
         &self,
         listing: &Listing,
         query: &Query,
-        pool: &ThreadPool,
+        hands: &Hands<'_>,
         cancel: &Cancel,
     ) -> Result<Found, RepoError> {
         match &self.bare {
-            Some(tree) => search::search(tree.as_ref(), listing, query, pool, cancel),
-            None => search::search(&self.project.work, listing, query, pool, cancel),
+            Some(tree) => search::search(tree.as_ref(), listing, query, hands, cancel),
+            None => search::search(&self.project.work, listing, query, hands, cancel),
         }
     }
 }

@@ -1,0 +1,246 @@
+//! One project as one call sees it: what tools list, open and search.
+//!
+//! What a reader would get wrong: the commit is pinned, the work tree is not. A call that has read
+//! asks [`Repo::moved`] whether it was one state that it saw.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::Shared;
+use super::cancel::Cancel;
+use super::error::RepoError;
+use super::file::RepoFile;
+use super::listing::{Entry, Listing, Stat};
+use super::path::RepoPath;
+use super::project::{Key, Snapshot};
+use super::rules::{Kind, Rules};
+use super::search::{Found, Query};
+use super::tracked::{self, Standing};
+
+/// One project as one call sees it.
+#[derive(Clone)]
+pub struct Repo {
+    pub(super) shared: Arc<Shared>,
+    pub(super) tenant: Arc<str>,
+    pub(super) rules: Arc<Rules>,
+    pub(super) snapshot: Snapshot,
+}
+
+/// Where HEAD stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// The commit's full id, in hexadecimal.
+    pub commit: String,
+    /// Whether the work tree differs from it, as far as the last status says; `None` before the
+    /// first of this commit.
+    pub dirty: Option<bool>,
+}
+
+impl Repo {
+    /// The project's slug.
+    pub fn name(&self) -> &str {
+        self.snapshot.project().name()
+    }
+
+    /// The commit that this call answers from; `None` without git, or before the first commit.
+    pub fn head(&self) -> Option<Head> {
+        self.snapshot.head()
+    }
+
+    /// Git's data, if the project has any that may be used.
+    pub(crate) fn git(&self) -> Option<gix::Repository> {
+        self.snapshot.git()
+    }
+
+    /// Why git's data is not used, if the project has any.
+    pub(crate) fn git_refused(&self) -> Option<&'static str> {
+        self.snapshot.refused()
+    }
+
+    /// [`Repo::head`]'s commit.
+    pub(crate) fn commit(&self) -> Option<gix::ObjectId> {
+        self.snapshot.commit()
+    }
+
+    /// What tells this project from all others, also from another folder mounted in its place.
+    pub(crate) fn key(&self) -> &Key {
+        self.snapshot.project().key()
+    }
+
+    /// Which paths exist for readers.
+    pub(crate) fn rules(&self) -> Arc<Rules> {
+        Arc::clone(&self.rules)
+    }
+
+    /// Whether there is no work tree: files are HEAD's.
+    pub(crate) fn is_bare(&self) -> bool {
+        self.snapshot.is_bare()
+    }
+
+    /// The same project as of `commit`, whose files are in place of the work tree's. What it says
+    /// of HEAD, it says of that commit.
+    ///
+    /// # Errors
+    /// If the project has no repository, or the commit can't be read.
+    pub(crate) fn as_of(&self, commit: gix::ObjectId) -> Result<Repo, RepoError> {
+        Ok(Repo {
+            snapshot: self.snapshot.as_of(commit)?,
+            ..self.clone()
+        })
+    }
+
+    /// Whether HEAD, or the folder that `current` names, is another one than when this was
+    /// opened.
+    pub fn moved(&self) -> bool {
+        match self.shared.snapshot(&self.tenant, self.name()) {
+            Ok(now) => !now.is_same(&self.snapshot),
+            Err(_) => true,
+        }
+    }
+
+    /// Whether it is time for another status: true for one caller, which then runs
+    /// [`Repo::refresh_status`].
+    pub fn claim_status(&self) -> bool {
+        self.snapshot.claim_status()
+    }
+
+    /// Finds out whether the work tree is dirty. It costs as much as a search: run it off the
+    /// path of calls, and only where [`Repo::claim_status`] said so.
+    pub fn refresh_status(&self) {
+        let crews = &self.shared.crews;
+        crews.aside(|| self.snapshot.refresh_status());
+    }
+
+    /// All that can be listed: what is neither blocked nor ignored, hidden files included.
+    ///
+    /// # Errors
+    /// [`RepoError::Stopped`], [`RepoError::TooManyEntries`], or a failure of the file system.
+    pub fn listing(&self, cancel: &Cancel) -> Result<Arc<Listing>, RepoError> {
+        self.snapshot
+            .listing(&self.rules, &self.shared.pool, cancel)
+    }
+
+    /// Opens a regular file by its path, or by a link that stays inside. Ignored files are
+    /// opened too.
+    ///
+    /// # Errors
+    /// [`RepoError::Blocked`] by the name alone, [`RepoError::Outside`],
+    /// [`RepoError::NotFound`], [`RepoError::Unreadable`].
+    pub fn open(&self, path: &RepoPath) -> Result<RepoFile, RepoError> {
+        either_spelling(path, |path| self.snapshot.open(path, &self.rules))
+    }
+
+    /// Where a directory is: the path itself, or what a link leads to.
+    ///
+    /// # Errors
+    /// As [`Repo::open`], with [`RepoError::DirectoryNotFound`].
+    pub fn directory(&self, path: &RepoPath) -> Result<RepoPath, RepoError> {
+        let found = either_spelling(path, |path| self.snapshot.directory(path, &self.rules));
+        match found {
+            // A folder may have a name that is blocked for files. Where there is none, the name is
+            // denied as everywhere else, whether a file has it or nothing does.
+            Err(error) if error.is_absence() => {
+                self.rules.admit(path, path, Kind::File)?;
+                Err(error)
+            }
+            found => found,
+        }
+    }
+
+    /// Size and time of an entry, of what it leads to if it is a link; `None` if it is gone.
+    pub fn stat(&self, entry: &Entry) -> Option<Stat> {
+        self.snapshot.stat(entry)
+    }
+
+    /// [`Repo::stat`] of many entries, in parallel and in their order.
+    ///
+    /// # Errors
+    /// [`RepoError::Stopped`].
+    pub fn stats(
+        &self,
+        entries: &[Entry],
+        cancel: &Cancel,
+    ) -> Result<Vec<Option<Stat>>, RepoError> {
+        let stat = |entry| {
+            cancel
+                .check()
+                .map(|()| self.stat(entry))
+                .map_err(RepoError::from)
+        };
+        self.shared
+            .pool
+            .install(|| entries.par_iter().map(stat).collect())
+    }
+
+    /// What stands in the work tree at each of these paths, which no rule judged: links are not
+    /// followed. Nothing stands in a bare repository.
+    ///
+    /// # Errors
+    /// [`RepoError::Stopped`], [`RepoError::Unreadable`], or a failure of the file system.
+    pub(crate) fn standing(
+        &self,
+        paths: &[RepoPath],
+        cancel: &Cancel,
+    ) -> Result<Vec<Option<Standing>>, RepoError> {
+        match self.snapshot.jail() {
+            Some(jail) => (self.shared.pool).install(|| tracked::look(jail, paths, cancel)),
+            None => Ok(vec![None; paths.len()]),
+        }
+    }
+
+    /// Gives `piece` the content of the regular file that stands at exactly this path.
+    ///
+    /// # Errors
+    /// As [`Repo::open`], and what `piece` says.
+    pub(crate) fn read_standing(
+        &self,
+        path: &RepoPath,
+        piece: impl FnMut(&[u8]) -> Result<(), RepoError>,
+    ) -> Result<(), RepoError> {
+        self.rules.admit(path, path, Kind::File)?;
+        match self.snapshot.jail() {
+            Some(jail) => tracked::read(jail, path, piece),
+            None => Err(RepoError::NotFound { path: path.clone() }),
+        }
+    }
+
+    /// Where the link that stands at exactly this path says it leads; it is not followed.
+    ///
+    /// # Errors
+    /// As [`Repo::open`].
+    pub(crate) fn link_text(&self, path: &RepoPath) -> Result<Vec<u8>, RepoError> {
+        self.rules.admit(path, path, Kind::File)?;
+        match self.snapshot.jail() {
+            Some(jail) => tracked::link_text(jail, path),
+            None => Err(RepoError::NotFound { path: path.clone() }),
+        }
+    }
+
+    /// Searches what is listed. The same tree gives the same answer every time.
+    ///
+    /// # Errors
+    /// [`RepoError::InvalidPattern`]; [`RepoError::Stopped`] if cancelled, or if the deadline
+    /// passed before the search began. Later, the deadline only makes it incomplete.
+    pub fn search(&self, query: &Query, cancel: &Cancel) -> Result<Found, RepoError> {
+        let listing = self.listing(cancel)?;
+        let hands = self.shared.crews.begin(&self.tenant);
+        self.snapshot.search(&listing, query, &hands, cancel)
+    }
+}
+
+/// Tries a path as it is written, then as the name that is shown so: a name that is not UTF-8 is
+/// shown with `\xNN`.
+fn either_spelling<T>(
+    path: &RepoPath,
+    attempt: impl Fn(&RepoPath) -> Result<T, RepoError>,
+) -> Result<T, RepoError> {
+    let error = match attempt(path) {
+        Err(error) if error.is_absence() => error,
+        outcome => return outcome,
+    };
+    match path.unescaped() {
+        Some(name) => attempt(&name),
+        None => Err(error),
+    }
+}
