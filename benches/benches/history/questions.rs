@@ -6,6 +6,10 @@ use crate::git::Git;
 
 /// So many files are looked at for the ones to ask about.
 const LOOKED_AT: usize = 150;
+/// How many kinds of questions there are.
+pub(crate) const KINDS: usize = 6;
+/// The kind that is about blame.
+pub(crate) const BLAMES: usize = 4;
 /// The commit before.
 const BEFORE: &str = "HEAD~1";
 
@@ -50,7 +54,7 @@ impl Question {
 /// All of them.
 pub(crate) struct Questions {
     /// By kind, in the order of the bench's table.
-    kinds: [Vec<Question>; 4],
+    kinds: [Vec<Question>; KINDS],
     /// Blames of the same files one commit before: none of the others.
     untimed: Vec<Question>,
 }
@@ -58,14 +62,20 @@ pub(crate) struct Questions {
 impl Questions {
     /// So many of each kind.
     pub(crate) fn about(git: &Git, count: usize) -> Questions {
-        let mut files = by_age(git);
+        let mut files = by_age(git, text_files(git));
         let newest = files.split_off(files.len() / 2);
-        let old = files.iter().take(count);
+        // No file is asked for twice: where it came from would be known by then.
+        let (followed, plain) = (files.iter().step_by(2), files.iter().skip(1).step_by(2));
         let long = longest(git, newest, count);
         Questions {
             kinds: [
                 logs(git, count),
-                old.map(|file| old_file(file)).collect(),
+                old_folders(git, count),
+                followed
+                    .take(count)
+                    .map(|file| old_file(file, &["--follow"]))
+                    .collect(),
+                plain.take(count).map(|file| old_file(file, &[])).collect(),
                 long.iter().map(|file| blame(file)).collect(),
                 diffs(git, count),
             ],
@@ -79,7 +89,7 @@ impl Questions {
 
     /// Some that take long: of each tool one.
     pub(crate) fn long(&self) -> [Question; 3] {
-        let [_, _, blames, diffs] = &self.kinds;
+        let [.., blames, diffs] = &self.kinds;
         let blame = blames.last().expect("a blame").arguments.clone();
         let [first, last] =
             [diffs.first(), diffs.last()].map(|diff| &diff.expect("a diff").arguments);
@@ -123,12 +133,26 @@ fn logs(git: &Git, count: usize) -> Vec<Question> {
         .collect()
 }
 
-fn old_file(file: &str) -> Question {
-    Question::new(
-        "git_log",
-        json!({ "file_path": file, "max_count": 10 }),
-        ["log", "-10", "--name-status", "-M", "HEAD", "--", file],
-    )
+/// `more` is what git is told besides.
+fn old_file(file: &str, more: &[&str]) -> Question {
+    let log = [
+        &["log", "-10", "--name-status", "-M"],
+        more,
+        &["HEAD", "--", file],
+    ]
+    .concat();
+    Question {
+        git: log.iter().map(|word| (*word).to_owned()).collect(),
+        ..Question::ours("git_log", json!({ "file_path": file, "max_count": 10 }))
+    }
+}
+
+/// Folders of HEAD that were not changed for longest.
+fn old_folders(git: &Git, count: usize) -> Vec<Question> {
+    let folders = git.lines(&["ls-tree", "-r", "-d", "--name-only", "HEAD"]);
+    let folders = by_age(git, folders);
+    let old = folders.iter().take(count);
+    old.map(|folder| old_file(folder, &[])).collect()
 }
 
 fn blame(file: &str) -> Question {
@@ -173,25 +197,27 @@ fn diffs(git: &Git, count: usize) -> Vec<Question> {
         .collect()
 }
 
-/// Some text files of HEAD, those first that were not changed for longest.
-fn by_age(git: &Git) -> Vec<String> {
+/// Text files of HEAD.
+fn text_files(git: &Git) -> Vec<String> {
     let files = git.lines(&["grep", "-I", "--name-only", "-e", "", "HEAD"]);
-    let names: Vec<&str> = files
-        .iter()
-        .filter_map(|file| file.strip_prefix("HEAD:"))
-        .filter(|file| file.is_ascii() && !file.contains('"'))
-        .collect();
-    let step = (names.len() / LOOKED_AT).max(1);
-    let mut aged: Vec<(i64, String)> = names
-        .iter()
+    let names = files.iter().filter_map(|file| file.strip_prefix("HEAD:"));
+    names.map(str::to_owned).collect()
+}
+
+/// Some of these paths of HEAD, those first that were not changed for longest.
+fn by_age(git: &Git, mut paths: Vec<String>) -> Vec<String> {
+    paths.retain(|path| path.is_ascii() && !path.contains('"'));
+    let step = (paths.len() / LOOKED_AT).max(1);
+    let mut aged: Vec<(i64, String)> = paths
+        .into_iter()
         .step_by(step)
-        .map(|file| {
-            let time = git.lines(&["log", "-1", "--format=%ct", "HEAD", "--", file]);
-            (time[0].parse().expect("seconds"), (*file).to_owned())
+        .map(|path| {
+            let time = git.lines(&["log", "-1", "--format=%ct", "HEAD", "--", &path]);
+            (time[0].parse().expect("seconds"), path)
         })
         .collect();
     aged.sort();
-    aged.into_iter().map(|(_, file)| file).collect()
+    aged.into_iter().map(|(_, path)| path).collect()
 }
 
 /// Those with the most lines first.

@@ -5,12 +5,14 @@
 //! history, since the walk has one name at a time. Merges are passed over. All of it is git's rule,
 //! and so is what it brings: a rename in a commit that a filter hides is not seen.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::scope::Scope;
 use super::steps::Step;
-use super::{History, HistoryError, Side, origin::Origin, trees};
+use super::{History, HistoryError, Keepable, Question, Side, origin::Origin, trees};
 use crate::repo::{Cancel, RepoPath};
 
 /// A file whose history is followed.
@@ -107,23 +109,55 @@ impl Follow {
             (_, None) => (Status::Deleted, None),
             (Some(old), Some(new)) if trees::are_of_one_type(old, new) => (Status::Modified, None),
             (Some(_), Some(_)) => (Status::TypeChanged, None),
-            (None, Some(new)) => {
-                let old_tree = history.first_parent_tree(step)?;
-                let trees = (old_tree, step.tree);
-                match history.origin(&path, new, trees, cancel)? {
-                    None => (Status::Added, None),
-                    Some(Origin {
-                        path,
-                        is_copy: true,
-                    }) => (Status::Copied, Some(path)),
-                    Some(Origin { path, .. }) => (Status::Renamed, Some(path)),
-                }
-            }
+            (None, Some(new)) => match self.origin(history, step, new, cancel)? {
+                None => (Status::Added, None),
+                Some(Origin {
+                    path,
+                    is_copy: true,
+                }) => (Status::Copied, Some(path)),
+                Some(Origin { path, .. }) => (Status::Renamed, Some(path)),
+            },
         };
         Ok(LogFile {
             path,
             old_path,
             status,
         })
+    }
+
+    /// Where the file, which the commit added, came from. To look through all of a tree takes long,
+    /// and who asks for a file's history asks for it again.
+    fn origin(
+        &self,
+        history: &History,
+        step: &Step,
+        side: Side,
+        cancel: &Cancel,
+    ) -> Result<Option<Origin>, HistoryError> {
+        let question = Question {
+            commit: history.id_of(step.spot),
+            path: self.path().clone(),
+            detail: String::new(),
+        };
+        if let Some(kept) = history.kept().get::<Found>(&question) {
+            return Ok(kept.0.clone());
+        }
+        let trees = (history.first_parent_tree(step)?, step.tree);
+        let found = history.origin(self.path(), side, trees, cancel)?;
+        let keeping = Arc::new(Found(found.clone()));
+        history.kept().keep(&question, keeping);
+        Ok(found)
+    }
+}
+
+/// Where an added file came from, kept between calls.
+struct Found(Option<Origin>);
+
+impl Keepable for Found {
+    const NAME: &'static str = "origin";
+
+    fn bytes(&self) -> usize {
+        let path = |origin: &Origin| origin.path.as_bytes().len();
+        size_of::<Found>() + self.0.as_ref().map_or(0, path)
     }
 }
