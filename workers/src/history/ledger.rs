@@ -100,14 +100,7 @@ impl Ledger {
     /// What differs between a commit and its first parent, or nothing if it is a root, by path;
     /// `None` if that is not known.
     pub(super) fn files(&self, id: &oid) -> Option<Vec<LogFile>> {
-        let index = self.find(id)?;
-        let ends = self.at(&self.ends);
-        let from = index
-            .checked_sub(1)
-            .map_or(0, |before| number(ends, before));
-        let range = from as usize * WORD..number(ends, index) as usize * WORD;
-        let words = self.at(&self.words).get(range)?;
-        let mut words = (0..words.len() / WORD).map(|at| number(words, at));
+        let mut words = self.words(id)?;
         let mut files = Vec::with_capacity(words.len());
         while let Some(word) = words.next() {
             let status = status(word)?;
@@ -124,12 +117,47 @@ impl Ledger {
         Some(files)
     }
 
+    /// Whether a commit changed the file, or one within the folder, against its first parent;
+    /// `None` if that is not known.
+    pub(super) fn touches(&self, id: &oid, path: &RepoPath) -> Option<bool> {
+        let is_at =
+            |changed: u32| {
+                let rest = self.text(changed)?.strip_prefix(path.as_bytes());
+                Some(rest.is_some_and(|rest| {
+                    rest.is_empty() || path.is_root() || rest.starts_with(b"/")
+                }))
+            };
+        let (mut words, mut touches) = (self.words(id)?, false);
+        while let Some(word) = words.next() {
+            touches |= is_at(word >> STATUS_BITS)?;
+            if status(word)? == Status::Renamed {
+                touches |= is_at(words.next()?)?;
+            }
+        }
+        Some(touches)
+    }
+
+    fn words(&self, id: &oid) -> Option<impl ExactSizeIterator<Item = u32>> {
+        let index = self.find(id)?;
+        let ends = self.at(&self.ends);
+        let from = index
+            .checked_sub(1)
+            .map_or(0, |before| number(ends, before));
+        let range = from as usize * WORD..number(ends, index) as usize * WORD;
+        let words = self.at(&self.words).get(range)?;
+        Some((0..words.len() / WORD).map(|at| number(words, at)))
+    }
+
     fn path(&self, path: u32) -> Option<RepoPath> {
+        let text = self.text(path)?;
+        is_normal(text).then(|| RepoPath::root().join(text))
+    }
+
+    fn text(&self, path: u32) -> Option<&[u8]> {
         let (ends, path) = (self.at(&self.path_ends), path as usize);
         let from = path.checked_sub(1).map_or(0, |before| number(ends, before));
         let range = from as usize..number(ends, path) as usize;
-        let bytes = self.at(&self.text).get(range)?;
-        is_normal(bytes).then(|| RepoPath::root().join(bytes))
+        self.at(&self.text).get(range)
     }
 
     fn find(&self, id: &oid) -> Option<usize> {

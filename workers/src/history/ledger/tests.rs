@@ -4,7 +4,7 @@ use super::super::graph::{self, Graph, checksum};
 use super::super::{Histories, History, LogQuery};
 use super::*;
 use crate::repo::testing::{Sandbox, cancel, path};
-use crate::repo::{Repo, Rules};
+use crate::repo::{Kind, Repo, Rules};
 
 /// Renames, with changes and without, out of a folder that is blocked by default, too; a link in
 /// place of a file; a merge; a commit of too many files; another root.
@@ -59,12 +59,12 @@ fn ledger(repo: &Repo) -> Ledger {
     Ledger::checked(file, &cancel()).unwrap()
 }
 
-/// The whole log, each commit with all that is told of its files.
-fn log(repo: &Repo, ledger: Ledger) -> Vec<String> {
+/// The whole log of a file, a folder or all, each commit with all that is told of its files.
+fn log_of(path: Option<&str>, repo: &Repo, ledger: Ledger) -> Vec<String> {
     let mut history = History::of(repo, &Histories::new(), &cancel()).unwrap();
     history.ledger = ledger.into();
     let all = LogQuery {
-        path: None,
+        path: path.map(self::path),
         since: None,
         until: None,
         author: None,
@@ -90,8 +90,17 @@ fn a_log_is_the_same_with_a_ledger_and_without_under_any_rules() {
     let mut told = Vec::new();
     for rules in rules {
         let repo = app.repo_with(rules());
-        let without = log(&repo, Ledger::default());
-        assert_eq!(log(&repo, ledger(&repo)), without);
+        for path in [
+            "src/a.rs", "src/b.rs", "src", "public", "plain", "many", "many/7",
+        ] {
+            if repo.rules().judge(&self::path(path), Kind::File).is_err() {
+                continue;
+            }
+            let without = log_of(Some(path), &repo, Ledger::default());
+            assert_eq!(log_of(Some(path), &repo, ledger(&repo)), without, "{path}");
+        }
+        let without = log_of(None, &repo, Ledger::default());
+        assert_eq!(log_of(None, &repo, ledger(&repo)), without);
         assert_eq!(without.len(), 7);
         told.push(without);
     }
@@ -143,6 +152,7 @@ fn a_damaged_ledger_is_refused_and_a_forged_one_harmless() {
             continue;
         };
         for id in &ids {
+            let _unknown = forged.touches(id, &path("src"));
             for file in forged.files(id).unwrap_or_default() {
                 assert!(is_normal(file.path.as_bytes()));
             }
