@@ -9,13 +9,13 @@ use gix::hashtable::HashMap;
 use gix::objs::{CommitRefIter, Find as _, Kind};
 
 use super::super::error::{HistoryError, git};
+use super::super::{revision, tips};
 use super::bloom::Settings;
 use super::touched::Trees;
 use super::{Graph, MAX_BYTES, Position, STRIDE, write};
-use crate::repo::{Cancel, Stopped};
+use crate::repo::{Cancel, RepoError};
 
 const READING: &str = "reading a commit";
-const READING_REFS: &str = "reading branches and tags";
 /// The latest time that the format holds, in seconds since 1970: 34 bits.
 const LATEST: u64 = (1 << 34) - 1;
 /// The highest level that the format holds.
@@ -81,22 +81,16 @@ pub(in crate::history) fn build(
     Ok(write::file(&rows, cancel)?.map(|file| (file, new)))
 }
 
-/// What the names point at that histories begin with: tags are followed to what they tag.
+/// The commits that histories begin with.
 fn tips(git: &gix::Repository, cancel: &Cancel) -> Result<Vec<ObjectId>, HistoryError> {
-    let refs = git.references().map_err(self::git(READING_REFS))?;
+    let (named, _) = tips::read(git, cancel)?;
+    let head = git.head_id().ok().map(gix::Id::detach);
     let mut tips = Vec::new();
-    if let Ok(Some(head)) = git.head().map(|head| head.id().map(gix::Id::detach)) {
-        tips.push(head);
-    }
-    for prefix in ["refs/heads/", "refs/remotes/", "refs/tags/"] {
-        let under = refs.prefixed(prefix).map_err(self::git(READING_REFS))?;
-        // A name that leads nowhere is nobody's history.
-        for reference in under {
-            cancel.check()?;
-            let peeled = reference.ok().and_then(|it| it.into_fully_peeled_id().ok());
-            let is_commit =
-                |id: &gix::Id<'_>| id.header().is_ok_and(|it| it.kind() == Kind::Commit);
-            tips.extend(peeled.filter(is_commit).map(gix::Id::detach));
+    for id in named.into_iter().chain(head) {
+        match revision::peel(git, id, cancel) {
+            Err(stopped @ HistoryError::Repo(RepoError::Stopped(_))) => return Err(stopped),
+            // A name that leads nowhere is nobody's history.
+            peeled => tips.extend(peeled.ok().flatten()),
         }
     }
     Ok(tips)
@@ -190,7 +184,10 @@ impl Rows {
     }
 
     /// Gives each its level and date, and answers in which order each comes after its parents.
-    fn set_levels(&mut self, cancel: &Cancel) -> Result<Vec<u32>, Stopped> {
+    ///
+    /// # Errors
+    /// If a commit descends from itself, or time is up.
+    fn set_levels(&mut self, cancel: &Cancel) -> Result<Vec<u32>, HistoryError> {
         let mut order = Vec::with_capacity(self.rows.len());
         for start in (0..).take(self.rows.len()) {
             // Each with how many of its parents are done.
@@ -201,6 +198,10 @@ impl Rows {
                 };
                 if let Some(parent) = row.parents.get(done) {
                     open.extend([(index, done + 1), (*parent, 0)]);
+                    // Objects are not held against their ids: a forged one can be its own parent.
+                    if open.len() > self.rows.len() {
+                        return Err(git(READING)("it descends from itself"));
+                    }
                 } else {
                     if order.len().is_multiple_of(STRIDE as usize) {
                         cancel.check()?;
