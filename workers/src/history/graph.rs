@@ -459,37 +459,19 @@ mod tests {
         assert_eq!(Origin::read(&git, &cancel()).unwrap().1.len(), 0);
     }
 
-    /// Has an object of this content stand under a name that is not its own, as only who forges
-    /// a repository does.
-    fn forge(app: &Sandbox, id: &str, kind: &str, content: &str) {
-        app.file("content", content);
-        let write = ["hash-object", "-t", kind, "-w", "--literally", "content"];
-        let own = git(&app.root(), &write);
-        let place = |id: &str| {
-            app.root()
-                .join(".git/objects")
-                .join(&id[..2])
-                .join(&id[2..])
-        };
-        std::fs::create_dir_all(place(id).parent().unwrap()).unwrap();
-        std::fs::rename(place(&own), place(id)).unwrap();
-    }
-
     #[test]
     fn no_circle_keeps_a_build_from_its_end() {
         let app = Sandbox::new();
         app.file("a", "1").committed();
         let by = "A <a@b.c> 1 +0000";
-        let tag = "2".repeat(40);
-        let text = format!("object {tag}\ntype tag\ntag own\ntagger {by}\n\nm\n");
-        forge(&app, &tag, "tag", &text);
+        let tag = app.forge_own_tag();
         app.file(".git/refs/tags/own", format!("{tag}\n"));
         let (_, new) = built(&app, &Graph::default());
         assert_eq!(new, 1, "a tag of itself names no commit");
         let commit = "3".repeat(40);
         let tree = git(&app.root(), &["rev-parse", "HEAD^{tree}"]);
         let text = format!("tree {tree}\nparent {commit}\nauthor {by}\ncommitter {by}\n\nm\n");
-        forge(&app, &commit, "commit", &text);
+        app.forge(&commit, "commit", &text);
         app.file(".git/refs/heads/own", format!("{commit}\n"));
         let failed = build(&app.repo().git().unwrap(), &Graph::default(), &cancel());
         let is_damaged = matches!(failed, Err(HistoryError::Repo(RepoError::Git { .. })));

@@ -321,6 +321,23 @@ mod tests {
     }
 
     #[test]
+    fn a_head_that_names_a_forged_tag_of_itself_holds_up_nobody() {
+        let app = Sandbox::new();
+        app.file("a", "1").committed();
+        let tag = app.forge_own_tag();
+        app.file(".git/refs/heads/main", format!("{tag}\n"));
+        app.file(".git/refs/heads/link", "ref: refs/heads/main\n");
+        for head in [&*tag, "ref: refs/heads/main", "ref: refs/heads/link"] {
+            app.file(".git/HEAD", format!("{head}\n"));
+            let (repo, histories) = (app.repo(), Histories::new());
+            assert!(History::of(&repo, &histories, &cancel()).is_ok());
+            repo.refresh_status();
+            let said = repo.head().unwrap();
+            assert_eq!((said.commit, said.dirty), (tag.clone(), None));
+        }
+    }
+
+    #[test]
     fn a_shallow_clone_is_told_without_a_graph() {
         let app = Sandbox::new();
         app.file("a", "1").committed();

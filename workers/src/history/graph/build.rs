@@ -13,7 +13,7 @@ use super::super::{revision, tips};
 use super::bloom::Settings;
 use super::touched::Trees;
 use super::{Graph, MAX_BYTES, Position, STRIDE, write};
-use crate::repo::{Cancel, RepoError};
+use crate::repo::{self, Cancel, RepoError};
 
 const READING: &str = "reading a commit";
 /// The latest time that the format holds, in seconds since 1970: 34 bits.
@@ -84,9 +84,8 @@ pub(in crate::history) fn build(
 /// The commits that histories begin with.
 fn tips(git: &gix::Repository, cancel: &Cancel) -> Result<Vec<ObjectId>, HistoryError> {
     let (named, _) = tips::read(git, cancel)?;
-    let head = git.head_id().ok().map(gix::Id::detach);
     let mut tips = Vec::new();
-    for id in named.into_iter().chain(head) {
+    for id in named.into_iter().chain(repo::head(git).ok().flatten()) {
         match revision::peel(git, id, cancel) {
             Err(stopped @ HistoryError::Repo(RepoError::Stopped(_))) => return Err(stopped),
             // A name that leads nowhere is nobody's history.

@@ -16,7 +16,7 @@ use super::graphs::Graphs;
 use super::ledgers::Ledgers;
 use super::{MAX_PROJECTS, is_good};
 use crate::metrics::{Build, HistoryMetrics};
-use crate::repo::{Cancel, Key, RepoError};
+use crate::repo::{self, Cancel, Key, RepoError};
 
 /// Above the niceness of the threads that answer calls: sched(7).
 const PATIENCE: i32 = 10;
@@ -93,11 +93,14 @@ impl Work {
         let cancel = Cancel::new(Instant::now() + LONGEST, self.end.clone());
         let mut git = job.git.to_thread_local();
         packs::keep(&mut git);
-        let head = git.head_id().ok().map(gix::Id::detach);
         let Ok(graph) = self.graphs.get(&job.project, &git, &cancel) else {
             return;
         };
-        if !head.is_some_and(|head| is_good(&graph, head)) {
+        if !repo::head(&git)
+            .ok()
+            .flatten()
+            .is_some_and(|head| is_good(&graph, head))
+        {
             self.timed(Part::Graph, || self.make_graph(job, &git, &cancel));
         }
         self.timed(Part::Ledger, || self.make_ledger(job, &git, &cancel));

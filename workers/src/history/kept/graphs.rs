@@ -14,7 +14,7 @@ use tokio::time::{Duration, Instant};
 use super::super::graph::{Graph, Origin};
 use super::folder::{CacheFolder, Part};
 use super::{IDLE, MAX_PROJECTS};
-use crate::repo::{Cancel, Key, Stopped};
+use crate::repo::{self, Cancel, Key, Stopped};
 
 /// What all graphs may take in memory, in KiB.
 const MAX_KIB: u64 = 1 << 20;
@@ -87,8 +87,7 @@ impl Graphs {
             Some(held) => held.graph,
             None => self.saved(project, cancel)?,
         };
-        let head = git.head_id().ok().map(gix::Id::detach);
-        let held = better(own, ours, head);
+        let held = better(own, ours, repo::head(git).ok().flatten());
         *origin = Some(seen);
         self.graphs.insert(project.clone(), held.clone());
         Ok(held.graph)
