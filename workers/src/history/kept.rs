@@ -134,34 +134,11 @@ impl Histories {
         Histories::start(None, &Metrics::new()).unwrap()
     }
 
-    /// What is known of a project's commits without reading them; not for a shallow clone. Graph
-    /// and ledger are made in the background where there are no good ones.
-    ///
-    /// # Errors
-    /// If the call has to stop.
-    pub(super) fn known(
-        &self,
-        repo: &Repo,
-        git: &gix::Repository,
-        cancel: &Cancel,
-    ) -> Result<Known, Stopped> {
-        let shared = &self.0;
-        let graph = shared.graphs.get(repo.key(), git, cancel)?;
-        let ledger = shared.ledgers.get(repo.key(), cancel)?;
-        if let Some(head) = repo.commit()
-            && !(is_good(&graph, head) && ledger.has(&head))
-            && shared.graphs.claim(repo.key())
-        {
-            shared.builder.ask(repo.key(), git);
-        }
-        Ok(Known { graph, ledger })
-    }
-
-    /// What is kept for calls on this project.
-    pub(super) fn kept(&self, repo: &Repo) -> Kept {
+    /// What is kept for calls on this project, whose repository is `git`.
+    pub(super) fn kept(&self, repo: &Repo, git: &gix::Repository) -> Kept {
         Kept {
             shared: Arc::clone(&self.0),
-            project: repo.key().clone(),
+            project: repo.key().of_repository(git),
             rules: repo.rules(),
         }
     }
@@ -173,6 +150,29 @@ fn is_good(graph: &Graph, head: ObjectId) -> bool {
 }
 
 impl Kept {
+    /// What is known of the project's commits without reading them; not for a shallow clone. Graph
+    /// and ledger are made in the background where there are none that have `head`.
+    ///
+    /// # Errors
+    /// If the call has to stop.
+    pub(super) fn known(
+        &self,
+        git: &gix::Repository,
+        head: Option<ObjectId>,
+        cancel: &Cancel,
+    ) -> Result<Known, Stopped> {
+        let (shared, project) = (&self.shared, &self.project);
+        let graph = shared.graphs.get(project, git, cancel)?;
+        let ledger = shared.ledgers.get(project, cancel)?;
+        if let Some(head) = head
+            && !(is_good(&graph, head) && ledger.has(&head))
+            && shared.graphs.claim(project)
+        {
+            shared.builder.ask(project, git);
+        }
+        Ok(Known { graph, ledger })
+    }
+
     /// Which commits are reached, as far as it is known.
     pub(super) fn reach(&self) -> Reach {
         self.shared
@@ -217,7 +217,7 @@ mod tests {
 
     use super::super::History;
     use super::*;
-    use crate::repo::testing::{Sandbox, cancel, path};
+    use crate::repo::testing::{Sandbox, cancel, git, path};
 
     struct Told(usize);
 
@@ -235,6 +235,10 @@ mod tests {
             path: path("a"),
             detail: detail.to_owned(),
         }
+    }
+
+    fn kept(histories: &Histories, repo: &Repo) -> Kept {
+        histories.kept(repo, &repo.git().unwrap())
     }
 
     /// Asks until there is a graph with filters, and a ledger.
@@ -259,13 +263,13 @@ mod tests {
         let histories = Histories::start(None, &metrics).unwrap();
         let repo = app.repo();
         let (asked, other) = (question(&repo, ""), question(&repo, "lines 1 to 2"));
-        histories.kept(&repo).keep(&asked, Arc::new(Told(7)));
+        kept(&histories, &repo).keep(&asked, Arc::new(Told(7)));
         // Rules that were read anew are others, and the same.
-        let told = histories.kept(&app.repo()).get::<Told>(&asked);
+        let told = kept(&histories, &app.repo()).get::<Told>(&asked);
         assert_eq!(told.map(|told| told.0), Some(7));
-        assert!(histories.kept(&repo).get::<Told>(&other).is_none());
+        assert!(kept(&histories, &repo).get::<Told>(&other).is_none());
         let closed = Rules::new(&[], &["b".to_owned()], None).unwrap();
-        let narrower = histories.kept(&app.repo_with(closed));
+        let narrower = kept(&histories, &app.repo_with(closed));
         assert!(narrower.get::<Told>(&asked).is_none());
         let text = metrics.text().unwrap();
         let line = "archway_worker_history_lookups_total{kind=\"told\",outcome=";
@@ -279,7 +283,7 @@ mod tests {
         app.file("a", "1").committed();
         let histories = Histories::new();
         let (repo, bytes) = (app.repo(), usize::try_from(ANSWER_BYTES).unwrap());
-        let (kept, asked) = (histories.kept(&repo), question(&repo, ""));
+        let (kept, asked) = (kept(&histories, &repo), question(&repo, ""));
         kept.keep(&asked, Arc::new(Told(bytes)));
         histories.0.answers.run_pending_tasks();
         assert!(kept.get::<Told>(&asked).is_none());
@@ -305,6 +309,39 @@ mod tests {
         let head = history.head().unwrap();
         let node = history.node(head).unwrap();
         assert_eq!(node.parents.len(), 1, "what it lacks is read");
+    }
+
+    #[test]
+    fn what_is_known_of_a_repository_outlives_the_work_trees_that_are_made_of_it() {
+        let app = Sandbox::new();
+        let repository = app.host("acme/app/repository");
+        std::fs::create_dir(&repository).unwrap();
+        for command in ["init -q -b main", "commit -q --allow-empty -m one"] {
+            git(&repository, &command.split(' ').collect::<Vec<_>>());
+        }
+        let (metrics, current) = (Metrics::new(), app.host("acme/app/current"));
+        let histories = Histories::start(None, &metrics).unwrap();
+        let show = |name: &str| {
+            git(
+                &repository,
+                &["worktree", "add", "-q", "--detach", &format!("../{name}")],
+            );
+            std::fs::remove_file(&current).ok();
+            std::os::unix::fs::symlink(name, &current).unwrap();
+        };
+        show("one");
+        assert!(has_all(&app, &histories));
+        let before = app.repo();
+        show("two");
+        let repo = app.repo();
+        assert_ne!(repo.key(), before.key(), "files are another folder's");
+        let history = History::of(&repo, &histories, &cancel()).unwrap();
+        assert!(history.graph().has_filters(), "it is there at once");
+        // A repository in place of another is another.
+        let other = before.key().of_repository(&repo.git().unwrap());
+        std::fs::rename(repository.join(".git/objects"), app.host("objects")).unwrap();
+        std::fs::create_dir(repository.join(".git/objects")).unwrap();
+        assert_ne!(before.key().of_repository(&before.git().unwrap()), other);
     }
 
     #[test]
