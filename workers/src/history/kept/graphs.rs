@@ -115,6 +115,9 @@ impl Graphs {
             Ok(graph) => {
                 let graph = Arc::new(graph);
                 let is_ours = true;
+                let look = self.look(project);
+                // A call that reads now would put what was there before in its place.
+                let _none_reads = cancel.lock(&look.origin);
                 self.graphs.insert(project.clone(), Held { graph, is_ours });
             }
             Err(error) => tracing::error!(%error, "a commit-graph that was made can't be used"),
