@@ -28,12 +28,18 @@ use builder::Builder;
 use graphs::Graphs;
 use ledgers::Ledgers;
 
-/// How many projects are remembered, and may wait for their graph.
-const MAX_PROJECTS: usize = 64;
+/// How many projects may wait for their graph.
+const MAX_WAITING: usize = 64;
+/// Of how many projects it is remembered when a build is due, a few hundred bytes each. Of one that
+/// is forgotten, it is due at once.
+const MAX_PROJECTS: u64 = 4096;
 /// For how many projects it is kept which commits are reached.
 const MAX_REACHES: u64 = 16;
 /// How long is kept what nobody asks for.
 const IDLE: Duration = Duration::from_secs(15 * 60);
+/// How long are kept graphs and ledgers that nobody asks for where there is no folder to read them
+/// from again: it may be days until they are made again.
+const UNSAVED_IDLE: Duration = Duration::from_secs(24 * 60 * 60);
 /// What all kept answers may hold, in bytes.
 const ANSWER_BYTES: u64 = 64 << 20;
 /// What a kept answer costs beside its own bytes.
@@ -144,6 +150,11 @@ impl Histories {
     }
 }
 
+/// How long graphs and ledgers are kept that nobody asks for.
+fn idle(folder: Option<&CacheFolder>) -> Duration {
+    folder.map_or(UNSAVED_IDLE, |_| IDLE)
+}
+
 /// Whether a graph leaves nothing to be made.
 fn is_good(graph: &Graph, head: ObjectId) -> bool {
     graph.has_filters() && graph.find(&head).is_some()
@@ -167,8 +178,9 @@ impl Kept {
         if let Some(head) = head
             && !(is_good(&graph, head) && ledger.has(&head))
             && shared.graphs.claim(project)
+            && !shared.builder.ask(project, git)
         {
-            shared.builder.ask(project, git);
+            shared.graphs.rest(project, Duration::ZERO);
         }
         Ok(Known { graph, ledger })
     }

@@ -1,5 +1,5 @@
-//! The thread that makes graphs and ledgers: one project after the other, after everything else that wants
-//! the CPU.
+//! The thread that makes graphs and ledgers: one project after the other, after everything else
+//! that wants the CPU.
 
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -14,7 +14,7 @@ use super::super::packs;
 use super::folder::Part;
 use super::graphs::Graphs;
 use super::ledgers::Ledgers;
-use super::{MAX_PROJECTS, is_good};
+use super::{MAX_WAITING, is_good};
 use crate::metrics::{Build, HistoryMetrics};
 use crate::repo::{self, Cancel, Key, RepoError};
 
@@ -50,7 +50,7 @@ impl Builder {
         ledgers: Ledgers,
         metrics: HistoryMetrics,
     ) -> io::Result<Builder> {
-        let (queue, jobs) = sync_channel(MAX_PROJECTS);
+        let (queue, jobs) = sync_channel(MAX_WAITING);
         let end = CancellationToken::new();
         let _end = end.clone().drop_guard();
         let work = Work {
@@ -64,14 +64,13 @@ impl Builder {
         Ok(Builder { queue, _end })
     }
 
-    /// Has what a project lacks made, some time.
-    pub(super) fn ask(&self, project: &Key, git: &gix::Repository) {
+    /// Has what a project lacks made, some time; false if too many wait for theirs.
+    pub(super) fn ask(&self, project: &Key, git: &gix::Repository) -> bool {
         let job = Job {
             project: project.clone(),
             git: git.clone().into_sync(),
         };
-        // With a full queue it is asked for again later, by another call.
-        self.queue.try_send(job).ok();
+        self.queue.try_send(job).is_ok()
     }
 }
 
@@ -84,7 +83,7 @@ impl Work {
         while let Ok(job) = jobs.recv() {
             let started = Instant::now();
             self.make(&job);
-            self.graphs.built(&job.project, started.elapsed());
+            self.graphs.rest(&job.project, started.elapsed());
         }
     }
 

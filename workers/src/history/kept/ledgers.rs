@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 use parking_lot::Mutex;
 
 use super::super::ledger::Ledger;
 use super::folder::{CacheFolder, Part};
-use super::{IDLE, MAX_PROJECTS};
+use super::{IDLE, MAX_PROJECTS, idle};
 use crate::repo::{Cancel, Key, Stopped};
 
 /// What all ledgers may take in memory, in KiB.
@@ -28,9 +29,13 @@ impl Ledgers {
             u32::try_from((ledger.bytes() >> 10) + 1).unwrap_or(u32::MAX)
         };
         let held = Cache::builder().max_capacity(MAX_KIB).weigher(kib);
-        let turns = Cache::builder().max_capacity(MAX_PROJECTS as u64);
+        // A new one is never turned away: it may be what was made for half an hour.
+        let turns = Cache::builder().max_capacity(MAX_PROJECTS);
         Ledgers {
-            held: held.time_to_idle(IDLE).build(),
+            held: held
+                .eviction_policy(EvictionPolicy::lru())
+                .time_to_idle(idle(folder.as_ref()))
+                .build(),
             turns: turns.time_to_idle(IDLE).build(),
             folder,
         }
