@@ -13,6 +13,7 @@ use super::{GraphError, MAX_COMMITS};
 
 /// Bytes of a commit's line: tree, two parents, level and time.
 pub(super) const COMMIT: usize = ID + 16;
+
 /// A file of commits, checked but for what lies in other files.
 #[derive(Debug)]
 pub(super) struct Layer {
