@@ -255,7 +255,7 @@ fn buckets() -> Histogram {
     Histogram::new(exponential_buckets(0.001, 2.0, 16))
 }
 
-/// 10 ms to about 44 minutes: from a small repository to one that is given up after half an hour.
+/// 10 ms to about 44 minutes: from a small repository to one that ends after half an hour.
 fn long_buckets() -> Histogram {
     Histogram::new(exponential_buckets(0.01, 2.0, 19))
 }

@@ -124,6 +124,11 @@ impl Graph {
         !self.layers.is_empty() && self.layers.iter().all(Layer::has_filters)
     }
 
+    /// Whether every commit has one: a build whose time was up leaves the oldest without.
+    pub(crate) fn has_all_filters(&self) -> bool {
+        !self.layers.is_empty() && self.layers.iter().all(Layer::has_all_filters)
+    }
+
     /// Where the commit `id` stands, if it is in the graph.
     pub(crate) fn find(&self, id: &oid) -> Option<Position> {
         self.layers
@@ -241,6 +246,9 @@ impl Graph {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+
+    use tokio::time::Instant;
+    use tokio_util::sync::CancellationToken;
 
     use super::*;
     use crate::history::HistoryError;
@@ -476,5 +484,25 @@ mod tests {
         let failed = build(&app.repo().git().unwrap(), &Graph::default(), &cancel());
         let is_damaged = matches!(failed, Err(HistoryError::Repo(RepoError::Git { .. })));
         assert!(is_damaged, "{failed:?}");
+    }
+
+    #[test]
+    fn a_build_whose_time_is_up_is_gone_on_with_by_the_next() {
+        let app = repository();
+        let git = app.repo().git().unwrap();
+        let soon = Instant::now() + build::FINISHING / 2;
+        let cancel_soon = Cancel::new(soon, CancellationToken::new());
+        let (file, _) = build(&git, &Graph::default(), &cancel_soon)
+            .unwrap()
+            .unwrap();
+        let first = Graph::checked(file, &cancel()).unwrap();
+        assert_eq!(tells(&first), told(&app), "all but filters is there");
+        let asked = Asked::of(&RepoPath::parse("never/there").unwrap());
+        let mut known = first.positions().map(|at| first.maybe_changed(at, &asked));
+        assert!(known.all(|known| known.is_none()) && !first.has_all_filters());
+        let (whole, new) = built(&app, &first);
+        write(&app, "2");
+        assert_eq!((&whole, new), (&self::file(&app), 0));
+        assert!(Graph::checked(whole, &cancel()).unwrap().has_all_filters());
     }
 }

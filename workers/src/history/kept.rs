@@ -157,12 +157,17 @@ fn idle(folder: Option<&CacheFolder>) -> Duration {
 
 /// Whether a graph leaves nothing to be made.
 fn is_good(graph: &Graph, head: ObjectId) -> bool {
-    graph.has_filters() && graph.find(&head).is_some()
+    graph.has_all_filters() && graph.find(&head).is_some()
+}
+
+/// Whether a ledger leaves nothing to be made: it never has a commit that its graph had not.
+fn is_whole(ledger: &Ledger, graph: &Graph, head: ObjectId) -> bool {
+    ledger.has(&head) && ledger.len() >= graph.len()
 }
 
 impl Kept {
     /// What is known of the project's commits without reading them; not for a shallow clone. Graph
-    /// and ledger are made in the background where there are none that have `head`.
+    /// and ledger are made in the background where there are none that have `head` and all before it.
     ///
     /// # Errors
     /// If the call has to stop.
@@ -176,7 +181,7 @@ impl Kept {
         let graph = shared.graphs.get(project, git, cancel)?;
         let ledger = shared.ledgers.get(project, cancel)?;
         if let Some(head) = head
-            && !(is_good(&graph, head) && ledger.has(&head))
+            && !(is_good(&graph, head) && is_whole(&ledger, &graph, head))
             && shared.graphs.claim(project)
             && !shared.builder.ask(project, git)
         {
@@ -227,7 +232,7 @@ impl Kept {
 mod tests {
     use tokio::time::Instant;
 
-    use super::super::History;
+    use super::super::{History, graph, ledger};
     use super::*;
     use crate::repo::testing::{Sandbox, cancel, git, path};
 
@@ -354,6 +359,27 @@ mod tests {
         std::fs::rename(repository.join(".git/objects"), app.host("objects")).unwrap();
         std::fs::create_dir(repository.join(".git/objects")).unwrap();
         assert_ne!(before.key().of_repository(&before.git().unwrap()), other);
+    }
+
+    #[test]
+    fn a_ledger_that_lacks_a_commit_of_the_graph_is_gone_on_with() {
+        let app = Sandbox::new();
+        app.file("a", "1").committed();
+        let repository = app.repo().git().unwrap();
+        let graph = || {
+            let made = graph::build(&repository, &Graph::default(), &cancel());
+            Graph::checked(made.unwrap().unwrap().0, &cancel()).unwrap()
+        };
+        let ledger = |graph: &Graph, before: &Ledger| {
+            let made = ledger::build(&repository, graph, before, &cancel());
+            Ledger::checked(made.unwrap().unwrap().0, &cancel()).unwrap()
+        };
+        let first = ledger(&graph(), &Ledger::default());
+        let more = ["commit-tree", "-p", "HEAD", "-m", "more", "HEAD^{tree}"];
+        app.git(&["branch", "more", &git(&app.root(), &more)]);
+        let (head, graph) = (app.repo().commit().unwrap(), graph());
+        assert!(first.has(&head) && !is_whole(&first, &graph, head));
+        assert!(is_whole(&ledger(&graph, &first), &graph, head));
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! Making a graph of all that a repository's branches and tags reach, from the one before.
 //!
 //! What a graph has already is taken from there; other commits are read, and compared with their
-//! first parent for their filters. That is most of the work, minutes in a large repository, so it
-//! is for a thread in the background.
+//! first parent for their filters, the youngest first. That is most of the work, minutes in a large
+//! repository, so it is for a thread in the background. Who has no filter when time is up gets one
+//! from a later build.
 
 use gix::ObjectId;
 use gix::hashtable::HashMap;
 use gix::objs::{CommitRefIter, Find as _, Kind};
+use tokio::time::{Duration, Instant};
 
 use super::super::error::{HistoryError, git};
 use super::super::{revision, tips};
@@ -20,6 +22,8 @@ const READING: &str = "reading a commit";
 const LATEST: u64 = (1 << 34) - 1;
 /// The highest level that the format holds.
 const HIGHEST: u32 = (1 << 30) - 1;
+/// What is kept of the time for writing what was found out.
+pub(super) const FINISHING: Duration = Duration::from_secs(30);
 /// So many commits fit into the largest graph, with small filters.
 const MAX_COMMITS: usize = (MAX_BYTES / 128) as usize;
 
@@ -225,7 +229,7 @@ impl Rows {
         }
     }
 
-    /// Makes the filters, or takes those of `before`.
+    /// Makes the filters, or takes those of `before`; none for who comes too late.
     fn filter(
         &mut self,
         order: &[u32],
@@ -234,7 +238,9 @@ impl Rows {
         cancel: &Cancel,
     ) -> Result<(), HistoryError> {
         let mut trees = Trees::new(git);
-        for index in order {
+        let last = cancel.deadline.checked_sub(FINISHING);
+        let last = last.unwrap_or(cancel.deadline);
+        for index in order.iter().rev() {
             cancel.check()?;
             let Some(row) = self.row(*index) else {
                 continue;
@@ -244,7 +250,7 @@ impl Rows {
             let from = self.filters.len();
             if let Some(known) = known {
                 self.filters.extend_from_slice(known);
-            } else {
+            } else if Instant::now() < last {
                 let parent = row.parents.first().and_then(|parent| self.row(*parent));
                 let old = parent.map(|parent| parent.tree);
                 let paths = trees.touched(old, row.tree, cancel)?;

@@ -20,7 +20,7 @@ use crate::repo::{self, Cancel, Key, RepoError};
 
 /// Above the niceness of the threads that answer calls: sched(7).
 const PATIENCE: i32 = 10;
-/// A build that takes longer is given up.
+/// A build that takes longer ends with what it has, and the next one goes on from there.
 const LONGEST: Duration = Duration::from_secs(30 * 60);
 
 /// Where they are asked for. Dropped, it ends the thread and what that is doing.

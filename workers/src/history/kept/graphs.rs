@@ -163,11 +163,12 @@ impl Graphs {
     }
 }
 
-/// Filters count most, then that there is little to read beside it.
+/// Filters count most, all of them more than some, then that there is little to read beside it.
 fn better(own: Graph, ours: Arc<Graph>, head: Option<ObjectId>) -> Held {
     let worth = |graph: &Graph| {
         let has_head = head.is_some_and(|head| graph.find(&head).is_some());
-        (graph.has_filters(), has_head, graph.len())
+        let filters = (graph.has_filters(), graph.has_all_filters());
+        (filters, has_head, graph.len())
     };
     let is_ours = worth(&ours) > worth(&own);
     let graph = if is_ours { ours } else { Arc::new(own) };
