@@ -86,10 +86,8 @@ impl Sandbox {
         let write = ["hash-object", "-t", kind, "-w", "--literally", "../forged"];
         let own = git(&self.root(), &write);
         let place = |id: &str| {
-            self.root()
-                .join(".git/objects")
-                .join(&id[..2])
-                .join(&id[2..])
+            let (folder, name) = id.split_at(2);
+            self.root().join(".git/objects").join(folder).join(name)
         };
         std::fs::create_dir_all(place(id).parent().unwrap()).unwrap();
         std::fs::rename(place(&own), place(id)).unwrap();
