@@ -101,10 +101,11 @@ impl History {
         packs::keep(&mut git);
         let shallow = git.shallow_commits();
         let shallow = shallow.map_err(error::git("reading where a shallow clone ends"))?;
+        let kept = histories.kept(repo, &git);
         // A graph may know parents that are not there.
         let known = match shallow {
             Some(_) => Known::default(),
-            None => histories.known(repo, &git, cancel)?,
+            None => kept.known(&git, repo.commit(), cancel)?,
         };
         let mut settled = git.clone();
         settled.objects.refresh_never();
@@ -116,7 +117,7 @@ impl History {
             head: repo.commit(),
             graph: known.graph,
             ledger: known.ledger,
-            kept: histories.kept(repo),
+            kept,
         })
     }
 

@@ -255,9 +255,9 @@ fn buckets() -> Histogram {
     Histogram::new(exponential_buckets(0.001, 2.0, 16))
 }
 
-/// 10 ms to about 22 minutes: from a small repository to the largest.
+/// 10 ms to about 44 minutes: from a small repository to one that ends after half an hour.
 fn long_buckets() -> Histogram {
-    Histogram::new(exponential_buckets(0.01, 2.0, 18))
+    Histogram::new(exponential_buckets(0.01, 2.0, 19))
 }
 
 #[cfg(test)]

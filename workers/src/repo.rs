@@ -48,6 +48,7 @@ use tokio::time::Duration;
 pub use self::cancel::{Cancel, Stopped};
 pub use self::error::RepoError;
 pub use self::file::RepoFile;
+pub(crate) use self::git::head;
 pub use self::glob::{Glob, GlobError};
 pub(crate) use self::jail::Jail;
 pub use self::line::FoundLine;

@@ -341,6 +341,7 @@ pub(super) mod tests {
         pool.meet(&replica, Some("b"));
         assert!(!deadly.lock().is_empty());
     }
+
     #[tokio::test]
     async fn an_address_that_is_none_is_looked_at_once() {
         let pool = Arc::new(alone("http://127.0.0.1:1").0);

@@ -1,8 +1,9 @@
 //! What a worker answers to one call: what it says on its way, then one result.
 //!
-//! Every wait ends with the call's deadline, and 100 ms after its result. A stream that is dropped before its result cancels
-//! the call at the worker, which is how a client that goes away ends its work. As long as nothing
-//! of it was passed on, the call may begin again on another worker, and the reader doesn't notice.
+//! Every wait ends with the call's deadline, and 100 ms after its result. A stream that is dropped
+//! before its result cancels the call at the worker, which is how a client that goes away ends its
+//! work. As long as nothing of it was passed on, the call may begin again on another worker, and the
+//! reader doesn't notice.
 
 use std::time::Duration;
 

@@ -124,6 +124,11 @@ impl Graph {
         !self.layers.is_empty() && self.layers.iter().all(Layer::has_filters)
     }
 
+    /// Whether every commit has one: a build whose time was up leaves the oldest without.
+    pub(crate) fn has_all_filters(&self) -> bool {
+        !self.layers.is_empty() && self.layers.iter().all(Layer::has_all_filters)
+    }
+
     /// Where the commit `id` stands, if it is in the graph.
     pub(crate) fn find(&self, id: &oid) -> Option<Position> {
         self.layers
@@ -242,9 +247,13 @@ impl Graph {
 mod tests {
     use std::collections::BTreeMap;
 
+    use tokio::time::Instant;
+    use tokio_util::sync::CancellationToken;
+
     use super::*;
-    use crate::repo::RepoPath;
+    use crate::history::HistoryError;
     use crate::repo::testing::{Sandbox, cancel, git};
+    use crate::repo::{RepoError, RepoPath};
 
     /// Merges of two and of three, folders that become files, names beyond ASCII, a commit with
     /// too many files, and dates in every disorder.
@@ -456,5 +465,44 @@ mod tests {
         assert!(app.repo().git().is_none());
         let git = gix::open_opts(app.root(), gix::open::Options::isolated()).unwrap();
         assert_eq!(Origin::read(&git, &cancel()).unwrap().1.len(), 0);
+    }
+
+    #[test]
+    fn no_circle_keeps_a_build_from_its_end() {
+        let app = Sandbox::new();
+        app.file("a", "1").committed();
+        let by = "A <a@b.c> 1 +0000";
+        let tag = app.forge_own_tag();
+        app.file(".git/refs/tags/own", format!("{tag}\n"));
+        let (_, new) = built(&app, &Graph::default());
+        assert_eq!(new, 1, "a tag of itself names no commit");
+        let commit = "3".repeat(40);
+        let tree = git(&app.root(), &["rev-parse", "HEAD^{tree}"]);
+        let text = format!("tree {tree}\nparent {commit}\nauthor {by}\ncommitter {by}\n\nm\n");
+        app.forge(&commit, "commit", &text);
+        app.file(".git/refs/heads/own", format!("{commit}\n"));
+        let failed = build(&app.repo().git().unwrap(), &Graph::default(), &cancel());
+        let is_damaged = matches!(failed, Err(HistoryError::Repo(RepoError::Git { .. })));
+        assert!(is_damaged, "{failed:?}");
+    }
+
+    #[test]
+    fn a_build_whose_time_is_up_is_gone_on_with_by_the_next() {
+        let app = repository();
+        let git = app.repo().git().unwrap();
+        let soon = Instant::now() + build::FINISHING / 2;
+        let cancel_soon = Cancel::new(soon, CancellationToken::new());
+        let (file, _) = build(&git, &Graph::default(), &cancel_soon)
+            .unwrap()
+            .unwrap();
+        let first = Graph::checked(file, &cancel()).unwrap();
+        assert_eq!(tells(&first), told(&app), "all but filters is there");
+        let asked = Asked::of(&RepoPath::parse("never/there").unwrap());
+        let mut known = first.positions().map(|at| first.maybe_changed(at, &asked));
+        assert!(known.all(|known| known.is_none()) && !first.has_all_filters());
+        let (whole, new) = built(&app, &first);
+        write(&app, "2");
+        assert_eq!((&whole, new), (&self::file(&app), 0));
+        assert!(Graph::checked(whole, &cancel()).unwrap().has_all_filters());
     }
 }

@@ -28,12 +28,18 @@ use builder::Builder;
 use graphs::Graphs;
 use ledgers::Ledgers;
 
-/// How many projects are remembered, and may wait for their graph.
-const MAX_PROJECTS: usize = 64;
+/// How many projects may wait for their graph.
+const MAX_WAITING: usize = 64;
+/// Of how many projects it is remembered when a build is due, a few hundred bytes each. Of one that
+/// is forgotten, it is due at once.
+const MAX_PROJECTS: u64 = 4096;
 /// For how many projects it is kept which commits are reached.
 const MAX_REACHES: u64 = 16;
 /// How long is kept what nobody asks for.
 const IDLE: Duration = Duration::from_secs(15 * 60);
+/// How long are kept graphs and ledgers that nobody asks for where there is no folder to read them
+/// from again: it may be days until they are made again.
+const UNSAVED_IDLE: Duration = Duration::from_secs(24 * 60 * 60);
 /// What all kept answers may hold, in bytes.
 const ANSWER_BYTES: u64 = 64 << 20;
 /// What a kept answer costs beside its own bytes.
@@ -134,45 +140,56 @@ impl Histories {
         Histories::start(None, &Metrics::new()).unwrap()
     }
 
-    /// What is known of a project's commits without reading them; not for a shallow clone. Graph
-    /// and ledger are made in the background where there are no good ones.
-    ///
-    /// # Errors
-    /// If the call has to stop.
-    pub(super) fn known(
-        &self,
-        repo: &Repo,
-        git: &gix::Repository,
-        cancel: &Cancel,
-    ) -> Result<Known, Stopped> {
-        let shared = &self.0;
-        let graph = shared.graphs.get(repo.key(), git, cancel)?;
-        let ledger = shared.ledgers.get(repo.key(), cancel)?;
-        if let Some(head) = repo.commit()
-            && !(is_good(&graph, head) && ledger.has(&head))
-            && shared.graphs.claim(repo.key())
-        {
-            shared.builder.ask(repo.key(), git);
-        }
-        Ok(Known { graph, ledger })
-    }
-
-    /// What is kept for calls on this project.
-    pub(super) fn kept(&self, repo: &Repo) -> Kept {
+    /// What is kept for calls on this project, whose repository is `git`.
+    pub(super) fn kept(&self, repo: &Repo, git: &gix::Repository) -> Kept {
         Kept {
             shared: Arc::clone(&self.0),
-            project: repo.key().clone(),
+            project: repo.key().of_repository(git),
             rules: repo.rules(),
         }
     }
 }
 
+/// How long graphs and ledgers are kept that nobody asks for.
+fn idle(folder: Option<&CacheFolder>) -> Duration {
+    folder.map_or(UNSAVED_IDLE, |_| IDLE)
+}
+
 /// Whether a graph leaves nothing to be made.
 fn is_good(graph: &Graph, head: ObjectId) -> bool {
-    graph.has_filters() && graph.find(&head).is_some()
+    graph.has_all_filters() && graph.find(&head).is_some()
+}
+
+/// Whether a ledger leaves nothing to be made: it never has a commit that its graph had not.
+fn is_whole(ledger: &Ledger, graph: &Graph, head: ObjectId) -> bool {
+    ledger.has(&head) && ledger.len() >= graph.len()
 }
 
 impl Kept {
+    /// What is known of the project's commits without reading them; not for a shallow clone. Graph
+    /// and ledger are made in the background where there are none that have `head` and all before it.
+    ///
+    /// # Errors
+    /// If the call has to stop.
+    pub(super) fn known(
+        &self,
+        git: &gix::Repository,
+        head: Option<ObjectId>,
+        cancel: &Cancel,
+    ) -> Result<Known, Stopped> {
+        let (shared, project) = (&self.shared, &self.project);
+        let graph = shared.graphs.get(project, git, cancel)?;
+        let ledger = shared.ledgers.get(project, cancel)?;
+        if let Some(head) = head
+            && !(is_good(&graph, head) && is_whole(&ledger, &graph, head))
+            && shared.graphs.claim(project)
+            && !shared.builder.ask(project, git)
+        {
+            shared.graphs.rest(project, Duration::ZERO);
+        }
+        Ok(Known { graph, ledger })
+    }
+
     /// Which commits are reached, as far as it is known.
     pub(super) fn reach(&self) -> Reach {
         self.shared
@@ -215,9 +232,9 @@ impl Kept {
 mod tests {
     use tokio::time::Instant;
 
-    use super::super::History;
+    use super::super::{History, graph, ledger};
     use super::*;
-    use crate::repo::testing::{Sandbox, cancel, path};
+    use crate::repo::testing::{Sandbox, cancel, git, path};
 
     struct Told(usize);
 
@@ -235,6 +252,10 @@ mod tests {
             path: path("a"),
             detail: detail.to_owned(),
         }
+    }
+
+    fn kept(histories: &Histories, repo: &Repo) -> Kept {
+        histories.kept(repo, &repo.git().unwrap())
     }
 
     /// Asks until there is a graph with filters, and a ledger.
@@ -259,13 +280,13 @@ mod tests {
         let histories = Histories::start(None, &metrics).unwrap();
         let repo = app.repo();
         let (asked, other) = (question(&repo, ""), question(&repo, "lines 1 to 2"));
-        histories.kept(&repo).keep(&asked, Arc::new(Told(7)));
+        kept(&histories, &repo).keep(&asked, Arc::new(Told(7)));
         // Rules that were read anew are others, and the same.
-        let told = histories.kept(&app.repo()).get::<Told>(&asked);
+        let told = kept(&histories, &app.repo()).get::<Told>(&asked);
         assert_eq!(told.map(|told| told.0), Some(7));
-        assert!(histories.kept(&repo).get::<Told>(&other).is_none());
+        assert!(kept(&histories, &repo).get::<Told>(&other).is_none());
         let closed = Rules::new(&[], &["b".to_owned()], None).unwrap();
-        let narrower = histories.kept(&app.repo_with(closed));
+        let narrower = kept(&histories, &app.repo_with(closed));
         assert!(narrower.get::<Told>(&asked).is_none());
         let text = metrics.text().unwrap();
         let line = "archway_worker_history_lookups_total{kind=\"told\",outcome=";
@@ -279,7 +300,7 @@ mod tests {
         app.file("a", "1").committed();
         let histories = Histories::new();
         let (repo, bytes) = (app.repo(), usize::try_from(ANSWER_BYTES).unwrap());
-        let (kept, asked) = (histories.kept(&repo), question(&repo, ""));
+        let (kept, asked) = (kept(&histories, &repo), question(&repo, ""));
         kept.keep(&asked, Arc::new(Told(bytes)));
         histories.0.answers.run_pending_tasks();
         assert!(kept.get::<Told>(&asked).is_none());
@@ -308,6 +329,60 @@ mod tests {
     }
 
     #[test]
+    fn what_is_known_of_a_repository_outlives_the_work_trees_that_are_made_of_it() {
+        let app = Sandbox::new();
+        let repository = app.host("acme/app/repository");
+        std::fs::create_dir(&repository).unwrap();
+        for command in ["init -q -b main", "commit -q --allow-empty -m one"] {
+            git(&repository, &command.split(' ').collect::<Vec<_>>());
+        }
+        let (metrics, current) = (Metrics::new(), app.host("acme/app/current"));
+        let histories = Histories::start(None, &metrics).unwrap();
+        let show = |name: &str| {
+            git(
+                &repository,
+                &["worktree", "add", "-q", "--detach", &format!("../{name}")],
+            );
+            std::fs::remove_file(&current).ok();
+            std::os::unix::fs::symlink(name, &current).unwrap();
+        };
+        show("one");
+        assert!(has_all(&app, &histories));
+        let before = app.repo();
+        show("two");
+        let repo = app.repo();
+        assert_ne!(repo.key(), before.key(), "files are another folder's");
+        let history = History::of(&repo, &histories, &cancel()).unwrap();
+        assert!(history.graph().has_filters(), "it is there at once");
+        // A repository in place of another is another.
+        let other = before.key().of_repository(&repo.git().unwrap());
+        std::fs::rename(repository.join(".git/objects"), app.host("objects")).unwrap();
+        std::fs::create_dir(repository.join(".git/objects")).unwrap();
+        assert_ne!(before.key().of_repository(&before.git().unwrap()), other);
+    }
+
+    #[test]
+    fn a_ledger_that_lacks_a_commit_of_the_graph_is_gone_on_with() {
+        let app = Sandbox::new();
+        app.file("a", "1").committed();
+        let repository = app.repo().git().unwrap();
+        let graph = || {
+            let made = graph::build(&repository, &Graph::default(), &cancel());
+            Graph::checked(made.unwrap().unwrap().0, &cancel()).unwrap()
+        };
+        let ledger = |graph: &Graph, before: &Ledger| {
+            let made = ledger::build(&repository, graph, before, &cancel());
+            Ledger::checked(made.unwrap().unwrap().0, &cancel()).unwrap()
+        };
+        let first = ledger(&graph(), &Ledger::default());
+        let more = ["commit-tree", "-p", "HEAD", "-m", "more", "HEAD^{tree}"];
+        app.git(&["branch", "more", &git(&app.root(), &more)]);
+        let (head, graph) = (app.repo().commit().unwrap(), graph());
+        assert!(first.has(&head) && !is_whole(&first, &graph, head));
+        assert!(is_whole(&ledger(&graph, &first), &graph, head));
+    }
+
+    #[test]
     fn a_repositorys_own_graph_is_used_as_it_is() {
         let app = Sandbox::new();
         app.file("a", "1").committed();
@@ -318,6 +393,23 @@ mod tests {
         assert!(history.graph().has_filters());
         drop((history, histories));
         assert!(!metrics.text().unwrap().contains("part=\"graph\""));
+    }
+
+    #[test]
+    fn a_head_that_names_a_forged_tag_of_itself_holds_up_nobody() {
+        let app = Sandbox::new();
+        app.file("a", "1").committed();
+        let tag = app.forge_own_tag();
+        app.file(".git/refs/heads/main", format!("{tag}\n"));
+        app.file(".git/refs/heads/link", "ref: refs/heads/main\n");
+        for head in [&*tag, "ref: refs/heads/main", "ref: refs/heads/link"] {
+            app.file(".git/HEAD", format!("{head}\n"));
+            let (repo, histories) = (app.repo(), Histories::new());
+            assert!(History::of(&repo, &histories, &cancel()).is_ok());
+            repo.refresh_status();
+            let said = repo.head().unwrap();
+            assert_eq!((said.commit, said.dirty), (tag.clone(), None));
+        }
     }
 
     #[test]

@@ -92,6 +92,11 @@ impl Ledger {
         self.file.len()
     }
 
+    /// How many commits it has.
+    pub(super) fn len(&self) -> usize {
+        self.ids.len() / ID
+    }
+
     /// Whether it has the commit `id`, if only to say that its files are not known.
     pub(super) fn has(&self, id: &oid) -> bool {
         self.find(id).is_some()

@@ -9,7 +9,7 @@
 
 use std::{
     collections::{BinaryHeap, HashSet},
-    sync::Arc,
+    sync::{Arc, Weak},
 };
 
 use gix::ObjectId;
@@ -38,7 +38,9 @@ pub(super) struct Walks {
 struct Walk {
     /// What references named, commits and tags, from which it walks.
     tips: HashSet<ObjectId>,
-    graph: Arc<Graph>,
+    /// What positions are of. It is held by who counts its bytes: a walk that nobody goes on with
+    /// must not keep it in memory.
+    graph: Weak<Graph>,
     /// Commits that the graph has, a bit for each position.
     seen: Vec<u64>,
     /// Commits that it lacks.
@@ -115,9 +117,10 @@ impl Walk {
         tips: HashSet<ObjectId>,
         cancel: &Cancel,
     ) -> Result<(), HistoryError> {
-        if !Arc::ptr_eq(&self.graph, &history.graph) || !self.tips.is_subset(&tips) {
+        let is_of = std::ptr::eq(self.graph.as_ptr(), history.graph());
+        if !is_of || !self.tips.is_subset(&tips) {
             *self = Walk {
-                graph: Arc::clone(&history.graph),
+                graph: Arc::downgrade(&history.graph),
                 seen: vec![0; history.graph.len().div_ceil(64)],
                 ..Walk::default()
             };
@@ -141,9 +144,10 @@ impl Walk {
         commit: ObjectId,
         cancel: &Cancel,
     ) -> Result<bool, HistoryError> {
-        let position = self.graph.find(&commit);
+        let graph = history.graph();
+        let position = graph.find(&commit);
         // All that are still to come have a smaller one than the next.
-        let generation = position.and_then(|position| self.generation(position));
+        let generation = position.and_then(|position| generation(graph, position));
         loop {
             cancel.check()?;
             if self.has_seen(commit, position) {
@@ -176,7 +180,10 @@ impl Walk {
         };
         let outcome = match &next.place {
             Place::Known(position) => {
-                self.see_parents(*position);
+                let graph = history.graph();
+                for parent in graph.parents(*position) {
+                    self.see_known(graph, parent);
+                }
                 Ok(())
             }
             Place::Read(parents) => parents.iter().try_for_each(|id| self.see(history, *id)),
@@ -187,14 +194,7 @@ impl Walk {
         outcome
     }
 
-    fn see_parents(&mut self, position: Position) {
-        let graph = Arc::clone(&self.graph);
-        for parent in graph.parents(position) {
-            self.see_known(parent);
-        }
-    }
-
-    fn see_known(&mut self, position: Position) {
+    fn see_known(&mut self, graph: &Graph, position: Position) {
         let (word, bit) = place_of(position);
         let Some(word) = self.seen.get_mut(word) else {
             return;
@@ -202,16 +202,17 @@ impl Walk {
         if *word & bit == 0 {
             *word |= bit;
             self.next.push(Waiting {
-                generation: self.generation(position).unwrap_or(u64::MAX),
-                time: self.graph.time(position),
+                generation: generation(graph, position).unwrap_or(u64::MAX),
+                time: graph.time(position),
                 place: Place::Known(position),
             });
         }
     }
 
     fn see(&mut self, history: &History, commit: ObjectId) -> Result<(), HistoryError> {
-        if let Some(position) = self.graph.find(&commit) {
-            self.see_known(position);
+        let graph = history.graph();
+        if let Some(position) = graph.find(&commit) {
+            self.see_known(graph, position);
             return Ok(());
         }
         if self.others.contains(&commit) {
@@ -229,12 +230,12 @@ impl Walk {
         self.others.insert(commit);
         Ok(())
     }
+}
 
-    /// `None` where the graph doesn't say.
-    fn generation(&self, position: Position) -> Option<u64> {
-        let generation = self.graph.generation(position);
-        (generation > 0).then_some(generation)
-    }
+/// `None` where the graph doesn't say.
+fn generation(graph: &Graph, position: Position) -> Option<u64> {
+    let generation = graph.generation(position);
+    (generation > 0).then_some(generation)
 }
 
 /// In which word a commit of a graph has its bit, and the bit.

@@ -21,6 +21,9 @@ const MAX_CANDIDATES: usize = 10;
 /// The largest tag that is read, in bytes.
 const MAX_TAG: u64 = 1 << 20;
 
+/// How many tags may lead from one to the next: only a forged one leads to itself.
+const MAX_TAGS: usize = 64;
+
 /// What peeling failed at, if it did.
 const READING: &str = "reading what a revision names";
 
@@ -62,25 +65,38 @@ impl History {
         id: ObjectId,
         cancel: &Cancel,
     ) -> Result<Option<ObjectId>, HistoryError> {
-        let mut id = id;
-        loop {
-            cancel.check()?;
-            match self.kind(id)? {
-                Some((Kind::Commit, _)) => return Ok(Some(id)),
-                Some((Kind::Tag, size)) if size <= MAX_TAG => {
-                    let tag = self.git.find_tag(id).map_err(git(READING))?;
-                    id = tag.target_id().map_err(git(READING))?.detach();
-                }
-                _ => return Ok(None),
+        peel(&self.git, id, cancel)
+    }
+}
+
+/// [`History::peel`], of a repository.
+///
+/// # Errors
+/// If it can't be read, or the call has to stop.
+pub(super) fn peel(
+    repository: &gix::Repository,
+    id: ObjectId,
+    cancel: &Cancel,
+) -> Result<Option<ObjectId>, HistoryError> {
+    let mut id = id;
+    for _ in 0..MAX_TAGS {
+        cancel.check()?;
+        match kind(repository, id)? {
+            Some((Kind::Commit, _)) => return Ok(Some(id)),
+            Some((Kind::Tag, size)) if size <= MAX_TAG => {
+                let tag = repository.find_tag(id).map_err(git(READING))?;
+                id = tag.target_id().map_err(git(READING))?.detach();
             }
+            _ => return Ok(None),
         }
     }
+    Ok(None)
+}
 
-    /// What an object is and how large, `None` if it isn't there.
-    fn kind(&self, id: ObjectId) -> Result<Option<(Kind, u64)>, HistoryError> {
-        let header = self.git.try_find_header(id).map_err(git(READING))?;
-        Ok(header.map(|header| (header.kind(), header.size())))
-    }
+/// What an object is and how large, `None` if it isn't there.
+fn kind(repository: &gix::Repository, id: ObjectId) -> Result<Option<(Kind, u64)>, HistoryError> {
+    let header = repository.try_find_header(id).map_err(git(READING))?;
+    Ok(header.map(|header| (header.kind(), header.size())))
 }
 
 /// One revision that is being looked up.
@@ -116,7 +132,7 @@ impl Lookup<'_> {
                 parents.get(nth).copied().ok_or_else(|| self.not_found())
             }
             Step::Ancestor(generations) => self.ancestor(self.commit(id)?, generations),
-            Step::Tag => match self.history.kind(id)? {
+            Step::Tag => match kind(&self.history.git, id)? {
                 Some((Kind::Tag, _)) => Ok(id),
                 _ => Err(self.not_found()),
             },

@@ -64,7 +64,10 @@ impl Tips {
 }
 
 /// What references name, and whether all of it was read from where [`Sources`] look.
-fn read(
+///
+/// # Errors
+/// If references can't be read, or the call has to stop.
+pub(super) fn read(
     repository: &gix::Repository,
     cancel: &Cancel,
 ) -> Result<(HashSet<ObjectId>, bool), HistoryError> {

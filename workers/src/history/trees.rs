@@ -13,6 +13,8 @@ use super::{HistoryError, Side, error::git};
 use crate::repo::{Cancel, RepoPath, Rules};
 use walk::Walk;
 
+pub(super) use walk::Most;
+
 const READING: &str = "reading a tree";
 
 /// How long a path may be, in bytes; what lies deeper does not exist.
@@ -40,17 +42,19 @@ pub(super) fn differences(
     differences_beneath(repository, rules, RepoPath::root(), trees, cancel)
 }
 
-/// [`differences`], with all that is blocked.
+/// [`differences`], with all that is blocked, for who has no use for more than `most`.
 ///
 /// # Errors
-/// If a tree can't be read, or the call has to stop.
+/// If a tree can't be read, there are more, or the call has to stop.
 pub(super) fn all_differences(
     repository: &gix::Repository,
     (old, new): (Option<ObjectId>, Option<ObjectId>),
+    most: Most,
     cancel: &Cancel,
 ) -> Result<Vec<Difference>, HistoryError> {
     let sides = (old.map(folder), new.map(folder));
-    Walk::new(repository, None).run(&RepoPath::root(), sides, cancel)
+    let walk = Walk::new(repository, None).at_most(most);
+    walk.run(&RepoPath::root(), sides, cancel)
 }
 
 /// [`differences`] between two trees that stand at `path`.

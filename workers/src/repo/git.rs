@@ -7,6 +7,7 @@
 
 use std::path::Path;
 
+use gix::object::Kind;
 use gix::status::{Submodule, UntrackedFiles};
 use gix::submodule::config::Ignore;
 
@@ -19,6 +20,8 @@ const SETTINGS: [&str; 2] = [
     "core.useReplaceRefs=false",
     "gitoxide.objects.allocLimit=134217728",
 ];
+
+const STATUS: &str = "reading status";
 
 /// An opened repository.
 #[derive(Debug)]
@@ -47,23 +50,17 @@ impl Git {
 
     /// The commit that HEAD names; `None` before the first.
     pub(super) fn head(&self) -> Result<Option<gix::ObjectId>, RepoError> {
-        let repository = self.repository.to_thread_local();
-        let head = repository.head().map_err(git("reading HEAD"))?;
-        // Without peeling, which would read the object: HEAD names commits.
-        if let Some(id) = head.id() {
-            return Ok(Some(id.detach()));
-        }
-        let id = head.try_into_peeled_id().map_err(git("reading HEAD"))?;
-        Ok(id.map(gix::Id::detach))
+        head(&self.repository.to_thread_local())
     }
 
     /// Whether index or work tree differ from HEAD. Untracked files count, since they are served;
     /// what is changed inside a submodule does not: it may lie outside the fence.
     pub(super) fn is_dirty(&self) -> Result<bool, RepoError> {
         let repository = self.repository.to_thread_local();
+        self.check_head(&repository)?;
         let status = repository
             .status(gix::progress::Discard)
-            .map_err(git("reading status"))?;
+            .map_err(git(STATUS))?;
         let submodules = Submodule::Given {
             ignore: Ignore::All,
             check_dirty: false,
@@ -74,10 +71,23 @@ impl Git {
             .index_worktree_rewrites(None)
             .tree_index_track_renames(gix::status::tree_index::TrackRenames::Disabled)
             .into_iter(Vec::new())
-            .map_err(git("reading status"))?;
+            .map_err(git(STATUS))?;
         match changes.next() {
             None => Ok(false),
-            Some(change) => change.map(|_| true).map_err(git("reading status")),
+            Some(change) => change.map(|_| true).map_err(git(STATUS)),
+        }
+    }
+
+    /// A status follows what HEAD names until that is no tag, which never ends at a forged one of
+    /// itself. HEAD names commits.
+    fn check_head(&self, repository: &gix::Repository) -> Result<(), RepoError> {
+        let Some(head) = self.head()? else {
+            return Ok(());
+        };
+        let header = repository.find_header(head).map_err(git(STATUS))?;
+        match header.kind() {
+            Kind::Commit => Ok(()),
+            _ => Err(git(STATUS)("HEAD names no commit")),
         }
     }
 
@@ -85,6 +95,22 @@ impl Git {
     pub(super) fn objects(&self) -> gix::Repository {
         self.repository.to_thread_local()
     }
+}
+
+/// The commit that HEAD names; `None` before the first. No object is read: to peel it as gix does
+/// would never end at a forged tag of itself, and HEAD names commits.
+///
+/// # Errors
+/// If references can't be read.
+pub(crate) fn head(repository: &gix::Repository) -> Result<Option<gix::ObjectId>, RepoError> {
+    let head = repository.head().map_err(git("reading HEAD"))?;
+    if let Some(id) = head.id() {
+        return Ok(Some(id.detach()));
+    }
+    let named = head.try_into_referent();
+    let id = named.map(|mut reference| reference.follow_to_object());
+    let id = id.transpose().map_err(git("reading HEAD"))?;
+    Ok(id.map(gix::Id::detach))
 }
 
 /// Wraps a failure of gix.

@@ -162,7 +162,7 @@ impl Jail {
     }
 }
 
-/// What `stat` says of.
+/// What kind of thing `stat` is about.
 pub(super) fn file_type(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }

@@ -70,6 +70,20 @@ impl Key {
         })
     }
 
+    /// The same project's repository: what is known of that outlives the work trees that are made
+    /// of it, one for each commit, as git-sync does.
+    pub(crate) fn of_repository(&self, git: &gix::Repository) -> Key {
+        let objects = rustix::fs::stat(git.objects.store_ref().path());
+        let (device, inode) = objects.map_or((self.device, self.inode), |objects| {
+            (objects.st_dev, objects.st_ino)
+        });
+        Key {
+            device,
+            inode,
+            ..self.clone()
+        }
+    }
+
     /// A name for files that are kept of this project, which tells nobody whose they are: 40
     /// hexadecimal digits. Told apart by it are also folders that were mounted one after the other.
     pub(crate) fn fingerprint(&self) -> String {

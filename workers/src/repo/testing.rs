@@ -80,6 +80,29 @@ impl Sandbox {
         self
     }
 
+    /// Has an object of this content stand under an id that is not its own: gix doesn't look.
+    pub(crate) fn forge(&self, id: &str, kind: &str, content: &str) -> &Sandbox {
+        self.file("../forged", content);
+        let write = ["hash-object", "-t", kind, "-w", "--literally", "../forged"];
+        let own = git(&self.root(), &write);
+        let place = |id: &str| {
+            let (folder, name) = id.split_at(2);
+            self.root().join(".git/objects").join(folder).join(name)
+        };
+        std::fs::create_dir_all(place(id).parent().unwrap()).unwrap();
+        std::fs::rename(place(&own), place(id)).unwrap();
+        self
+    }
+
+    /// A tag of itself.
+    pub(crate) fn forge_own_tag(&self) -> String {
+        let id = "2".repeat(40);
+        let tagger = "A <a@b.c> 1 +0000";
+        let text = format!("object {id}\ntype tag\ntag own\ntagger {tagger}\n\nm\n");
+        self.forge(&id, "tag", &text);
+        id
+    }
+
     pub(crate) fn repo(&self) -> Repo {
         self.repo_with(Rules::new(&[], &[], None).unwrap())
     }

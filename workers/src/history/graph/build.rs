@@ -1,25 +1,29 @@
 //! Making a graph of all that a repository's branches and tags reach, from the one before.
 //!
 //! What a graph has already is taken from there; other commits are read, and compared with their
-//! first parent for their filters. That is most of the work, minutes in a large repository, so it
-//! is for a thread in the background.
+//! first parent for their filters, the youngest first. That is most of the work, minutes in a large
+//! repository, so it is for a thread in the background. Who has no filter when time is up gets one
+//! from a later build.
 
 use gix::ObjectId;
 use gix::hashtable::HashMap;
 use gix::objs::{CommitRefIter, Find as _, Kind};
+use tokio::time::{Duration, Instant};
 
 use super::super::error::{HistoryError, git};
+use super::super::{revision, tips};
 use super::bloom::Settings;
 use super::touched::Trees;
 use super::{Graph, MAX_BYTES, Position, STRIDE, write};
-use crate::repo::{Cancel, Stopped};
+use crate::repo::{self, Cancel, RepoError};
 
 const READING: &str = "reading a commit";
-const READING_REFS: &str = "reading branches and tags";
 /// The latest time that the format holds, in seconds since 1970: 34 bits.
 const LATEST: u64 = (1 << 34) - 1;
 /// The highest level that the format holds.
 const HIGHEST: u32 = (1 << 30) - 1;
+/// What is kept of the time for writing what was found out.
+pub(super) const FINISHING: Duration = Duration::from_secs(30);
 /// So many commits fit into the largest graph, with small filters.
 const MAX_COMMITS: usize = (MAX_BYTES / 128) as usize;
 
@@ -81,22 +85,15 @@ pub(in crate::history) fn build(
     Ok(write::file(&rows, cancel)?.map(|file| (file, new)))
 }
 
-/// What the names point at that histories begin with: tags are followed to what they tag.
+/// The commits that histories begin with.
 fn tips(git: &gix::Repository, cancel: &Cancel) -> Result<Vec<ObjectId>, HistoryError> {
-    let refs = git.references().map_err(self::git(READING_REFS))?;
+    let (named, _) = tips::read(git, cancel)?;
     let mut tips = Vec::new();
-    if let Ok(Some(head)) = git.head().map(|head| head.id().map(gix::Id::detach)) {
-        tips.push(head);
-    }
-    for prefix in ["refs/heads/", "refs/remotes/", "refs/tags/"] {
-        let under = refs.prefixed(prefix).map_err(self::git(READING_REFS))?;
-        // A name that leads nowhere is nobody's history.
-        for reference in under {
-            cancel.check()?;
-            let peeled = reference.ok().and_then(|it| it.into_fully_peeled_id().ok());
-            let is_commit =
-                |id: &gix::Id<'_>| id.header().is_ok_and(|it| it.kind() == Kind::Commit);
-            tips.extend(peeled.filter(is_commit).map(gix::Id::detach));
+    for id in named.into_iter().chain(repo::head(git).ok().flatten()) {
+        match revision::peel(git, id, cancel) {
+            Err(stopped @ HistoryError::Repo(RepoError::Stopped(_))) => return Err(stopped),
+            // A name that leads nowhere is nobody's history.
+            peeled => tips.extend(peeled.ok().flatten()),
         }
     }
     Ok(tips)
@@ -190,7 +187,10 @@ impl Rows {
     }
 
     /// Gives each its level and date, and answers in which order each comes after its parents.
-    fn set_levels(&mut self, cancel: &Cancel) -> Result<Vec<u32>, Stopped> {
+    ///
+    /// # Errors
+    /// If a commit descends from itself, or time is up.
+    fn set_levels(&mut self, cancel: &Cancel) -> Result<Vec<u32>, HistoryError> {
         let mut order = Vec::with_capacity(self.rows.len());
         for start in (0..).take(self.rows.len()) {
             // Each with how many of its parents are done.
@@ -201,6 +201,10 @@ impl Rows {
                 };
                 if let Some(parent) = row.parents.get(done) {
                     open.extend([(index, done + 1), (*parent, 0)]);
+                    // Objects are not held against their ids: a forged one can be its own parent.
+                    if open.len() > self.rows.len() {
+                        return Err(git(READING)("it descends from itself"));
+                    }
                 } else {
                     if order.len().is_multiple_of(STRIDE as usize) {
                         cancel.check()?;
@@ -225,7 +229,7 @@ impl Rows {
         }
     }
 
-    /// Makes the filters, or takes those of `before`.
+    /// Makes the filters, or takes those of `before`; none for who comes too late.
     fn filter(
         &mut self,
         order: &[u32],
@@ -234,7 +238,9 @@ impl Rows {
         cancel: &Cancel,
     ) -> Result<(), HistoryError> {
         let mut trees = Trees::new(git);
-        for index in order {
+        let last = cancel.deadline.checked_sub(FINISHING);
+        let last = last.unwrap_or(cancel.deadline);
+        for index in order.iter().rev() {
             cancel.check()?;
             let Some(row) = self.row(*index) else {
                 continue;
@@ -244,7 +250,7 @@ impl Rows {
             let from = self.filters.len();
             if let Some(known) = known {
                 self.filters.extend_from_slice(known);
-            } else {
+            } else if Instant::now() < last {
                 let parent = row.parents.first().and_then(|parent| self.row(*parent));
                 let old = parent.map(|parent| parent.tree);
                 let paths = trees.touched(old, row.tree, cancel)?;

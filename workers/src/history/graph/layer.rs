@@ -13,6 +13,7 @@ use super::{GraphError, MAX_COMMITS};
 
 /// Bytes of a commit's line: tree, two parents, level and time.
 pub(super) const COMMIT: usize = ID + 16;
+
 /// A file of commits, checked but for what lies in other files.
 #[derive(Debug)]
 pub(super) struct Layer {
@@ -35,6 +36,8 @@ struct Filters {
     ends: Range<usize>,
     data: Range<usize>,
     settings: Settings,
+    /// Whether no commit is without.
+    are_all: bool,
 }
 
 impl Layer {
@@ -93,6 +96,11 @@ impl Layer {
 
     pub(super) fn has_filters(&self) -> bool {
         self.filters.is_some()
+    }
+
+    /// Whether each of its commits has a filter.
+    pub(super) fn has_all_filters(&self) -> bool {
+        self.filters.as_ref().is_some_and(|filters| filters.are_all)
     }
 
     /// How its filters are made.
@@ -225,13 +233,16 @@ impl Filters {
         let settings = Settings::parse(file.get(data.clone())?)?;
         let data = data.start + Settings::BYTES..data.end;
         let table = file.get(ends.clone())?;
-        let rises = (1..count).all(|at| number(table, at - 1) <= number(table, at));
+        let before = |at: usize| at.checked_sub(1).map_or(0, |before| number(table, before));
+        let rises = (0..count).all(|at| before(at) <= number(table, at));
+        let are_all = (0..count).all(|at| before(at) < number(table, at));
         let last = count.checked_sub(1).map_or(0, |last| number(table, last));
         let fits = ends.len() == count * 4 && last as usize <= data.len();
         (rises && fits).then_some(Filters {
             ends,
             data,
             settings,
+            are_all,
         })
     }
 }

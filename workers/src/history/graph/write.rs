@@ -21,6 +21,7 @@ pub(super) fn file(rows: &Rows, cancel: &Cancel) -> Result<Option<Vec<u8>>, Stop
         None => Ok(None),
     }
 }
+
 /// Header, table, chunks and checksum.
 fn framed(chunks: &[Chunk], cancel: &Cancel) -> Result<Option<Vec<u8>>, Stopped> {
     let start = HEADER + (chunks.len() + 1) * LINE;

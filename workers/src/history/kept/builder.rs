@@ -1,5 +1,5 @@
-//! The thread that makes graphs and ledgers: one project after the other, after everything else that wants
-//! the CPU.
+//! The thread that makes graphs and ledgers: one project after the other, after everything else
+//! that wants the CPU.
 
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -14,13 +14,13 @@ use super::super::packs;
 use super::folder::Part;
 use super::graphs::Graphs;
 use super::ledgers::Ledgers;
-use super::{MAX_PROJECTS, is_good};
+use super::{MAX_WAITING, is_good};
 use crate::metrics::{Build, HistoryMetrics};
-use crate::repo::{Cancel, Key, RepoError};
+use crate::repo::{self, Cancel, Key, RepoError};
 
 /// Above the niceness of the threads that answer calls: sched(7).
 const PATIENCE: i32 = 10;
-/// A build that takes longer is given up.
+/// A build that takes longer ends with what it has, and the next one goes on from there.
 const LONGEST: Duration = Duration::from_secs(30 * 60);
 
 /// Where they are asked for. Dropped, it ends the thread and what that is doing.
@@ -50,7 +50,7 @@ impl Builder {
         ledgers: Ledgers,
         metrics: HistoryMetrics,
     ) -> io::Result<Builder> {
-        let (queue, jobs) = sync_channel(MAX_PROJECTS);
+        let (queue, jobs) = sync_channel(MAX_WAITING);
         let end = CancellationToken::new();
         let _end = end.clone().drop_guard();
         let work = Work {
@@ -64,14 +64,13 @@ impl Builder {
         Ok(Builder { queue, _end })
     }
 
-    /// Has what a project lacks made, some time.
-    pub(super) fn ask(&self, project: &Key, git: &gix::Repository) {
+    /// Has what a project lacks made, some time; false if too many wait for theirs.
+    pub(super) fn ask(&self, project: &Key, git: &gix::Repository) -> bool {
         let job = Job {
             project: project.clone(),
             git: git.clone().into_sync(),
         };
-        // With a full queue it is asked for again later, by another call.
-        self.queue.try_send(job).ok();
+        self.queue.try_send(job).is_ok()
     }
 }
 
@@ -84,7 +83,7 @@ impl Work {
         while let Ok(job) = jobs.recv() {
             let started = Instant::now();
             self.make(&job);
-            self.graphs.built(&job.project, started.elapsed());
+            self.graphs.rest(&job.project, started.elapsed());
         }
     }
 
@@ -93,11 +92,14 @@ impl Work {
         let cancel = Cancel::new(Instant::now() + LONGEST, self.end.clone());
         let mut git = job.git.to_thread_local();
         packs::keep(&mut git);
-        let head = git.head_id().ok().map(gix::Id::detach);
         let Ok(graph) = self.graphs.get(&job.project, &git, &cancel) else {
             return;
         };
-        if !head.is_some_and(|head| is_good(&graph, head)) {
+        if !repo::head(&git)
+            .ok()
+            .flatten()
+            .is_some_and(|head| is_good(&graph, head))
+        {
             self.timed(Part::Graph, || self.make_graph(job, &git, &cancel));
         }
         self.timed(Part::Ledger, || self.make_ledger(job, &git, &cancel));

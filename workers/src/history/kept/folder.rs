@@ -10,8 +10,9 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
+
+use uuid::Uuid;
 
 use super::super::graph::{GraphError, MAX_BYTES, whole};
 use crate::repo::{Cancel, Key, Stopped};
@@ -23,9 +24,6 @@ const MAX_TOTAL: u64 = 2 << 30;
 /// When a file that was never finished is removed.
 const UNFINISHED: Duration = Duration::from_secs(3600);
 const DRAFT: &str = "new";
-
-/// Tells drafts of one process apart.
-static DRAFTS: AtomicU64 = AtomicU64::new(0);
 
 /// A folder that this worker may write, and nobody else.
 #[derive(Clone, Debug)]
@@ -141,23 +139,25 @@ impl CacheFolder {
 
     /// Saves a part of a project, in place of the one before. The oldest others make room.
     pub(super) fn save(&self, project: &Key, part: Part, file: &[u8]) -> io::Result<()> {
-        self.make_room(file.len() as u64)?;
-        let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
-        let draft = format!("{}-{number}.{DRAFT}", std::process::id());
-        let draft = self.path.join(draft);
+        let place = self.place(project, part);
+        self.make_room(&place, file.len() as u64)?;
+        // In containers every worker is process 1.
+        let draft = self.path.join(Uuid::new_v4().to_string());
+        let draft = draft.with_extension(DRAFT);
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).mode(0o600);
         let written = options
             .open(&draft)
             .and_then(|mut open| open.write_all(file))
-            .and_then(|()| fs::rename(&draft, self.place(project, part)));
+            .and_then(|()| fs::rename(&draft, place));
         if written.is_err() {
             fs::remove_file(&draft).ok();
         }
         written
     }
 
-    fn make_room(&self, size: u64) -> io::Result<()> {
+    /// For so many bytes in place of what is at `place`.
+    fn make_room(&self, place: &Path, size: u64) -> io::Result<()> {
         let mut saved = Vec::new();
         for entry in fs::read_dir(&self.path)? {
             let entry = entry?;
@@ -167,7 +167,8 @@ impl CacheFolder {
             };
             let (path, written) = (entry.path(), about.modified()?);
             let is = |name: &str| path.extension().is_some_and(|is| is == name);
-            if is(Part::Graph.name()) || is(Part::Ledger.name()) {
+            let is_saved = is(Part::Graph.name()) || is(Part::Ledger.name());
+            if is_saved && path != place {
                 saved.push((written, about.len(), path));
             } else if is(DRAFT) && is_older(written) {
                 fs::remove_file(path).ok();
@@ -287,5 +288,41 @@ mod tests {
         fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
         CacheFolder::open(temp.path(), &[]).unwrap();
         assert_eq!(mode(&path), 0o700);
+    }
+
+    #[test]
+    fn saving_leaves_the_drafts_of_other_workers_alone() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = CacheFolder::open(temp.path(), &[]).unwrap();
+        // Another worker that is the same process, in a container of its own.
+        let others = |number| format!("{}-{number}.{DRAFT}", std::process::id());
+        let others: Vec<_> = (0..1000).map(|it| folder.path.join(others(it))).collect();
+        for other in &others {
+            fs::write(other, "half").unwrap();
+        }
+        let app = Sandbox::new();
+        let saved = folder.save(app.repo().key(), Part::Graph, b"whole");
+        assert!(saved.is_ok(), "{saved:?}");
+        assert!(others.iter().all(|other| other.exists()));
+    }
+
+    #[test]
+    fn the_oldest_make_room_but_not_for_what_is_replaced() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = CacheFolder::open(temp.path(), &[]).unwrap();
+        let saved = |name: &str, part: Part, age: u64| {
+            let path = folder.path.join(name).with_extension(part.name());
+            let file = fs::File::create(&path).unwrap();
+            file.set_len(MAX_TOTAL / 2).unwrap();
+            let then = SystemTime::now() - Duration::from_secs(age);
+            file.set_modified(then).unwrap();
+            path
+        };
+        let oldest = saved("oldest", Part::Graph, 9);
+        let own = saved("own", Part::Ledger, 5);
+        folder.make_room(&own, MAX_TOTAL / 2).unwrap();
+        assert!(oldest.exists() && own.exists());
+        folder.make_room(&own, MAX_TOTAL / 2 + 1).unwrap();
+        assert!(!oldest.exists() && own.exists());
     }
 }

@@ -7,19 +7,22 @@
 use std::sync::Arc;
 
 use gix::ObjectId;
+use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 use parking_lot::Mutex;
 use tokio::time::{Duration, Instant};
 
 use super::super::graph::{Graph, Origin};
 use super::folder::{CacheFolder, Part};
-use super::{IDLE, MAX_PROJECTS};
-use crate::repo::{Cancel, Key, Stopped};
+use super::{MAX_PROJECTS, idle};
+use crate::repo::{self, Cancel, Key, Stopped};
 
 /// What all graphs may take in memory, in KiB.
 const MAX_KIB: u64 = 1 << 20;
 /// How long a project's graph is good enough, at least.
 const REST: Duration = Duration::from_secs(10 * 60);
+/// When a build that was asked for and never ended is asked for again.
+const NEVER_ENDED: Duration = Duration::from_secs(24 * 60 * 60);
 /// A project's builds take at most this part of a core's time.
 const SHARE: u32 = 100;
 
@@ -53,11 +56,16 @@ impl Graphs {
             let kib = (held.graph.bytes() >> 10) + 1;
             u32::try_from(kib).unwrap_or(u32::MAX)
         };
-        let looks = Cache::builder().max_capacity(MAX_PROJECTS as u64);
+        // Not only while somebody asks: a rest may be longer.
+        let looks = Cache::builder().max_capacity(MAX_PROJECTS);
         let graphs = Cache::builder().max_capacity(MAX_KIB).weigher(kib);
+        // A new one is never turned away: it may be what was made for half an hour.
         Graphs {
-            looks: looks.time_to_idle(IDLE).build(),
-            graphs: graphs.time_to_idle(IDLE).build(),
+            looks: looks.eviction_policy(EvictionPolicy::lru()).build(),
+            graphs: graphs
+                .eviction_policy(EvictionPolicy::lru())
+                .time_to_idle(idle(folder.as_ref()))
+                .build(),
             folder,
         }
     }
@@ -87,8 +95,7 @@ impl Graphs {
             Some(held) => held.graph,
             None => self.saved(project, cancel)?,
         };
-        let head = git.head_id().ok().map(gix::Id::detach);
-        let held = better(own, ours, head);
+        let held = better(own, ours, repo::head(git).ok().flatten());
         *origin = Some(seen);
         self.graphs.insert(project.clone(), held.clone());
         Ok(held.graph)
@@ -116,27 +123,30 @@ impl Graphs {
             Ok(graph) => {
                 let graph = Arc::new(graph);
                 let is_ours = true;
+                let look = self.look(project);
+                // A call that reads now would put what was there before in its place.
+                let _none_reads = cancel.lock(&look.origin);
                 self.graphs.insert(project.clone(), Held { graph, is_ours });
             }
             Err(error) => tracing::error!(%error, "a commit-graph that was made can't be used"),
         }
     }
 
-    /// Whether a build is due: true for one caller, which then has it done and says so by
-    /// [`Graphs::built`].
+    /// Whether a build is due: true for one caller, which then has it done. No other is until
+    /// [`Graphs::rest`] says that it ended.
     pub(super) fn claim(&self, project: &Key) -> bool {
         let look = self.look(project);
         let mut next = look.next_build.lock();
         let now = Instant::now();
         let is_due = next.is_none_or(|next| next <= now);
         if is_due {
-            *next = Some(now + REST);
+            *next = Some(now + NEVER_ENDED);
         }
         is_due
     }
 
-    /// A build has ended that took so long.
-    pub(super) fn built(&self, project: &Key, took: Duration) {
+    /// A build has ended that took so long: the next is due after a rest.
+    pub(super) fn rest(&self, project: &Key, took: Duration) {
         let rest = REST.max(took.saturating_mul(SHARE));
         *self.look(project).next_build.lock() = Some(Instant::now() + rest);
     }
@@ -153,11 +163,12 @@ impl Graphs {
     }
 }
 
-/// Filters count most, then that there is little to read beside it.
+/// Filters count most, all of them more than some, then that there is little to read beside it.
 fn better(own: Graph, ours: Arc<Graph>, head: Option<ObjectId>) -> Held {
     let worth = |graph: &Graph| {
         let has_head = head.is_some_and(|head| graph.find(&head).is_some());
-        (graph.has_filters(), has_head, graph.len())
+        let filters = (graph.has_filters(), graph.has_all_filters());
+        (filters, has_head, graph.len())
     };
     let is_ours = worth(&ours) > worth(&own);
     let graph = if is_ours { ours } else { Arc::new(own) };
@@ -166,9 +177,11 @@ fn better(own: Graph, ours: Arc<Graph>, head: Option<ObjectId>) -> Held {
 
 #[cfg(test)]
 mod tests {
+    use tokio::time::advance;
     use tokio_util::sync::CancellationToken;
 
     use super::*;
+    use crate::repo::Rules;
     use crate::repo::testing::{Sandbox, cancel};
 
     #[test]
@@ -190,5 +203,36 @@ mod tests {
         assert_eq!(late.err(), Some(Stopped::Deadline));
         drop(reading);
         assert!(graphs.get(repo.key(), &git, &cancel()).is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_build_is_due_once_until_it_has_ended_and_rested() {
+        let app = Sandbox::new();
+        let (repo, graphs) = (app.repo(), Graphs::new(None));
+        assert!(graphs.claim(repo.key()));
+        advance(4 * REST).await;
+        assert!(!graphs.claim(repo.key()), "it waits or runs");
+        graphs.rest(repo.key(), REST);
+        advance(SHARE * REST - REST).await;
+        assert!(!graphs.claim(repo.key()));
+        advance(REST).await;
+        assert!(graphs.claim(repo.key()));
+    }
+
+    #[test]
+    fn however_many_projects_there_are_none_is_built_again_before_its_rest() {
+        let app = Sandbox::new();
+        let graphs = Graphs::new(None);
+        let due = |number: usize| {
+            let name = format!("app-{number}");
+            std::fs::create_dir_all(app.host("acme").join(&name)).unwrap();
+            let rules = Arc::new(Rules::new(&[], &[], None).unwrap());
+            let repo = app.repos.open("acme", &name, rules).unwrap();
+            let is_due = graphs.claim(repo.key());
+            graphs.looks.run_pending_tasks();
+            is_due
+        };
+        assert!((0..200).all(due));
+        assert!(!(0..200).any(due));
     }
 }

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
+use parking_lot::Mutex;
 
 use super::super::ledger::Ledger;
-use super::IDLE;
 use super::folder::{CacheFolder, Part};
+use super::{IDLE, MAX_PROJECTS, idle};
 use crate::repo::{Cancel, Key, Stopped};
 
 /// What all ledgers may take in memory, in KiB.
@@ -16,6 +18,8 @@ const MAX_KIB: u64 = 512 << 10;
 #[derive(Clone)]
 pub(super) struct Ledgers {
     held: Cache<Key, Arc<Ledger>>,
+    /// Held by who reads a project's or puts in another.
+    turns: Cache<Key, Arc<Mutex<()>>>,
     folder: Option<CacheFolder>,
 }
 
@@ -25,8 +29,14 @@ impl Ledgers {
             u32::try_from((ledger.bytes() >> 10) + 1).unwrap_or(u32::MAX)
         };
         let held = Cache::builder().max_capacity(MAX_KIB).weigher(kib);
+        // A new one is never turned away: it may be what was made for half an hour.
+        let turns = Cache::builder().max_capacity(MAX_PROJECTS);
         Ledgers {
-            held: held.time_to_idle(IDLE).build(),
+            held: held
+                .eviction_policy(EvictionPolicy::lru())
+                .time_to_idle(idle(folder.as_ref()))
+                .build(),
+            turns: turns.time_to_idle(IDLE).build(),
             folder,
         }
     }
@@ -36,6 +46,12 @@ impl Ledgers {
     /// # Errors
     /// If the call has to stop: the next one reads it anew.
     pub(super) fn get(&self, project: &Key, cancel: &Cancel) -> Result<Arc<Ledger>, Stopped> {
+        if let Some(held) = self.held.get(project) {
+            return Ok(held);
+        }
+        // Who comes meanwhile waits, and finds it: it may be large, and is read once.
+        let turn = self.turn(project);
+        let _turn = cancel.lock(&turn)?;
         if let Some(held) = self.held.get(project) {
             return Ok(held);
         }
@@ -55,8 +71,41 @@ impl Ledgers {
             tracing::warn!(%error, "a ledger can't be saved");
         }
         match Ledger::checked(file, cancel) {
-            Ok(ledger) => self.held.insert(project.clone(), Arc::new(ledger)),
+            Ok(ledger) => {
+                let turn = self.turn(project);
+                // A call that reads now would put what was there before in its place.
+                let _none_reads = cancel.lock(&turn);
+                self.held.insert(project.clone(), Arc::new(ledger));
+            }
             Err(error) => tracing::error!(%error, "a ledger that was made can't be used"),
         }
+    }
+
+    fn turn(&self, project: &Key) -> Arc<Mutex<()>> {
+        self.turns.get_with_by_ref(project, Arc::default)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::repo::testing::{Sandbox, cancel};
+
+    #[test]
+    fn who_waits_for_a_ledger_that_another_call_reads_finds_it_or_gives_up() {
+        let app = Sandbox::new();
+        let (repo, ledgers) = (app.repo(), Ledgers::new(None));
+        let turn = ledgers.turn(repo.key());
+        let reading = turn.lock();
+        let left = ledgers.get(repo.key(), &cancel().at_look(3));
+        assert_eq!(left.err(), Some(Stopped::Cancelled));
+        let found = std::thread::scope(|scope| {
+            let waits = scope.spawn(|| ledgers.get(repo.key(), &cancel()).unwrap());
+            let read = Arc::new(Ledger::default());
+            ledgers.held.insert(repo.key().clone(), Arc::clone(&read));
+            drop(reading);
+            Arc::ptr_eq(&waits.join().unwrap(), &read)
+        });
+        assert!(found);
     }
 }

@@ -13,13 +13,16 @@ use super::super::changes::Changes;
 use super::super::error::HistoryError;
 use super::super::follow::LogFile;
 use super::super::graph::{Graph, Position};
-use super::super::trees;
+use super::super::trees::{self, Most};
 use super::Ledger;
 use super::draft::Draft;
-use crate::repo::{Cancel, RepoError};
+use crate::repo::{Cancel, RepoError, Stopped};
 
 /// A commit with more files is left out: it takes much room, and is asked for seldom.
 const MAX_FILES: usize = 512;
+/// Nor is one whose files lie in more folders: a few objects can describe trees that nobody could
+/// ever walk, and it is one thread that makes all projects' ledgers.
+const MAX_FOLDERS: usize = 20_000;
 /// What is kept of the time for putting together what was found out.
 const FINISHING: Duration = Duration::from_secs(30);
 
@@ -53,12 +56,9 @@ pub(in crate::history) fn build(
     let until = Cancel::new(earlier.unwrap_or(cancel.deadline), cancel.token.clone());
     for at in new {
         let files = match files(git, graph, at, &until) {
-            Err(stopped @ HistoryError::Repo(RepoError::Stopped(_))) if written == 0 => {
-                return Err(stopped);
-            }
-            Err(HistoryError::Repo(RepoError::Stopped(_))) => break,
-            // A clone may lack what one commit needs; who asks for it is told.
-            files => files.unwrap_or_default(),
+            Err(stopped) if written == 0 => return Err(stopped.into()),
+            Err(_stopped) => break,
+            Ok(files) => files,
         };
         if draft.add(graph.id(at), files.as_deref()).is_none() {
             break;
@@ -77,14 +77,21 @@ fn files(
     graph: &Graph,
     at: Position,
     cancel: &Cancel,
-) -> Result<Option<Vec<LogFile>>, HistoryError> {
+) -> Result<Option<Vec<LogFile>>, Stopped> {
     let parent: Option<ObjectId> = graph.parents(at).next().map(|parent| graph.tree(parent));
     let sides = (parent, Some(graph.tree(at)));
-    let found = trees::all_differences(git, sides, cancel)?;
-    if found.len() > MAX_FILES {
-        return Ok(None);
-    }
-    let changes = Changes::of(&Blobs::new(git), found, cancel)?;
+    let most = Most {
+        files: MAX_FILES,
+        folders: MAX_FOLDERS,
+    };
+    let found = trees::all_differences(git, sides, most, cancel);
+    let changes = found.and_then(|found| Changes::of(&Blobs::new(git), found, cancel));
+    let changes = match changes {
+        Ok(changes) => changes,
+        Err(HistoryError::Repo(RepoError::Stopped(stopped))) => return Err(stopped),
+        // A clone may lack what one commit needs; who asks for it is told.
+        Err(_lacking_or_too_many) => return Ok(None),
+    };
     let files = changes.files.into_iter().map(LogFile::of).collect();
     Ok(Some(files).filter(|_| !changes.renames_cut))
 }

@@ -3,7 +3,7 @@
 use super::super::graph::{self, Graph, checksum};
 use super::super::{Histories, History, LogQuery};
 use super::*;
-use crate::repo::testing::{Sandbox, cancel, path};
+use crate::repo::testing::{Sandbox, cancel, git, path};
 use crate::repo::{Kind, Repo, Rules};
 
 /// Renames, with changes and without, out of a folder that is blocked by default, too; a link in
@@ -159,4 +159,38 @@ fn a_damaged_ledger_is_refused_and_a_forged_one_harmless() {
         }
     }
     assert!(Ledger::checked(good[..good.len() / 2].to_vec(), &cancel()).is_err());
+}
+
+#[test]
+fn a_tree_that_nobody_could_walk_is_left_out_and_the_rest_written_down() {
+    let app = Sandbox::new();
+    app.file("a", "1").committed();
+    let tree_of = |entries: &str| {
+        app.file("../entries", entries);
+        let input = std::fs::File::open(app.host("acme/entries")).unwrap();
+        let made = std::process::Command::new("git")
+            .current_dir(app.root())
+            .args(["mktree", "--missing"])
+            .stdin(input)
+            .output();
+        String::from_utf8(made.unwrap().stdout)
+            .unwrap()
+            .trim()
+            .to_owned()
+    };
+    let mut tree = tree_of("");
+    for _ in 0..60 {
+        tree = tree_of(&format!("040000 tree {tree}\ta\n040000 tree {tree}\tb\n"));
+    }
+    let vast = git(
+        &app.root(),
+        &["commit-tree", "-p", "HEAD", "-m", "vast", &tree],
+    );
+    app.git(&["update-ref", "HEAD", &vast]);
+    let repo = app.repo();
+    let found = ledger(&repo);
+    let head = repo.commit().unwrap();
+    assert!(found.has(&head) && found.files(&head).is_none());
+    let known = found.ids().filter(|id| found.files(id).is_some());
+    assert_eq!(known.count(), 1, "the commit before it");
 }

@@ -14,6 +14,15 @@ use crate::repo::{Cancel, Kind, RepoError, RepoPath, Rules};
 /// How many files may differ: more than any repository has that can be listed.
 const MAX_FILES: usize = 1_000_000;
 
+/// How much a walk may meet.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::history) struct Most {
+    /// Files that differ.
+    pub(in crate::history) files: usize,
+    /// Folders that differ.
+    pub(in crate::history) folders: usize,
+}
+
 /// A folder whose trees differ.
 struct Folder {
     path: RepoPath,
@@ -29,6 +38,7 @@ pub(super) struct Walk<'a> {
     /// Still to be compared: a tree may be deeper than a stack.
     folders: Vec<Folder>,
     found: Vec<Difference>,
+    most: Most,
 }
 
 impl<'a> Walk<'a> {
@@ -38,7 +48,17 @@ impl<'a> Walk<'a> {
             rules,
             folders: Vec::new(),
             found: Vec::new(),
+            // A call ends by its deadline.
+            most: Most {
+                files: MAX_FILES,
+                folders: usize::MAX,
+            },
         }
+    }
+
+    /// Ends in [`RepoError::TooManyEntries`] where there is more.
+    pub(super) fn at_most(self, most: Most) -> Self {
+        Walk { most, ..self }
     }
 
     /// What differs, in the order of the paths' bytes.
@@ -50,13 +70,16 @@ impl<'a> Walk<'a> {
     ) -> Result<Vec<Difference>, HistoryError> {
         self.begin(path, sides);
         let mut buffers = (Vec::new(), Vec::new());
+        let mut folders = 0;
         while let Some(folder) = self.folders.pop() {
             cancel.check()?;
+            folders += 1;
             let old = self.read(folder.old, &mut buffers.0)?;
             let new = self.read(folder.new, &mut buffers.1)?;
             self.compare(&folder.path, old, new)?;
-            if self.found.len() > MAX_FILES {
-                return Err(RepoError::TooManyEntries { limit: MAX_FILES }.into());
+            if self.found.len() > self.most.files || folders > self.most.folders {
+                let limit = self.most.files;
+                return Err(RepoError::TooManyEntries { limit }.into());
             }
         }
         self.found

@@ -1,5 +1,7 @@
 //! What is served: the commits that HEAD, a branch or a tag reaches, and no others.
 
+use std::sync::Arc;
+
 use super::super::{History, HistoryError};
 use super::{resolve, start, varied};
 use crate::{
@@ -124,4 +126,13 @@ fn a_commit_graph_changes_no_answer() {
             }
         }
     }
+}
+
+#[test]
+fn a_walk_that_is_kept_keeps_no_graph_in_memory() {
+    let (app, [one, ..]) = lossy();
+    let mut history = History::of(&app.repo(), &Histories::new(), &cancel()).unwrap();
+    history.graph = Arc::default();
+    assert!(history.resolve(&one, &cancel()).is_ok(), "walked to");
+    assert_eq!(Arc::strong_count(&history.graph), 1);
 }
