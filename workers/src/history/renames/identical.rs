@@ -4,11 +4,9 @@ use std::collections::{HashMap, VecDeque};
 
 use gix::ObjectId;
 
+use super::super::similarity::MAX_ALIKE;
 use super::super::{HistoryError, Side};
 use super::{Pair, Search};
-
-/// How many files of one id are looked through for one of the same name; git's number.
-const MAX_ALIKE: usize = 102;
 
 impl Search<'_> {
     pub(super) fn pair_identical(&mut self) -> Result<(), HistoryError> {
