@@ -18,7 +18,6 @@ mod board;
 mod origin;
 mod texts;
 mod spans;
-mod modified;
 #[cfg(test)]
 mod tests;
 
@@ -32,7 +31,7 @@ use self::origin::{Found, Name, Place};
 use self::spans::Span;
 use super::error::git;
 use super::{Facts, History, HistoryError, Keepable, Question};
-use crate::repo::{Cancel, Kind, RepoPath};
+use crate::repo::{Cancel, Kind, Repo, RepoPath};
 
 /// The largest file that is blamed, in bytes.
 const MAX_SIZE: u64 = 16 << 20;
@@ -172,6 +171,20 @@ impl History {
         let blame = Arc::new(self.told(found, first, cancel)?);
         self.kept().keep(&question, Arc::clone(&blame));
         Ok(blame)
+    }
+
+    /// Whether index or work tree have another file than HEAD, of which `file` is one; never true
+    /// without a work tree.
+    ///
+    /// # Errors
+    /// If index or work tree can't be read, or the call has to stop.
+    pub(crate) fn is_modified(
+        &self,
+        repo: &Repo,
+        file: &Tracked,
+        cancel: &Cancel,
+    ) -> Result<bool, HistoryError> {
+        self.differs_from(repo, &file.path, file.place.file, cancel)
     }
 
     /// What was found, in line order and with what its commits say.

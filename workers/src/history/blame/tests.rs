@@ -36,6 +36,13 @@ fn gits(app: &Sandbox, revision: &str, file: &str) -> Vec<String> {
         .collect()
 }
 
+fn is_modified(app: &Sandbox, file: &str) -> bool {
+    let repo = app.repo();
+    let history = History::of(&repo, &Histories::new(), &cancel()).unwrap();
+    let file = tracked(&history, "HEAD", file).unwrap();
+    history.is_modified(&repo, &file, &cancel()).unwrap()
+}
+
 /// What is told otherwise than by git of files of a random history, and how many lines were asked.
 fn differing(seed: u64, commits: usize, asked: usize) -> (Vec<String>, usize) {
     let made = Made::of(seed, commits);
@@ -164,12 +171,7 @@ fn a_file_is_modified_if_index_or_work_tree_have_another() {
         .file("b", "1\n")
         .link("link", "a")
         .committed();
-    let is_modified = |name| {
-        let history = history(&app);
-        history
-            .is_modified(&tracked(&history, "HEAD", name).unwrap())
-            .unwrap()
-    };
+    let is_modified = |name| is_modified(&app, name);
     for name in ["a", "b", "link"] {
         assert!(!is_modified(name), "{name}");
     }
@@ -181,6 +183,35 @@ fn a_file_is_modified_if_index_or_work_tree_have_another() {
     assert!(is_modified("b"));
     app.git(&["rm", "-q", "--cached", "link"]);
     assert!(is_modified("link"));
+}
+
+#[test]
+fn a_file_outside_of_a_sparse_checkout_is_modified_as_git_status_says() {
+    for index in ["--no-sparse-index", "--sparse-index"] {
+        let app = Sandbox::new();
+        app.file("in/a", "1\n").file("out/b", "1\n");
+        app.file("out/deep/c", "1\n").file("out/d", "1\n");
+        app.committed();
+        app.git(&["sparse-checkout", "set", "--cone", index, "in"]);
+        let one_entry = git(&app.root(), &["ls-files", "--sparse", "out"]) == "out/";
+        assert_eq!(one_entry, index == "--sparse-index");
+        let as_git_says = |expected: &[&str]| {
+            let shown = git(&app.root(), &["status", "--porcelain", "-uno"]);
+            let shown: Vec<_> = shown.lines().filter_map(|line| line.get(3..)).collect();
+            assert_eq!(shown, expected);
+            for file in ["in/a", "out/b", "out/deep/c", "out/d"] {
+                let expected = expected.contains(&file);
+                assert_eq!(is_modified(&app, file), expected, "{file} {index}");
+            }
+        };
+        as_git_says(&[]);
+        app.file("out/b", "2\n").file("out/d", "1\n");
+        as_git_says(&["out/b"]);
+        app.file("out/deep/c", "2\n");
+        app.git(&["add", "--sparse", "out/deep/c"]);
+        app.file("out/deep/c", "1\n");
+        as_git_says(&["out/b", "out/deep/c"]);
+    }
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! Which files git tracks, and which of them are known to be unchanged without reading them.
 
 use gix::index::entry::stat::{Options, Time};
-use gix::index::entry::{Flags, Stat};
+use gix::index::entry::{Flags, Stage, Stat};
 use gix::objs::tree::EntryKind;
 
-use super::super::trees;
-use super::super::{HistoryError, Side, error::git};
+use super::super::scope::Scope;
+use super::super::trees::{self, Difference};
+use super::super::{History, HistoryError, Side, error::git};
 use crate::repo::{Cancel, RepoPath, Rules, Standard, Standing};
 
 const READING: &str = "reading the index";
@@ -83,16 +84,8 @@ impl Index {
                 files.extend(found.into_iter().filter_map(|file| self.unchecked(file)));
                 continue;
             }
-            let Some(mode) = entry.mode.to_tree_entry_mode() else {
+            let Some(tracked) = self.tracked(path, entry) else {
                 continue;
-            };
-            let id = entry.id;
-            let mode = mode.kind().into();
-            let tracked = Tracked {
-                path,
-                side: Side { id, mode },
-                is_announced: entry.flags.contains(Flags::INTENT_TO_ADD),
-                trust: self.trust(entry),
             };
             match files.last_mut().filter(|last| last.path == tracked.path) {
                 // A conflict has up to three entries, none of which is what stands there.
@@ -103,8 +96,47 @@ impl Index {
         Ok(files)
     }
 
+    /// The file at `path`; `None` if there is none, or several that are in conflict.
+    pub(super) fn file(
+        &self,
+        history: &History,
+        path: &RepoPath,
+    ) -> Result<Option<Tracked>, HistoryError> {
+        let name = path.as_bytes();
+        let entry = self
+            .file
+            .entry_by_path_and_stage(name.into(), Stage::Unconflicted);
+        if let Some(entry) = entry {
+            return Ok(self.tracked(path.clone(), entry));
+        }
+        // A folder that is not checked out may be one entry, with a slash behind its name.
+        for (at, _) in name.iter().enumerate().filter(|(_, byte)| **byte == b'/') {
+            let (folder, within) = name.split_at(at + 1);
+            let entry = self.file.entry_by_path(folder.into());
+            if let Some(entry) = entry.filter(|entry| entry.mode.is_sparse()) {
+                let mut scope = Scope::of(RepoPath::trusted(within));
+                let (_, new) = scope.sides(history, None, Some(entry.id))?;
+                let (path, old) = (path.clone(), None);
+                return Ok(self.unchecked(Difference { path, old, new }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A file that is an entry of its own; `None` if it is none.
+    fn tracked(&self, path: RepoPath, entry: &gix::index::Entry) -> Option<Tracked> {
+        let mode = entry.mode.to_tree_entry_mode()?.kind().into();
+        let id = entry.id;
+        Some(Tracked {
+            path,
+            side: Side { id, mode },
+            is_announced: entry.flags.contains(Flags::INTENT_TO_ADD),
+            trust: self.trust(entry),
+        })
+    }
+
     /// A file of a folder that is not checked out, and is one entry.
-    fn unchecked(&self, file: trees::Difference) -> Option<Tracked> {
+    fn unchecked(&self, file: Difference) -> Option<Tracked> {
         Some(Tracked {
             path: file.path,
             side: file.new?,
