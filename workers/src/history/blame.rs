@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use gix::ObjectId;
 
-use self::board::Board;
+use self::board::{Board, Guilty};
 use self::origin::{Found, Name, Place};
 use self::spans::Span;
 use super::error::git;
@@ -167,9 +167,13 @@ impl History {
             count: end.saturating_sub(first),
         };
         let (name, place) = (Name::new(file.path.clone()), file.place.clone());
-        let found = Board::new(self, cancel).search(file.commit, name, place, span)?;
-        let blame = Arc::new(self.told(found, first, cancel)?);
-        self.kept().keep(&question, Arc::clone(&blame));
+        let guilty = Board::new(self, cancel).search(file.commit, name, place, span)?;
+        let Guilty { spans, renames_cut } = guilty;
+        let blame = Arc::new(self.told(spans, first, cancel)?);
+        // With more time, more renames may be found.
+        if !renames_cut {
+            self.kept().keep(&question, Arc::clone(&blame));
+        }
         Ok(blame)
     }
 

@@ -2,10 +2,13 @@
 
 mod made;
 
+use tokio::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
 use self::made::{Made, Random};
 use crate::history::{Histories, History, HistoryError, Tracked};
 use crate::repo::testing::{Sandbox, cancel, git, path};
-use crate::repo::{RepoError, Rules};
+use crate::repo::{Cancel, RepoError, Rules};
 
 fn history(app: &Sandbox) -> History {
     History::of(&app.repo(), &Histories::new(), &cancel()).unwrap()
@@ -212,6 +215,30 @@ fn a_file_outside_of_a_sparse_checkout_is_modified_as_git_status_says() {
         app.file("out/deep/c", "1\n");
         as_git_says(&["out/b", "out/deep/c"]);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_blame_that_had_no_time_for_renames_is_not_kept() {
+    let app = Sandbox::new();
+    let lines: String = (0..20).map(|line| format!("{line}\n")).collect();
+    app.file("old.rs", &lines).committed();
+    app.git(&["mv", "old.rs", "new.rs"]);
+    app.file("new.rs", lines + "more\n");
+    app.git(&["commit", "-qam", "two"]);
+    let history = history(&app);
+    let file = tracked(&history, "HEAD", "new.rs").unwrap();
+    // A quarter of it, which is what a search for renames has, is no time at all.
+    let soon = Instant::now() + Duration::from_nanos(3);
+    let hurried = Cancel::new(soon, CancellationToken::new());
+    let blame = history.blame(&file, (0, 21), &hurried).unwrap();
+    let youngest = blame.of(20).unwrap().id;
+    assert_eq!(blame.of(0).unwrap().id, youngest);
+    let blame = history.blame(&file, (0, 21), &cancel()).unwrap();
+    assert_ne!(blame.of(0).unwrap().id, youngest);
+    assert_eq!(
+        ours(&history, "HEAD", "new.rs"),
+        gits(&app, "HEAD", "new.rs")
+    );
 }
 
 #[test]
