@@ -17,6 +17,7 @@
 mod board;
 mod origin;
 mod texts;
+mod lines;
 mod spans;
 #[cfg(test)]
 mod tests;
