@@ -17,6 +17,8 @@ pub(super) struct Index {
     options: Options,
     /// Whether the file system knows which files are executable.
     has_modes: bool,
+    /// Whether it has links; where it has none, a file holds where one leads.
+    has_links: bool,
     /// What is known of files that git doesn't check out.
     skipped: Trust,
 }
@@ -59,6 +61,7 @@ impl Index {
             file: repository.index_or_empty().map_err(git(READING))?,
             options: repository.stat_options().map_err(git(READING))?,
             has_modes: config.boolean("core.fileMode").unwrap_or(true),
+            has_links: config.boolean("core.symlinks").unwrap_or(true),
             skipped,
         })
     }
@@ -172,6 +175,7 @@ impl Index {
         let has_kind = match (file.side.mode.kind(), standing.kind) {
             (EntryKind::Commit, Standard::Folder) => return true,
             (EntryKind::Link, Standard::Link) => true,
+            (EntryKind::Link, Standard::File { .. }) => !self.has_links,
             (EntryKind::Blob | EntryKind::BlobExecutable, Standard::File { is_executable }) => {
                 is_executable == file.side.mode.is_executable() || !self.has_modes
             }
@@ -186,15 +190,16 @@ impl Index {
 
     /// What stands in the work tree, with the index's mode where the file system has none.
     pub(super) fn with_mode(&self, side: Side, known: Side) -> Side {
-        let is_file = side.mode.is_blob() && known.mode.is_blob();
-        Side {
-            mode: if is_file && !self.has_modes {
-                known.mode
-            } else {
-                side.mode
-            },
-            ..side
-        }
+        let is_unknown = match known.mode.kind() {
+            EntryKind::Blob | EntryKind::BlobExecutable => !self.has_modes,
+            EntryKind::Link => !self.has_links,
+            _ => false,
+        };
+        let mode = match is_unknown && side.mode.is_blob() {
+            true => known.mode,
+            false => side.mode,
+        };
+        Side { mode, ..side }
     }
 
     /// How exactly times are compared: as exactly as whoever wrote the index noted them.
