@@ -176,3 +176,19 @@ async fn where_modes_of_files_do_not_count_the_index_has_them() {
         (&json!("100644"), &json!("100755"))
     );
 }
+
+#[tokio::test]
+async fn where_the_file_system_has_no_links_a_file_stands_for_one() {
+    let (_stack, client, folder) = project().await;
+    let link = folder.join("link");
+    std::os::unix::fs::symlink("top", &link).unwrap();
+    git(&folder, &["add", "link"]);
+    git(&folder, &["commit", "-qm", "a link"]);
+    fs::remove_file(&link).unwrap();
+    fs::write(&link, "top").unwrap();
+    differs(&client, &folder, &["link () type_changed +0 -0"]).await;
+    git(&folder, &["config", "core.symlinks", "false"]);
+    differs(&client, &folder, &[]).await;
+    fs::write(&link, "in/a").unwrap();
+    differs(&client, &folder, &["link () modified +1 -1"]).await;
+}

@@ -223,6 +223,8 @@ async fn nothing_that_a_repository_names_is_run_by_the_git_tools() {
     fs::write(folder.join("open.txt"), "changed\n").unwrap();
     call_all(&client).await;
     assert!(!marker.exists(), "a command of the repository ran");
+    git(&folder, &["status"]);
+    assert!(marker.exists(), "git itself would have run one");
 }
 
 async fn call_all(client: &Client) {

@@ -50,11 +50,12 @@ impl Parsed {
         match Parsed::with(language, text, cancel) {
             // A header may be C++, in which C's grammar finds mistakes.
             Ok(parsed) if language == Language::C && parsed.flaw.is_some() => {
-                let other = Parsed::with(Language::Cpp, text, cancel);
-                Ok(other
-                    .ok()
-                    .filter(|other| other.flaw.is_none())
-                    .unwrap_or(parsed))
+                match Parsed::with(Language::Cpp, text, cancel) {
+                    Ok(other) if other.flaw.is_none() => Ok(other),
+                    Ok(_) | Err(SyntaxError::TooLarge | SyntaxError::TooSlow) => Ok(parsed),
+                    // What was found may be kept only if both were tried.
+                    Err(error) => Err(error),
+                }
             }
             Err(error @ (SyntaxError::TooLarge | SyntaxError::TooSlow)) => {
                 Ok(Parsed::failed(&error))
@@ -148,5 +149,28 @@ fn find(
         Language::Go => go::find(syntax, found, cancel),
         Language::Java => java::find(syntax, found, cancel),
         Language::C | Language::Cpp => include::find(syntax, found, cancel),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::repo::testing::cancel;
+
+    #[test]
+    fn a_call_that_stops_says_nothing_of_a_header_that_may_be_cpp() {
+        let text =
+            b"#include \"a.h\"\ntemplate <typename T> class A : public B<T> { A() = default; };\n";
+        let as_c = Parsed::with(Language::C, text, &cancel()).unwrap();
+        assert!(as_c.flaw.is_some(), "it is no C");
+        let whole = cancel();
+        let parsed = Parsed::of(Language::C, text, &whole).unwrap();
+        assert_eq!(parsed.flaw, None);
+        for at in 1..=whole.looks() {
+            match Parsed::of(Language::C, text, &cancel().at_look(at)) {
+                Ok(parsed) => assert_eq!(parsed.flaw, None, "at look {at}"),
+                Err(error) => assert!(matches!(error, SyntaxError::Stopped(_)), "{error}"),
+            }
+        }
     }
 }

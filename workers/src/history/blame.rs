@@ -17,8 +17,8 @@
 mod board;
 mod origin;
 mod texts;
+mod lines;
 mod spans;
-mod modified;
 #[cfg(test)]
 mod tests;
 
@@ -27,12 +27,12 @@ use std::sync::Arc;
 
 use gix::ObjectId;
 
-use self::board::Board;
+use self::board::{Board, Guilty};
 use self::origin::{Found, Name, Place};
 use self::spans::Span;
 use super::error::git;
 use super::{Facts, History, HistoryError, Keepable, Question};
-use crate::repo::{Cancel, Kind, RepoPath};
+use crate::repo::{Cancel, Kind, Repo, RepoPath};
 
 /// The largest file that is blamed, in bytes.
 const MAX_SIZE: u64 = 16 << 20;
@@ -168,10 +168,28 @@ impl History {
             count: end.saturating_sub(first),
         };
         let (name, place) = (Name::new(file.path.clone()), file.place.clone());
-        let found = Board::new(self, cancel).search(file.commit, name, place, span)?;
-        let blame = Arc::new(self.told(found, first, cancel)?);
-        self.kept().keep(&question, Arc::clone(&blame));
+        let guilty = Board::new(self, cancel).search(file.commit, name, place, span)?;
+        let Guilty { spans, renames_cut } = guilty;
+        let blame = Arc::new(self.told(spans, first, cancel)?);
+        // With more time, more renames may be found.
+        if !renames_cut {
+            self.kept().keep(&question, Arc::clone(&blame));
+        }
         Ok(blame)
+    }
+
+    /// Whether index or work tree have another file than HEAD, of which `file` is one; never true
+    /// without a work tree.
+    ///
+    /// # Errors
+    /// If index or work tree can't be read, or the call has to stop.
+    pub(crate) fn is_modified(
+        &self,
+        repo: &Repo,
+        file: &Tracked,
+        cancel: &Cancel,
+    ) -> Result<bool, HistoryError> {
+        self.differs_from(repo, &file.path, file.place.file, cancel)
     }
 
     /// What was found, in line order and with what its commits say.

@@ -37,8 +37,12 @@ impl<'h> Blobs<'h> {
         }
     }
 
-    /// Adds a file of the work tree; its content, while there is room.
+    /// Adds a file of the work tree; its content, while there is room. Of files of one content
+    /// the first counts.
     pub(super) fn hold(&mut self, id: ObjectId, size: u64, content: Option<Vec<u8>>) {
+        if self.files.contains_key(&id) {
+            return;
+        }
         let room = MAX_HELD - self.held;
         let content = content.filter(|content| content.len() <= room);
         self.held += content.as_ref().map_or(0, Vec::len);
@@ -76,5 +80,27 @@ impl<'h> Blobs<'h> {
                 found.map(|_| true).map_err(git(READING))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::repo::testing::Sandbox;
+
+    #[test]
+    fn a_second_file_of_one_content_takes_no_room() {
+        let app = Sandbox::new();
+        app.file("a", "1\n").committed();
+        let git = app.repo().git().unwrap();
+        let mut blobs = Blobs::new(&git);
+        let id = ObjectId::null(gix::hash::Kind::Sha1);
+        let size = MAX_HELD * 2 / 3;
+        for _ in 0..2 {
+            blobs.hold(id, size as u64, Some(vec![b'a'; size]));
+        }
+        let mut content = Vec::new();
+        assert!(blobs.read(id, &mut content).unwrap());
+        assert_eq!((content.len(), blobs.held), (size, size));
     }
 }

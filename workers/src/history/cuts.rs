@@ -10,24 +10,32 @@ use std::ops::Range;
 
 use gix::diff::blob::Token;
 
+use crate::repo::{Cancel, Stopped};
+
 /// How many lines may differ on both sides to be compared at once; that takes some 50 ms at worst.
 const LONG: usize = 20_000;
+
+/// How many lines are gone through between two looks at the deadline.
+const STRIDE: usize = 1 << 14;
 
 /// Lines of the old text and lines of the new one, to be compared with each other.
 pub(super) type Piece = (Range<usize>, Range<usize>);
 
 /// The pieces of two texts, in order; all that is in none of them is changed.
-pub(super) fn pieces(old: &[Token], new: &[Token]) -> Vec<Piece> {
+///
+/// # Errors
+/// If the call has to stop.
+pub(super) fn pieces(old: &[Token], new: &[Token], cancel: &Cancel) -> Result<Vec<Piece>, Stopped> {
     let head = same(old.iter().zip(new));
     let tail = same(old.iter().rev().zip(new.iter().rev()));
     let whole = (0..old.len(), 0..new.len());
     let differing = old.len().min(new.len()).saturating_sub(head + tail);
     if differing <= LONG {
-        return vec![whole];
+        return Ok(vec![whole]);
     }
     let mut pieces = Vec::new();
     let mut last = (0, 0);
-    for (old, new) in rising(&landmarks(old, new)) {
+    for (old, new) in rising(&landmarks(old, new, cancel)?, cancel)? {
         if old - last.0 > LONG || new - last.1 > LONG {
             pieces.push((last.0..old, last.1..new));
             last = (old, new);
@@ -35,7 +43,7 @@ pub(super) fn pieces(old: &[Token], new: &[Token]) -> Vec<Piece> {
     }
     pieces.push((last.0..whole.0.end, last.1..whole.1.end));
     pieces.retain(|(old, new)| old.len().min(new.len()) <= 2 * LONG);
-    pieces
+    Ok(pieces)
 }
 
 fn same<'a>(lines: impl Iterator<Item = (&'a Token, &'a Token)>) -> usize {
@@ -43,27 +51,37 @@ fn same<'a>(lines: impl Iterator<Item = (&'a Token, &'a Token)>) -> usize {
 }
 
 /// Where the lines stand that both texts have once, in the order of the new one.
-fn landmarks(old: &[Token], new: &[Token]) -> Vec<(usize, usize)> {
+fn landmarks(
+    old: &[Token],
+    new: &[Token],
+    cancel: &Cancel,
+) -> Result<Vec<(usize, usize)>, Stopped> {
     let most = old.iter().chain(new).map(|line| line.0).max();
     let mut seen = vec![Seen::default(); most.map_or(0, |most| most as usize + 1)];
-    for (at, line) in old.iter().enumerate() {
-        if let Some(seen) = seen.get_mut(line.0 as usize) {
-            seen.old = seen.old.and(at);
+    let mut note = |lines: &[Token], side: fn(&mut Seen) -> &mut Times| {
+        for (at, line) in lines.iter().enumerate() {
+            look(at, cancel)?;
+            if let Some(seen) = seen.get_mut(line.0 as usize) {
+                let times = side(seen);
+                *times = times.and(at);
+            }
         }
-    }
+        Ok(())
+    };
+    note(old, |seen| &mut seen.old)?;
+    note(new, |seen| &mut seen.new)?;
+    let mut found = Vec::new();
     for (at, line) in new.iter().enumerate() {
-        if let Some(seen) = seen.get_mut(line.0 as usize) {
-            seen.new = seen.new.and(at);
-        }
-    }
-    let place = |line: &Token| match seen.get(line.0 as usize)? {
-        Seen {
+        look(at, cancel)?;
+        if let Some(Seen {
             old: Times::Once(old),
             new: Times::Once(new),
-        } => Some((*old, *new)),
-        _ => None,
-    };
-    new.iter().filter_map(place).collect()
+        }) = seen.get(line.0 as usize)
+        {
+            found.push((*old, *new));
+        }
+    }
+    Ok(found)
 }
 
 /// How often a line is in either text.
@@ -91,12 +109,13 @@ impl Times {
 }
 
 /// A longest part of `places` that rises on both sides; they rise on the second already.
-fn rising(places: &[(usize, usize)]) -> Vec<(usize, usize)> {
+fn rising(places: &[(usize, usize)], cancel: &Cancel) -> Result<Vec<(usize, usize)>, Stopped> {
     // By length, the place at which a rising part of that length ends lowest.
     let mut ends: Vec<usize> = Vec::new();
     let mut before = Vec::with_capacity(places.len());
     let old = |at: usize| places.get(at).map_or(0, |place| place.0);
     for (at, place) in places.iter().enumerate() {
+        look(at, cancel)?;
         let length = ends.partition_point(|&end| old(end) < place.0);
         before.push(
             length
@@ -115,12 +134,25 @@ fn rising(places: &[(usize, usize)]) -> Vec<(usize, usize)> {
         next = before.get(at).copied().flatten();
     }
     chosen.reverse();
-    chosen
+    Ok(chosen)
+}
+
+/// Looks at the deadline, once in a while.
+fn look(at: usize, cancel: &Cancel) -> Result<(), Stopped> {
+    match at.is_multiple_of(STRIDE) {
+        true => cancel.check(),
+        false => Ok(()),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::repo::testing::cancel;
+
+    fn pieces(old: &[Token], new: &[Token]) -> Vec<Piece> {
+        super::pieces(old, new, &cancel()).unwrap()
+    }
 
     fn tokens(lines: impl IntoIterator<Item = usize>) -> Vec<Token> {
         let token = |line| Token(u32::try_from(line).unwrap());
@@ -158,7 +190,10 @@ mod tests {
     #[test]
     fn the_longest_rising_part_is_found() {
         let places = [(5, 0), (1, 1), (2, 2), (9, 3), (3, 4), (4, 5)];
-        assert_eq!(rising(&places), [(1, 1), (2, 2), (3, 4), (4, 5)]);
-        assert_eq!(rising(&[]), []);
+        assert_eq!(
+            rising(&places, &cancel()).unwrap(),
+            [(1, 1), (2, 2), (3, 4), (4, 5)]
+        );
+        assert_eq!(rising(&[], &cancel()).unwrap(), []);
     }
 }

@@ -74,6 +74,16 @@ pub(crate) enum HistoryError {
     Repo(#[from] RepoError),
 }
 
+impl HistoryError {
+    /// Whether the call's time was up.
+    pub(crate) fn is_deadline(&self) -> bool {
+        matches!(
+            self,
+            HistoryError::Repo(RepoError::Stopped(Stopped::Deadline))
+        )
+    }
+}
+
 /// What more is known of a text that is no revision.
 fn told(reason: Option<&str>) -> String {
     reason.map_or_else(String::new, |reason| format!(" (as a revision, {reason})"))

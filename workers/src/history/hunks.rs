@@ -32,7 +32,7 @@ pub(super) fn hunks(
     cancel: &Cancel,
 ) -> Result<Vec<Hunk>, Stopped> {
     let (old, new) = (input.before.as_slice(), input.after.as_slice());
-    let pieces = cuts::pieces(old, new);
+    let pieces = cuts::pieces(old, new, cancel)?;
     if pieces == [(0..old.len(), 0..new.len())] {
         cancel.check()?;
         let mut diff = Diff::compute(Algorithm::Myers, input);

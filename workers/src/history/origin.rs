@@ -9,14 +9,10 @@ use std::collections::HashSet;
 
 use gix::ObjectId;
 
-use super::similarity::{MAX_SCORE, Press, Print, score, shared, sizes_allow};
+use super::similarity::{LEAST_SCORE, MAX_ALIKE, Press, Print, score, shared, sizes_allow};
 use super::{History, HistoryError, Side, error::git, trees};
 use crate::repo::{Cancel, RepoPath};
 
-/// The least score of similar files: half of the content, as git has it.
-const LEAST: u64 = MAX_SCORE / 2;
-/// How many files of the same content are looked at. Git's number.
-const MAX_ALIKE: usize = 100;
 /// How many of the most similar files are kept. Git's `NUM_CANDIDATE_PER_DST`.
 const CANDIDATES: usize = 4;
 /// How large a file is compared, in bytes.
@@ -108,14 +104,12 @@ impl History {
             return Ok(None);
         }
         let mut press = Press::new();
-        let print = self.print(side.id, &mut press)?;
+        let print = self.print(side.id, &mut press, cancel)?;
         let mut best: Vec<Candidate<'s>> = Vec::new();
         for source in sources {
             cancel.check()?;
-            let is_comparable =
-                source.side.mode.is_blob() && sizes_allow(self.size(source.side.id)?, size, LEAST);
-            let score = if is_comparable {
-                let other = self.print(source.side.id, &mut press)?;
+            let score = if self.is_comparable(source, size)? {
+                let other = self.print(source.side.id, &mut press, cancel)?;
                 score(shared(&other, &print), other.size, print.size)
             } else {
                 0
@@ -132,9 +126,20 @@ impl History {
         }
         // The sort is stable, as git's is.
         best.sort_by_key(|candidate| std::cmp::Reverse(candidate.rank()));
-        let mut good = best.iter().filter(|candidate| candidate.score >= LEAST);
+        let mut good = best
+            .iter()
+            .filter(|candidate| candidate.score >= LEAST_SCORE);
         let gone = good.clone().find(|candidate| !candidate.source.stays);
         Ok(gone.or_else(|| good.next()).map(|found| found.source))
+    }
+
+    /// Whether a file may be similar to one of so many bytes, and is small enough to find out.
+    fn is_comparable(&self, source: &Source, size: u64) -> Result<bool, HistoryError> {
+        if !source.side.mode.is_blob() {
+            return Ok(false);
+        }
+        let other = self.size(source.side.id)?;
+        Ok(other <= MAX_BYTES && sizes_allow(other, size, LEAST_SCORE))
     }
 
     fn size(&self, id: ObjectId) -> Result<u64, HistoryError> {
@@ -142,9 +147,14 @@ impl History {
         Ok(header.size())
     }
 
-    fn print(&self, id: ObjectId, press: &mut Press) -> Result<Print, HistoryError> {
+    fn print(
+        &self,
+        id: ObjectId,
+        press: &mut Press,
+        cancel: &Cancel,
+    ) -> Result<Print, HistoryError> {
         let blob = self.git.find_object(id).map_err(git("reading a file"))?;
-        Ok(press.print(&blob.data))
+        Ok(press.print(&blob.data, cancel)?)
     }
 }
 

@@ -55,13 +55,14 @@ struct Waiting {
     /// More than that of all its ancestors; the greatest there is where none is known.
     generation: u64,
     time: i64,
-    place: Place,
+    parents: Parents,
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
-    Known(Position),
-    /// The parents of a commit that the graph lacks.
+enum Parents {
+    /// Those that the graph gives the commit at this place.
+    OfKnown(Position),
+    /// Those that a commit which the graph lacks was read to have.
     Read(Vec<ObjectId>),
 }
 
@@ -178,15 +179,15 @@ impl Walk {
         let Some(next) = self.next.pop() else {
             return Ok(());
         };
-        let outcome = match &next.place {
-            Place::Known(position) => {
+        let outcome = match &next.parents {
+            Parents::OfKnown(position) => {
                 let graph = history.graph();
                 for parent in graph.parents(*position) {
                     self.see_known(graph, parent);
                 }
                 Ok(())
             }
-            Place::Read(parents) => parents.iter().try_for_each(|id| self.see(history, *id)),
+            Parents::Read(parents) => parents.iter().try_for_each(|id| self.see(history, *id)),
         };
         if outcome.is_err() {
             self.next.push(next);
@@ -204,7 +205,7 @@ impl Walk {
             self.next.push(Waiting {
                 generation: generation(graph, position).unwrap_or(u64::MAX),
                 time: graph.time(position),
-                place: Place::Known(position),
+                parents: Parents::OfKnown(position),
             });
         }
     }
@@ -224,7 +225,7 @@ impl Walk {
             self.next.push(Waiting {
                 generation: u64::MAX,
                 time: node.time,
-                place: Place::Read(node.parents),
+                parents: Parents::Read(node.parents),
             });
         }
         self.others.insert(commit);

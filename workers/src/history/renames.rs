@@ -17,13 +17,10 @@ use tokio::time::{Duration, Instant};
 
 use super::blobs::Blobs;
 use super::changes::{Change, ChangeKind, Changes};
-use super::similarity::{self, MAX_SCORE, Press, Print};
+use super::similarity::{self, Press, Print};
 use super::trees::Difference;
 use super::{HistoryError, Side};
 use crate::repo::{Cancel, RepoPath};
-
-/// The score of files of which half is the same.
-const LEAST_SCORE: u64 = MAX_SCORE / 2;
 
 /// How many deleted files are compared with as many added ones, where names don't help.
 const MAX_CANDIDATES: usize = 1000;
@@ -210,9 +207,10 @@ impl<'a> Search<'a> {
 
     /// Looks at a file's content, once; cut if too much was looked at already.
     fn look(&mut self, list: List, at: usize) -> Result<Step, HistoryError> {
-        let (blobs, mut reader) = (self.blobs, std::mem::take(&mut self.reader));
+        let (blobs, cancel) = (self.blobs, self.cancel);
+        let mut reader = std::mem::take(&mut self.reader);
         let step = match self.file(list, at).filter(|file| file.print.is_none()) {
-            Some(file) => reader.look(blobs, file),
+            Some(file) => reader.look(blobs, file, cancel),
             None => Ok(Step::Whole),
         };
         self.reader = reader;
@@ -260,14 +258,19 @@ struct Reader {
 }
 
 impl Reader {
-    fn look(&mut self, blobs: &Blobs<'_>, file: &mut File) -> Result<Step, HistoryError> {
+    fn look(
+        &mut self,
+        blobs: &Blobs<'_>,
+        file: &mut File,
+        cancel: &Cancel,
+    ) -> Result<Step, HistoryError> {
         self.bytes_read += file.size.unwrap_or_default();
         if self.bytes_read > MAX_CONTENT {
             return Ok(Step::Cut);
         }
         if blobs.read(file.side.id, &mut self.buffer)? {
             let press = self.press.get_or_insert_with(Press::new);
-            file.print = Some(press.print(&self.buffer));
+            file.print = Some(press.print(&self.buffer, cancel)?);
         }
         Ok(Step::Whole)
     }

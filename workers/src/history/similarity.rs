@@ -6,8 +6,19 @@
 //! The hash is git's (`diffcore-delta`, in use since 2006), since another one would give other
 //! scores near the threshold, and so other renames than `git diff -M` finds.
 
+use crate::repo::{Cancel, Stopped};
+
 /// A score of files that have the same content.
 pub(super) const MAX_SCORE: u64 = 60_000;
+
+/// The score of files of which half is the same.
+pub(super) const LEAST_SCORE: u64 = MAX_SCORE / 2;
+
+/// How many files of the same content are looked through for the one that fits best. Git's number.
+pub(super) const MAX_ALIKE: usize = 100;
+
+/// How many pieces are taken between two looks at the deadline.
+const STRIDE: usize = 1 << 14;
 
 /// How long a piece may be, in bytes.
 const MAX_PIECE: u32 = 64;
@@ -40,8 +51,12 @@ impl Press {
     }
 
     /// The print of a file.
-    pub(super) fn print(&mut self, content: &[u8]) -> Print {
+    ///
+    /// # Errors
+    /// If the call has to stop; then the press has a part of the file in it.
+    pub(super) fn print(&mut self, content: &[u8], cancel: &Cancel) -> Result<Print, Stopped> {
         let mut seen = Vec::new();
+        let mut taken: usize = 0;
         let is_text = !is_binary(content);
         let mut piece = Piece::default();
         let mut rest = content.iter().peekable();
@@ -53,6 +68,10 @@ impl Press {
             piece.add(byte);
             if byte == b'\n' || piece.length == MAX_PIECE {
                 self.count(std::mem::take(&mut piece), &mut seen);
+                taken += 1;
+                if taken.is_multiple_of(STRIDE) {
+                    cancel.check()?;
+                }
             }
         }
         if piece.length > 0 {
@@ -60,10 +79,10 @@ impl Press {
         }
         seen.sort_unstable();
         let mut bytes = |piece| (piece, self.slot(piece).map_or(0, std::mem::take));
-        Print {
+        Ok(Print {
             size: u64::try_from(content.len()).unwrap_or(u64::MAX),
             pieces: seen.iter().map(|&piece| bytes(piece)).collect(),
-        }
+        })
     }
 
     fn count(&mut self, piece: Piece, seen: &mut Vec<u32>) {
@@ -136,10 +155,16 @@ pub(super) fn is_binary(content: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::repo::testing::cancel;
+
+    fn print(content: &[u8]) -> Print {
+        Press::new().print(content, &cancel()).unwrap()
+    }
 
     fn percent(a: &[u8], b: &[u8]) -> u64 {
         let mut press = Press::new();
-        let (a, b) = (press.print(a), press.print(b));
+        let (a, b) = (press.print(a, &cancel()), press.print(b, &cancel()));
+        let (a, b) = (a.unwrap(), b.unwrap());
         score(shared(&a, &b), a.size, b.size) * 100 / MAX_SCORE
     }
 
@@ -160,14 +185,13 @@ mod tests {
 
     #[test]
     fn line_ends_of_text_do_not_count_those_of_binary_files_do() {
-        let mut press = Press::new();
-        assert_eq!(press.print(b"a\r\n").pieces, press.print(b"a\n").pieces);
-        assert_ne!(press.print(b"\0\r\n").pieces, press.print(b"\0\n").pieces);
+        assert_eq!(print(b"a\r\n").pieces, print(b"a\n").pieces);
+        assert_ne!(print(b"\0\r\n").pieces, print(b"\0\n").pieces);
     }
 
     #[test]
     fn a_last_line_without_an_end_counts_too() {
-        assert_eq!(Press::new().print(b"a\nb").pieces.len(), 2);
+        assert_eq!(print(b"a\nb").pieces.len(), 2);
     }
 
     #[test]

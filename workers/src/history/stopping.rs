@@ -5,8 +5,10 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use gix::ObjectId;
+use gix::diff::blob::Token;
 use jiff::Timestamp;
 
+use super::cuts;
 use super::graph::{Graph, Origin, build};
 use super::{Histories, History, HistoryError, LogQuery};
 use crate::repo::testing::{Sandbox, cancel, git, path};
@@ -123,6 +125,61 @@ fn a_diff_of_large_trees_stops() {
             .compare(None, new, cancel)
             .map(|found| found.changes)
     });
+}
+
+/// So many lines, none of which is in the text of another `seed`, and one more.
+fn lines(seed: u32, count: u32) -> String {
+    let line = |at: u32| format!("{seed} {:>30} {}\n", at * 7, at ^ seed);
+    (0..count).map(line).collect()
+}
+
+#[test]
+fn a_search_for_what_a_large_file_was_stops() {
+    let app = commits(2, |at| {
+        let text = lines(1, 250_000) + &"more\n".repeat(at as usize);
+        let length = text.len();
+        assert!(length > 9 << 20, "{length}");
+        format!("deleteall\nM 644 inline {at}.txt\ndata {length}\n{text}\n")
+    });
+    let tree = |revision: &str| Some(id(&app, revision));
+    let (old, new) = (tree("HEAD~1^{tree}"), tree("HEAD^{tree}"));
+    let history = history(&app);
+    stops(30, |cancel| history.compare(old, new, cancel).map(|_| ()));
+    let query = LogQuery {
+        path: Some(path("2.txt")),
+        since: None,
+        until: None,
+        author: None,
+        revision: None,
+        now: Timestamp::UNIX_EPOCH,
+    };
+    stops(30, |cancel| history.log(&query, None, cancel)?.next(cancel));
+}
+
+#[test]
+fn a_blame_of_a_file_of_very_many_lines_stops() {
+    let app = commits(2, |at| {
+        let text = lines(at, 100_000);
+        let length = text.len();
+        format!("M 644 inline a.txt\ndata {length}\n{text}\n")
+    });
+    let head = id(&app, "HEAD");
+    stops(45, |cancel| {
+        let history = history(&app);
+        let file = history.tracked(head, &path("a.txt"))?;
+        history.blame(&file, (0, 40), cancel)
+    });
+}
+
+#[test]
+fn cutting_texts_of_very_many_lines_stops() {
+    // Every other line stands in the other text, too.
+    let text = |by: u32| -> Vec<Token> {
+        let line = |at: u32| if at.is_multiple_of(2) { at } else { at + by };
+        (0..600_000).map(line).map(Token).collect()
+    };
+    let (old, new) = (text(0), text(600_000));
+    stops(100, |cancel| Ok(cuts::pieces(&old, &new, cancel)?));
 }
 
 #[test]

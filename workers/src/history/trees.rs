@@ -4,6 +4,7 @@
 //! folder with all that it holds. A submodule is one entry, whatever its commit has.
 
 mod walk;
+mod pairs;
 
 use gix::ObjectId;
 use gix::objs::FindExt as _;
@@ -11,6 +12,7 @@ use gix::objs::tree::{EntryKind, EntryRef};
 
 use super::{HistoryError, Side, error::git};
 use crate::repo::{Cancel, RepoPath, Rules};
+pub(super) use pairs::in_pairs;
 use walk::Walk;
 
 pub(super) use walk::Most;

@@ -74,6 +74,41 @@ impl History {
         found.retain(|difference| difference.old != difference.new);
         Comparison::of(reader.blobs, found, cancel)
     }
+
+    /// Whether index or work tree have another file at `path` than `committed`; never true
+    /// without a work tree.
+    ///
+    /// # Errors
+    /// As [`History::compare_with_work_tree`].
+    pub(super) fn differs_from(
+        &self,
+        repo: &Repo,
+        path: &RepoPath,
+        committed: Side,
+        cancel: &Cancel,
+    ) -> Result<bool, HistoryError> {
+        if self.git.workdir().is_none() {
+            return Ok(false);
+        }
+        let index = Index::of(&self.git)?;
+        let tracked = index.file(self, path)?;
+        let Some(file) = tracked.filter(|file| file.side == committed) else {
+            return Ok(true);
+        };
+        let standing = repo.standing(std::slice::from_ref(path), cancel)?;
+        let standing = standing.into_iter().next().flatten();
+        if index.knows(&file, standing) {
+            return Ok(false);
+        }
+        let mut reader = Reader {
+            repo,
+            cancel,
+            cleaner: Cleaner::new(&self.git, &index),
+            blobs: Blobs::new(&self.git),
+        };
+        let found = reader.read(path, standing, Some(committed))?;
+        Ok(found.map(|side| index.with_mode(side, committed)) != Some(committed))
+    }
 }
 
 /// Reads files of the work tree, and keeps what the comparison will ask for.

@@ -1,7 +1,7 @@
 //! The search itself: who is suspected of which lines, and who was found guilty.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 use std::rc::Rc;
 
 use gix::ObjectId;
@@ -21,7 +21,16 @@ pub(super) struct Board<'a> {
     turns: BinaryHeap<Turn>,
     suspected: HashMap<ObjectId, Suspects>,
     arrived: u64,
-    guilty: Vec<(Span, ObjectId)>,
+    guilty: Guilty,
+}
+
+/// What a search found.
+#[derive(Default)]
+pub(super) struct Guilty {
+    /// Lines, and the commits they come from, in no order.
+    pub(super) spans: Vec<(Span, ObjectId)>,
+    /// Not all renames were looked for.
+    pub(super) renames_cut: bool,
 }
 
 /// A commit in the order of asking: the youngest first, and of one second the first that came.
@@ -72,20 +81,20 @@ impl<'a> Board<'a> {
             turns: BinaryHeap::new(),
             suspected: HashMap::new(),
             arrived: 0,
-            guilty: Vec::new(),
+            guilty: Guilty::default(),
         }
     }
 
-    /// Which commits the lines of `span` come from, in no order.
+    /// Which commits the lines of `span` come from.
     pub(super) fn search(
         mut self,
         commit: ObjectId,
         name: Rc<Name>,
         place: Place,
         span: Span,
-    ) -> Result<Vec<(Span, ObjectId)>, HistoryError> {
+    ) -> Result<Guilty, HistoryError> {
         if span.count == 0 {
-            return Ok(Vec::new());
+            return Ok(self.guilty);
         }
         let commit = self.commit(commit)?;
         let spans = vec![span];
@@ -110,8 +119,12 @@ impl<'a> Board<'a> {
             self.suspect(&parent, suspect);
             return Ok(());
         }
-        let Some(origins) = self.origins(commit, &mut suspect)? else {
-            return Ok(());
+        let origins = match self.origins(commit, &suspect)? {
+            Origins::Same(origin) => {
+                self.hand(origin, suspect.spans);
+                return Ok(());
+            }
+            Origins::Others(origins) => origins,
         };
         tidy(&mut suspect.spans);
         for origin in origins {
@@ -125,7 +138,7 @@ impl<'a> Board<'a> {
             self.hand(origin, divided.passed);
         }
         let found = suspect.spans.into_iter().map(|span| (span, commit.id));
-        self.guilty.extend(found);
+        self.guilty.spans.extend(found);
         Ok(())
     }
 
@@ -140,60 +153,38 @@ impl<'a> Board<'a> {
             .filter(|_| changed == Some(false))
     }
 
-    /// What the parents have of the file, in their order and each version once; `None` if one has
-    /// the same, which takes all.
-    fn origins(
-        &mut self,
-        commit: &Commit,
-        suspect: &mut Suspect,
-    ) -> Result<Option<Vec<Origin>>, HistoryError> {
-        let mut origins = Origins::new(suspect);
+    /// What the parents have of the file, under its name or the one it was renamed from.
+    fn origins(&mut self, commit: &Commit, suspect: &Suspect) -> Result<Origins, HistoryError> {
+        let (name, place) = (&suspect.name, &suspect.place);
+        let mut others = BTreeMap::new();
         let mut nameless = Vec::new();
         for (at, &id) in commit.parents.iter().enumerate() {
             let parent = self.commit(id)?;
-            let path = &suspect.name.path;
-            match self
-                .history
-                .place(parent.tree, path, Some(&suspect.place))?
-            {
+            match self.history.place(parent.tree, &name.path, Some(place))? {
                 Found::File(place) => {
-                    let name = Rc::clone(&suspect.name);
-                    origins.add(
-                        at,
-                        Origin {
-                            parent,
-                            name,
-                            place,
-                        },
-                    );
+                    let origin = Origin::new(parent, Rc::clone(name), place);
+                    if origin.has(suspect) {
+                        return Ok(Origins::Same(origin));
+                    }
+                    others.insert(at, origin);
                 }
                 Found::Nothing => nameless.push((at, parent)),
                 Found::Other => {}
             }
-            if let Some(same) = origins.same.take() {
-                self.hand(same, std::mem::take(&mut suspect.spans));
-                return Ok(None);
-            }
         }
         for (at, parent) in nameless {
             let trees = (parent.tree, commit.tree);
-            let path = &suspect.name.path;
-            if let Some((name, place)) = self.history.renamed(trees, path, self.cancel)? {
-                origins.add(
-                    at,
-                    Origin {
-                        parent,
-                        name,
-                        place,
-                    },
-                );
-            }
-            if let Some(same) = origins.same.take() {
-                self.hand(same, std::mem::take(&mut suspect.spans));
-                return Ok(None);
+            let renamed = self.history.renamed(trees, &name.path, self.cancel)?;
+            self.guilty.renames_cut |= renamed.is_cut;
+            if let Some((name, place)) = renamed.from {
+                let origin = Origin::new(parent, name, place);
+                if origin.has(suspect) {
+                    return Ok(Origins::Same(origin));
+                }
+                others.insert(at, origin);
             }
         }
-        Ok(Some(origins.in_order()))
+        Ok(Origins::each_once(others))
     }
 
     fn hand(&mut self, origin: Origin, spans: Vec<Span>) {
@@ -249,35 +240,34 @@ impl Suspects {
     }
 }
 
-/// What parents have of a file, gathered by their number.
-struct Origins {
-    file: ObjectId,
-    /// The first parent that has the file as it is.
-    same: Option<Origin>,
-    others: BTreeMap<usize, Origin>,
+impl Origin {
+    fn new(parent: Rc<Commit>, name: Rc<Name>, place: Place) -> Origin {
+        Origin {
+            parent,
+            name,
+            place,
+        }
+    }
+
+    /// Whether it is the file as it is.
+    fn has(&self, suspect: &Suspect) -> bool {
+        self.place.file.id == suspect.place.file.id
+    }
+}
+
+/// What the parents of a commit have of a file.
+enum Origins {
+    /// One has it as it is, and takes all lines.
+    Same(Origin),
+    /// Other versions, in the parents' order.
+    Others(Vec<Origin>),
 }
 
 impl Origins {
-    fn new(suspect: &Suspect) -> Origins {
-        Origins {
-            file: suspect.place.file.id,
-            same: None,
-            others: BTreeMap::new(),
-        }
-    }
-
     /// A version that an earlier parent has, too, can take nothing that is left.
-    fn add(&mut self, at: usize, origin: Origin) {
-        let id = origin.place.file.id;
-        let mut earlier = self.others.range(..at);
-        if id == self.file {
-            self.same = Some(origin);
-        } else if earlier.all(|(_, other)| other.place.file.id != id) {
-            self.others.insert(at, origin);
-        }
-    }
-
-    fn in_order(self) -> Vec<Origin> {
-        self.others.into_values().collect()
+    fn each_once(mut others: BTreeMap<usize, Origin>) -> Origins {
+        let mut seen = HashSet::new();
+        others.retain(|_, origin| seen.insert(origin.place.file.id));
+        Origins::Others(others.into_values().collect())
     }
 }

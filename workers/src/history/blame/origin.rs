@@ -38,6 +38,15 @@ pub(super) enum Found {
     Nothing,
 }
 
+/// What a file was before it was renamed.
+#[derive(Debug)]
+pub(super) struct Renamed {
+    /// `None` if it was not, or was not found to be.
+    pub(super) from: Option<(Rc<Name>, Place)>,
+    /// Not all files were looked at.
+    pub(super) is_cut: bool,
+}
+
 impl Name {
     pub(super) fn new(path: RepoPath) -> Rc<Name> {
         let asked = Asked::of(&path);
@@ -108,23 +117,26 @@ impl History {
         (old, new): (ObjectId, ObjectId),
         path: &RepoPath,
         cancel: &Cancel,
-    ) -> Result<Option<(Rc<Name>, Place)>, HistoryError> {
+    ) -> Result<Renamed, HistoryError> {
         let both = (Some(old), Some(new));
         let mut differences = trees::differences(&self.git, &self.rules, both, cancel)?;
         // Alone among the added ones: no other file may take what this one was.
         differences.retain(|difference| difference.new.is_none() || difference.path == *path);
         let changes = renames::pair(&Blobs::new(&self.git), differences, cancel)?;
-        let renamed = changes.files.into_iter().find_map(|change| match change {
+        let from = changes.files.into_iter().find_map(|change| match change {
             Change {
                 kind: ChangeKind::Renamed(from),
                 old: Some(file),
                 ..
-            } => Some((from, file)),
+            } => {
+                let folders = Vec::new();
+                Some((Name::new(from), Place { file, folders }))
+            }
             _ => None,
         });
-        Ok(renamed.map(|(from, file)| {
-            let folders = Vec::new();
-            (Name::new(from), Place { file, folders })
-        }))
+        Ok(Renamed {
+            from,
+            is_cut: changes.renames_cut,
+        })
     }
 }

@@ -2,10 +2,13 @@
 
 mod made;
 
+use tokio::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
 use self::made::{Made, Random};
 use crate::history::{Histories, History, HistoryError, Tracked};
 use crate::repo::testing::{Sandbox, cancel, git, path};
-use crate::repo::{RepoError, Rules};
+use crate::repo::{Cancel, RepoError, Rules};
 
 fn history(app: &Sandbox) -> History {
     History::of(&app.repo(), &Histories::new(), &cancel()).unwrap()
@@ -34,6 +37,13 @@ fn gits(app: &Sandbox, revision: &str, file: &str) -> Vec<String> {
     ids.filter(|id| id.len() == 40 && id.bytes().all(|byte| byte.is_ascii_hexdigit()))
         .map(str::to_owned)
         .collect()
+}
+
+fn is_modified(app: &Sandbox, file: &str) -> bool {
+    let repo = app.repo();
+    let history = History::of(&repo, &Histories::new(), &cancel()).unwrap();
+    let file = tracked(&history, "HEAD", file).unwrap();
+    history.is_modified(&repo, &file, &cancel()).unwrap()
 }
 
 /// What is told otherwise than by git of files of a random history, and how many lines were asked.
@@ -164,12 +174,7 @@ fn a_file_is_modified_if_index_or_work_tree_have_another() {
         .file("b", "1\n")
         .link("link", "a")
         .committed();
-    let is_modified = |name| {
-        let history = history(&app);
-        history
-            .is_modified(&tracked(&history, "HEAD", name).unwrap())
-            .unwrap()
-    };
+    let is_modified = |name| is_modified(&app, name);
     for name in ["a", "b", "link"] {
         assert!(!is_modified(name), "{name}");
     }
@@ -181,6 +186,59 @@ fn a_file_is_modified_if_index_or_work_tree_have_another() {
     assert!(is_modified("b"));
     app.git(&["rm", "-q", "--cached", "link"]);
     assert!(is_modified("link"));
+}
+
+#[test]
+fn a_file_outside_of_a_sparse_checkout_is_modified_as_git_status_says() {
+    for index in ["--no-sparse-index", "--sparse-index"] {
+        let app = Sandbox::new();
+        app.file("in/a", "1\n").file("out/b", "1\n");
+        app.file("out/deep/c", "1\n").file("out/d", "1\n");
+        app.committed();
+        app.git(&["sparse-checkout", "set", "--cone", index, "in"]);
+        let one_entry = git(&app.root(), &["ls-files", "--sparse", "out"]) == "out/";
+        assert_eq!(one_entry, index == "--sparse-index");
+        let as_git_says = |expected: &[&str]| {
+            let shown = git(&app.root(), &["status", "--porcelain", "-uno"]);
+            let shown: Vec<_> = shown.lines().filter_map(|line| line.get(3..)).collect();
+            assert_eq!(shown, expected);
+            for file in ["in/a", "out/b", "out/deep/c", "out/d"] {
+                let expected = expected.contains(&file);
+                assert_eq!(is_modified(&app, file), expected, "{file} {index}");
+            }
+        };
+        as_git_says(&[]);
+        app.file("out/b", "2\n").file("out/d", "1\n");
+        as_git_says(&["out/b"]);
+        app.file("out/deep/c", "2\n");
+        app.git(&["add", "--sparse", "out/deep/c"]);
+        app.file("out/deep/c", "1\n");
+        as_git_says(&["out/b", "out/deep/c"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_blame_that_had_no_time_for_renames_is_not_kept() {
+    let app = Sandbox::new();
+    let lines: String = (0..20).map(|line| format!("{line}\n")).collect();
+    app.file("old.rs", &lines).committed();
+    app.git(&["mv", "old.rs", "new.rs"]);
+    app.file("new.rs", lines + "more\n");
+    app.git(&["commit", "-qam", "two"]);
+    let history = history(&app);
+    let file = tracked(&history, "HEAD", "new.rs").unwrap();
+    // A quarter of it, which is what a search for renames has, is no time at all.
+    let soon = Instant::now() + Duration::from_nanos(3);
+    let hurried = Cancel::new(soon, CancellationToken::new());
+    let blame = history.blame(&file, (0, 21), &hurried).unwrap();
+    let youngest = blame.of(20).unwrap().id;
+    assert_eq!(blame.of(0).unwrap().id, youngest);
+    let blame = history.blame(&file, (0, 21), &cancel()).unwrap();
+    assert_ne!(blame.of(0).unwrap().id, youngest);
+    assert_eq!(
+        ours(&history, "HEAD", "new.rs"),
+        gits(&app, "HEAD", "new.rs")
+    );
 }
 
 #[test]

@@ -5,7 +5,6 @@
 //! than a filter may have, or after so many trees: a few objects can describe a tree that nobody
 //! could ever walk.
 
-use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -16,6 +15,7 @@ use gix::objs::{Find as _, TreeRefIter};
 
 use super::super::error::{HistoryError, git};
 use super::super::recent::Recent;
+use super::super::trees::in_pairs;
 use super::bloom::MAX_PATHS;
 use crate::repo::Cancel;
 
@@ -79,7 +79,7 @@ impl<'a> Trees<'a> {
             }
             cancel.check()?;
             read += 1;
-            walk.compare(&path, folders)?;
+            walk.compare(&path, folders, cancel)?;
             if walk.paths.len() > MAX_PATHS || read > MAX_TREES {
                 return Ok(None);
             }
@@ -105,27 +105,15 @@ impl<'a> Trees<'a> {
 }
 
 impl Walk<'_, '_> {
-    fn compare(&mut self, path: &BString, folders: Folders) -> Result<(), HistoryError> {
+    fn compare(
+        &mut self,
+        path: &BString,
+        folders: Folders,
+        cancel: &Cancel,
+    ) -> Result<(), HistoryError> {
         let (old, new) = (self.trees.read(folders.old)?, self.trees.read(folders.new)?);
-        let (mut old, mut new) = (entries(&old), entries(&new));
-        let (mut before, mut after) = (next(&mut old)?, next(&mut new)?);
-        while before.is_some() || after.is_some() {
-            let order = match (&before, &after) {
-                (Some(before), Some(after)) => in_tree_order(before, after),
-                (Some(_), None) => Ordering::Less,
-                (None, _) => Ordering::Greater,
-            };
-            let was = before.filter(|_| order.is_le());
-            let is = after.filter(|_| order.is_ge());
-            self.pair(path, was, is);
-            if order.is_le() {
-                before = next(&mut old)?;
-            }
-            if order.is_ge() {
-                after = next(&mut new)?;
-            }
-        }
-        Ok(())
+        let pair = |was, is| self.pair(path, was, is);
+        in_pairs(entries(&old), entries(&new), cancel, pair)
     }
 
     /// One name: both are of one kind if both are there.
@@ -165,21 +153,4 @@ impl Walk<'_, '_> {
 
 fn entries(tree: &[u8]) -> TreeRefIter<'_> {
     TreeRefIter::from_bytes(tree, gix::hash::Kind::Sha1)
-}
-
-fn next<'a>(entries: &mut TreeRefIter<'a>) -> Result<Option<EntryRef<'a>>, HistoryError> {
-    entries.next().transpose().map_err(git(READING))
-}
-
-/// As git sorts a tree: a folder's name as if it ended with a slash.
-fn in_tree_order(one: &EntryRef<'_>, other: &EntryRef<'_>) -> Ordering {
-    let (a, b): (&[u8], &[u8]) = (one.filename, other.filename);
-    let shared = a.len().min(b.len());
-    let end = |name: &[u8], entry: &EntryRef<'_>| {
-        let slash = entry.mode.is_tree().then_some(b'/');
-        name.get(shared).copied().or(slash)
-    };
-    let heads = a.get(..shared).cmp(&b.get(..shared));
-    let ends = || end(a, one).cmp(&end(b, other));
-    heads.then_with(ends).then_with(|| a.len().cmp(&b.len()))
 }

@@ -27,7 +27,7 @@ pub(super) struct Draft {
 
 impl Draft {
     /// Writes down a commit's files, or that it is no use to ask for them again. `None` where there
-    /// is no room for more: then nothing of it was written.
+    /// is no room for more: then none of its files stands in the ledger.
     pub(super) fn add(&mut self, commit: ObjectId, files: Option<&[LogFile]>) -> Option<()> {
         let from = self.words.len();
         let written = match files {

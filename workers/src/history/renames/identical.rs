@@ -3,35 +3,30 @@
 use std::collections::{HashMap, VecDeque};
 
 use gix::ObjectId;
+use gix::objs::tree::EntryKind;
 
+use super::super::similarity::MAX_ALIKE;
 use super::super::{HistoryError, Side};
 use super::{Pair, Search};
 
-/// How many files of one id are looked through for one of the same name; git's number.
-const MAX_ALIKE: usize = 102;
-
 impl Search<'_> {
     pub(super) fn pair_identical(&mut self) -> Result<(), HistoryError> {
-        let mut by_id: HashMap<ObjectId, VecDeque<usize>> = HashMap::new();
+        let mut alike: HashMap<Same, VecDeque<usize>> = HashMap::new();
         for (at, file) in self.deleted.iter().enumerate() {
-            by_id.entry(file.side.id).or_default().push_back(at);
+            alike.entry(same(file.side)).or_default().push_back(at);
         }
         let mut pairs: Vec<Pair> = Vec::new();
         for (to, file) in self.added.iter().enumerate() {
             self.cancel.check()?;
-            let Some(alike) = by_id.get_mut(&file.side.id) else {
+            let Some(left) = alike.get_mut(&same(file.side)) else {
                 continue;
             };
-            let candidates = || {
-                let files = alike.iter().enumerate();
-                let files = files.filter_map(|(place, &at)| Some((place, self.deleted.get(at)?)));
-                let files = files.filter(|(_, old)| can_be_one(old.side, file.side));
-                files.take(MAX_ALIKE)
+            let is_namesake = |&at: &usize| {
+                let old = self.deleted.get(at);
+                old.is_some_and(|old| old.path.name() == file.path.name())
             };
-            let namesake = candidates().find(|(_, old)| old.path.name() == file.path.name());
-            let best = namesake.or_else(|| candidates().next());
-            let best = best.map(|(place, _)| place);
-            let from = best.and_then(|place| alike.remove(place));
+            let namesake = left.iter().take(MAX_ALIKE).position(is_namesake);
+            let from = left.remove(namesake.unwrap_or(0));
             pairs.extend(from.map(|from| (from, to)));
         }
         self.keep(&pairs);
@@ -39,7 +34,14 @@ impl Search<'_> {
     }
 }
 
+/// What files that can be one have in common.
+type Same = (ObjectId, EntryKind);
+
 /// Regular files may differ in their mode, all else may not.
-fn can_be_one(old: Side, new: Side) -> bool {
-    old.mode == new.mode || (old.mode.is_blob() && new.mode.is_blob())
+fn same(side: Side) -> Same {
+    let kind = match side.mode.is_blob() {
+        true => EntryKind::Blob,
+        false => side.mode.kind(),
+    };
+    (side.id, kind)
 }

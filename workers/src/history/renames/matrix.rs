@@ -6,8 +6,8 @@
 //! share nothing but a brace.
 
 use super::super::HistoryError;
-use super::super::similarity::{self, Print};
-use super::{LEAST_SCORE, List, Pair, Search, Step, score_of};
+use super::super::similarity::{self, LEAST_SCORE, Print};
+use super::{List, Pair, Search, Step, score_of};
 
 /// How many candidates an added file keeps.
 const KEPT: usize = 4;

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use super::super::HistoryError;
-use super::super::similarity::{self, MAX_SCORE};
-use super::{File, LEAST_SCORE, List, Pair, Search, Step, score_of};
+use super::super::similarity::{self, LEAST_SCORE, MAX_SCORE};
+use super::{File, List, Pair, Search, Step, score_of};
 
 /// The score of a pair that is found by its name: halfway between the least and all.
 const LEAST_OF_NAMESAKES: u64 = LEAST_SCORE + (MAX_SCORE - LEAST_SCORE) / 2;

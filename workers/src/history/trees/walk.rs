@@ -1,6 +1,4 @@
-//! Two trees gone through side by side, folder by folder.
-
-use std::cmp::Ordering;
+//! Two trees gone through folder by folder, as far as they differ.
 
 use gix::ObjectId;
 use gix::objs::tree::EntryRef;
@@ -8,6 +6,7 @@ use gix::objs::{FindExt as _, TreeRefIter};
 
 use super::super::error::git;
 use super::super::{HistoryError, Side};
+use super::pairs::in_pairs;
 use super::{Difference, READING, entry_path, side};
 use crate::repo::{Cancel, Kind, RepoError, RepoPath, Rules};
 
@@ -76,7 +75,8 @@ impl<'a> Walk<'a> {
             folders += 1;
             let old = self.read(folder.old, &mut buffers.0)?;
             let new = self.read(folder.new, &mut buffers.1)?;
-            self.compare(&folder.path, old, new)?;
+            let meet = |old, new| self.meet(&folder.path, old, new);
+            in_pairs(old, new, cancel, meet)?;
             if self.found.len() > self.most.files || folders > self.most.folders {
                 let limit = self.most.files;
                 return Err(RepoError::TooManyEntries { limit }.into());
@@ -131,34 +131,6 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Goes through two trees side by side: both are sorted alike.
-    fn compare(
-        &mut self,
-        folder: &RepoPath,
-        mut old: TreeRefIter<'_>,
-        mut new: TreeRefIter<'_>,
-    ) -> Result<(), HistoryError> {
-        let mut next_old = next(&mut old)?;
-        let mut next_new = next(&mut new)?;
-        loop {
-            let order = match (&next_old, &next_new) {
-                (None, None) => return Ok(()),
-                (Some(_), None) => Ordering::Less,
-                (None, Some(_)) => Ordering::Greater,
-                (Some(old), Some(new)) => order(old, new),
-            };
-            let left = next_old.filter(|_| order != Ordering::Greater);
-            let right = next_new.filter(|_| order != Ordering::Less);
-            self.meet(folder, left, right);
-            if order != Ordering::Greater {
-                next_old = next(&mut old)?;
-            }
-            if order != Ordering::Less {
-                next_new = next(&mut new)?;
-            }
-        }
-    }
-
     /// What stands under one name in either tree.
     fn meet(&mut self, folder: &RepoPath, old: Option<EntryRef<'_>>, new: Option<EntryRef<'_>>) {
         let (old_side, new_side) = (old.map(side), new.map(side));
@@ -184,20 +156,4 @@ impl<'a> Walk<'a> {
             });
         }
     }
-}
-
-fn next<'a>(tree: &mut TreeRefIter<'a>) -> Result<Option<EntryRef<'a>>, HistoryError> {
-    tree.next().transpose().map_err(git(READING))
-}
-
-/// Git's order within a tree: a folder's name is followed by a slash. A file and a folder of one
-/// name are therefore two entries.
-fn order(a: &EntryRef<'_>, b: &EntryRef<'_>) -> Ordering {
-    let common = a.filename.len().min(b.filename.len());
-    let next = |entry: &EntryRef<'_>| {
-        let end = entry.mode.is_tree().then_some(b'/');
-        entry.filename.get(common).copied().or(end)
-    };
-    let heads = a.filename.get(..common).cmp(&b.filename.get(..common));
-    heads.then_with(|| next(a).cmp(&next(b)))
 }

@@ -1,11 +1,12 @@
 //! Which files git tracks, and which of them are known to be unchanged without reading them.
 
 use gix::index::entry::stat::{Options, Time};
-use gix::index::entry::{Flags, Stat};
+use gix::index::entry::{Flags, Stage, Stat};
 use gix::objs::tree::EntryKind;
 
-use super::super::trees;
-use super::super::{HistoryError, Side, error::git};
+use super::super::scope::Scope;
+use super::super::trees::{self, Difference};
+use super::super::{History, HistoryError, Side, error::git};
 use crate::repo::{Cancel, RepoPath, Rules, Standard, Standing};
 
 const READING: &str = "reading the index";
@@ -16,6 +17,8 @@ pub(super) struct Index {
     options: Options,
     /// Whether the file system knows which files are executable.
     has_modes: bool,
+    /// Whether it has links; where it has none, a file holds where one leads.
+    has_links: bool,
     /// What is known of files that git doesn't check out.
     skipped: Trust,
 }
@@ -58,6 +61,7 @@ impl Index {
             file: repository.index_or_empty().map_err(git(READING))?,
             options: repository.stat_options().map_err(git(READING))?,
             has_modes: config.boolean("core.fileMode").unwrap_or(true),
+            has_links: config.boolean("core.symlinks").unwrap_or(true),
             skipped,
         })
     }
@@ -83,16 +87,8 @@ impl Index {
                 files.extend(found.into_iter().filter_map(|file| self.unchecked(file)));
                 continue;
             }
-            let Some(mode) = entry.mode.to_tree_entry_mode() else {
+            let Some(tracked) = self.tracked(path, entry) else {
                 continue;
-            };
-            let id = entry.id;
-            let mode = mode.kind().into();
-            let tracked = Tracked {
-                path,
-                side: Side { id, mode },
-                is_announced: entry.flags.contains(Flags::INTENT_TO_ADD),
-                trust: self.trust(entry),
             };
             match files.last_mut().filter(|last| last.path == tracked.path) {
                 // A conflict has up to three entries, none of which is what stands there.
@@ -103,8 +99,47 @@ impl Index {
         Ok(files)
     }
 
+    /// The file at `path`; `None` if there is none, or several that are in conflict.
+    pub(super) fn file(
+        &self,
+        history: &History,
+        path: &RepoPath,
+    ) -> Result<Option<Tracked>, HistoryError> {
+        let name = path.as_bytes();
+        let entry = self
+            .file
+            .entry_by_path_and_stage(name.into(), Stage::Unconflicted);
+        if let Some(entry) = entry {
+            return Ok(self.tracked(path.clone(), entry));
+        }
+        // A folder that is not checked out may be one entry, with a slash behind its name.
+        for (at, _) in name.iter().enumerate().filter(|(_, byte)| **byte == b'/') {
+            let (folder, within) = name.split_at(at + 1);
+            let entry = self.file.entry_by_path(folder.into());
+            if let Some(entry) = entry.filter(|entry| entry.mode.is_sparse()) {
+                let mut scope = Scope::of(RepoPath::trusted(within));
+                let (_, new) = scope.sides(history, None, Some(entry.id))?;
+                let (path, old) = (path.clone(), None);
+                return Ok(self.unchecked(Difference { path, old, new }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A file that is an entry of its own; `None` if it is none.
+    fn tracked(&self, path: RepoPath, entry: &gix::index::Entry) -> Option<Tracked> {
+        let mode = entry.mode.to_tree_entry_mode()?.kind().into();
+        let id = entry.id;
+        Some(Tracked {
+            path,
+            side: Side { id, mode },
+            is_announced: entry.flags.contains(Flags::INTENT_TO_ADD),
+            trust: self.trust(entry),
+        })
+    }
+
     /// A file of a folder that is not checked out, and is one entry.
-    fn unchecked(&self, file: trees::Difference) -> Option<Tracked> {
+    fn unchecked(&self, file: Difference) -> Option<Tracked> {
         Some(Tracked {
             path: file.path,
             side: file.new?,
@@ -140,6 +175,7 @@ impl Index {
         let has_kind = match (file.side.mode.kind(), standing.kind) {
             (EntryKind::Commit, Standard::Folder) => return true,
             (EntryKind::Link, Standard::Link) => true,
+            (EntryKind::Link, Standard::File { .. }) => !self.has_links,
             (EntryKind::Blob | EntryKind::BlobExecutable, Standard::File { is_executable }) => {
                 is_executable == file.side.mode.is_executable() || !self.has_modes
             }
@@ -154,15 +190,16 @@ impl Index {
 
     /// What stands in the work tree, with the index's mode where the file system has none.
     pub(super) fn with_mode(&self, side: Side, known: Side) -> Side {
-        let is_file = side.mode.is_blob() && known.mode.is_blob();
-        Side {
-            mode: if is_file && !self.has_modes {
-                known.mode
-            } else {
-                side.mode
-            },
-            ..side
-        }
+        let is_unknown = match known.mode.kind() {
+            EntryKind::Blob | EntryKind::BlobExecutable => !self.has_modes,
+            EntryKind::Link => !self.has_links,
+            _ => false,
+        };
+        let mode = match is_unknown && side.mode.is_blob() {
+            true => known.mode,
+            false => side.mode,
+        };
+        Side { mode, ..side }
     }
 
     /// How exactly times are compared: as exactly as whoever wrote the index noted them.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use self::page::{Commit, Line, Page};
 use crate::{
     history::{History, HistoryError, Tracked},
-    repo::{Cancel, Kind, RepoError, RepoPath, Stopped},
+    repo::{Cancel, Kind, RepoPath},
     tools::{Reply, Tool, ToolContext, schema::is_false},
 };
 
@@ -82,7 +82,8 @@ impl Tool for GitBlame {
                 let history = History::of(repo, &histories, cancel)?;
                 let file = tracked(&history, &path, args.revision.as_deref(), cancel)?;
                 let page = page(&history, &file, &args, (budget, cancel))?;
-                let modified = args.revision.is_none() && history.is_modified(&file)?;
+                let modified =
+                    args.revision.is_none() && history.is_modified(repo, &file, cancel)?;
                 Ok((page, modified))
             })
             .await?;
@@ -122,13 +123,12 @@ fn page(
     args: &BlameArgs,
     (budget, cancel): (usize, &Cancel),
 ) -> Result<Page, Failure> {
-    let lines: Vec<&[u8]> = file.lines().collect();
-    let total = u32::try_from(lines.len()).unwrap_or(u32::MAX);
+    let total = u32::try_from(file.lines().count()).unwrap_or(u32::MAX);
     let (first, end) = range(args.start_line, args.end_line, total)?;
     let asked = (first, end.min(first.saturating_add(MAX_LINES + AHEAD)));
     let blame = history.blame(file, asked, cancel).map_err(unfinished)?;
     let mut page = Page::new(file.path(), total, budget);
-    let shown = lines.iter().zip(0..).skip(first as usize);
+    let shown = file.lines().zip(0..).skip(first as usize);
     for (text, line) in shown.take_while(|&(_, line)| line < end) {
         let Some(commit) = blame.of(line).filter(|_| line < first + MAX_LINES) else {
             page.next = Some(line + 1);
@@ -167,14 +167,14 @@ fn range(start: Option<u64>, end: Option<u64>, total: u32) -> Result<(u32, u32),
 
 /// A blame that took too long is shorter for fewer lines.
 fn unfinished(error: HistoryError) -> Failure {
-    match error {
-        HistoryError::Repo(RepoError::Stopped(Stopped::Deadline)) => Failure::new(
-            Fault::DeadlineExceeded,
-            "the time for this call was up before all lines were found",
-            "ask for fewer lines with start_line and end_line",
-        ),
-        error => error.into(),
+    if !error.is_deadline() {
+        return error.into();
     }
+    Failure::new(
+        Fault::DeadlineExceeded,
+        "the time for this call was up before all lines were found",
+        "ask for fewer lines with start_line and end_line",
+    )
 }
 
 #[cfg(test)]

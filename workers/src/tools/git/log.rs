@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use self::page::{Commit, Page};
 use crate::{
     history::{History, HistoryError, Log, LogQuery, Place},
-    repo::{Cancel, RepoError, RepoPath, Stopped},
+    repo::{Cancel, RepoPath},
     tools::{Reply, Tool, ToolContext},
 };
 
@@ -141,7 +141,7 @@ fn fill(
             }
             Ok(None) => return Ok(page),
             // A place that is no other than the first leads nowhere.
-            Err(error) if is_deadline(&error) && log.place() != beginning => {
+            Err(error) if error.is_deadline() && log.place() != beginning => {
                 page.is_incomplete = true;
                 page.next = Some(log.place());
                 return Ok(page);
@@ -154,15 +154,8 @@ fn fill(
         Ok(true) => page.next = Some(place),
         Ok(false) => {}
         // The page is whole; whether another follows, the next call finds out.
-        Err(error) if is_deadline(&error) => page.next = Some(log.place()),
+        Err(error) if error.is_deadline() => page.next = Some(log.place()),
         Err(error) => return Err(error),
     }
     Ok(page)
-}
-
-fn is_deadline(error: &HistoryError) -> bool {
-    matches!(
-        error,
-        HistoryError::Repo(RepoError::Stopped(Stopped::Deadline))
-    )
 }

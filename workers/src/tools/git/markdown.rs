@@ -5,6 +5,10 @@ use std::borrow::Cow;
 use gix::bstr::{BStr, ByteSlice as _};
 use gix::date::Time;
 
+/// What is said where the limits of the search for renames were met.
+pub(super) const RENAMES_CUT: &str = "Not all renames were looked for, as too many files came and \
+    went: some may be shown as added and deleted.";
+
 /// How much of a commit's id is shown to people.
 const SHORT: usize = 7;
 

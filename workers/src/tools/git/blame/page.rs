@@ -121,7 +121,7 @@ impl Page {
 
     /// The contract's markdown.
     pub(super) fn markdown(&self, is_modified: bool) -> String {
-        let mut out = format!("# Git Blame: {}\n", self.path);
+        let mut out = format!("# Git Blame: {}\n", markdown::line(&self.path));
         if is_modified {
             out.push_str("\n⚠ File has local modifications\n");
         }
@@ -257,6 +257,16 @@ mod tests {
 
     fn page(total: u32, budget: usize) -> Page {
         Page::new(&RepoPath::parse("src/jwt.ts").unwrap(), total, budget)
+    }
+
+    #[test]
+    fn a_title_is_one_line() {
+        let page = Page::new(&RepoPath::parse("a\n# b").unwrap(), 0, 64 << 10);
+        let markdown = page.markdown(false);
+        assert!(
+            markdown.starts_with("# Git Blame: a\\u{a}# b\n"),
+            "{markdown}"
+        );
     }
 
     #[test]

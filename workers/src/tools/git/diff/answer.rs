@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::markdown;
 use super::measure::{MAX_LINES, Measured};
 use crate::text;
+use crate::tools::git::markdown::RENAMES_CUT;
 use crate::tools::paging;
 use crate::tools::schema::is_false;
 
@@ -108,11 +109,7 @@ impl GitDiffAnswer {
             ));
         }
         if measured.renames_cut {
-            notes.push(
-                "Not all renames were looked for, as too many files came and went: some may be \
-                 shown as added and deleted."
-                    .to_owned(),
-            );
+            notes.push(RENAMES_CUT.to_owned());
         }
         if too_large > 0 {
             notes.push(format!(

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::answer::{FileDiff, GitDiffAnswer, Status};
-use crate::tools::git::markdown::fence;
+use crate::tools::git::markdown::{fence, line as one_line};
 
 /// Sections of the summary, in order, and which files stand in them.
 const SECTIONS: [(&str, &[Status]); 4] = [
@@ -166,11 +166,6 @@ fn note(text: &mut String, answer: &GitDiffAnswer) -> std::fmt::Result {
         Some(note) => write!(text, "\n**Note**: {note}\n"),
         None => Ok(()),
     }
-}
-
-/// A name on one line: file names may have line ends.
-fn one_line(name: &str) -> String {
-    name.replace('\n', "\\n").replace('\r', "\\r")
 }
 
 /// A number with a comma before every third digit from its end.

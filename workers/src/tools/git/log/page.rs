@@ -20,9 +20,6 @@ const FRAME: usize = 4096;
 /// Which part of the budget a name may take at most.
 const SHARE: usize = 16;
 
-const RENAMES_CUT: &str = "\n*Not all renames were looked for, as too many files came and went: \
-    some may be shown as added and deleted.*\n";
-
 /// One answer.
 pub(super) struct Page {
     pub(super) commits: Vec<Commit>,
@@ -191,7 +188,7 @@ impl Commit {
             _ = writeln!(out, "- … and {} more", total - self.files.len());
         }
         if self.renames_cut {
-            out.push_str(RENAMES_CUT);
+            _ = writeln!(out, "\n*{}*", markdown::RENAMES_CUT);
         }
         out
     }

@@ -1,0 +1,223 @@
+//! Versions of a file as lines that can be compared as numbers.
+//!
+//! Versions of one file are alike: of a second one only what lies between its common ends with the
+//! first is cut into lines and looked up.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use gix::diff::blob::{IndentLevel, Token};
+
+use crate::repo::{Cancel, Stopped};
+
+/// After how many bytes of different lines, with what each costs, their numbers are given anew.
+const NUMBERED: usize = 64 << 20;
+/// What a numbered line costs beside its bytes.
+const OVERHEAD: usize = 48;
+/// How many lines are numbered between two looks at the deadline.
+const STRIDE: usize = 1 << 12;
+/// How many bytes of two texts are compared at a time.
+const BLOCK: usize = 1024;
+/// How wide a tab is where indentation is compared, in git and here.
+const TAB: u8 = 8;
+
+/// A version of a file.
+#[derive(Debug, Default)]
+pub(super) struct Text {
+    bytes: Vec<u8>,
+    /// Where each line begins.
+    starts: Vec<u32>,
+    /// What each line is.
+    lines: Vec<Token>,
+}
+
+/// What each different line is called.
+#[derive(Default)]
+pub(super) struct Numbers {
+    of: HashMap<Box<[u8]>, Token>,
+    indents: Vec<IndentLevel>,
+    bytes: usize,
+}
+
+impl Text {
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// How many lines it has.
+    pub(super) fn count(&self) -> u32 {
+        u32::try_from(self.lines.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Its lines, without those of the last `tail` bytes.
+    pub(super) fn without(&self, tail: usize) -> &[Token] {
+        let end = self.bytes.len().saturating_sub(tail);
+        let lines = self.starts.partition_point(|&start| (start as usize) < end);
+        self.lines.get(..lines).unwrap_or_default()
+    }
+
+    /// About how many bytes it takes.
+    pub(super) fn size(&self) -> usize {
+        self.bytes.len() + 8 * self.lines.len()
+    }
+
+    /// The lines that this text shares with `bytes` at its ends, and where in `bytes` what is
+    /// between them lies.
+    fn ends(&self, bytes: &[u8]) -> (Range<usize>, Range<usize>) {
+        let begun = |offset: usize| {
+            let begins = |&start: &u32| start as usize <= offset;
+            self.starts.partition_point(begins)
+        };
+        // A line is shared if its end is.
+        let head = begun(common_start(&self.bytes, bytes)).saturating_sub(1);
+        let start = self.start(head);
+        let rest = |text: &[u8]| text.len() - start;
+        let longest = rest(&self.bytes).min(rest(bytes));
+        let same = common_end(&self.bytes, bytes).min(longest);
+        let tail = begun(self.bytes.len() - same).max(head);
+        let end = bytes.len() - (self.bytes.len() - self.start(tail));
+        (head..tail, start..end)
+    }
+
+    /// Where a line begins; the end, if there is no such line.
+    fn start(&self, line: usize) -> usize {
+        self.starts
+            .get(line)
+            .map_or(self.bytes.len(), |&start| start as usize)
+    }
+}
+
+impl Numbers {
+    /// How many different lines have a number.
+    pub(super) fn count(&self) -> u32 {
+        u32::try_from(self.indents.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Whether they take so much that they are better given anew.
+    pub(super) fn are_many(&self) -> bool {
+        self.bytes > NUMBERED
+    }
+
+    /// How far a line is indented.
+    pub(super) fn indent(&self, line: Token) -> IndentLevel {
+        let known = self.indents.get(line.0 as usize).copied();
+        known.unwrap_or_else(|| IndentLevel::for_ascii_line([], TAB))
+    }
+
+    /// A text cut into lines; what it shares with another at both ends is taken from there.
+    ///
+    /// # Errors
+    /// If the call has to stop.
+    pub(super) fn text(
+        &mut self,
+        bytes: Vec<u8>,
+        like: Option<&Text>,
+        cancel: &Cancel,
+    ) -> Result<Text, Stopped> {
+        let empty = Text::default();
+        let like = like.unwrap_or(&empty);
+        let (changed, between) = like.ends(&bytes);
+        let mut lines = like.lines.get(..changed.start).unwrap_or_default().to_vec();
+        let mut starts = like
+            .starts
+            .get(..changed.start)
+            .unwrap_or_default()
+            .to_vec();
+        let mut at = between.start;
+        let middle = bytes.get(between.clone()).unwrap_or_default();
+        for line in middle.split_inclusive(|&byte| byte == b'\n') {
+            if lines.len().is_multiple_of(STRIDE) {
+                cancel.check()?;
+            }
+            lines.push(self.number(line));
+            starts.push(offset(at));
+            at += line.len();
+        }
+        lines.extend_from_slice(like.lines.get(changed.end..).unwrap_or_default());
+        let moved = |&start: &u32| offset(start as usize + between.end - like.start(changed.end));
+        starts.extend(
+            like.starts
+                .get(changed.end..)
+                .unwrap_or_default()
+                .iter()
+                .map(moved),
+        );
+        Ok(Text {
+            bytes,
+            starts,
+            lines,
+        })
+    }
+
+    fn number(&mut self, line: &[u8]) -> Token {
+        if let Some(&known) = self.of.get(line) {
+            return known;
+        }
+        let number = Token(self.count());
+        self.of.insert(line.into(), number);
+        let indent = IndentLevel::for_ascii_line(line.iter().copied(), TAB);
+        self.indents.push(indent);
+        self.bytes += line.len() + OVERHEAD;
+        number
+    }
+}
+
+/// How many bytes two texts begin with alike.
+fn common_start(a: &[u8], b: &[u8]) -> usize {
+    let blocks = a.chunks_exact(BLOCK).zip(b.chunks_exact(BLOCK));
+    let same = blocks.take_while(|(a, b)| a == b).count() * BLOCK;
+    let left = a.get(same..).unwrap_or_default().iter();
+    let right = b.get(same..).unwrap_or_default().iter();
+    same + left.zip(right).take_while(|(a, b)| a == b).count()
+}
+
+/// How many bytes two texts end with alike.
+pub(super) fn common_end(a: &[u8], b: &[u8]) -> usize {
+    let blocks = a.rchunks_exact(BLOCK).zip(b.rchunks_exact(BLOCK));
+    let same = blocks.take_while(|(a, b)| a == b).count() * BLOCK;
+    let left = a.get(..a.len() - same).unwrap_or_default().iter().rev();
+    let right = b.get(..b.len() - same).unwrap_or_default().iter().rev();
+    same + left.zip(right).take_while(|(a, b)| a == b).count()
+}
+
+pub(super) fn offset(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::repo::testing::cancel;
+
+    fn of(numbers: &mut Numbers, text: &str, like: Option<&Text>) -> Text {
+        numbers
+            .text(text.as_bytes().to_vec(), like, &cancel())
+            .unwrap()
+    }
+
+    #[test]
+    fn a_shared_line_is_one_whose_end_is_shared() {
+        let mut numbers = Numbers::default();
+        let old = of(&mut numbers, "a\nb\nc", None);
+        let new = of(&mut numbers, "a\nb\nc\n", Some(&old));
+        assert_eq!(new.lines.get(..2), old.lines.get(..2));
+        assert_ne!(new.lines.get(2), old.lines.get(2));
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_is_cut_alike_beside_any_other(
+            one in "[ab\n]{0,30}", other in "[ab\n]{0,30}", shared in "[ab\n]{0,9}",
+        ) {
+            let mut numbers = Numbers::default();
+            let (one, other) = (format!("{shared}{one}{shared}"), format!("{shared}{other}{shared}"));
+            let alone = of(&mut numbers, &one, None);
+            let like = of(&mut numbers, &other, None);
+            let beside = of(&mut numbers, &one, Some(&like));
+            prop_assert_eq!(&alone.lines, &beside.lines);
+            prop_assert_eq!(&alone.starts, &beside.starts);
+        }
+    }
+}
