@@ -1,0 +1,43 @@
+//! Logs of what is broken, cut off or stopped.
+
+use super::super::super::graph;
+use super::{ask, history};
+use crate::repo::testing::{Sandbox, cancel, git};
+
+#[test]
+fn commits_with_broken_lines_are_told_as_git_tells_them() {
+    const GOOD: &str = "A U <a@x.y> 1700000000 +0000";
+    let app = Sandbox::new();
+    app.file("a", "1").committed();
+    let tree = git(&app.root(), &["rev-parse", "HEAD^{tree}"]);
+    let mut parent = git(&app.root(), &["rev-parse", "HEAD"]);
+    let heads = [
+        format!("author Nobody 1700000001 +0000\ncommitter {GOOD}\n\n"),
+        format!("author Eve <e@x 1700000001 +0000\ncommitter {GOOD}\n\n"),
+        format!("author {GOOD}\ncommitter Eve <e@x 1700000001 +0000\n\n"),
+        format!("committer {GOOD}\n\n"),
+        format!("author {GOOD}\n\n"),
+        format!("author {GOOD}\ncommitter {GOOD}\nodd\n\n"),
+        format!("author {GOOD}\ncommitter {GOOD}\n"),
+    ];
+    for head in &heads {
+        let commit = format!("tree {tree}\nparent {parent}\n{head}");
+        app.file("raw", &commit);
+        let make = ["hash-object", "-t", "commit", "-w", "--literally", "raw"];
+        parent = git(&app.root(), &make);
+    }
+    app.git(&["update-ref", "refs/heads/main", &parent]);
+    let format = ["log", "-7", "--format=%H %an <%ae> %s"];
+    let expected = git(&app.root(), &format);
+    let history = history(&app);
+    let mut log = history.log(&ask(None), None, &cancel()).unwrap();
+    for line in expected.lines() {
+        let facts = log.next(&cancel()).unwrap().unwrap().facts;
+        let by = format!("{} <{}>", facts.author.name, facts.author.email);
+        let told = format!("{} {by} {}", facts.id, facts.message);
+        assert_eq!(told.trim_end(), line.trim_end());
+    }
+    let repository = app.repo().git().unwrap();
+    let made = graph::build(&repository, &graph::Graph::default(), &cancel()).unwrap();
+    assert!(made.is_some(), "a graph is made of them, too");
+}
