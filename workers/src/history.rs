@@ -106,6 +106,10 @@ impl History {
             Some(_) => Known::default(),
             None => histories.known(repo, &git, cancel)?,
         };
+        let kept = histories.kept(
+            repo,
+            shallow.as_ref().map(|ends| ends.iter().copied().collect()),
+        );
         let mut settled = git.clone();
         settled.objects.refresh_never();
         Ok(History {
@@ -116,7 +120,7 @@ impl History {
             head: repo.commit(),
             graph: known.graph,
             ledger: known.ledger,
-            kept: histories.kept(repo),
+            kept,
         })
     }
 

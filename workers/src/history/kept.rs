@@ -1,7 +1,8 @@
 //! What is kept of histories between calls: the graph of each project, and answers that took long.
 //!
 //! Nothing in here decides what an answer is. An answer is kept by the commit it was given at, so
-//! it never grows old, and only for the path rules it was given under: with others it is none.
+//! it never grows old, and only for the path rules it was given under, and on a clone that is as
+//! deep: with others it is none.
 
 // In the order in which a graph is looked for.
 mod graphs;
@@ -63,7 +64,15 @@ pub(super) struct Known {
 pub(crate) struct Kept {
     shared: Arc<Shared>,
     project: Key,
+    basis: Basis,
+}
+
+/// Under what an answer was given: under anything else, it could be another one.
+#[derive(Clone, PartialEq)]
+struct Basis {
     rules: Arc<Rules>,
+    /// Where a shallow clone ended: it may be fetched deeper, and the commits stay the same.
+    shallow: Option<Arc<[ObjectId]>>,
 }
 
 /// An answer that is worth keeping.
@@ -95,7 +104,7 @@ struct Address {
 
 #[derive(Clone)]
 struct Answer {
-    rules: Arc<Rules>,
+    basis: Basis,
     bytes: u32,
     value: Arc<dyn Any + Send + Sync>,
 }
@@ -157,12 +166,15 @@ impl Histories {
         Ok(Known { graph, ledger })
     }
 
-    /// What is kept for calls on this project.
-    pub(super) fn kept(&self, repo: &Repo) -> Kept {
+    /// What is kept for calls on this project, whose clone ends at the commits in `shallow`.
+    pub(super) fn kept(&self, repo: &Repo, shallow: Option<Arc<[ObjectId]>>) -> Kept {
         Kept {
             shared: Arc::clone(&self.0),
             project: repo.key().clone(),
-            rules: repo.rules(),
+            basis: Basis {
+                rules: repo.rules(),
+                shallow,
+            },
         }
     }
 }
@@ -180,11 +192,12 @@ impl Kept {
             .get_with_by_ref(&self.project, Reach::default)
     }
 
-    /// The answer that was kept for `question`, if it was given under the same path rules.
+    /// The answer that was kept for `question`, if it was given under the same path rules, on
+    /// a clone that was as deep.
     pub(crate) fn get<T: Keepable>(&self, question: &Question) -> Option<Arc<T>> {
         let found = self.shared.answers.get(&self.address::<T>(question));
         // Rules are read again every few seconds, and are the same most often.
-        let same = found.filter(|found| found.rules == self.rules);
+        let same = found.filter(|found| found.basis == self.basis);
         let value = same.and_then(|found| found.value.downcast().ok());
         self.shared.metrics.looked_up(T::NAME, value.is_some());
         value
@@ -194,7 +207,7 @@ impl Kept {
     pub(crate) fn keep<T: Keepable>(&self, question: &Question, value: Arc<T>) {
         let bytes = value.bytes() + question.path.as_bytes().len() + OVERHEAD;
         let answer = Answer {
-            rules: Arc::clone(&self.rules),
+            basis: self.basis.clone(),
             bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
             value,
         };
@@ -259,13 +272,13 @@ mod tests {
         let histories = Histories::start(None, &metrics).unwrap();
         let repo = app.repo();
         let (asked, other) = (question(&repo, ""), question(&repo, "lines 1 to 2"));
-        histories.kept(&repo).keep(&asked, Arc::new(Told(7)));
+        histories.kept(&repo, None).keep(&asked, Arc::new(Told(7)));
         // Rules that were read anew are others, and the same.
-        let told = histories.kept(&app.repo()).get::<Told>(&asked);
+        let told = histories.kept(&app.repo(), None).get::<Told>(&asked);
         assert_eq!(told.map(|told| told.0), Some(7));
-        assert!(histories.kept(&repo).get::<Told>(&other).is_none());
+        assert!(histories.kept(&repo, None).get::<Told>(&other).is_none());
         let closed = Rules::new(&[], &["b".to_owned()], None).unwrap();
-        let narrower = histories.kept(&app.repo_with(closed));
+        let narrower = histories.kept(&app.repo_with(closed), None);
         assert!(narrower.get::<Told>(&asked).is_none());
         let text = metrics.text().unwrap();
         let line = "archway_worker_history_lookups_total{kind=\"told\",outcome=";
@@ -279,7 +292,7 @@ mod tests {
         app.file("a", "1").committed();
         let histories = Histories::new();
         let (repo, bytes) = (app.repo(), usize::try_from(ANSWER_BYTES).unwrap());
-        let (kept, asked) = (histories.kept(&repo), question(&repo, ""));
+        let (kept, asked) = (histories.kept(&repo, None), question(&repo, ""));
         kept.keep(&asked, Arc::new(Told(bytes)));
         histories.0.answers.run_pending_tasks();
         assert!(kept.get::<Told>(&asked).is_none());

@@ -1,8 +1,13 @@
 //! Logs of what is broken, cut off or stopped.
 
-use super::super::super::graph;
-use super::{ask, history};
+use super::super::super::{Histories, History, graph};
+use super::{ask, history, told_file};
 use crate::repo::testing::{Sandbox, cancel, git};
+
+/// Commits all that is there.
+fn commit(app: &Sandbox, subject: &str) {
+    app.git(&["add", "-A"]).git(&["commit", "-qm", subject]);
+}
 
 #[test]
 fn commits_with_broken_lines_are_told_as_git_tells_them() {
@@ -40,4 +45,24 @@ fn commits_with_broken_lines_are_told_as_git_tells_them() {
     let repository = app.repo().git().unwrap();
     let made = graph::build(&repository, &graph::Graph::default(), &cancel()).unwrap();
     assert!(made.is_some(), "a graph is made of them, too");
+}
+
+#[test]
+fn a_clone_that_was_fetched_deeper_is_told_anew() {
+    let app = Sandbox::new();
+    app.file("a", "1").committed();
+    app.file("b", "1");
+    commit(&app, "two");
+    let shallow = app.root().join(".git/shallow");
+    std::fs::write(&shallow, git(&app.root(), &["rev-parse", "HEAD"]) + "\n").unwrap();
+    let histories = Histories::new();
+    let files = || {
+        let history = History::of(&app.repo(), &histories, &cancel()).unwrap();
+        let mut log = history.log(&ask(None), None, &cancel()).unwrap();
+        let head = log.next(&cancel()).unwrap().unwrap();
+        head.files.iter().map(told_file).collect::<Vec<_>>()
+    };
+    assert_eq!(files(), ["A a", "A b"]);
+    std::fs::remove_file(shallow).unwrap();
+    assert_eq!(files(), ["A b"]);
 }
