@@ -1,6 +1,6 @@
 //! Logs of what is broken, cut off or stopped.
 
-use super::super::super::{Histories, History, graph};
+use super::super::super::{Histories, History, Place, graph};
 use super::{ask, history, told_file};
 use crate::repo::testing::{Sandbox, cancel, git};
 
@@ -65,4 +65,38 @@ fn a_clone_that_was_fetched_deeper_is_told_anew() {
     assert_eq!(files(), ["A a", "A b"]);
     std::fs::remove_file(shallow).unwrap();
     assert_eq!(files(), ["A b"]);
+}
+
+#[test]
+fn a_log_that_came_no_further_stands_where_it_stood() {
+    let app = Sandbox::new();
+    app.file("a", "1").committed();
+    for number in 0..3 {
+        app.file("a", number.to_string() + "\n");
+        commit(&app, "more");
+    }
+    // Each by a worker that has nothing kept.
+    let stopped = |from: Option<Place>, look: u64| {
+        let history = history(&app);
+        let mut log = history.log(&ask(None), from, &cancel()).unwrap();
+        let begun = log.place();
+        let late = cancel().at_look(look);
+        let outcome = log.next(&late);
+        (outcome.is_err()).then(|| (begun, log.place()))
+    };
+    let mut stops = 0;
+    for look in 1..8 {
+        let Some((begun, stood)) = stopped(None, look) else {
+            continue;
+        };
+        assert_eq!(stood, begun, "at look {look}");
+        let history = history(&app);
+        let mut log = history.log(&ask(None), None, &cancel()).unwrap();
+        log.next(&cancel()).unwrap();
+        let (_, once) = stopped(Some(log.place()), look).unwrap();
+        let (_, twice) = stopped(Some(once.clone()), look).unwrap();
+        assert_eq!(twice, once, "at look {look}");
+        stops += 1;
+    }
+    assert!(stops > 1);
 }
