@@ -43,14 +43,16 @@ pub(super) fn differences(
 /// [`differences`], with all that is blocked.
 ///
 /// # Errors
-/// If a tree can't be read, or the call has to stop.
+/// If there are more than `most`, a tree can't be read, or the call has to stop.
 pub(super) fn all_differences(
     repository: &gix::Repository,
     (old, new): (Option<ObjectId>, Option<ObjectId>),
+    most: usize,
     cancel: &Cancel,
 ) -> Result<Vec<Difference>, HistoryError> {
     let sides = (old.map(folder), new.map(folder));
-    Walk::new(repository, None).run(&RepoPath::root(), sides, cancel)
+    let walk = Walk::new(repository, None).at_most(most);
+    walk.run(&RepoPath::root(), sides, cancel)
 }
 
 /// [`differences`] between two trees that stand at `path`.

@@ -57,7 +57,7 @@ pub(in crate::history) fn build(
                 return Err(stopped);
             }
             Err(HistoryError::Repo(RepoError::Stopped(_))) => break,
-            // A clone may lack what one commit needs; who asks for it is told.
+            // They are too many, or a clone lacks what it takes; who asks for it is told.
             files => files.unwrap_or_default(),
         };
         if draft.add(graph.id(at), files.as_deref()).is_none() {
@@ -71,7 +71,7 @@ pub(in crate::history) fn build(
     Ok(draft.finish(cancel)?.map(|file| (file, written)))
 }
 
-/// The files of a commit; `None` if they are too many, or not all that could be found out.
+/// The files of a commit; `None` if not all could be found out in time.
 fn files(
     git: &gix::Repository,
     graph: &Graph,
@@ -80,10 +80,7 @@ fn files(
 ) -> Result<Option<Vec<LogFile>>, HistoryError> {
     let parent: Option<ObjectId> = graph.parents(at).next().map(|parent| graph.tree(parent));
     let sides = (parent, Some(graph.tree(at)));
-    let found = trees::all_differences(git, sides, cancel)?;
-    if found.len() > MAX_FILES {
-        return Ok(None);
-    }
+    let found = trees::all_differences(git, sides, MAX_FILES, cancel)?;
     let changes = Changes::of(&Blobs::new(git), found, cancel)?;
     let files = changes.files.into_iter().map(LogFile::of).collect();
     Ok(Some(files).filter(|_| !changes.renames_cut))

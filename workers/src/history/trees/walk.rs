@@ -13,6 +13,9 @@ use crate::repo::{Cancel, Kind, RepoError, RepoPath, Rules};
 
 /// How many files may differ: more than any repository has that can be listed.
 const MAX_FILES: usize = 1_000_000;
+/// What the paths that are looked at may take, in bytes: a few objects can spell out more long paths
+/// than fit into memory.
+const MAX_NAMES: usize = 128 << 20;
 
 /// A folder whose trees differ.
 struct Folder {
@@ -29,6 +32,10 @@ pub(super) struct Walk<'a> {
     /// Still to be compared: a tree may be deeper than a stack.
     folders: Vec<Folder>,
     found: Vec<Difference>,
+    /// How many files may differ.
+    most: usize,
+    /// What may be left of [`MAX_NAMES`].
+    room: usize,
 }
 
 impl<'a> Walk<'a> {
@@ -38,7 +45,14 @@ impl<'a> Walk<'a> {
             rules,
             folders: Vec::new(),
             found: Vec::new(),
+            most: MAX_FILES,
+            room: MAX_NAMES,
         }
+    }
+
+    /// Where more than so many files differ, they are not found.
+    pub(super) fn at_most(self, most: usize) -> Self {
+        Walk { most, ..self }
     }
 
     /// What differs, in the order of the paths' bytes.
@@ -55,9 +69,6 @@ impl<'a> Walk<'a> {
             let old = self.read(folder.old, &mut buffers.0)?;
             let new = self.read(folder.new, &mut buffers.1)?;
             self.compare(&folder.path, old, new)?;
-            if self.found.len() > MAX_FILES {
-                return Err(RepoError::TooManyEntries { limit: MAX_FILES }.into());
-            }
         }
         self.found
             .sort_unstable_by(|a, b| a.path.as_bytes().cmp(b.path.as_bytes()));
@@ -126,7 +137,7 @@ impl<'a> Walk<'a> {
             };
             let left = next_old.filter(|_| order != Ordering::Greater);
             let right = next_new.filter(|_| order != Ordering::Less);
-            self.meet(folder, left, right);
+            self.meet(folder, left, right)?;
             if order != Ordering::Greater {
                 next_old = next(&mut old)?;
             }
@@ -137,16 +148,25 @@ impl<'a> Walk<'a> {
     }
 
     /// What stands under one name in either tree.
-    fn meet(&mut self, folder: &RepoPath, old: Option<EntryRef<'_>>, new: Option<EntryRef<'_>>) {
+    fn meet(
+        &mut self,
+        folder: &RepoPath,
+        old: Option<EntryRef<'_>>,
+        new: Option<EntryRef<'_>>,
+    ) -> Result<(), RepoError> {
         let (old_side, new_side) = (old.map(side), new.map(side));
         let Some(entry) = old.or(new).filter(|_| old_side != new_side) else {
-            return;
+            return Ok(());
         };
         let Some(path) = entry_path(folder, entry.filename) else {
-            return;
+            return Ok(());
         };
+        self.make_room(&path)?;
         if !entry.mode.is_tree() {
             if self.admits(&path, Kind::File) {
+                if self.found.len() == self.most {
+                    return Err(self.too_many());
+                }
                 self.found.push(Difference {
                     path,
                     old: old_side,
@@ -160,6 +180,17 @@ impl<'a> Walk<'a> {
                 new: new_side.map(|side| side.id),
             });
         }
+        Ok(())
+    }
+
+    fn make_room(&mut self, path: &RepoPath) -> Result<(), RepoError> {
+        let left = self.room.checked_sub(path.as_bytes().len());
+        self.room = left.ok_or_else(|| self.too_many())?;
+        Ok(())
+    }
+
+    fn too_many(&self) -> RepoError {
+        RepoError::TooManyEntries { limit: self.most }
     }
 }
 
@@ -177,4 +208,45 @@ fn order(a: &EntryRef<'_>, b: &EntryRef<'_>) -> Ordering {
     };
     let heads = a.filename.get(..common).cmp(&b.filename.get(..common));
     heads.then_with(|| next(a).cmp(&next(b)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::repo::testing::{Sandbox, cancel, git};
+
+    #[test]
+    fn few_objects_that_spell_out_countless_long_paths_are_given_up() {
+        let app = Sandbox::new();
+        app.file("a", "1").committed();
+        let mut entry = format!("100644 blob {}", git(&app.root(), &["rev-parse", "HEAD:a"]));
+        for _ in 0..8 {
+            let name = |at: u32| format!("{entry}\t{}{at}\n", "n".repeat(240));
+            let entries: String = (0..10).map(name).collect();
+            app.file("entries", &entries);
+            let file = std::fs::File::open(app.root().join("entries")).unwrap();
+            let made = std::process::Command::new("git")
+                .arg("mktree")
+                .current_dir(app.root())
+                .stdin(file)
+                .output();
+            let tree = String::from_utf8(made.unwrap().stdout).unwrap();
+            entry = format!("040000 tree {}", tree.trim());
+        }
+        let tree = entry.rsplit(' ').next().unwrap().parse().unwrap();
+        let side = super::super::folder(tree);
+        let whole = cancel();
+        let git = app.repo().git().unwrap();
+        let walk = Walk::new(&git, None).run(&RepoPath::root(), (None, Some(side)), &whole);
+        let refused = walk.err();
+        assert!(
+            matches!(
+                refused,
+                Some(HistoryError::Repo(RepoError::TooManyEntries { .. }))
+            ),
+            "{refused:?}"
+        );
+        // A million of these paths take two gigabytes.
+        assert!(whole.looks() < 20_000, "{}", whole.looks());
+    }
 }
