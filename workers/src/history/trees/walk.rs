@@ -213,27 +213,13 @@ fn order(a: &EntryRef<'_>, b: &EntryRef<'_>) -> Ordering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::repo::testing::{Sandbox, cancel, git};
+    use crate::repo::testing::{Sandbox, cancel};
 
     #[test]
     fn few_objects_that_spell_out_countless_long_paths_are_given_up() {
         let app = Sandbox::new();
         app.file("a", "1").committed();
-        let mut entry = format!("100644 blob {}", git(&app.root(), &["rev-parse", "HEAD:a"]));
-        for _ in 0..8 {
-            let name = |at: u32| format!("{entry}\t{}{at}\n", "n".repeat(240));
-            let entries: String = (0..10).map(name).collect();
-            app.file("entries", &entries);
-            let file = std::fs::File::open(app.root().join("entries")).unwrap();
-            let made = std::process::Command::new("git")
-                .arg("mktree")
-                .current_dir(app.root())
-                .stdin(file)
-                .output();
-            let tree = String::from_utf8(made.unwrap().stdout).unwrap();
-            entry = format!("040000 tree {}", tree.trim());
-        }
-        let tree = entry.rsplit(' ').next().unwrap().parse().unwrap();
+        let tree = app.bomb().parse().unwrap();
         let side = super::super::folder(tree);
         let whole = cancel();
         let git = app.repo().git().unwrap();
