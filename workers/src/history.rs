@@ -101,7 +101,8 @@ impl History {
         packs::keep(&mut git);
         let shallow = git.shallow_commits();
         let shallow = shallow.map_err(error::git("reading where a shallow clone ends"))?;
-        let kept = histories.kept(repo, &git);
+        let ends = shallow.as_ref().map(|ends| ends.iter().copied().collect());
+        let kept = histories.kept(repo, &git, ends);
         // A graph may know parents that are not there.
         let known = match shallow {
             Some(_) => Known::default(),

@@ -1,7 +1,8 @@
 //! What a commit says of itself.
 
 use encoding_rs::{Encoding, UTF_8};
-use gix::bstr::{BStr, BString};
+use gix::actor::SignatureRef;
+use gix::bstr::{BStr, BString, ByteSlice as _};
 use gix::{ObjectId, date::Time};
 
 use super::{History, HistoryError, Position, error::git};
@@ -54,9 +55,7 @@ impl History {
             id,
             tree: commit.tree_id().map_err(git(READING))?.detach(),
             parents,
-            time: commit
-                .committer()
-                .map_or(0, |committer| committer.seconds()),
+            time: committed_at(&commit.data),
         })
     }
 
@@ -84,10 +83,15 @@ impl History {
     /// If it can't be read.
     pub(crate) fn facts(&self, id: ObjectId) -> Result<Facts, HistoryError> {
         let commit = self.git.find_commit(id).map_err(git(READING))?;
-        let said = commit.decode().map_err(git(READING))?;
-        let in_utf8 = |text: &BStr| in_utf8(text, said.encoding);
+        let (head, message) = commit
+            .data
+            .split_once_str("\n\n")
+            .unwrap_or((&commit.data, b""));
+        let encoding = field(head, b"encoding ").map(BStr::new);
+        let in_utf8 = |text: &BStr| in_utf8(text, encoding);
         // A line that breaks git's own form is no reason to tell nothing of the commit.
-        let author = said.author().unwrap_or_default();
+        let author = field(head, b"author ").map(SignatureRef::from_bytes);
+        let author = author.and_then(Result::ok).unwrap_or_default();
         let at_least = || Time::new(author.seconds(), 0);
         Ok(Facts {
             id,
@@ -96,9 +100,24 @@ impl History {
                 email: in_utf8(author.email),
                 time: author.time().unwrap_or_else(|_broken| at_least()),
             },
-            message: in_utf8(said.message),
+            message: in_utf8(message.as_bstr()),
         })
     }
+}
+
+/// When a commit was made, in seconds since 1970; 0 if it does not say.
+pub(super) fn committed_at(commit: &[u8]) -> i64 {
+    let head = commit
+        .split_once_str("\n\n")
+        .map_or(commit, |(head, _)| head);
+    let committer = field(head, b"committer ").map(SignatureRef::from_bytes);
+    committer.and_then(Result::ok).map_or(0, |by| by.seconds())
+}
+
+/// What the last line of a commit's head says that begins so. Read by hand, as git reads it: gix
+/// refuses a whole commit for one line that is not as it should be, and old histories have such.
+fn field<'c>(head: &'c [u8], label: &[u8]) -> Option<&'c [u8]> {
+    head.lines().rev().find_map(|line| line.strip_prefix(label))
 }
 
 /// Text in UTF-8 where the commit says in which other encoding it is; else as it stands.

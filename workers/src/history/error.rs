@@ -41,6 +41,9 @@ pub(crate) enum HistoryError {
     /// HEAD was asked for, and there is no commit yet.
     #[error("Invalid git reference: HEAD: the project has no commits yet")]
     NoCommits,
+    /// A log can't go on where a page of it ended.
+    #[error("the commits that the cursor goes on from are no longer there")]
+    PlaceGone,
     /// An abbreviated id that several commits begin with.
     #[error("Invalid git reference: {revision}: several commits begin so")]
     Ambiguous {

@@ -29,6 +29,8 @@ pub(super) struct Frontier<'a> {
     pub(super) marks: Marks,
     /// The commits that were taken last, all of one second.
     last: Option<(i64, Vec<Spot>)>,
+    /// Those that were the last before these.
+    before_last: Option<(i64, Vec<Spot>)>,
     /// No commit was taken after an older one.
     is_in_order: bool,
     /// What was taken last before the frontier was written down.
@@ -50,6 +52,7 @@ impl<'a> Frontier<'a> {
             joined: 0,
             marks: Marks::new(history),
             last: None,
+            before_last: None,
             is_in_order: true,
             floor: None,
             is_lost: false,
@@ -106,7 +109,7 @@ impl<'a> Frontier<'a> {
             Some((time, taken)) if *time == step.time => taken.push(step.spot),
             last => {
                 self.is_in_order &= last.as_ref().is_none_or(|(time, _)| *time > step.time);
-                *last = Some((step.time, vec![step.spot]));
+                self.before_last = last.replace((step.time, vec![step.spot]));
             }
         }
         Some(step)
@@ -114,6 +117,12 @@ impl<'a> Frontier<'a> {
 
     /// Gives back the commit that was taken last: it will be the next again.
     pub(super) fn give_back(&mut self, step: Step) {
+        if let Some((_, taken)) = &mut self.last {
+            taken.pop();
+            if taken.is_empty() {
+                self.last = self.before_last.take();
+            }
+        }
         self.queue.push(Reached { step, turn: 0 });
     }
 

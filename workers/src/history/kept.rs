@@ -1,7 +1,8 @@
 //! What is kept of histories between calls: the graph of each project, and answers that took long.
 //!
 //! Nothing in here decides what an answer is. An answer is kept by the commit it was given at, so
-//! it never grows old, and only for the path rules it was given under: with others it is none.
+//! it never grows old, and only for the path rules it was given under, and on a clone that is as
+//! deep: with others it is none.
 
 // In the order in which a graph is looked for.
 mod graphs;
@@ -69,7 +70,15 @@ pub(super) struct Known {
 pub(crate) struct Kept {
     shared: Arc<Shared>,
     project: Key,
+    basis: Basis,
+}
+
+/// Under what an answer was given: under anything else, it could be another one.
+#[derive(Clone, PartialEq)]
+struct Basis {
     rules: Arc<Rules>,
+    /// Where a shallow clone ended: it may be fetched deeper, and the commits stay the same.
+    shallow: Option<Arc<[ObjectId]>>,
 }
 
 /// An answer that is worth keeping.
@@ -101,7 +110,7 @@ struct Address {
 
 #[derive(Clone)]
 struct Answer {
-    rules: Arc<Rules>,
+    basis: Basis,
     bytes: u32,
     value: Arc<dyn Any + Send + Sync>,
 }
@@ -140,12 +149,21 @@ impl Histories {
         Histories::start(None, &Metrics::new()).unwrap()
     }
 
-    /// What is kept for calls on this project, whose repository is `git`.
-    pub(super) fn kept(&self, repo: &Repo, git: &gix::Repository) -> Kept {
+    /// What is kept for calls on this project, whose repository is `git` and whose clone ends at the
+    /// commits in `shallow`.
+    pub(super) fn kept(
+        &self,
+        repo: &Repo,
+        git: &gix::Repository,
+        shallow: Option<Arc<[ObjectId]>>,
+    ) -> Kept {
         Kept {
             shared: Arc::clone(&self.0),
             project: repo.key().of_repository(git),
-            rules: repo.rules(),
+            basis: Basis {
+                rules: repo.rules(),
+                shallow,
+            },
         }
     }
 }
@@ -197,11 +215,12 @@ impl Kept {
             .get_with_by_ref(&self.project, Reach::default)
     }
 
-    /// The answer that was kept for `question`, if it was given under the same path rules.
+    /// The answer that was kept for `question`, if it was given under the same path rules, on
+    /// a clone that was as deep.
     pub(crate) fn get<T: Keepable>(&self, question: &Question) -> Option<Arc<T>> {
         let found = self.shared.answers.get(&self.address::<T>(question));
         // Rules are read again every few seconds, and are the same most often.
-        let same = found.filter(|found| found.rules == self.rules);
+        let same = found.filter(|found| found.basis == self.basis);
         let value = same.and_then(|found| found.value.downcast().ok());
         self.shared.metrics.looked_up(T::NAME, value.is_some());
         value
@@ -211,7 +230,7 @@ impl Kept {
     pub(crate) fn keep<T: Keepable>(&self, question: &Question, value: Arc<T>) {
         let bytes = value.bytes() + question.path.as_bytes().len() + OVERHEAD;
         let answer = Answer {
-            rules: Arc::clone(&self.rules),
+            basis: self.basis.clone(),
             bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
             value,
         };
@@ -255,7 +274,7 @@ mod tests {
     }
 
     fn kept(histories: &Histories, repo: &Repo) -> Kept {
-        histories.kept(repo, &repo.git().unwrap())
+        histories.kept(repo, &repo.git().unwrap(), None)
     }
 
     /// Asks until there is a graph with filters, and a ledger.

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 
 use super::tips::Tips;
 use super::{Graph, History, HistoryError, Position};
-use crate::repo::Cancel;
+use crate::repo::{Cancel, RepoError};
 
 /// How many commits outside of any commit-graph a walk is remembered with. Longer ones are walked
 /// anew by each call until the project's graph is built.
@@ -130,12 +130,26 @@ impl Walk {
             if self.tips.contains(&tip) {
                 continue;
             }
-            if let Some(commit) = history.peel(tip, cancel)? {
-                self.see(history, commit)?;
+            match self.begin_at(history, tip, cancel) {
+                Ok(()) => _ = self.tips.insert(tip),
+                Err(stopped @ HistoryError::Repo(RepoError::Stopped(_))) => return Err(stopped),
+                // Damaged, so nothing is reached from it; the others are. It is tried again.
+                Err(_source_names_objects) => {}
             }
-            self.tips.insert(tip);
         }
         Ok(())
+    }
+
+    fn begin_at(
+        &mut self,
+        history: &History,
+        tip: ObjectId,
+        cancel: &Cancel,
+    ) -> Result<(), HistoryError> {
+        match history.peel(tip, cancel)? {
+            Some(commit) => self.see(history, commit),
+            None => Ok(()),
+        }
     }
 
     /// Walks until it has seen `commit`, or knows that it never will.

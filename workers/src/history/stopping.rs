@@ -153,7 +153,11 @@ fn a_search_for_what_a_large_file_was_stops() {
         revision: None,
         now: Timestamp::UNIX_EPOCH,
     };
-    stops(30, |cancel| history.log(&query, None, cancel)?.next(cancel));
+    stops(30, |cancel| {
+        // Where it came from is kept.
+        let history = self::history(&app);
+        history.log(&query, None, cancel)?.next(cancel)
+    });
 }
 
 #[test]

@@ -17,7 +17,7 @@ use super::cancel::Cancel;
 use super::contents::Loaded;
 use super::error::RepoError;
 use super::file::RepoFile;
-use super::folder::MAX_ENTRIES;
+use super::folder::{MAX_ENTRIES, MAX_NAMES};
 use super::git::{Git, git};
 use super::links;
 use super::listing::{Entry, EntryKind, Listing, Stat};
@@ -231,7 +231,8 @@ impl Commit {
     /// All entries that are not blocked, in path order.
     fn entries(&self, rules: &Rules, cancel: &Cancel) -> Result<Vec<Entry>, RepoError> {
         let repository = self.git.objects();
-        let mut entries = Vec::new();
+        let too_many = || RepoError::TooManyEntries { limit: MAX_ENTRIES };
+        let (mut entries, mut room) = (Vec::new(), MAX_NAMES);
         let mut folders = vec![(RepoPath::root(), self.tree)];
         while let Some((folder, id)) = folders.pop() {
             cancel.check()?;
@@ -239,6 +240,8 @@ impl Commit {
             for entry in tree.iter() {
                 let entry = entry.map_err(git(READING))?;
                 let path = folder.join(entry.filename());
+                let left = room.checked_sub(path.as_bytes().len());
+                room = left.ok_or_else(too_many)?;
                 match entry.mode().kind() {
                     Mode::Tree if rules.judge(&path, Kind::Directory).is_ok() => {
                         folders.push((path, entry.object_id()));
@@ -257,7 +260,7 @@ impl Commit {
                 }
             }
             if entries.len() > MAX_ENTRIES {
-                return Err(RepoError::TooManyEntries { limit: MAX_ENTRIES });
+                return Err(too_many());
             }
         }
         entries.sort_unstable_by(by_path);
@@ -338,6 +341,21 @@ mod tests {
             (git(&app.root(), &["rev-parse", "HEAD"]), None)
         );
         assert!(!app.repo().claim_status());
+    }
+
+    #[test]
+    fn a_commit_that_spells_out_countless_long_paths_is_not_listed() {
+        let app = bare();
+        let commit = git(&app.root(), &["commit-tree", "-m", "bomb", &app.bomb()]);
+        app.git(&["update-ref", "HEAD", &commit]);
+        let whole = cancel();
+        let refused = app.repo().listing(&whole).err();
+        assert!(
+            matches!(refused, Some(RepoError::TooManyEntries { .. })),
+            "{refused:?}"
+        );
+        // Two million of these paths take four gigabytes.
+        assert!(whole.looks() < 40_000, "{}", whole.looks());
     }
 
     #[test]

@@ -21,6 +21,9 @@ use super::stamp::Seen;
 
 /// How many entries a project may have: about 200 MB of them.
 pub(super) const MAX_ENTRIES: usize = 2_000_000;
+/// What the paths of a commit's files may take, in bytes: a few objects can spell out more long
+/// ones than fit into memory.
+pub(super) const MAX_NAMES: usize = 256 << 20;
 
 /// How much of a rule file is read, in bytes.
 const MAX_RULE_FILE: u64 = 1 << 20;

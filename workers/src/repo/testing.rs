@@ -103,6 +103,25 @@ impl Sandbox {
         id
     }
 
+    /// Writes a tree of eight objects that spells out a hundred million paths of two kilobytes.
+    pub(crate) fn bomb(&self) -> String {
+        let blob = git(&self.root(), &["hash-object", "-w", "--stdin"]);
+        let mut entry = format!("100644 blob {blob}");
+        for _ in 0..8 {
+            let name = |at: u32| format!("{entry}\t{}{at}\n", "n".repeat(240));
+            let list = self.host("entries");
+            std::fs::write(&list, (0..10).map(name).collect::<String>()).unwrap();
+            let made = Command::new("git")
+                .arg("mktree")
+                .current_dir(self.root())
+                .stdin(std::fs::File::open(list).unwrap())
+                .output();
+            let tree = String::from_utf8(made.unwrap().stdout).unwrap();
+            entry = format!("040000 tree {}", tree.trim_end());
+        }
+        entry.rsplit(' ').next().unwrap_or_default().to_owned()
+    }
+
     pub(crate) fn repo(&self) -> Repo {
         self.repo_with(Rules::new(&[], &[], None).unwrap())
     }

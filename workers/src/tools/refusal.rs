@@ -120,6 +120,10 @@ impl From<HistoryError> for Failure {
                 Fault::RevisionNotFound,
                 "nothing is committed on the branch that is checked out; try another one",
             ),
+            HistoryError::PlaceGone => failure(
+                Fault::InvalidArguments,
+                "start again without a cursor: the history was rewritten meanwhile",
+            ),
             HistoryError::Ambiguous { candidates, .. } => failure(
                 Fault::InvalidArguments,
                 "give more characters of the id; the candidates are in details",

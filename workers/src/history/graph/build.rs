@@ -10,6 +10,7 @@ use gix::hashtable::HashMap;
 use gix::objs::{CommitRefIter, Find as _, Kind};
 use tokio::time::{Duration, Instant};
 
+use super::super::commit::committed_at;
 use super::super::error::{HistoryError, git};
 use super::super::{revision, tips};
 use super::bloom::Settings;
@@ -175,8 +176,7 @@ impl<'a> Reached<'a> {
         let commit = commit.ok_or_else(|| git(READING)("it is missing"))?;
         let mut tokens = CommitRefIter::from_bytes(commit.data, gix::hash::Kind::Sha1);
         let tree = tokens.tree_id().map_err(git(READING))?;
-        let committer = tokens.committer().map_err(git(READING))?;
-        let time = u64::try_from(committer.seconds()).unwrap_or(0);
+        let time = u64::try_from(committed_at(commit.data)).unwrap_or(0);
         Ok((tree, time.min(LATEST), tokens.parent_ids().collect()))
     }
 }

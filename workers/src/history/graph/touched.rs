@@ -112,7 +112,10 @@ impl Walk<'_, '_> {
         cancel: &Cancel,
     ) -> Result<(), HistoryError> {
         let (old, new) = (self.trees.read(folders.old)?, self.trees.read(folders.new)?);
-        let pair = |was, is| self.pair(path, was, is);
+        let pair = |was, is| {
+            self.pair(path, was, is);
+            Ok(())
+        };
         in_pairs(entries(&old), entries(&new), cancel, pair)
     }
 

@@ -71,7 +71,7 @@ pub(in crate::history) fn build(
     Ok(draft.finish(cancel)?.map(|file| (file, written)))
 }
 
-/// The files of a commit; `None` if they are too many, or not all that could be found out.
+/// The files of a commit; `None` if not all could be found out in time.
 fn files(
     git: &gix::Repository,
     graph: &Graph,

@@ -92,7 +92,11 @@ impl History {
     /// A place whose commits can still be read by who reads this project.
     fn checked(&self, place: Place, cancel: &Cancel) -> Result<Place, HistoryError> {
         for id in place.from.iter().chain(&place.without) {
-            self.resolve(&id.to_hex().to_string(), cancel)?;
+            let found = self.resolve(&id.to_hex().to_string(), cancel);
+            found.map_err(|error| match error {
+                HistoryError::RevisionNotFound { .. } => HistoryError::PlaceGone,
+                other => other,
+            })?;
         }
         Ok(place)
     }

@@ -4,6 +4,7 @@
 mod by_hand;
 mod made;
 mod random;
+mod unusual;
 
 use std::path::Path;
 use std::process::Command;

@@ -17,12 +17,12 @@ const STRIDE: usize = 1 << 12;
 /// or not, if both have it.
 ///
 /// # Errors
-/// If a tree is malformed, or the call has to stop.
+/// If a tree is malformed, the call has to stop, or `meet` says so.
 pub(in crate::history) fn in_pairs<'t>(
     mut old: TreeRefIter<'t>,
     mut new: TreeRefIter<'t>,
     cancel: &Cancel,
-    mut meet: impl FnMut(Option<EntryRef<'t>>, Option<EntryRef<'t>>),
+    mut meet: impl FnMut(Option<EntryRef<'t>>, Option<EntryRef<'t>>) -> Result<(), HistoryError>,
 ) -> Result<(), HistoryError> {
     let (mut before, mut after) = (next(&mut old)?, next(&mut new)?);
     let mut met: usize = 0;
@@ -36,7 +36,7 @@ pub(in crate::history) fn in_pairs<'t>(
         meet(
             before.filter(|_| order.is_le()),
             after.filter(|_| order.is_ge()),
-        );
+        )?;
         if order.is_le() {
             before = next(&mut old)?;
         }

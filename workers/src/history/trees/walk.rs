@@ -12,6 +12,9 @@ use crate::repo::{Cancel, Kind, RepoError, RepoPath, Rules};
 
 /// How many files may differ: more than any repository has that can be listed.
 const MAX_FILES: usize = 1_000_000;
+/// What the paths that are looked at may take, in bytes: a few objects can spell out more long paths
+/// than fit into memory.
+const MAX_NAMES: usize = 128 << 20;
 
 /// How much a walk may meet.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +41,8 @@ pub(super) struct Walk<'a> {
     folders: Vec<Folder>,
     found: Vec<Difference>,
     most: Most,
+    /// What may be left of [`MAX_NAMES`].
+    room: usize,
 }
 
 impl<'a> Walk<'a> {
@@ -52,6 +57,7 @@ impl<'a> Walk<'a> {
                 files: MAX_FILES,
                 folders: usize::MAX,
             },
+            room: MAX_NAMES,
         }
     }
 
@@ -75,12 +81,11 @@ impl<'a> Walk<'a> {
             folders += 1;
             let old = self.read(folder.old, &mut buffers.0)?;
             let new = self.read(folder.new, &mut buffers.1)?;
-            let meet = |old, new| self.meet(&folder.path, old, new);
-            in_pairs(old, new, cancel, meet)?;
-            if self.found.len() > self.most.files || folders > self.most.folders {
-                let limit = self.most.files;
-                return Err(RepoError::TooManyEntries { limit }.into());
+            if folders > self.most.folders {
+                return Err(self.too_many().into());
             }
+            let meet = |old, new| Ok(self.meet(&folder.path, old, new)?);
+            in_pairs(old, new, cancel, meet)?;
         }
         self.found
             .sort_unstable_by(|a, b| a.path.as_bytes().cmp(b.path.as_bytes()));
@@ -132,16 +137,25 @@ impl<'a> Walk<'a> {
     }
 
     /// What stands under one name in either tree.
-    fn meet(&mut self, folder: &RepoPath, old: Option<EntryRef<'_>>, new: Option<EntryRef<'_>>) {
+    fn meet(
+        &mut self,
+        folder: &RepoPath,
+        old: Option<EntryRef<'_>>,
+        new: Option<EntryRef<'_>>,
+    ) -> Result<(), RepoError> {
         let (old_side, new_side) = (old.map(side), new.map(side));
         let Some(entry) = old.or(new).filter(|_| old_side != new_side) else {
-            return;
+            return Ok(());
         };
         let Some(path) = entry_path(folder, entry.filename) else {
-            return;
+            return Ok(());
         };
+        self.make_room(&path)?;
         if !entry.mode.is_tree() {
             if self.admits(&path, Kind::File) {
+                if self.found.len() == self.most.files {
+                    return Err(self.too_many());
+                }
                 self.found.push(Difference {
                     path,
                     old: old_side,
@@ -155,5 +169,44 @@ impl<'a> Walk<'a> {
                 new: new_side.map(|side| side.id),
             });
         }
+        Ok(())
+    }
+
+    fn make_room(&mut self, path: &RepoPath) -> Result<(), RepoError> {
+        let left = self.room.checked_sub(path.as_bytes().len());
+        self.room = left.ok_or_else(|| self.too_many())?;
+        Ok(())
+    }
+
+    fn too_many(&self) -> RepoError {
+        let limit = self.most.files;
+        RepoError::TooManyEntries { limit }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::repo::testing::{Sandbox, cancel};
+
+    #[test]
+    fn few_objects_that_spell_out_countless_long_paths_are_given_up() {
+        let app = Sandbox::new();
+        app.file("a", "1").committed();
+        let tree = app.bomb().parse().unwrap();
+        let side = super::super::folder(tree);
+        let whole = cancel();
+        let git = app.repo().git().unwrap();
+        let walk = Walk::new(&git, None).run(&RepoPath::root(), (None, Some(side)), &whole);
+        let refused = walk.err();
+        assert!(
+            matches!(
+                refused,
+                Some(HistoryError::Repo(RepoError::TooManyEntries { .. }))
+            ),
+            "{refused:?}"
+        );
+        // A million of these paths take two gigabytes.
+        assert!(whole.looks() < 20_000, "{}", whole.looks());
     }
 }

@@ -185,7 +185,7 @@ fn a_cursor_of_commits_that_are_gone_is_refused() {
     app.git(&["reset", "-q", "--hard", "HEAD~1"]);
     let refused = history(&app).log(&ask(None), Some(place), &cancel()).err();
     assert!(
-        matches!(refused, Some(HistoryError::RevisionNotFound { .. })),
+        matches!(refused, Some(HistoryError::PlaceGone)),
         "{refused:?}"
     );
 }

@@ -136,3 +136,20 @@ fn a_walk_that_is_kept_keeps_no_graph_in_memory() {
     assert!(history.resolve(&one, &cancel()).is_ok(), "walked to");
     assert_eq!(Arc::strong_count(&history.graph), 1);
 }
+
+#[test]
+fn a_damaged_tag_hides_nothing_that_others_reach() {
+    let app = Sandbox::new();
+    app.file("a", "1").committed();
+    app.git(&["checkout", "-qb", "side"])
+        .git(&["commit", "-qm", "side", "--allow-empty"]);
+    let side = git(&app.root(), &["rev-parse", "HEAD"]);
+    app.git(&["checkout", "-q", "main"]).file("raw", "garbage");
+    for kind in ["tag", "commit"] {
+        let make = ["hash-object", "-t", kind, "-w", "--literally", "raw"];
+        let damaged = git(&app.root(), &make);
+        let tag = app.root().join(".git/refs/tags").join(kind);
+        std::fs::write(tag, damaged + "\n").unwrap();
+    }
+    assert_eq!(resolve(&app, &side).unwrap(), side);
+}

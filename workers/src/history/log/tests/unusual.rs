@@ -1,0 +1,102 @@
+//! Logs of what is broken, cut off or stopped.
+
+use super::super::super::{Histories, History, Place, graph};
+use super::{ask, history, told_file};
+use crate::repo::testing::{Sandbox, cancel, git};
+
+/// Commits all that is there.
+fn commit(app: &Sandbox, subject: &str) {
+    app.git(&["add", "-A"]).git(&["commit", "-qm", subject]);
+}
+
+#[test]
+fn commits_with_broken_lines_are_told_as_git_tells_them() {
+    const GOOD: &str = "A U <a@x.y> 1700000000 +0000";
+    let app = Sandbox::new();
+    app.file("a", "1").committed();
+    let tree = git(&app.root(), &["rev-parse", "HEAD^{tree}"]);
+    let mut parent = git(&app.root(), &["rev-parse", "HEAD"]);
+    let heads = [
+        format!("author Nobody 1700000001 +0000\ncommitter {GOOD}\n\n"),
+        format!("author Eve <e@x 1700000001 +0000\ncommitter {GOOD}\n\n"),
+        format!("author {GOOD}\ncommitter Eve <e@x 1700000001 +0000\n\n"),
+        format!("committer {GOOD}\n\n"),
+        format!("author {GOOD}\n\n"),
+        format!("author {GOOD}\ncommitter {GOOD}\nodd\n\n"),
+        format!("author {GOOD}\ncommitter {GOOD}\n"),
+    ];
+    for head in &heads {
+        let commit = format!("tree {tree}\nparent {parent}\n{head}");
+        app.file("raw", &commit);
+        let make = ["hash-object", "-t", "commit", "-w", "--literally", "raw"];
+        parent = git(&app.root(), &make);
+    }
+    app.git(&["update-ref", "refs/heads/main", &parent]);
+    let format = ["log", "-7", "--format=%H %an <%ae> %s"];
+    let expected = git(&app.root(), &format);
+    let history = history(&app);
+    let mut log = history.log(&ask(None), None, &cancel()).unwrap();
+    for line in expected.lines() {
+        let facts = log.next(&cancel()).unwrap().unwrap().facts;
+        let by = format!("{} <{}>", facts.author.name, facts.author.email);
+        let told = format!("{} {by} {}", facts.id, facts.message);
+        assert_eq!(told.trim_end(), line.trim_end());
+    }
+    let repository = app.repo().git().unwrap();
+    let made = graph::build(&repository, &graph::Graph::default(), &cancel()).unwrap();
+    assert!(made.is_some(), "a graph is made of them, too");
+}
+
+#[test]
+fn a_clone_that_was_fetched_deeper_is_told_anew() {
+    let app = Sandbox::new();
+    app.file("a", "1").committed();
+    app.file("b", "1");
+    commit(&app, "two");
+    let shallow = app.root().join(".git/shallow");
+    std::fs::write(&shallow, git(&app.root(), &["rev-parse", "HEAD"]) + "\n").unwrap();
+    let histories = Histories::new();
+    let files = || {
+        let history = History::of(&app.repo(), &histories, &cancel()).unwrap();
+        let mut log = history.log(&ask(None), None, &cancel()).unwrap();
+        let head = log.next(&cancel()).unwrap().unwrap();
+        head.files.iter().map(told_file).collect::<Vec<_>>()
+    };
+    assert_eq!(files(), ["A a", "A b"]);
+    std::fs::remove_file(shallow).unwrap();
+    assert_eq!(files(), ["A b"]);
+}
+
+#[test]
+fn a_log_that_came_no_further_stands_where_it_stood() {
+    let app = Sandbox::new();
+    app.file("a", "1").committed();
+    for number in 0..3 {
+        app.file("a", number.to_string() + "\n");
+        commit(&app, "more");
+    }
+    // Each by a worker that has nothing kept.
+    let stopped = |from: Option<Place>, look: u64| {
+        let history = history(&app);
+        let mut log = history.log(&ask(None), from, &cancel()).unwrap();
+        let begun = log.place();
+        let late = cancel().at_look(look);
+        let outcome = log.next(&late);
+        (outcome.is_err()).then(|| (begun, log.place()))
+    };
+    let mut stops = 0;
+    for look in 1..8 {
+        let Some((begun, stood)) = stopped(None, look) else {
+            continue;
+        };
+        assert_eq!(stood, begun, "at look {look}");
+        let history = history(&app);
+        let mut log = history.log(&ask(None), None, &cancel()).unwrap();
+        log.next(&cancel()).unwrap();
+        let (_, once) = stopped(Some(log.place()), look).unwrap();
+        let (_, twice) = stopped(Some(once.clone()), look).unwrap();
+        assert_eq!(twice, once, "at look {look}");
+        stops += 1;
+    }
+    assert!(stops > 1);
+}
