@@ -73,9 +73,11 @@ pub(super) fn find(syntax: &Syntax<'_>, found: &mut Found, cancel: &Cancel) -> R
 /// Where packages begin, the likeliest folder first.
 pub(super) fn roots(imports: &[super::Import], place: &Place<'_>) -> Vec<RepoPath> {
     let own = imports.iter().find_map(|import| match import {
-        super::Import::Java(Import::Own(package)) => own_root(package, place),
+        super::Import::Java(Import::Own(package)) => Some(package.as_slice()),
         _ => None,
     });
+    // A file that names no package stands where packages begin.
+    let own = own_root(own.unwrap_or_default(), place);
     let mut known: Vec<RepoPath> = Vec::new();
     for entry in &place.listing.entries {
         if !entry.path.name().ends_with(b".java") {
@@ -198,6 +200,14 @@ mod tests {
         let main = at("web/A.java");
         let app = project(&[(&main, text)], &files);
         assert_eq!(imports(&app, &main), &files[..6]);
+    }
+
+    #[test]
+    fn a_file_without_a_package_stands_where_packages_begin() {
+        let text = "import com.acme.Store;\nclass Main {}\n";
+        let store = "java/com/acme/Store.java";
+        let app = project(&[("java/Main.java", text)], &[store]);
+        assert_eq!(imports(&app, "java/Main.java"), [store]);
     }
 
     #[test]

@@ -140,7 +140,16 @@ impl Project {
     pub(super) fn snapshot(self: Arc<Self>, located: &Located) -> Result<Snapshot, RepoError> {
         let state = self.git_state(located);
         let git = state.git.clone();
-        let head = git.as_deref().map_or(Ok(None), Git::head)?;
+        let mut refused = state.refused.map(|(why, _)| why);
+        let (git, head) = match git.as_deref().map_or(Ok(None), Git::head) {
+            // Its files need no commit. Where there are none but a commit's, nothing can be told.
+            Err(_source_has_host_paths) if !state.findings.is_bare => {
+                tracing::warn!(project = self.name(), "HEAD can't be read");
+                refused = Some("its HEAD can't be read");
+                (None, None)
+            }
+            head => (git, head?),
+        };
         let bare = if state.findings.is_bare {
             Some(self.tree_of(&git, head)?)
         } else {
@@ -149,7 +158,7 @@ impl Project {
         Ok(Snapshot {
             project: self,
             git,
-            refused: state.refused.map(|(why, _)| why),
+            refused,
             head,
             bare,
         })
@@ -258,6 +267,23 @@ mod tests {
             app.repo().head().is_some(),
             "the repository appeared while in use"
         );
+    }
+
+    #[test]
+    fn files_are_served_while_head_is_damaged_and_git_says_what_is_wrong() {
+        let app = Sandbox::new();
+        app.file("a", "1").committed();
+        let head = app.root().join(".git/HEAD");
+        let good = std::fs::read(&head).unwrap();
+        for bad in ["", "\0\0\0\0", "ref: \n", "nonsense\n"] {
+            std::fs::write(&head, bad).unwrap();
+            let repo = app.repo();
+            assert_eq!(app.listed(), ["a"], "{bad:?}");
+            assert!(repo.git().is_none() && repo.head().is_none());
+            assert_eq!(repo.git_refused(), Some("its HEAD can't be read"));
+        }
+        std::fs::write(head, good).unwrap();
+        assert!(app.repo().head().is_some(), "at once");
     }
 
     #[test]
