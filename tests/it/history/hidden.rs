@@ -223,7 +223,9 @@ async fn nothing_that_a_repository_names_is_run_by_the_git_tools() {
     fs::write(folder.join("open.txt"), "changed\n").unwrap();
     call_all(&client).await;
     assert!(!marker.exists(), "a command of the repository ran");
-    git(&folder, &["status"]);
+    // Whether git ends well after what it ran said nothing is no matter.
+    let mut status = std::process::Command::new("git");
+    status.arg("status").current_dir(&folder).output().unwrap();
     assert!(marker.exists(), "git itself would have run one");
 }
 
