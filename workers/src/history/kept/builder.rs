@@ -2,6 +2,7 @@
 //! that wants the CPU.
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use tokio::time::{Duration, Instant};
@@ -82,7 +83,16 @@ impl Work {
         }
         while let Ok(job) = jobs.recv() {
             let started = Instant::now();
-            self.make(&job);
+            // One repository that nobody foresaw must not end it for all.
+            let made = catch_unwind(AssertUnwindSafe(|| self.make(&job)));
+            if made.is_err() {
+                let (id, took) = (job.project.fingerprint(), started.elapsed());
+                tracing::error!(
+                    project = id,
+                    "a commit-graph or ledger could not be made: bug"
+                );
+                self.metrics.built(Part::Graph.name(), Build::Failed, took);
+            }
             self.graphs.rest(&job.project, started.elapsed());
         }
     }

@@ -89,6 +89,8 @@ fn files(
     let changes = match changes {
         Ok(changes) => changes,
         Err(HistoryError::Repo(RepoError::Stopped(stopped))) => return Err(stopped),
+        // The mount itself is gone: what was found out until now is good, and no more of it will be.
+        Err(_) if !git.has_object(graph.id(at)) => return Err(Stopped::Cancelled),
         // A clone may lack what one commit needs; who asks for it is told.
         Err(_lacking_or_too_many) => return Ok(None),
     };

@@ -194,3 +194,15 @@ fn a_tree_that_nobody_could_walk_is_left_out_and_the_rest_written_down() {
     let known = found.ids().filter(|id| found.files(id).is_some());
     assert_eq!(known.count(), 1, "the commit before it");
 }
+
+#[test]
+fn a_mount_that_goes_away_leaves_what_was_found_out() {
+    let app = repository();
+    let (repo, before) = (app.repo(), ledger(&app.repo()));
+    let graph = graph_of(&repo);
+    let git = repo.git().unwrap();
+    std::fs::remove_dir_all(app.root().join(".git/objects")).unwrap();
+    let stopped = build(&git, &graph, &Ledger::default(), &cancel());
+    assert!(stopped.is_err(), "nothing is said to be known");
+    assert!(build(&git, &graph, &before, &cancel()).unwrap().is_none());
+}
