@@ -233,6 +233,12 @@ impl Git {
         run(&mut self.command(arguments))
     }
 
+    /// What this command prints; nothing if it fails.
+    pub(super) fn try_run(&self, arguments: &[impl AsRef<OsStr>]) -> Option<Vec<u8>> {
+        let output = self.command(arguments).output().expect("git runs");
+        output.status.success().then_some(output.stdout)
+    }
+
     /// A command that reads this; what it printed, or what it said was wrong.
     pub(super) fn feed(
         &self,

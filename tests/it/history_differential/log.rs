@@ -47,6 +47,7 @@ async fn a_log_is_the_log_of_git() {
         }
     }
     println!("{compared} commits compared");
+    assert!(compared > 0, "nothing was asked about");
     exam.end();
 }
 
@@ -109,11 +110,43 @@ impl Question {
     }
 }
 
-/// Whether a path is to be followed: all are but the folders of the commit that the log begins at.
+/// Whether a path is to be followed: all are but folders. What a path is that is not there where the
+/// log begins, the youngest commit says that touched it.
 fn is_file(side: &Side, path: &[u8], arguments: &[String]) -> bool {
     let from = arguments.last().expect("a revision");
-    let list = [b"ls-tree", b"-d".as_slice(), from.as_bytes(), path].map(OsStr::from_bytes);
-    side.git.run(&list).is_empty()
+    if let Some(is_file) = is_file_at(side, from, path) {
+        return is_file;
+    }
+    let newest = [
+        "log",
+        "--full-history",
+        "--no-merges",
+        "-1",
+        "--format=%H",
+        from,
+        "--",
+    ];
+    let newest = [
+        newest.map(OsStr::new).as_slice(),
+        &[OsStr::from_bytes(path)],
+    ]
+    .concat();
+    let commit = String::from_utf8(side.git.run(&newest)).expect("an id");
+    let commit = commit.trim();
+    if commit.is_empty() {
+        return true;
+    }
+    let sides = [commit.to_owned(), format!("{commit}^")];
+    let sides = sides.map(|revision| is_file_at(side, &revision, path));
+    sides.contains(&Some(true)) || sides == [None, None]
+}
+
+/// Whether a path is no folder in a commit; `None` where it isn't there, or there is no commit.
+fn is_file_at(side: &Side, revision: &str, path: &[u8]) -> Option<bool> {
+    let list = [b"ls-tree".as_slice(), revision.as_bytes(), b"--", path].map(OsStr::from_bytes);
+    let told = side.git.try_run(&list)?;
+    let kind = told.split(|byte| *byte == b' ').nth(1)?;
+    Some(kind != b"tree")
 }
 
 /// From one instant to another, inclusive, by the committer's clock.
