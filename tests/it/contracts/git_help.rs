@@ -1,8 +1,110 @@
 //! The git tools where an agent guessed wrong: which revision, path or cursor it is told to give.
 
+use e2e::{Client, Reply, git};
 use serde_json::json;
 
 use super::git::project;
+
+fn suggestion(reply: &Reply) -> &str {
+    reply.error()["suggestion"].as_str().unwrap()
+}
+
+async fn refused(client: &Client, revision: &str) -> Reply {
+    client.call("git_log", json!({ "ref": revision })).await
+}
+
+#[tokio::test]
+async fn a_misspelt_revision_is_told_the_nearest_names_that_are_served() {
+    let (_stack, client, folder) = project().await;
+    git(&folder, &["branch", "--move", "trunk"]);
+    for (place, of) in [
+        ("refs/remotes/origin/feature-login", "HEAD"),
+        ("refs/tags/v2.0.1", "HEAD"),
+        ("refs/tags/v2.0.2", "HEAD"),
+        ("refs/tags/v2.0.3", "HEAD:auth.test.ts"),
+        ("refs/pull/1/feature-logon", "HEAD"),
+    ] {
+        git(&folder, &["update-ref", place, of]);
+    }
+    for (given, told) in [
+        ("V1.0.0", "did you mean `v1.0.0`? Or give "),
+        ("1.0.0", "did you mean `v1.0.0`? Or give "),
+        ("v1.0", "did you mean `v1.0.0`? Or give "),
+        ("trnuk~1", "did you mean `trunk`? Or give "),
+        (
+            "feature-login",
+            "did you mean `origin/feature-login`? Or give ",
+        ),
+        (
+            "v2.0",
+            "did you mean `v2.0.0` or `v2.0.1` or `v2.0.2`? Or give ",
+        ),
+        ("main", "HEAD's branch is `trunk`. Or give "),
+        ("master~2", "HEAD's branch is `trunk`. Or give "),
+        ("pull/1/feature-logan", "give what HEAD, "),
+        ("nothing-like-it", "give what HEAD, "),
+    ] {
+        let reply = refused(&client, given).await;
+        assert_eq!(reply.code(), "revision_not_found", "{given}");
+        let said = suggestion(&reply);
+        assert!(said.starts_with(told), "{given}: {said}");
+    }
+    let ends = client.call("git_log", json!({ "since": "V1.0.0" })).await;
+    let told = "did you mean `v1.0.0`? Or give a date, ";
+    assert!(suggestion(&ends).starts_with(told), "{}", suggestion(&ends));
+    git(&folder, &["checkout", "--quiet", "--detach"]);
+    let detached = refused(&client, "main").await;
+    let told = "No branch is checked out: HEAD is called \"HEAD\". Or give ";
+    assert!(
+        suggestion(&detached).starts_with(told),
+        "{}",
+        suggestion(&detached)
+    );
+}
+
+#[tokio::test]
+async fn a_parent_that_a_commit_lacks_is_told_so_unless_the_commit_is_not_served() {
+    let (_stack, client, folder) = project().await;
+    let short = |revision: &str| git(&folder, &["rev-parse", "--short", revision]);
+    let (head, root) = (short("HEAD"), short("HEAD~2"));
+    let no_merge = format!("commit {head} is no merge: it has one parent, \"^1\".");
+    let no_more = format!("history begins there: there is no parent of commit {root}.");
+    let lost = git(&folder, &["commit-tree", "-m", "lost", "HEAD^{tree}"]);
+    for (given, told) in [
+        ("HEAD^2", no_merge.as_str()),
+        ("v2.0.0^3", &no_merge),
+        ("HEAD~3", &no_more),
+        ("HEAD~2^", &no_more),
+        (&format!("{lost}~1"), "give what HEAD, "),
+        (&format!("{lost}^2"), "give what HEAD, "),
+    ] {
+        let reply = refused(&client, given).await;
+        assert_eq!(reply.code(), "revision_not_found", "{given}");
+        let said = suggestion(&reply);
+        assert!(said.starts_with(told), "{given}: {said}");
+    }
+}
+
+#[tokio::test]
+async fn a_range_is_told_which_arguments_take_its_halves_and_no_example_is_a_branch() {
+    let (_stack, client, _folder) = project().await;
+    for (tool, argument) in [
+        ("git_diff", "ref1"),
+        ("git_log", "ref"),
+        ("git_log", "since"),
+    ] {
+        let reply = client
+            .call(tool, json!({ argument: "v1.0.0..v2.0.0" }))
+            .await;
+        assert_eq!(reply.code(), "invalid_arguments", "{tool}.{argument}");
+        let error = reply.error().to_string();
+        assert!(
+            error.contains("ref1 and ref2 (git_diff), or into since and ref (git_log)"),
+            "{error}"
+        );
+        assert!(!error.contains("main"), "{error}");
+    }
+}
 
 #[tokio::test]
 async fn a_log_can_be_paged_by_its_text_alone() {

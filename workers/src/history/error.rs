@@ -29,6 +29,8 @@ pub(crate) enum HistoryError {
     RevisionNotFound {
         /// As it was given.
         revision: String,
+        /// What may have been meant, in whole sentences.
+        hint: Option<String>,
     },
     /// The end of a span of commits is no date, and names no commit.
     #[error("Invalid git reference: {text}: neither a date nor a revision here{}", told(*.reason))]
@@ -37,6 +39,8 @@ pub(crate) enum HistoryError {
         text: String,
         /// What is wrong with it as a revision, if it can't be one.
         reason: Option<&'static str>,
+        /// Which revision may have been meant, in whole sentences.
+        hint: Option<String>,
     },
     /// HEAD was asked for, and there is no commit yet.
     #[error("Invalid git reference: HEAD: the project has no commits yet")]

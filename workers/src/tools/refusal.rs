@@ -12,7 +12,9 @@ use crate::{
 };
 
 const DATE_OR_REVISION: &str = "give a date, such as \"2025-01-01\", \"30 days ago\" or \
-    \"yesterday\", or a revision, such as \"main\", \"v1.0.0\" or \"HEAD~3\"";
+    \"yesterday\", or a revision, such as \"HEAD~3\"";
+
+const REACHED: &str = "give what HEAD, a branch or a tag reaches; git_log shows commits";
 
 impl From<RepoError> for Failure {
     fn from(error: RepoError) -> Failure {
@@ -107,14 +109,13 @@ impl From<HistoryError> for Failure {
             ),
             HistoryError::InvalidRevision { .. } => failure(
                 Fault::InvalidArguments,
-                "give a commit, branch or tag, such as \"main\", \"v1.0.0\" or \"HEAD~3\"",
+                "give one commit, branch or tag, such as \"HEAD~3\"",
             ),
-            HistoryError::RevisionNotFound { .. } => failure(
-                Fault::RevisionNotFound,
-                "give what HEAD, a branch or a tag reaches; git_log shows commits",
-            ),
-            HistoryError::InvalidBound { reason, .. } => {
-                failure(of_bound(reason), DATE_OR_REVISION)
+            HistoryError::RevisionNotFound { hint, .. } => {
+                failure(Fault::RevisionNotFound, &or(hint, REACHED))
+            }
+            HistoryError::InvalidBound { reason, hint, .. } => {
+                failure(of_bound(reason), &or(hint, DATE_OR_REVISION))
             }
             HistoryError::NoCommits => failure(
                 Fault::RevisionNotFound,
@@ -140,6 +141,14 @@ impl From<HistoryError> for Failure {
             .detail("size", size),
             HistoryError::Repo(error) => error.into(),
         }
+    }
+}
+
+/// What was most likely meant, and what else to do.
+fn or(hint: Option<String>, otherwise: &str) -> String {
+    match hint {
+        Some(hint) => format!("{hint} Or {otherwise}"),
+        None => otherwise.to_owned(),
     }
 }
 

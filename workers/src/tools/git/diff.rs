@@ -33,7 +33,7 @@ pub(in crate::tools) struct GitDiff;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::tools) struct GitDiffArgs {
-    /// Revision to compare from: sha, branch, tag, "main~3". Default HEAD.
+    /// Revision to compare from: sha, branch, tag, "HEAD~3". Default HEAD.
     #[schemars(length(max = 256))]
     ref1: Option<String>,
     /// Revision to compare to; without it, the working tree.
