@@ -37,6 +37,7 @@ mod blobs;
 mod content;
 mod hunks;
 mod patch;
+mod near;
 mod error;
 #[cfg(test)]
 mod against_git;

@@ -133,3 +133,44 @@ async fn a_log_can_be_paged_by_its_text_alone() {
     ];
     assert_eq!(subjects, all);
 }
+
+#[tokio::test]
+async fn a_file_that_a_revision_lacks_is_told_with_the_revision_and_a_folder_as_one() {
+    let (_stack, client, _folder) = project().await;
+    let ask = async |tool: &str, path: &str, revision: Option<&str>| {
+        let name = if tool == "read_file" {
+            "path"
+        } else {
+            "file_path"
+        };
+        let mut arguments = json!({ name: path });
+        if let Some(revision) = revision {
+            arguments["ref"] = json!(revision);
+        }
+        let reply = client.call(tool, arguments).await;
+        let told = |field: &str| reply.error()[field].as_str().unwrap().to_owned();
+        (told("message"), told("suggestion"))
+    };
+    for (tool, begin) in [
+        ("read_file", "no file"),
+        ("git_blame", "File not tracked by git:"),
+    ] {
+        let (message, todo) = ask(tool, "auth.test.ts", Some("v1.0.0")).await;
+        assert_eq!(message, format!("{begin} auth.test.ts at v1.0.0"));
+        assert!(
+            todo.contains("git_log") && !todo.contains("list_files"),
+            "{todo}"
+        );
+        let (message, todo) = ask(tool, "src/auth", Some("v1.0.0")).await;
+        assert_eq!(
+            message,
+            format!("{begin} src/auth at v1.0.0: it is a folder")
+        );
+        assert!(!todo.contains("list_files"), "{todo}");
+        let (message, _) = ask(tool, "src/auth", None).await;
+        assert_eq!(message, format!("{begin} src/auth: it is a folder"));
+        let (message, todo) = ask(tool, "nope.ts", None).await;
+        assert_eq!(message, format!("{begin} nope.ts"));
+        assert!(todo.contains("list_files"), "{todo}");
+    }
+}

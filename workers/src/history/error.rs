@@ -54,10 +54,14 @@ pub(crate) enum HistoryError {
         candidates: Vec<String>,
     },
     /// The commit has no such file.
-    #[error("File not tracked by git: {path}")]
+    #[error("File not tracked by git: {path}{}{}", at(revision.as_deref()), kind(*.is_folder))]
     NotTracked {
         /// As it was asked for.
         path: RepoPath,
+        /// As of which revision, if one was named.
+        revision: Option<String>,
+        /// A folder is there.
+        is_folder: bool,
     },
     /// A file that holds no text.
     #[error("{path} is binary")]
@@ -81,6 +85,19 @@ pub(crate) enum HistoryError {
 /// What more is known of a text that is no revision.
 fn told(reason: Option<&str>) -> String {
     reason.map_or_else(String::new, |reason| format!(" (as a revision, {reason})"))
+}
+
+/// As of when a path was looked up, to be read after it.
+fn at(revision: Option<&str>) -> String {
+    revision.map_or_else(String::new, |revision| format!(" at {revision}"))
+}
+
+/// What stands where a file was looked for, to be read after its path.
+fn kind(is_folder: bool) -> &'static str {
+    match is_folder {
+        true => ": it is a folder",
+        false => "",
+    }
 }
 
 impl From<Stopped> for HistoryError {

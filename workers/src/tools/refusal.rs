@@ -16,6 +16,13 @@ const DATE_OR_REVISION: &str = "give a date, such as \"2025-01-01\", \"30 days a
 
 const REACHED: &str = "give what HEAD, a branch or a tag reaches; git_log shows commits";
 
+/// What to do about a path that was no file as of a revision: nothing lists the files of one.
+pub(super) const NOT_THEN: &str = "call git_log with it as file_path: renames are followed, so it \
+    tells what the file was called then";
+/// The same for a folder.
+pub(super) const FOLDER_THEN: &str = "give a file in it; git_log with it as file_path tells which \
+    files of it changed";
+
 impl From<RepoError> for Failure {
     fn from(error: RepoError) -> Failure {
         if error.is_missing_object() {
@@ -126,9 +133,13 @@ impl From<HistoryError> for Failure {
                 "give more characters of the id; the candidates are in details",
             )
             .detail("candidates", candidates),
-            HistoryError::NotTracked { .. } => failure(
+            HistoryError::NotTracked {
+                revision,
+                is_folder,
+                ..
+            } => failure(
                 Fault::FileNotTracked,
-                "give a file that is committed; call list_files or git_log for its name",
+                not_tracked(is_folder, revision.is_some()),
             ),
             HistoryError::Binary { .. } => failure(
                 Fault::BinaryFile,
@@ -149,6 +160,14 @@ fn or(hint: Option<String>, otherwise: &str) -> String {
     match hint {
         Some(hint) => format!("{hint} Or {otherwise}"),
         None => otherwise.to_owned(),
+    }
+}
+
+fn not_tracked(is_folder: bool, is_past: bool) -> &'static str {
+    match (is_folder, is_past) {
+        (true, _) => FOLDER_THEN,
+        (false, true) => NOT_THEN,
+        (false, false) => "give a file that is committed; call list_files or git_log for its name",
     }
 }
 
