@@ -1,7 +1,9 @@
 //! The git tools where an agent guessed wrong: which revision, path or cursor it is told to give.
 
+use std::fs;
+
 use e2e::{Client, Reply, git};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::git::project;
 
@@ -173,4 +175,80 @@ async fn a_file_that_a_revision_lacks_is_told_with_the_revision_and_a_folder_as_
         assert_eq!(message, format!("{begin} nope.ts"));
         assert!(todo.contains("list_files"), "{todo}");
     }
+}
+
+/// The note of an answer in which nothing was found, which text and data tell alike.
+fn note<'a>(reply: &'a Reply, nothing: &str) -> Option<&'a str> {
+    let (_title, body) = reply.text().split_once("\n\n").unwrap();
+    let rest = body
+        .strip_prefix(nothing)
+        .unwrap_or_else(|| panic!("{body}"));
+    let note = match &reply.structured()["note"] {
+        Value::Null => None,
+        note => note.as_str(),
+    };
+    let told = note.map(|note| format!("\n\n**Note**: {note}\n"));
+    assert_eq!(rest, told.as_deref().unwrap_or("\n"));
+    note
+}
+
+#[tokio::test]
+async fn a_path_of_which_nothing_is_told_is_said_not_to_be_there_with_the_nearest_one() {
+    let (_stack, client, folder) = project().await;
+    fs::create_dir(folder.join("hidden")).unwrap();
+    fs::write(folder.join("hidden/.env"), "SECRET=sesame\n").unwrap();
+    fs::write(folder.join("new.ts"), "").unwrap();
+    git(&folder, &["add", "--force", "hidden"]);
+    git(&folder, &["commit", "--quiet", "--message", "hidden"]);
+    let head = git(&folder, &["rev-parse", "--short", "HEAD"]);
+    let first = git(&folder, &["rev-parse", "--short", "v1.0.0"]);
+    for (path, hint) in [
+        ("jwt.ts", ": did you mean src/auth/jwt.ts?"),
+        ("src/auth/jtw.ts", ": did you mean src/auth/jwt.ts?"),
+        ("lib/JWT.ts", ": did you mean src/auth/jwt.ts?"),
+        ("hidden/env", ". Names are compared letter by letter; "),
+        ("nothing/like/it", ". Names are compared letter by letter; "),
+    ] {
+        let log = client.call("git_log", json!({ "file_path": path })).await;
+        let said = note(&log, "No commits found.").unwrap();
+        let told = format!("{path} is not in commit {head}{hint}");
+        assert!(said.starts_with(&told), "{said}");
+        let both = json!({ "ref1": "v1.0.0", "ref2": "HEAD", "file_path": path });
+        let diff = client.call("git_diff", both).await;
+        let said = note(&diff, "No differences.").unwrap();
+        let told = format!("{path} is not in commit {head} nor in {first}{hint}");
+        assert!(said.starts_with(&told), "{said}");
+    }
+    let untracked = client
+        .call("git_diff", json!({ "file_path": "new.ts" }))
+        .await;
+    let said = note(&untracked, "No differences.").unwrap();
+    assert!(
+        said.ends_with(" Files that are not tracked are left out."),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn nothing_that_is_a_fact_has_no_note_and_ends_in_wrong_order_have_one() {
+    let (_stack, client, _folder) = project().await;
+    for arguments in [
+        json!({ "author": "nobody" }),
+        json!({ "author": "nobody", "file_path": "src/auth/jwt.ts" }),
+        json!({ "until": "2020-01-01", "file_path": "src" }),
+    ] {
+        let log = client.call("git_log", arguments.clone()).await;
+        assert_eq!(note(&log, "No commits found."), None, "{arguments}");
+    }
+    for path in ["src", "src/auth/jwt.ts", "."] {
+        let diff = client.call("git_diff", json!({ "file_path": path })).await;
+        assert_eq!(note(&diff, "No differences."), None, "{path}");
+    }
+    let turned = json!({ "since": "2026-02-01", "until": "2026-01-01" });
+    let log = client.call("git_log", turned).await;
+    let said = note(&log, "No commits found.");
+    assert_eq!(
+        said,
+        Some("since is after until: no commit lies between them.")
+    );
 }
