@@ -157,7 +157,7 @@ impl Snapshot {
         let known = self.visible(who).map(|tool| tool.entry.name.as_str());
         GatewayError::UnknownTool {
             name: name.to_owned(),
-            nearest: nearest::to(name, known).map(str::to_owned),
+            nearest: archway_proto::nearest::to(name, known).map(str::to_owned),
         }
     }
 

@@ -12,6 +12,7 @@ pub mod log;
 pub mod meta;
 pub mod method;
 pub mod misleading;
+pub mod nearest;
 pub mod pass;
 
 /// Generated from `proto/archway/v1/worker.proto`.

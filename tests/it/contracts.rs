@@ -10,6 +10,7 @@ mod git_diff_sides;
 mod git_diff_index;
 mod git;
 mod git_arguments;
+mod git_help;
 mod overview;
 mod read;
 mod revisions;

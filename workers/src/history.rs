@@ -37,6 +37,7 @@ mod blobs;
 mod content;
 mod hunks;
 mod patch;
+mod near;
 mod error;
 #[cfg(test)]
 mod against_git;
@@ -62,6 +63,7 @@ pub(crate) use graph::{Asked, Graph, Position};
 pub use kept::{CacheFolder, CacheFolderError};
 pub(crate) use kept::{Histories, Keepable, Kept, Question};
 pub(crate) use log::{Log, LogEntry, LogQuery};
+pub(crate) use near::Empty;
 pub(crate) use patch::{Comparer, Lines, Measure};
 pub(crate) use place::Place;
 

@@ -1,10 +1,9 @@
-//! The known name that somebody most likely meant.
+//! The known argument that somebody most likely meant.
 //!
-//! For arguments a spelling alone does not do: `file_pattern` is nearer to `pattern` than to
-//! `glob`, which it is another tool's word for. So words that stand for one thing come first.
+//! A spelling alone does not do: `file_pattern` is nearer to `pattern` than to `glob`, which it is
+//! another tool's word for. So words that stand for one thing come first.
 
-/// A longer name is like none of ours, and distances cost the product of two lengths.
-const LONGEST_NAME: usize = 64;
+use archway_proto::nearest;
 
 /// Arguments of one meaning. Models carry them from tool to tool, and from other servers' tools.
 const SYNONYMS: [&[&str]; 7] = [
@@ -17,21 +16,6 @@ const SYNONYMS: [&[&str]; 7] = [
     &["start_line", "offset", "from_line"],
 ];
 
-/// The nearest of `known`: at most three edits away, or half of the name's length. Case is
-/// ignored.
-pub(super) fn to<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    if name.len() > LONGEST_NAME {
-        return None;
-    }
-    let name = name.to_lowercase();
-    let reach = (name.chars().count() / 2).max(3);
-    known
-        .map(|known| (strsim::osa_distance(&name, known), known))
-        .filter(|(edits, _)| *edits <= reach)
-        .min()
-        .map(|(_, nearest)| nearest)
-}
-
 /// The argument of `known` that has the meaning of `name`, else the nearest.
 pub(super) fn argument<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let lower = name.to_lowercase();
@@ -41,7 +25,9 @@ pub(super) fn argument<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let synonym = meant
         .flat_map(|group| *group)
         .find_map(|word| known.iter().find(|known| *known == word));
-    synonym.copied().or_else(|| to(name, known.iter().copied()))
+    synonym
+        .copied()
+        .or_else(|| nearest::to(name, known.iter().copied()))
 }
 
 #[cfg(test)]
@@ -65,5 +51,9 @@ mod tests {
             Some("directory")
         );
         assert_eq!(argument("glob", &["directory", "x"]), None);
+        let log = ["author", "cursor", "file_path", "ref", "since", "until"];
+        for word in ["grep", "head"] {
+            assert_eq!(argument(word, &log), None, "{word}");
+        }
     }
 }

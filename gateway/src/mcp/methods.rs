@@ -39,7 +39,8 @@ use crate::{
 
 const INSTRUCTIONS: &str = "Archway serves your organisation's repositories as tools. \
     Start with list_projects or get_repo_overview; grep_codebase and search_files find text; \
-    read_file reads. Every answer names the commit it was read from in _meta.";
+    read_file reads; git_log, git_blame and git_diff tell who changed what, when and how. \
+    Every answer names the commit it was read from in _meta.";
 
 /// How long a client may keep a list, in milliseconds: as long as a catalogue may be stale.
 const TTL_MS: u64 = 30_000;

@@ -11,7 +11,10 @@ use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
 use http_body_util::{BodyExt, Collected};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json, value::RawValue};
+use serde_json::{
+    Map, Value, json,
+    value::{RawValue, to_raw_value},
+};
 
 use super::{content::json_response, envelope::RequestId, era::Era};
 use crate::{cursor::CURSOR, session::HANDLE_HEADER};
@@ -101,15 +104,17 @@ pub(crate) fn result(
     seal: impl FnOnce(&str) -> Option<String>,
 ) -> Result<Written, ReplyError> {
     let mut worker: WorkerResult<'_> = serde_json::from_slice(result)?;
-    let spliced = match (worker.meta.remove(meta::CURSOR), worker.structured_content) {
-        (Some(Value::String(plain)), Some(structured)) => {
-            let sealed = seal(&plain).ok_or(ReplyError::Cursor)?;
-            Some(splice(structured.get(), &sealed)?)
-        }
-        _ => None,
-    };
+    let (mut spliced, mut told) = (None, None);
+    if let (Some(Value::String(plain)), Some(structured)) =
+        (worker.meta.remove(meta::CURSOR), worker.structured_content)
+    {
+        let sealed = seal(&plain).ok_or(ReplyError::Cursor)?;
+        spliced = Some(splice(structured.get(), &sealed)?);
+        let content = worker.content;
+        told = content.map(|it| tell(it, &sealed)).transpose()?;
+    }
     let structured = spliced.as_deref().or(worker.structured_content);
-    let content = match (worker.content, structured) {
+    let content = match (told.as_deref().or(worker.content), structured) {
         (Some(content), _) => Content::Written(content),
         (None, Some(json)) => Content::Text([TextBlock {
             r#type: "text",
@@ -197,6 +202,16 @@ fn splice(object: &str, sealed: &str) -> Result<Box<RawValue>, serde_json::Error
         .trim_end();
     let comma = if members.ends_with('{') { "" } else { "," };
     RawValue::from_string(format!("{members}{comma}\"{CURSOR}\":\"{sealed}\"}}"))
+}
+
+/// Adds the cursor to a text that is not the data's: some clients show a model nothing else.
+fn tell(content: &RawValue, sealed: &str) -> Result<Box<RawValue>, serde_json::Error> {
+    let mut blocks: Vec<Value> = serde_json::from_str(content.get())?;
+    let text = blocks.last_mut().and_then(|block| block.get_mut("text"));
+    if let Some(Value::String(text)) = text {
+        text.push_str(&format!("\n{CURSOR}: {sealed}\n"));
+    }
+    to_raw_value(&blocks)
 }
 
 /// The answer of the older revisions to a request that was done and has nothing to say.
@@ -314,6 +329,19 @@ mod tests {
             assert_eq!(serde_json::from_str::<Value>(text).unwrap(), expected);
             assert!(result["_meta"].get("io.archway/cursor").is_none());
         }
+    }
+
+    #[test]
+    fn a_text_that_is_not_the_data_ends_with_the_sealed_cursor() {
+        let worker = r##"{"content":[{"type":"text","text":"# \"md\"\n"}],
+            "structuredContent":{},"_meta":{"io.archway/cursor":"7"}}"##;
+        let (answer, _) = answered(Era::Modern, worker);
+        let told = "# \"md\"\n\ncursor: sealed-7\n";
+        assert_eq!(
+            answer["result"]["content"],
+            json!([{ "type": "text", "text": told }])
+        );
+        assert_eq!(answer["result"]["structuredContent"]["cursor"], "sealed-7");
     }
 
     #[test]

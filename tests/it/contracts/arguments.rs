@@ -50,6 +50,11 @@ async fn an_unknown_argument_is_refused_with_the_nearest_known_one() {
         .call("list_files", json!({ "directry": "src" }))
         .await;
     assert!(details(&near).contains("directory"));
+    for (tool, word) in [("git_log", "grep"), ("git_diff", "head")] {
+        let unlike = details(&client.call(tool, json!({ word: "x" })).await);
+        assert!(!unlike.contains("did you mean"), "{unlike}");
+        assert!(unlike.contains("there are "), "{unlike}");
+    }
     let far = details(
         &client
             .call("list_files", json!({ "zzzzzzzzzzzz": 1 }))

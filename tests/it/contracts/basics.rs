@@ -56,6 +56,27 @@ async fn list_projects_tells_slug_name_default_and_commit() {
 }
 
 #[tokio::test]
+async fn what_a_server_says_of_itself_names_the_tools_of_files_search_and_history() {
+    let (_stack, client) = serve(Repo::new().file("a.txt", "a")).await;
+    let listed = client.rpc("tools/list", json!({})).await.json();
+    let modern = client.modern();
+    let discovered = modern.rpc("server/discover", json!({})).await.json();
+    let said = discovered["result"]["instructions"].as_str().unwrap();
+    let names = column(&listed["result"]["tools"], "name");
+    for name in names.iter().filter(|name| name.starts_with("git_")) {
+        assert!(said.contains(name), "{name}: {said}");
+    }
+    let words = said.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+    let named: Vec<&str> = words
+        .filter(|word| word.contains('_') && *word != "_meta")
+        .collect();
+    assert!(named.len() >= 8, "{said}");
+    for name in named {
+        assert!(names.contains(&name), "{name} is no tool");
+    }
+}
+
+#[tokio::test]
 async fn a_folder_without_git_is_served_and_has_no_commit() {
     let (_stack, client) = serve(Repo::new().file("a.txt", "sesame\n")).await;
     let reply = client.call("read_file", json!({ "path": "a.txt" })).await;

@@ -235,6 +235,10 @@ impl History {
             }
         }
         let path = path.clone();
-        Err(HistoryError::NotTracked { path })
+        Err(HistoryError::NotTracked {
+            is_folder: self.is_folder(commit, &path)?,
+            path,
+            revision: None,
+        })
     }
 }

@@ -29,6 +29,8 @@ pub(crate) enum HistoryError {
     RevisionNotFound {
         /// As it was given.
         revision: String,
+        /// What may have been meant, in whole sentences.
+        hint: Option<String>,
     },
     /// The end of a span of commits is no date, and names no commit.
     #[error("Invalid git reference: {text}: neither a date nor a revision here{}", told(*.reason))]
@@ -37,6 +39,8 @@ pub(crate) enum HistoryError {
         text: String,
         /// What is wrong with it as a revision, if it can't be one.
         reason: Option<&'static str>,
+        /// Which revision may have been meant, in whole sentences.
+        hint: Option<String>,
     },
     /// HEAD was asked for, and there is no commit yet.
     #[error("Invalid git reference: HEAD: the project has no commits yet")]
@@ -53,10 +57,14 @@ pub(crate) enum HistoryError {
         candidates: Vec<String>,
     },
     /// The commit has no such file.
-    #[error("File not tracked by git: {path}")]
+    #[error("File not tracked by git: {path}{}{}", at(revision.as_deref()), kind(*.is_folder))]
     NotTracked {
         /// As it was asked for.
         path: RepoPath,
+        /// As of which revision, if one was named.
+        revision: Option<String>,
+        /// A folder is there.
+        is_folder: bool,
     },
     /// A file that holds no text.
     #[error("{path} is binary")]
@@ -90,6 +98,19 @@ impl HistoryError {
 /// What more is known of a text that is no revision.
 fn told(reason: Option<&str>) -> String {
     reason.map_or_else(String::new, |reason| format!(" (as a revision, {reason})"))
+}
+
+/// As of when a path was looked up, to be read after it.
+fn at(revision: Option<&str>) -> String {
+    revision.map_or_else(String::new, |revision| format!(" at {revision}"))
+}
+
+/// What stands where a file was looked for, to be read after its path.
+fn kind(is_folder: bool) -> &'static str {
+    match is_folder {
+        true => ": it is a folder",
+        false => "",
+    }
 }
 
 impl From<Stopped> for HistoryError {

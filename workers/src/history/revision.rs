@@ -7,6 +7,7 @@
 
 mod form;
 mod name;
+mod near;
 
 use gix::{ObjectId, object::Kind};
 use jiff::Timestamp;
@@ -127,9 +128,11 @@ impl Lookup<'_> {
             Step::Same => Ok(id),
             Step::Commit | Step::Parent(0) => self.commit(id),
             Step::Parent(nth) => {
-                let parents = self.history.node(self.commit(id)?)?.parents;
+                let commit = self.commit(id)?;
+                let parents = self.history.node(commit)?.parents;
                 let nth = usize::try_from(nth - 1).unwrap_or(usize::MAX);
-                parents.get(nth).copied().ok_or_else(|| self.not_found())
+                let parent = parents.get(nth).copied();
+                parent.ok_or_else(|| self.no_parent(commit))
             }
             Step::Ancestor(generations) => self.ancestor(self.commit(id)?, generations),
             Step::Tag => match kind(&self.history.git, id)? {
@@ -144,7 +147,7 @@ impl Lookup<'_> {
         for _ in 0..generations {
             self.cancel.check()?;
             let parents = self.history.node(commit)?.parents;
-            commit = *parents.first().ok_or_else(|| self.not_found())?;
+            commit = *parents.first().ok_or_else(|| self.no_parent(commit))?;
         }
         Ok(commit)
     }
@@ -165,8 +168,13 @@ impl Lookup<'_> {
     }
 
     fn not_found(&self) -> HistoryError {
+        self.not_found_but(None)
+    }
+
+    fn not_found_but(&self, hint: Option<String>) -> HistoryError {
         HistoryError::RevisionNotFound {
             revision: self.revision.to_owned(),
+            hint,
         }
     }
 

@@ -22,7 +22,7 @@ use crate::repo::Cancel;
 const READING: &str = "reading references";
 
 /// Where references that count are, beneath git's folder.
-const PLACES: [&str; 3] = ["refs/heads/", "refs/remotes/", "refs/tags/"];
+pub(super) const PLACES: [&str; 3] = ["refs/heads/", "refs/remotes/", "refs/tags/"];
 
 /// What references named when they were last read. The default was never read.
 #[derive(Debug, Default)]

@@ -42,9 +42,9 @@ pub struct WorkerConfig {
     /// What one result may hold, in bytes, of text and of data each.
     #[arg(long, env = "ARCHWAY_MAX_RESULT_BYTES", value_name = "BYTES", default_value_t = 64 * 1024)]
     pub max_result_bytes: usize,
-    /// Folder for what is costly to make again (commit-graphs), outside the repositories: the
-    /// worker makes a private one in it, of 2 GiB at most. Without it all is made again after a
-    /// restart.
+    /// Folder for what is costly to make again (commit-graphs, and ledgers of the files
+    /// that each commit changed), outside the repositories: the worker makes a private one in it, of
+    /// 2 GiB at most. Without it all is made again after a restart.
     #[arg(long, env = "ARCHWAY_CACHE_DIR", value_name = "DIR")]
     pub cache: Option<PathBuf>,
     /// Where its rows are.

@@ -3,6 +3,7 @@
 mod log;
 mod blame;
 mod diff;
+mod nothing;
 mod markdown;
 
 pub(super) use blame::GitBlame;

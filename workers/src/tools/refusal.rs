@@ -12,7 +12,16 @@ use crate::{
 };
 
 const DATE_OR_REVISION: &str = "give a date, such as \"2025-01-01\", \"30 days ago\" or \
-    \"yesterday\", or a revision, such as \"main\", \"v1.0.0\" or \"HEAD~3\"";
+    \"yesterday\", or a revision, such as \"HEAD~3\"";
+
+const REACHED: &str = "give what HEAD, a branch or a tag reaches; git_log shows commits";
+
+/// What to do about a path that was no file as of a revision: nothing lists the files of one.
+pub(super) const NOT_THEN: &str = "call git_log with it as file_path: renames are followed, so it \
+    tells what the file was called then";
+/// The same for a folder.
+pub(super) const FOLDER_THEN: &str = "give a file in it; git_log with it as file_path tells which \
+    files of it changed";
 
 impl From<RepoError> for Failure {
     fn from(error: RepoError) -> Failure {
@@ -107,14 +116,13 @@ impl From<HistoryError> for Failure {
             ),
             HistoryError::InvalidRevision { .. } => failure(
                 Fault::InvalidArguments,
-                "give a commit, branch or tag, such as \"main\", \"v1.0.0\" or \"HEAD~3\"",
+                "give one commit, branch or tag, such as \"HEAD~3\"",
             ),
-            HistoryError::RevisionNotFound { .. } => failure(
-                Fault::RevisionNotFound,
-                "give what HEAD, a branch or a tag reaches; git_log shows commits",
-            ),
-            HistoryError::InvalidBound { reason, .. } => {
-                failure(of_bound(reason), DATE_OR_REVISION)
+            HistoryError::RevisionNotFound { hint, .. } => {
+                failure(Fault::RevisionNotFound, &or(hint, REACHED))
+            }
+            HistoryError::InvalidBound { reason, hint, .. } => {
+                failure(of_bound(reason), &or(hint, DATE_OR_REVISION))
             }
             HistoryError::NoCommits => failure(
                 Fault::RevisionNotFound,
@@ -129,9 +137,13 @@ impl From<HistoryError> for Failure {
                 "give more characters of the id; the candidates are in details",
             )
             .detail("candidates", candidates),
-            HistoryError::NotTracked { .. } => failure(
+            HistoryError::NotTracked {
+                revision,
+                is_folder,
+                ..
+            } => failure(
                 Fault::FileNotTracked,
-                "give a file that is committed; call list_files or git_log for its name",
+                not_tracked(is_folder, revision.is_some()),
             ),
             HistoryError::Binary { .. } => failure(
                 Fault::BinaryFile,
@@ -144,6 +156,22 @@ impl From<HistoryError> for Failure {
             .detail("size", size),
             HistoryError::Repo(error) => error.into(),
         }
+    }
+}
+
+/// What was most likely meant, and what else to do.
+fn or(hint: Option<String>, otherwise: &str) -> String {
+    match hint {
+        Some(hint) => format!("{hint} Or {otherwise}"),
+        None => otherwise.to_owned(),
+    }
+}
+
+fn not_tracked(is_folder: bool, is_past: bool) -> &'static str {
+    match (is_folder, is_past) {
+        (true, _) => FOLDER_THEN,
+        (false, true) => NOT_THEN,
+        (false, false) => "give a file that is committed; call list_files or git_log for its name",
     }
 }
 

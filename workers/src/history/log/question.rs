@@ -133,10 +133,10 @@ impl History {
 
 /// What is no revision where a date could stand is no date either.
 fn no_bound(error: HistoryError) -> HistoryError {
-    let (text, reason) = match error {
-        HistoryError::RevisionNotFound { revision } => (revision, None),
-        HistoryError::InvalidRevision { revision, reason } => (revision, Some(reason)),
+    let (text, reason, hint) = match error {
+        HistoryError::RevisionNotFound { revision, hint } => (revision, None, hint),
+        HistoryError::InvalidRevision { revision, reason } => (revision, Some(reason), None),
         other => return other,
     };
-    HistoryError::InvalidBound { text, reason }
+    HistoryError::InvalidBound { text, reason, hint }
 }

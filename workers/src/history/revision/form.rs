@@ -111,7 +111,11 @@ fn refuse(revision: &str) -> Result<(), &'static str> {
         () if revision.starts_with(":/") || has("^{/") => {
             Err("commits are not looked up by message; git_log shows messages")
         }
-        () if has("..") || revision.starts_with('^') || has("^!") || has("^@") || has("^-") => {
+        () if has("..") => Err(
+            "it is a range; put its halves into ref1 and ref2 (git_diff), or into since and ref \
+             (git_log)",
+        ),
+        () if revision.starts_with('^') || has("^!") || has("^@") || has("^-") => {
             Err("it is a range; give one commit")
         }
         () if outside_of_marks() => {
@@ -293,6 +297,10 @@ mod tests {
         refused(&paths, "path");
         let ranges = ["a..b", "a...b", "..b", "^a", "a^!", "a^@", "a^-1"];
         refused(&ranges, "range");
+        refused(
+            &["a..b", "a...b"],
+            "put its halves into ref1 and ref2 (git_diff)",
+        );
         refused(&["main^{tree}", "v1^{blob}"], "no commit");
         refused(&["a\0b", "a\nb"], "control");
         assert!(parse(&"a".repeat(256)).is_ok());

@@ -48,7 +48,7 @@ impl Lookup<'_> {
             (false, None) if name == HEAD => return self.head(),
             // `@{1}` is about the branch, `HEAD@{1}` about HEAD.
             (false, Some(_)) if base == Base::Head => self.branch_of(HEAD)?,
-            (false, Some(_)) => self.find(name)?.ok_or_else(|| self.not_found())?,
+            (false, Some(_)) => self.find(name)?.ok_or_else(|| self.unknown(name))?,
             (false, None) => match self.by_name(name)? {
                 Named::Id(found) => return Ok(found),
                 Named::Reference(place) => place,
@@ -76,14 +76,15 @@ impl Lookup<'_> {
         }
         match self.find(name)? {
             Some(place) => Ok(Named::Reference(place)),
-            None => self
-                .short_id(described(name).unwrap_or(name))
-                .map(Named::Id),
+            None => match self.short_id(described(name).unwrap_or(name)) {
+                Err(HistoryError::RevisionNotFound { .. }) => Err(self.unknown(name)),
+                found => found.map(Named::Id),
+            },
         }
     }
 
     /// The reference that a name is short for, by the places in which git looks.
-    fn find(&self, name: &str) -> Result<Option<FullName>, HistoryError> {
+    pub(super) fn find(&self, name: &str) -> Result<Option<FullName>, HistoryError> {
         let is_pseudo = name.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
         let as_is = (is_pseudo && name.ends_with(HEAD)) || name.starts_with("refs/");
         let places = [
@@ -117,7 +118,7 @@ impl Lookup<'_> {
     }
 
     /// What a reference names, through other references but not through tags.
-    fn target(&self, name: &FullName) -> Result<Found, HistoryError> {
+    pub(super) fn target(&self, name: &FullName) -> Result<Found, HistoryError> {
         let mut reference = self.read(name).ok_or_else(|| self.not_found())?;
         let id = reference.follow_to_object();
         let id = id.map_err(|_dangling| self.not_found())?.detach();

@@ -8,6 +8,7 @@ use super::window::{Part, Unreadable, Window};
 use crate::{
     repo::{Cancel, Repo, RepoError, RepoFile, RepoPath},
     text,
+    tools::refusal,
 };
 
 /// The largest file that is opened, in bytes.
@@ -15,7 +16,19 @@ const MAX_SIZE: u64 = 64 << 20;
 
 /// Opens a file for reading, unless it is too large to be.
 pub(super) fn file(repo: &Repo, path: &RepoPath) -> Result<RepoFile, Failure> {
-    let file = repo.open(path)?;
+    file_of(repo, path, None)
+}
+
+/// [`file`], of a project as of `revision`, if one was named.
+pub(super) fn file_of(
+    repo: &Repo,
+    path: &RepoPath,
+    revision: Option<&str>,
+) -> Result<RepoFile, Failure> {
+    let file = repo.open(path).map_err(|error| match error {
+        RepoError::NotFound { .. } => absent(repo, path, revision, error),
+        error => error.into(),
+    })?;
     if file.size() > MAX_SIZE {
         return Err(too_large(
             &file,
@@ -24,6 +37,25 @@ pub(super) fn file(repo: &Repo, path: &RepoPath) -> Result<RepoFile, Failure> {
         ));
     }
     Ok(file)
+}
+
+/// The refusal of a path at which there is no file. No tool lists the files of a revision.
+fn absent(repo: &Repo, path: &RepoPath, revision: Option<&str>, error: RepoError) -> Failure {
+    let is_folder = repo.directory(path).is_ok();
+    let suggestion = match (is_folder, revision) {
+        (false, None) => return error.into(),
+        (false, Some(_)) => refusal::NOT_THEN,
+        (true, None) => "call list_files with it as directory, and read a file in it",
+        (true, Some(_)) => refusal::FOLDER_THEN,
+    };
+    let mut message = format!("no file {}", shown(path));
+    if let Some(revision) = revision {
+        message += &format!(" at {}", text::shown(revision));
+    }
+    if is_folder {
+        message += ": it is a folder";
+    }
+    Failure::new(Fault::FileNotFound, message, suggestion)
 }
 
 /// Reads a part of a file as text. The extension decides before the content does.

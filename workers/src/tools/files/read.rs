@@ -152,7 +152,7 @@ impl Tool for ReadFile {
                     None => None,
                 };
                 let repo = past.as_ref().unwrap_or(repo);
-                let mut file = open::file(repo, &path)?;
+                let mut file = open::file_of(repo, &path, args.revision.as_deref())?;
                 let shown = match args.encoding {
                     Encoding::Base64 => bytes(&mut file, &path, max_bytes),
                     Encoding::Utf8 => text(&mut file, &path, range.window(max_bytes), cancel)

@@ -113,8 +113,21 @@ fn tracked(
         Some(revision) => Some(history.resolve(revision, cancel)?),
         None => history.head(),
     };
-    let commit = commit.ok_or_else(|| HistoryError::NotTracked { path: path.clone() })?;
-    history.tracked(commit, path)
+    let commit = commit.ok_or_else(|| HistoryError::NotTracked {
+        path: path.clone(),
+        revision: None,
+        is_folder: false,
+    })?;
+    history.tracked(commit, path).map_err(|error| match error {
+        HistoryError::NotTracked {
+            path, is_folder, ..
+        } => HistoryError::NotTracked {
+            path,
+            revision: revision.map(str::to_owned),
+            is_folder,
+        },
+        error => error,
+    })
 }
 
 fn page(

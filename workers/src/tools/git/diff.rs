@@ -18,6 +18,7 @@ use serde::Deserialize;
 
 use self::answer::GitDiffAnswer;
 use self::measure::{Measured, Wanted};
+use super::nothing;
 use crate::{
     history::{Change, Comparison, Histories, History},
     repo::{Cancel, Kind, Repo, RepoPath, Rules},
@@ -33,7 +34,7 @@ pub(in crate::tools) struct GitDiff;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::tools) struct GitDiffArgs {
-    /// Revision to compare from: sha, branch, tag, "main~3". Default HEAD.
+    /// Revision to compare from: sha, branch, tag, "HEAD~3". Default HEAD.
     #[schemars(length(max = 256))]
     ref1: Option<String>,
     /// Revision to compare to; without it, the working tree.
@@ -163,6 +164,14 @@ impl Call {
             None => all.iter().collect(),
         };
         let mut measured = measure::all(&comparison, &changes, &self.wanted, cancel)?;
+        if let Some(path) = self.path.as_ref().filter(|_| changes.is_empty()) {
+            let commits: Vec<ObjectId> = head.into_iter().chain(base).collect();
+            let mut note = nothing::of_path(&history, path, &commits, cancel)?;
+            if let (Some(note), None) = (&mut note, head) {
+                note.push_str(" Files that are not tracked are left out.");
+            }
+            measured.nothing = note;
+        }
         measured.base = base.map(|id| id.to_string());
         measured.head = head.map(|id| id.to_string());
         Ok(measured)

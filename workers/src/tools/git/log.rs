@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::page::{Commit, Page};
+use super::nothing;
 use crate::{
     history::{History, HistoryError, Log, LogQuery, Place},
     repo::{Cancel, RepoPath},
@@ -58,6 +59,9 @@ pub(in crate::tools) struct Commits {
     /// Where the next page begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     cursor: Option<String>,
+    /// Why no commits were found, if that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
 }
 
 impl Tool for GitLog {
@@ -91,7 +95,13 @@ impl Tool for GitLog {
                 let place = args.cursor.as_deref().map(place).transpose()?;
                 let history = History::of(repo, &histories, cancel)?;
                 let log = history.log(&query, place, cancel)?;
-                Ok(fill(log, args.max_count, budget, cancel)?)
+                let beginning = log.place();
+                let mut page = fill(log, args.max_count, budget, cancel)?;
+                if page.commits.is_empty() && page.next.is_none() {
+                    let why = history.why_empty(&beginning, query.path.as_ref())?;
+                    page.note = why.map(|why| nothing::of_log(&history, why, &query, cancel));
+                }
+                Ok(page)
             })
             .await?;
         let page = &snapshot.value;
@@ -102,6 +112,7 @@ impl Tool for GitLog {
             truncated: page.next.is_some(),
             commits: page.commits,
             cursor: None,
+            note: page.note,
         });
         Ok(reply
             .markdown(markdown)

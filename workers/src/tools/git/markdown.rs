@@ -57,6 +57,11 @@ pub(super) fn line(name: &str) -> Cow<'_, str> {
     Cow::Owned(name.replace('\n', "\\u{a}").replace('\r', "\\u{d}"))
 }
 
+/// A remark on an answer, in a paragraph of its own.
+pub(super) fn note(note: Option<&str>) -> String {
+    note.map_or_else(String::new, |note| format!("\n**Note**: {note}\n"))
+}
+
 /// A fence that none of these lines can close.
 pub(super) fn fence<'a>(lines: impl Iterator<Item = &'a str>) -> String {
     let (mut longest, mut run) = (2, 0);

@@ -50,7 +50,7 @@ fn only_what_head_a_branch_or_a_tag_reaches_is_served() {
     let ids = [&lost, start(&lost, 9), &stash, &notes, &back, &before_lost];
     for text in NAMES.split_whitespace().chain(ids) {
         match resolve(&app, text).expect_err(text) {
-            HistoryError::RevisionNotFound { revision } => assert_eq!(revision, text),
+            HistoryError::RevisionNotFound { revision, .. } => assert_eq!(revision, text),
             other => panic!("{text}: {other}"),
         }
     }

@@ -99,7 +99,7 @@ impl GitDiffAnswer {
         }
         let count = |is: fn(&FileDiff) -> bool| count(files.iter().filter(|file| is(file)));
         let (binary_files, too_large) = (count(|file| file.binary), count(|file| file.too_large));
-        let mut notes = Vec::new();
+        let mut notes: Vec<String> = measured.nothing.into_iter().collect();
         if is_long && !measured.is_summary {
             notes.push(format!(
                 "{} lines changed, which is more than {}: this is the summary; name a file or \

@@ -37,6 +37,7 @@ pub(super) fn of(answer: &GitDiffAnswer, title: &str) -> String {
     // Writing to a String can't fail.
     _ = if answer.files_changed == 0 {
         write!(text, "# Git Diff: {title}\n\nNo differences.\n")
+            .and_then(|()| note(&mut text, answer))
     } else if answer.summary_only {
         summary(&mut text, answer, &title)
     } else {
@@ -162,10 +163,7 @@ fn binary_files(text: &mut String, answer: &GitDiffAnswer) -> std::fmt::Result {
 }
 
 fn note(text: &mut String, answer: &GitDiffAnswer) -> std::fmt::Result {
-    match &answer.note {
-        Some(note) => write!(text, "\n**Note**: {note}\n"),
-        None => Ok(()),
-    }
+    text.write_str(&super::super::markdown::note(answer.note.as_deref()))
 }
 
 /// A number with a comma before every third digit from its end.

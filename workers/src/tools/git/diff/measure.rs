@@ -31,6 +31,8 @@ pub(super) struct Measured {
     /// No patches were asked for.
     pub(super) is_summary: bool,
     pub(super) renames_cut: bool,
+    /// Why nothing was found, if that is known.
+    pub(super) nothing: Option<String>,
     /// Lines of all files.
     pub(super) insertions: u64,
     pub(super) deletions: u64,

@@ -27,6 +27,8 @@ pub(super) struct Page {
     pub(super) next: Option<Place>,
     /// The time was up before the page was full.
     pub(super) is_incomplete: bool,
+    /// Why nothing was found.
+    pub(super) note: Option<String>,
     budget: usize,
     data: usize,
     text: usize,
@@ -77,6 +79,7 @@ impl Page {
             commits: Vec::new(),
             next: None,
             is_incomplete: false,
+            note: None,
             budget: budget.saturating_sub(FRAME),
             data: 0,
             text: 0,
@@ -107,7 +110,10 @@ impl Page {
         let mut out = "# Git Log\n\n".to_owned();
         out.push_str(&sections.join("\n---\n\n"));
         match (self.commits.is_empty(), &self.next) {
-            (true, None) => out.push_str("No commits found.\n"),
+            (true, None) => {
+                out.push_str("No commits found.\n");
+                out.push_str(&markdown::note(self.note.as_deref()));
+            }
             (true, Some(_)) => {
                 out.push_str("No commits found yet: the time was up. Go on with the cursor.\n");
             }
