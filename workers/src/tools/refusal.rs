@@ -101,19 +101,20 @@ fn meaning(error: &RepoError) -> (Fault, &'static str) {
     }
 }
 
+const NO_REPOSITORY: &str =
+    "call list_projects for projects with a commit, or read_file and search_files here";
+const UNUSABLE_REPOSITORY: &str =
+    "its files can be read all the same; the operator must mend the repository";
+
 impl From<HistoryError> for Failure {
     fn from(error: HistoryError) -> Failure {
         let message = error.to_string();
         let failure = |fault, suggestion: &str| Failure::new(fault, shown(&message), suggestion);
         match error {
-            HistoryError::NotARepository => failure(
-                Fault::NotAGitRepository,
-                "call list_projects for projects with a commit, or read_file and search_files here",
-            ),
-            HistoryError::UnusableRepository { .. } => failure(
-                Fault::NotAGitRepository,
-                "its files can be read all the same; the operator must mend the repository",
-            ),
+            HistoryError::NotARepository => failure(Fault::NotAGitRepository, NO_REPOSITORY),
+            HistoryError::UnusableRepository { .. } => {
+                failure(Fault::NotAGitRepository, UNUSABLE_REPOSITORY)
+            }
             HistoryError::InvalidRevision { .. } => failure(
                 Fault::InvalidArguments,
                 "give one commit, branch or tag, such as \"HEAD~3\"",
