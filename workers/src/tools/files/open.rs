@@ -19,7 +19,7 @@ pub(super) fn file(repo: &Repo, path: &RepoPath) -> Result<RepoFile, Failure> {
     file_of(repo, path, None)
 }
 
-/// [`file`], of a project as of `revision`, if one was named.
+/// [`file()`], of a project as of `revision`, if one was named.
 pub(super) fn file_of(
     repo: &Repo,
     path: &RepoPath,
