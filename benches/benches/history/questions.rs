@@ -10,6 +10,9 @@ const LOOKED_AT: usize = 150;
 pub(crate) const KINDS: usize = 6;
 /// The kind that is about blame.
 pub(crate) const BLAMES: usize = 4;
+/// Logs are quick: asked so many times as often, they are not judged by the look at the work tree
+/// that falls to whatever is asked first.
+const LOGS: usize = 5;
 /// The commit before.
 const BEFORE: &str = "HEAD~1";
 
@@ -69,7 +72,7 @@ impl Questions {
         let long = longest(git, newest, count);
         Questions {
             kinds: [
-                logs(git, count),
+                logs(git, LOGS * count),
                 old_folders(git, count),
                 followed
                     .take(count)
