@@ -38,6 +38,11 @@ impl Random {
         usize::try_from(self.state % u64::try_from(limit).unwrap()).unwrap()
     }
 
+    fn pair(&mut self, trees: &[ObjectId]) -> (ObjectId, ObjectId) {
+        let mut one = || trees[self.below(trees.len())];
+        (one(), one())
+    }
+
     pub(super) fn one_in(&mut self, count: usize) -> bool {
         self.below(count) == 0
     }

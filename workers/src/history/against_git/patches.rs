@@ -67,10 +67,7 @@ fn patches_apply_and_give_the_other_tree() {
     let history = History::of(&app.repo(), &Histories::new(), &cancel()).unwrap();
     let mut random = Random::new(17);
     for _ in 0..80 {
-        let pair = (
-            trees[random.below(trees.len())],
-            trees[random.below(trees.len())],
-        );
+        let pair = random.pair(&trees);
         let found = history
             .compare(Some(pair.0), Some(pair.1), &cancel())
             .unwrap();

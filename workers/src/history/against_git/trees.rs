@@ -14,10 +14,7 @@ fn files_renames_and_counts_are_those_of_git() {
         let history = History::of(&app.repo(), &Histories::new(), &cancel()).unwrap();
         let mut random = Random::new(seed);
         for _ in 0..40 {
-            let pair = (
-                trees[random.below(trees.len())],
-                trees[random.below(trees.len())],
-            );
+            let pair = random.pair(&trees);
             let found = history
                 .compare(Some(pair.0), Some(pair.1), &cancel())
                 .unwrap();

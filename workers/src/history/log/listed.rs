@@ -67,14 +67,15 @@ impl History {
     /// # Errors
     /// If an object can't be read, or the call has to stop.
     pub(super) fn listed(&self, step: &Step, cancel: &Cancel) -> Result<Arc<Listed>, HistoryError> {
+        let commit = self.id_of(step.spot);
+        if let Some(noted) = self.noted(commit) {
+            return Ok(Arc::new(noted));
+        }
         let question = Question {
-            commit: self.id_of(step.spot),
+            commit,
             path: RepoPath::root(),
             detail: String::new(),
         };
-        if let Some(noted) = self.noted(question.commit) {
-            return Ok(Arc::new(noted));
-        }
         if let Some(kept) = self.kept().get::<Listed>(&question) {
             return Ok(kept);
         }
