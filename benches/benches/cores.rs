@@ -89,7 +89,7 @@ async fn chain(bare: &Bare) -> Round {
     for _ in 0..CONNECTIONS {
         clients.push(Client::connect(&bare.url, "", HELLO).await);
     }
-    Round::of(clients, CALLS_EACH, || bare.usage().cpu_seconds).await
+    Round::of(clients, CALLS_EACH, || bare.cpu()).await
 }
 
 async fn stack(cores: String) -> Stack {

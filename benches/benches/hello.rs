@@ -7,7 +7,7 @@
 //! Target: at most 3 times the chain. Run: `cargo build --release && cargo bench -p
 //! archway-benches --bench hello`.
 
-use archway_benches::{Bare, Client, Dev, HELLO, Round, Usage, median};
+use archway_benches::{Bare, Client, Dev, HELLO, Round, median};
 
 const CONNECTIONS: usize = 64;
 const CALLS_EACH: usize = 300;
@@ -30,8 +30,8 @@ async fn compare() {
     let mut ratios = Vec::new();
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for round in 0..=ROUNDS {
-        let chain = load(&bare.url, "", || bare.usage()).await;
-        let archway = load(&dev.url, &dev.key, || dev.usage()).await;
+        let chain = load(&bare.url, "", || bare.cpu()).await;
+        let archway = load(&dev.url, &dev.key, || dev.usage().cpu_seconds).await;
         if round > 0 {
             // The first round only warms both.
             ratios.push(archway.cpu_us / chain.cpu_us);
@@ -64,7 +64,7 @@ fn report(name: &str, rounds: &[Round]) {
 }
 
 /// Calls over all connections, each with a session of its own where there is a key.
-async fn load(url: &str, key: &str, usage: impl Fn() -> Usage) -> Round {
+async fn load(url: &str, key: &str, cpu: impl Fn() -> f64) -> Round {
     let mut clients = Vec::new();
     for _ in 0..CONNECTIONS {
         let client = Client::connect(url, key, HELLO).await;
@@ -73,5 +73,5 @@ async fn load(url: &str, key: &str, usage: impl Fn() -> Usage) -> Round {
             key => client.header("Mcp-Session-Id", &Client::open_session(url, key).await),
         });
     }
-    Round::of(clients, CALLS_EACH, || usage().cpu_seconds).await
+    Round::of(clients, CALLS_EACH, cpu).await
 }

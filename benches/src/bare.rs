@@ -1,26 +1,31 @@
-//! The chain that Archway is measured against: axum → tonic → echo in one process, over a unix
-//! socket, with no credential, no schema, no MCP.
+//! The chain that Archway is measured against: axum → tonic → echo, with no credential, no schema, no
+//! MCP. In one process over a unix socket, as `archway dev` has them, or in two over TCP, as
+//! installations have them.
 
-use std::{
-    io::{BufRead, BufReader},
-    path::Path,
-    process::{Child, Stdio},
-};
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Stdio};
 
-use archway_proto::v1::{
-    CallEvent, CallRequest,
-    call_event::Event,
-    worker_client::WorkerClient,
-    worker_server::{Worker, WorkerServer},
-};
+use archway_proto::v1::call_event::Event;
+use archway_proto::v1::worker_client::WorkerClient;
+use archway_proto::v1::worker_server::{Worker, WorkerServer};
+use archway_proto::v1::{CallEvent, CallRequest};
 use axum::{body::Bytes, extract::State, routing::post};
-use futures::stream::{self, StreamExt};
+use futures::stream::{self, BoxStream, StreamExt};
+use tokio::net::{TcpListener, UnixListener};
+use tokio_stream::wrappers::{TcpListenerStream, UnixListenerStream};
+use tonic::transport::{Channel, Endpoint, Server};
 
 use crate::{Usage, held};
 
-/// The chain, in a process of its own.
+/// What a bench is started with to be the chain, and to be its worker's half alone.
+const CHAIN: &str = "--bare";
+const HALF: &str = "--bare-worker";
+
+/// The chain, in processes of its own.
 pub struct Bare {
-    child: Child,
+    /// The first takes the posts.
+    parts: Vec<Part>,
     /// Where it takes posts.
     pub url: String,
 }
@@ -33,42 +38,69 @@ impl Bare {
 
     /// The same on these cores.
     pub fn start_on(socket: &Path, cores: Option<&str>) -> Bare {
-        let bench = std::env::current_exe().expect("a bench knows where it is");
-        let mut child = held(cores, &bench)
-            .arg("--bare")
-            .arg(socket)
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the chain starts");
-        let mut url = String::new();
-        let stdout = child.stdout.take().expect("stdout is piped");
-        BufReader::new(stdout)
-            .read_line(&mut url)
-            .expect("the chain says where it is");
-        Bare {
-            child,
-            url: url.trim().to_owned(),
-        }
+        let (chain, url) = Part::start(cores, &[CHAIN, &socket.display().to_string()]);
+        let parts = vec![chain];
+        Bare { parts, url }
     }
 
-    /// What the process has used so far.
-    pub fn usage(&self) -> Usage {
-        Usage::of(self.child.id())
+    /// The chain in two processes, over TCP.
+    pub fn apart() -> Bare {
+        let (worker, address) = Part::start(None, &[HALF]);
+        let (front, url) = Part::start(None, &[CHAIN, &address]);
+        let parts = vec![front, worker];
+        Bare { parts, url }
     }
 
-    /// In the process that [`Bare::start`] started: is the chain, and never returns.
+    /// What its processes have used so far, in seconds of CPU.
+    pub fn cpu(&self) -> f64 {
+        let used = |part: &Part| Usage::of(part.0.id()).cpu_seconds;
+        self.parts.iter().map(used).sum()
+    }
+
+    /// In a process that was started as one of the chain: is it, and never returns.
     pub async fn serve_if_asked() {
-        let mut arguments = std::env::args().skip_while(|argument| argument != "--bare");
-        if let Some(socket) = arguments.nth(1) {
-            serve_bare(Path::new(&socket)).await;
+        let arguments: Vec<String> = std::env::args().collect();
+        match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+            [_, CHAIN, worker] if worker.starts_with("http://") => {
+                let worker = Endpoint::from_shared(worker.to_owned()).expect("an endpoint");
+                serve_posts(worker.tcp_nodelay(true)).await;
+            }
+            [_, CHAIN, socket] => {
+                serve_echo_beside(Path::new(socket));
+                let worker = Endpoint::from_shared(format!("unix:{socket}"));
+                serve_posts(worker.expect("an endpoint")).await;
+            }
+            [_, HALF] => serve_echo().await,
+            _ => {}
         }
     }
 }
 
-impl Drop for Bare {
+/// A process of the chain, which ends with this value.
+struct Part(Child);
+
+impl Part {
+    /// Starts this bench once more with these arguments; what it says of where it is.
+    fn start(cores: Option<&str>, arguments: &[&str]) -> (Part, String) {
+        let bench = std::env::current_exe().expect("a bench knows where it is");
+        let mut child = held(cores, &bench)
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the chain starts");
+        let mut place = String::new();
+        let stdout = child.stdout.take().expect("stdout is piped");
+        BufReader::new(stdout)
+            .read_line(&mut place)
+            .expect("the chain says where it is");
+        (Part(child), place.trim().to_owned())
+    }
+}
+
+impl Drop for Part {
     fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
+        self.0.kill().ok();
+        self.0.wait().ok();
     }
 }
 
@@ -76,7 +108,7 @@ struct Echo;
 
 #[tonic::async_trait]
 impl Worker for Echo {
-    type CallStream = stream::BoxStream<'static, Result<CallEvent, tonic::Status>>;
+    type CallStream = BoxStream<'static, Result<CallEvent, tonic::Status>>;
 
     async fn call(
         &self,
@@ -89,8 +121,21 @@ impl Worker for Echo {
     }
 }
 
-/// axum → tonic → echo: the worker's half on a thread with a runtime of its own, as in `dev`.
-async fn serve_bare(socket: &Path) {
+/// The worker's half over TCP.
+async fn serve_echo() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    println!("http://{}", listener.local_addr().expect("an address"));
+    let incoming = TcpListenerStream::new(listener).map(|stream| {
+        let stream = stream?;
+        stream.set_nodelay(true)?;
+        std::io::Result::Ok(stream)
+    });
+    let server = Server::builder().add_service(WorkerServer::new(Echo));
+    server.serve_with_incoming(incoming).await.expect("gRPC");
+}
+
+/// The worker's half on a thread with a runtime of its own, as in `dev`.
+fn serve_echo_beside(socket: &Path) {
     let listener = std::os::unix::net::UnixListener::bind(socket).expect("a socket");
     listener.set_nonblocking(true).expect("a socket");
     std::thread::spawn(move || {
@@ -98,24 +143,21 @@ async fn serve_bare(socket: &Path) {
             .enable_all()
             .build();
         runtime.expect("a runtime").block_on(async move {
-            let listener = tokio::net::UnixListener::from_std(listener).expect("a socket");
-            let incoming = tokio_stream::wrappers::UnixListenerStream::new(listener);
-            let server = tonic::transport::Server::builder().add_service(WorkerServer::new(Echo));
+            let listener = UnixListener::from_std(listener).expect("a socket");
+            let server = Server::builder().add_service(WorkerServer::new(Echo));
+            let incoming = UnixListenerStream::new(listener);
             server.serve_with_incoming(incoming).await.expect("gRPC");
         });
     });
-    let endpoint = tonic::transport::Endpoint::from_shared(format!("unix:{}", socket.display()));
-    let channel = endpoint
-        .expect("an endpoint")
-        .connect()
-        .await
-        .expect("the worker listens");
+}
+
+/// The gateway's half.
+async fn serve_posts(worker: Endpoint) {
+    let channel = worker.connect().await.expect("the worker listens");
     let app = axum::Router::new()
         .route("/mcp", post(relay))
         .with_state(WorkerClient::new(channel));
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
-        .await
-        .expect("a port");
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     println!("http://{}/mcp", listener.local_addr().expect("an address"));
     axum::serve(
         axum::serve::ListenerExt::tap_io(listener, |tcp| tcp.set_nodelay(true).unwrap()),
@@ -125,10 +167,7 @@ async fn serve_bare(socket: &Path) {
     .expect("HTTP");
 }
 
-async fn relay(
-    State(mut worker): State<WorkerClient<tonic::transport::Channel>>,
-    params: Bytes,
-) -> Bytes {
+async fn relay(State(mut worker): State<WorkerClient<Channel>>, params: Bytes) -> Bytes {
     let request = CallRequest {
         method: "tools/call".to_owned(),
         params,
