@@ -1,0 +1,186 @@
+//! Where chunks are kept and the nearest ones found: in Qdrant, or in Postgres and this process'
+//! memory.
+//!
+//! Both homes keep what [`Shelf`] says of whose it is, and answer only within it. They keep no text
+//! and no path: a chunk is a place in a blob, and who asks knows which files a project's blobs are.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::chunk::Kind;
+use super::terms::{Term, Terms};
+
+/// The id of a blob in git, or of an entry of memory.
+pub type Blob = [u8; 20];
+
+/// A tenant's project. Nothing is kept, found or counted without one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Shelf {
+    /// Whose it is.
+    pub tenant: Uuid,
+    /// Which of the tenant's.
+    pub project: Uuid,
+}
+
+/// A blob cut into chunks, at home as one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Text {
+    /// Which one it is.
+    pub blob: Blob,
+    /// In the order of the text; none, where nothing is worth finding.
+    pub pieces: Vec<Piece>,
+}
+
+/// A chunk as a home keeps it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Piece {
+    /// What is shown of it.
+    pub place: Place,
+    /// Its words.
+    pub terms: Terms,
+    /// Its vector, of length 1; `None` where no embedder is set.
+    pub dense: Option<Vec<f32>>,
+}
+
+/// Where a chunk stands in its blob, and what it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// What it is.
+    pub kind: Kind,
+    /// What it is called.
+    pub symbol: Option<String>,
+    /// The type, module or heading that it belongs to.
+    pub parent: Option<String>,
+    /// Its first byte, and the one after its last.
+    pub bytes: (u32, u32),
+    /// Its first line and its last, from 1.
+    pub lines: (u32, u32),
+}
+
+/// A project that is asked, as it stood when it was last whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Which one.
+    pub project: Uuid,
+    /// How often it was made whole: a home that keeps copies must have this one, or a later one.
+    pub edition: i64,
+}
+
+/// What is looked for.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// The vector of the query, of length 1; `None`: only its words count.
+    pub dense: Option<Vec<f32>>,
+    /// The words of the query.
+    pub terms: Vec<Term>,
+    /// Which chunks may be found at all.
+    pub filter: Filter,
+    /// How many are found of each list, at most.
+    pub most: usize,
+    /// Until when an answer is of use.
+    pub deadline: Instant,
+}
+
+/// Which chunks may be found; the default lets all be.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Of these kinds only.
+    pub kinds: Option<Vec<Kind>>,
+    /// Of these blobs only.
+    pub blobs: Option<Arc<HashSet<Blob>>>,
+}
+
+/// The nearest chunks, best first, by vector and by words.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Candidates {
+    /// By cosine, -1 to 1.
+    pub dense: Vec<Hit>,
+    /// By BM25, above 0.
+    pub sparse: Vec<Hit>,
+}
+
+/// A chunk that was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hit {
+    /// The project.
+    pub project: Uuid,
+    /// The text that it is of.
+    pub blob: Blob,
+    /// Which of the text's chunks, from 0.
+    pub position: u32,
+    /// What is shown of it.
+    pub place: Place,
+    /// How near it is.
+    pub score: f32,
+}
+
+/// Why a home did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum HomeError {
+    /// It can't be reached, or says that it can't now.
+    #[error("the index can't be reached: {what}")]
+    Away {
+        /// What was asked.
+        what: &'static str,
+        /// Its own word.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// It refused: asking again brings the same.
+    #[error("the index refused: {what}")]
+    Refused {
+        /// What was asked.
+        what: &'static str,
+        /// Its own word.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// What stands there is not ours, or of another form.
+    #[error("{0}")]
+    Mismatch(String),
+    /// It did not answer in time.
+    #[error("the index did not answer in time: {0}")]
+    Late(&'static str),
+    /// It holds more than may be held in memory.
+    #[error("the index of this project needs {needed} bytes of memory, and may have {allowed}")]
+    TooLarge {
+        /// What it would take.
+        needed: usize,
+        /// What all may take together.
+        allowed: usize,
+    },
+}
+
+/// Keeps texts, and finds the nearest of their chunks.
+pub trait Home: Send + Sync + 'static {
+    /// Keeps texts; one that is there already is replaced. `average` is how many words a chunk of
+    /// the project has on average.
+    fn upsert<'a>(
+        &'a self,
+        shelf: Shelf,
+        texts: &'a [Text],
+        average: f32,
+    ) -> BoxFuture<'a, Result<(), HomeError>>;
+
+    /// Forgets texts; those that are not there are passed over.
+    fn remove<'a>(
+        &'a self,
+        shelf: Shelf,
+        blobs: &'a [Blob],
+    ) -> BoxFuture<'a, Result<(), HomeError>>;
+
+    /// The nearest chunks of all these projects of one tenant.
+    fn nearest<'a>(
+        &'a self,
+        tenant: Uuid,
+        projects: &'a [Asked],
+        question: &'a Question,
+    ) -> BoxFuture<'a, Result<Candidates, HomeError>>;
+
+    /// How many chunks there are.
+    fn count(&self, shelf: Shelf) -> BoxFuture<'_, Result<u64, HomeError>>;
+}
