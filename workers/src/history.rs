@@ -19,6 +19,7 @@ mod commit;
 mod steps;
 mod common;
 mod frontier;
+mod course;
 mod walk;
 mod without;
 mod scope;
