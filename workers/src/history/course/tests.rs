@@ -1,5 +1,7 @@
 //! What logs by a course share, and what they do where one has to stop.
 
+use std::os::unix::ffi::OsStrExt as _;
+
 use super::super::{Histories, LogQuery, graph, ledger};
 use super::*;
 use crate::repo::testing::{Sandbox, cancel, git, path};
@@ -47,6 +49,17 @@ fn rest(course: &mut Course<'_>, name: &str, cancel: &Cancel) -> Vec<String> {
 fn gits(app: &Sandbox, name: &str) -> Vec<String> {
     let told = git(&app.root(), &["log", "--format=%H", "--", name]);
     told.lines().map(str::to_owned).collect()
+}
+
+fn ask(name: &str) -> LogQuery {
+    LogQuery {
+        path: Some(path(name)),
+        since: None,
+        until: None,
+        author: None,
+        revision: None,
+        now: jiff::Timestamp::UNIX_EPOCH,
+    }
 }
 
 #[test]
@@ -126,14 +139,7 @@ fn a_page_goes_on_where_another_workers_ended_with_a_course_or_without() {
     let (app, histories) = (repository(), Histories::new());
     let with = history(&app, &histories);
     let without = History::of(&app.repo(), &Histories::new(), &cancel()).unwrap();
-    let query = LogQuery {
-        path: Some(path("rare")),
-        since: None,
-        until: None,
-        author: None,
-        revision: None,
-        now: jiff::Timestamp::UNIX_EPOCH,
-    };
+    let query = ask("rare");
     for first in [&with, &without] {
         for second in [&with, &without] {
             let mut log = first.log(&query, None, &cancel()).unwrap();
@@ -146,4 +152,23 @@ fn a_page_goes_on_where_another_workers_ended_with_a_course_or_without() {
             assert_eq!(told, gits(&app, "rare"));
         }
     }
+}
+
+#[test]
+fn a_file_whose_name_is_no_text_has_a_log_of_several_pages() {
+    let (app, histories) = (repository(), Histories::new());
+    let name = std::ffi::OsStr::from_bytes(b"caf\xe9");
+    for content in ["1", "2", "3"] {
+        std::fs::write(app.root().join(name), content).unwrap();
+        app.git(&["add", "-A"]).git(&["commit", "-qm", content]);
+    }
+    let history = history(&app, &histories);
+    let (mut place, mut told) = (None, Vec::new());
+    for _page in 0..3 {
+        let mut log = history.log(&ask("caf\\xe9"), place, &cancel()).unwrap();
+        told.push(log.next(&cancel()).unwrap().unwrap().facts.message);
+        place = super::super::Place::read(&log.place().written());
+    }
+    assert_eq!(told, ["3\n", "2\n", "1\n"]);
+    assert_eq!(course(&history).order.lock().taken(), 3, "by a course");
 }
