@@ -16,6 +16,7 @@ use crate::logging::{self, LogArgs};
 use crate::migrate::{self, MigrateArgs, MigrateError};
 use crate::pass_key::{self, PassKeyCommand, PassKeyCommandError};
 use crate::secret::{self, SecretCommand, SecretCommandError};
+use crate::tls;
 use crate::worker::{self, WorkerArgs, WorkerCommandError};
 
 /// A gateway that gives AI agents your repositories as MCP tools.
@@ -94,6 +95,7 @@ pub enum CommandError {
 
 /// Runs the command to its end.
 pub fn run(line: CommandLine) -> Result<(), CommandError> {
+    tls::choose_cryptography();
     logging::start(&line.log, line.command.default_log());
     match line.command {
         Command::Dev(args) => in_runtime(dev::run(*args)),

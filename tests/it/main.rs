@@ -8,6 +8,7 @@ mod confinement;
 mod contracts;
 mod credentials;
 mod dependencies;
+mod embedder;
 mod freshness;
 mod history;
 mod history_differential;

@@ -112,6 +112,7 @@ impl Harness {
     /// Makes database, repositories, tenants and keys, starts worker and gateways, and returns
     /// once each gateway has seen the worker's tools.
     pub async fn start(self) -> Stack {
+        archway::tls::choose_cryptography();
         let folder = tempfile::tempdir().unwrap();
         let repositories = folder.path().join("repos");
         for tenant in &self.tenants {

@@ -14,6 +14,10 @@ use prometheus_client::{
 };
 use tokio::time::Instant;
 
+pub(crate) use embedder::{Asked, EmbedderMetrics};
+
+mod embedder;
+
 /// The tool label of names that are not in the registry.
 pub(crate) const UNKNOWN_TOOL: &str = "unknown";
 
@@ -122,6 +126,13 @@ impl Metrics {
             history,
             accesses_dropped,
         }
+    }
+
+    /// Tells of an embedder, too.
+    #[must_use]
+    pub(crate) fn with_embedder(mut self, embedder: &EmbedderMetrics) -> Self {
+        embedder.register(&mut self.registry);
+        self
     }
 
     /// Where what is kept of histories is counted.

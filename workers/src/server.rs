@@ -22,6 +22,7 @@ use crate::{
     context::Doors,
     dependencies::ImportCache,
     history::Histories,
+    index::embed::{Embedder, EmbedderConfigError},
     metrics::Metrics,
     projects::Projects,
     repo::{Mounts, Repos},
@@ -81,6 +82,9 @@ pub enum WorkerError {
     /// The private folder can't be used.
     #[error(transparent)]
     Cache(#[from] CacheFolderError),
+    /// What makes vectors is not set up right.
+    #[error(transparent)]
+    Embedder(#[from] EmbedderConfigError),
     /// The database URL is malformed.
     #[error("setting up the store")]
     Store(#[from] crate::store::StoreError),
@@ -99,6 +103,7 @@ pub enum WorkerError {
 pub struct Worker {
     service: WorkerService,
     stores: Stores,
+    embedder: Arc<Embedder>,
     recorder: tokio::task::JoinHandle<()>,
     /// Cancelled when no call records accesses any longer.
     recorded: CancellationToken,
@@ -112,15 +117,17 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Opens the doors. Call it on a confined thread: search threads are made here.
+    /// Opens the doors. Call it on a confined thread: search threads are made here. The embedder
+    /// was opened before, while what it reads was in reach.
     pub fn new(
         config: &WorkerConfig,
         mounts: Mounts,
         verifier: PassVerifier,
+        embedder: Embedder,
     ) -> Result<Self, WorkerError> {
         let stores = Stores::connect(&config.store)?;
         let recorded = CancellationToken::new();
-        let metrics = Arc::new(Metrics::new());
+        let metrics = Arc::new(Metrics::new().with_embedder(embedder.metrics()));
         let dropped = metrics.accesses_dropped();
         let (accesses, recorder) = Accesses::new(stores.clone(), recorded.clone(), dropped);
         let threads = config.search_threads();
@@ -148,6 +155,7 @@ impl Worker {
         Ok(Worker {
             service: WorkerService::new(registry, doors, verifier, metrics, end.clone()),
             stores,
+            embedder: Arc::new(embedder),
             recorder: tokio::spawn(recorder),
             recorded,
             reporter: None,
@@ -181,6 +189,11 @@ impl Worker {
     /// What the admin port tells of this worker.
     pub fn admin(&self) -> Admin {
         self.admin.clone()
+    }
+
+    /// What makes vectors.
+    pub fn embedder(&self) -> Arc<Embedder> {
+        self.embedder.clone()
     }
 
     /// The worker's rows.

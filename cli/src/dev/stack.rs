@@ -17,6 +17,7 @@ use archway_gateway::{
     AuthConfig, BreakerConfig, Gateway, GatewayConfig, GuardConfig, LimitsConfig, UpstreamConfig,
 };
 use archway_proto::pass::{PassError, PassMinter, PassVerifier};
+use archway_workers::index::embed::EmbedderConfig;
 use archway_workers::repo::Mounts;
 use archway_workers::server::{ConfinedWorker, Listener, WorkerConfig, WorkerError};
 use archway_workers::store::StoreConfig;
@@ -53,6 +54,7 @@ pub(super) struct Plan<'a> {
     pub(super) secret: RootSecret,
     pub(super) listeners: Listeners,
     pub(super) guard: GuardConfig,
+    pub(super) embedder: &'a EmbedderConfig,
     pub(super) served: &'a [Project],
 }
 
@@ -178,6 +180,7 @@ async fn start_worker(
         blocking_calls: const { NonZeroUsize::new(64).unwrap() },
         max_result_bytes: 64 * 1024,
         cache: Some(plan.data.path().join(CACHE)),
+        embedder: plan.embedder.clone(),
         store: StoreConfig {
             url: plan.database.runtime_url("archway_worker"),
             max_connections: CONNECTIONS,

@@ -4,6 +4,7 @@ use std::{net::SocketAddr, num::NonZeroUsize, path::Path};
 
 use archway_proto::pass::PassVerifier;
 use archway_workers::{
+    index::embed::EmbedderConfig,
     repo::Mounts,
     server::{ConfinedWorker, Listener, WorkerConfig},
 };
@@ -38,6 +39,7 @@ impl Worker {
             blocking_calls: NonZeroUsize::new(16).unwrap(),
             max_result_bytes: 64 << 10,
             cache: None,
+            embedder: EmbedderConfig::default(),
             store: archway_workers::store::StoreConfig {
                 url: database.url("archway_worker").into(),
                 max_connections: 4,
