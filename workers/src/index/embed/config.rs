@@ -216,6 +216,7 @@ impl EmbedderConfig {
         let url = given(self.embedder_url.as_ref()).ok_or(EmbedderConfigError::Missing(
             "a URL: --embedder-url (ARCHWAY_EMBEDDER_URL)",
         ))?;
+        let base = base(url)?;
         let model = given(self.embedder_model.as_ref()).ok_or(EmbedderConfigError::Missing(
             "a model: --embedder-model (ARCHWAY_EMBEDDER_MODEL)",
         ))?;
@@ -225,7 +226,7 @@ impl EmbedderConfig {
                 "the model's dimensions: --embedder-dimensions (ARCHWAY_EMBEDDER_DIMENSIONS)",
             ))?;
         Ok(ServiceConfig {
-            base: base(url)?,
+            base,
             key: self.key()?,
             roots: self.roots()?,
             model: model_name(model)?,

@@ -5,7 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use moka::sync::Cache;
+use moka::{policy::EvictionPolicy, sync::Cache};
 
 use crate::index::home::Shelf;
 
@@ -26,6 +26,8 @@ impl Queries {
     pub(super) fn new() -> Self {
         let kept = Cache::builder()
             .max_capacity(MOST_BYTES)
+            // What was asked last is what may be asked again.
+            .eviction_policy(EvictionPolicy::lru())
             .weigher(|(_, text): &(Shelf, Box<str>), vector: &Arc<[f32]>| weight(text, vector))
             .time_to_live(LIFETIME)
             .build();
