@@ -26,7 +26,7 @@ pub struct EmbedderConfig {
     pub embedder: Option<EmbedderKind>,
     /// A service that speaks OpenAI's embeddings API, up to what stands before `/embeddings`:
     /// `https://api.openai.com/v1`. It gets to read the code. Over https:// it is reached by the
-    /// proxy that HTTPS_PROXY names, if any; http:// is for networks that can be trusted.
+    /// proxy that `HTTPS_PROXY` names, if any; http:// is for networks that can be trusted.
     #[arg(long, env = "ARCHWAY_EMBEDDER_URL", value_name = "URL")]
     pub embedder_url: Option<String>,
     /// File with the service's key.
@@ -41,7 +41,7 @@ pub struct EmbedderConfig {
     )]
     pub embedder_key: Option<SecretString>,
     /// File with certificates (PEM) of authorities that the service is believed by, beside the
-    /// system's (which SSL_CERT_FILE replaces). They are read once.
+    /// system's (which `SSL_CERT_FILE` replaces). They are read once.
     #[arg(long, env = "ARCHWAY_EMBEDDER_CA_FILE", value_name = "FILE")]
     pub embedder_ca_file: Option<PathBuf>,
     /// The service's model: `text-embedding-3-small`. Another model means another index.

@@ -22,8 +22,11 @@ use crate::index::embed::EmbedderConfig;
 const TEXT: &str = "fn sesame_text() {}";
 const KEY: &str = "sk-sesame-key";
 
-/// Answers each request with `answer` of its body: a status and a body.
-async fn serve(answer: fn(&str) -> (u16, String)) -> (EmbedderConfig, JoinHandle<()>) {
+/// What is answered to a body: a status and a body.
+type Reply = fn(&str) -> (u16, String);
+
+/// Answers each request with `answer` of its body.
+async fn serve(answer: Reply) -> (EmbedderConfig, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let config = EmbedderConfig {
         embedder_url: Some(format!("http://{}/v1", listener.local_addr().unwrap())),
@@ -41,7 +44,7 @@ async fn serve(answer: fn(&str) -> (u16, String)) -> (EmbedderConfig, JoinHandle
     (config, serving)
 }
 
-async fn reply(socket: TcpStream, answer: fn(&str) -> (u16, String)) {
+async fn reply(socket: TcpStream, answer: Reply) {
     let mut socket = BufReader::new(socket);
     let mut length = 0;
     loop {
@@ -117,7 +120,7 @@ impl Visit for Log {
 
 #[tokio::test]
 async fn neither_a_text_nor_a_key_nor_an_answer_is_logged() {
-    let echoes: [fn(&str) -> (u16, String); 4] = [
+    let echoes: [Reply; 4] = [
         |body| (500, body.to_owned()),
         |body| (400, body.to_owned()),
         |body| (200, body.to_owned()),
