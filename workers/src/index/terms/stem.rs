@@ -1,7 +1,8 @@
 //! Plurals, made one with their singulars.
 //!
-//! Not a stemmer of English: `parser` and `parsing` stay apart, since in code they are apart. What
-//! comes out need not be a word, as long as singular and plural come out alike.
+//! Not a stemmer of English: `parsing` and `parsed` stay apart from `parse`. Made one, they find no
+//! more in ten repositories (`cargo bench --bench meaning`). What comes out need not be a word, as
+//! long as singular and plural come out alike.
 
 /// What a plural in `es` leaves behind where the singular has no `e`.
 const ENDINGS: [&str; 6] = ["sse", "use", "iase", "xe", "che", "she"];

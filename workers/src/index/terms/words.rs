@@ -43,15 +43,22 @@ fn cut(identifier: &str, word: &mut String, take: &mut impl FnMut(&str)) {
         if class == Class::Unspaced {
             spaced = false;
             pairs(part, take);
-        } else if lower(part, word) && STOP.binary_search(&word.as_str()).is_err() {
+        } else if lower(part, word) && !is_stop(word) {
             stem::singular(word);
-            take(word);
+            // What "returns" and "consts" leave is as common as what they are of.
+            if !is_stop(word) {
+                take(word);
+            }
         }
     }
     // A sentence without spaces that has an identifier in it is none itself.
     if parts > 1 && spaced && lower(identifier, word) {
         take(word);
     }
+}
+
+fn is_stop(word: &str) -> bool {
+    STOP.binary_search(&word).is_ok()
 }
 
 /// Makes `word` the lower case of `text`, without underscores. `false` where that is no word: a
@@ -225,6 +232,7 @@ mod tests {
     fn stop_words_and_single_letters_are_no_words_but_stay_in_the_whole() {
         assert_eq!(words("what is the x of a file?"), ["file"]);
         assert_eq!(words("is_empty"), ["empty", "isempty"]);
+        assert_eq!(words("Returns this size"), ["size"]);
         assert!(words("let mut self; __ _a_").is_empty());
     }
 
