@@ -33,7 +33,7 @@ use cutter::{Cutter, Label};
 
 /// How many chunks a file has at most: twice those of a mebibyte of ordinary code. What comes
 /// after them in a longer file is not found by its meaning.
-const MAX_CHUNKS: usize = 2_000;
+const MAX_CHUNKS: usize = 4_000;
 
 /// The same for a text that is neither code nor a document: half a megabyte of it. What is longer
 /// is data, a log, a list of locked versions, rather than what someone wrote.

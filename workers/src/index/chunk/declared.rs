@@ -107,6 +107,13 @@ impl Reader<'_> {
         }
     }
 
+    /// Whether `node` is a call that loads another file.
+    pub(super) fn requires(&self, node: Node<'_>) -> bool {
+        let call = self.text.get(node.byte_range()).unwrap_or_default();
+        let calls = ["require(", "require ", "require_relative "];
+        calls.iter().any(|require| call.starts_with(require))
+    }
+
     /// A declaration whose grammar has the fields `name` and `body`.
     fn named<'t>(&self, node: Node<'t>, role: Role) -> Option<Declared<'t>> {
         let symbol = self.field(node, "name");

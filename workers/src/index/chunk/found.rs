@@ -92,7 +92,7 @@ impl Finder<'_> {
         self.leave(node.start_byte());
         let owner = self.owner().and_then(|owner| owner.role);
         // What one function uses is a part of it.
-        let is_import = owner != Some(Role::Function) && is_import(node, language);
+        let is_import = owner != Some(Role::Function) && is_import(node, &self.reader);
         let licence = self.above.code(node, is_import);
         self.skip(licence);
         if is_import {
@@ -215,7 +215,7 @@ fn stands_alone(node: Node<'_>, declared: &Declared<'_>, owner: Option<Role>) ->
 }
 
 /// Whether a node only says what a file uses, or what it belongs to.
-fn is_import(node: Node<'_>, language: Language) -> bool {
+fn is_import(node: Node<'_>, reader: &Reader<'_>) -> bool {
     match node.kind() {
         "use_declaration"
         | "extern_crate_declaration"
@@ -230,9 +230,15 @@ fn is_import(node: Node<'_>, language: Language) -> bool {
         | "file_scoped_namespace_declaration"
         | "namespace_use_declaration" => true,
         "mod_item" | "namespace_definition" => {
-            matches!(language, Language::Rust | Language::Php)
+            matches!(reader.language, Language::Rust | Language::Php)
                 && node.child_by_field_name("body").is_none()
         }
+        "lexical_declaration" | "variable_declaration" => {
+            let bound = node.named_child(0);
+            let value = bound.and_then(|bound| bound.child_by_field_name("value"));
+            node.named_child_count() == 1 && value.is_some_and(|value| reader.requires(value))
+        }
+        "call" => reader.language == Language::Ruby && reader.requires(node),
         _ => false,
     }
 }

@@ -3,7 +3,6 @@
 use tree_sitter::Node;
 
 use super::{Declared, Reader, Role};
-use crate::index::chunk::name;
 
 /// What has no name of its own: what is bound to it is bound to the module.
 const NAMELESS: [&str; 6] = [
@@ -30,7 +29,7 @@ impl Reader<'_> {
             "variable_declarator" => return self.bound(node, "name", "value"),
             "pair" | "field_definition" | "public_field_definition" => return self.member(node),
             "assignment_expression" => return self.assigned(node),
-            _ if is_exported => return self.value(node, node, name("default")),
+            _ if is_exported => return self.value(node, node, None),
             _ => return None,
         };
         self.named(node, role)
@@ -92,12 +91,16 @@ impl Reader<'_> {
         }
         let symbol = self.field(left, "property")?;
         let object = left.child_by_field_name("object")?;
-        let own = right.child_by_field_name("name");
-        let symbol = match own.and_then(|own| self.text(own)) {
-            Some(own) if symbol == "exports" => own,
-            _ => symbol,
+        // `module.exports = function` has the name of its file, if it has none of its own.
+        let own = right
+            .child_by_field_name("name")
+            .and_then(|own| self.text(own));
+        let symbol = if symbol == "exports" {
+            own
+        } else {
+            Some(symbol)
         };
-        let declared = self.value(node, right, Some(symbol))?;
+        let declared = self.value(node, right, symbol)?;
         let owner = match self.field(object, "property") {
             Some(prototype) if prototype == "prototype" => self.field(object, "object"),
             _ => self.text(object),

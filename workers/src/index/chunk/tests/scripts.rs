@@ -4,12 +4,14 @@ use super::*;
 
 #[test]
 fn javascript_functions_have_the_names_that_they_are_bound_to() {
-    let text = "/** Adds. */
+    let text = "const { isAbsolute, normalize } = require('node:path');
+/** Adds. */
 export const add = async (a, b) => a + b;
 const one = 1, two = () => 2;
 export default function () { return 1; }
 exports.find = function find() { return 1; };
 module.exports = function create() {};
+module.exports = () => {};
 /** Bars. */
 Foo.prototype.bar = function () { return this; };
 app.handle = function handle(req) {};
@@ -30,19 +32,20 @@ describe('it', () => {
     assert_eq!(
         outline("a.js", text),
         [
-            r#"Function add 1-2 doc "/** Adds. */""#,
-            "Function two 3-3",
-            "Function default 4-4",
-            "Function find 5-5",
-            "Function create 6-6",
-            r#"Method Foo.bar 7-8 doc "/** Bars. */""#,
-            "Method app.handle 9-9",
-            r#"Method api.get 11-12 doc "/** Gets. */""#,
-            "Method api.other 13-15",
-            "Class Late 18-18",
-            "Method Late.tell 18-18",
-            "Function steps 19-19",
-            "Lines  20-22",
+            r#"Function add 2-3 doc "/** Adds. */""#,
+            "Function two 4-4",
+            "Function  5-5",
+            "Function find 6-6",
+            "Function create 7-7",
+            "Function  8-8",
+            r#"Method Foo.bar 9-10 doc "/** Bars. */""#,
+            "Method app.handle 11-11",
+            r#"Method api.get 13-14 doc "/** Gets. */""#,
+            "Method api.other 15-17",
+            "Class Late 20-20",
+            "Method Late.tell 20-20",
+            "Function steps 21-21",
+            "Lines  22-24",
         ]
     );
 }
@@ -144,7 +147,7 @@ if True:
 
 #[test]
 fn ruby_methods_belong_to_their_class_or_module() {
-    let text = "require 'x'
+    let text = "require_relative 'some/other/file/of/the/same'
 module Outer
   # A thing.
   class Thing < Base
