@@ -68,7 +68,9 @@ impl Above {
 
     /// Notes that code begins; gives what came before it, if it was a licence.
     pub(super) fn code(&mut self, node: Node<'_>, is_import: bool) -> Option<Range<usize>> {
-        if self.has_begun || !node.is_named() {
+        // These stand before all else, licences included.
+        let is_mark = matches!(node.kind(), "php_tag" | "hash_bang_line");
+        if self.has_begun || is_mark || !node.is_named() {
             return None;
         }
         self.has_begun = true;

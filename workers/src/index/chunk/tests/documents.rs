@@ -140,3 +140,21 @@ fn what_is_left_between_declarations_is_a_chunk_if_it_says_something() {
     let lines = ["Function a 1-1", "Lines  3-3", "Function b 5-5"];
     assert_eq!(outline("a.rs", text), lines);
 }
+
+#[test]
+fn a_licence_at_the_start_of_a_file_is_no_chunk_and_any_other_comment_is() {
+    let licence = "Copyright of somebody, under a licence that is long enough.";
+    let other = "What the functions beneath are for, and why they are here.";
+    for (name, before, after) in [
+        ("a.rs", "", "fn a() {}"),
+        ("a.php", "<?php\n", "function a() {}"),
+        ("a.js", "#!/usr/bin/env node\n", "function a() {}"),
+        ("a.go", "", "package a\n\nfunc a() {}"),
+    ] {
+        let text = |words: &str| format!("{before}// {words}\n// More of it.\n\n{after}\n");
+        assert_eq!(texts(name, &text(licence)).len(), 1, "{name}");
+        assert_eq!(texts(name, &text(other)).len(), 2, "{name}");
+    }
+    let late = format!("fn a() {{}}\n\n// {licence}\n\nfn b() {{}}\n");
+    assert_eq!(texts("a.rs", &late).len(), 3);
+}
