@@ -14,6 +14,10 @@ use uuid::Uuid;
 use super::chunk::Kind;
 use super::terms::{Term, Terms};
 
+pub mod qdrant;
+#[cfg(test)]
+mod tests;
+
 /// The id of a blob in git, or of an entry of memory.
 pub type Blob = [u8; 20];
 
