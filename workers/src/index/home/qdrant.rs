@@ -25,6 +25,7 @@ use requests::{Scope, Search};
 mod batches;
 mod collection;
 mod config;
+mod fields;
 mod line;
 mod pause;
 mod point;

@@ -1,1 +1,129 @@
-//! Cases.
+//! What every home promises ([`cases`]), asked of each; and how the one in Qdrant meets a server
+//! that is away, slow, wrong or empty.
+//!
+//! Qdrant is the one at `ARCHWAY_TEST_QDRANT_URL`, in collections that are removed afterwards; where
+//! none is given, the [`double`], which the other tests always take.
+
+use std::panic::{AssertUnwindSafe, resume_unwind};
+
+use futures::{FutureExt, future::BoxFuture};
+use qdrant_client::qdrant::{
+    DeleteCollection, ListCollectionsRequest, collections_client::CollectionsClient,
+};
+use uuid::Uuid;
+
+use super::{
+    Home,
+    qdrant::{QdrantConfig, QdrantHome},
+};
+use crate::index::{self, embed::Model};
+use double::Double;
+
+#[macro_use]
+mod cases;
+mod double;
+mod outages;
+mod shapes;
+mod whose;
+
+/// A home as the cases need it: empty, and for a test alone.
+trait Stage: Sized {
+    /// One that keeps vectors of so many numbers; `None`: words alone.
+    fn start(dimensions: Option<usize>) -> BoxFuture<'static, Self>;
+
+    fn home(&self) -> &dyn Home;
+
+    /// Removes what was kept.
+    fn end(self) -> BoxFuture<'static, ()>;
+}
+
+/// Runs a case in a home of its own, and removes what it kept even if it fails.
+async fn play<S: Stage>(
+    dimensions: Option<usize>,
+    case: impl for<'a> FnOnce(&'a dyn Home) -> BoxFuture<'a, ()>,
+) {
+    let stage = S::start(dimensions).await;
+    let outcome = AssertUnwindSafe(case(stage.home())).catch_unwind().await;
+    stage.end().await;
+    if let Err(failed) = outcome {
+        resume_unwind(failed);
+    }
+}
+
+mod in_qdrant {
+    every_case!(super::InQdrant);
+}
+
+/// A home in a Qdrant.
+struct InQdrant {
+    home: QdrantHome,
+    config: QdrantConfig,
+    /// Where no other server was given.
+    double: Option<Double>,
+}
+
+impl Stage for InQdrant {
+    fn start(dimensions: Option<usize>) -> BoxFuture<'static, Self> {
+        async move {
+            let given = std::env::var_os("ARCHWAY_TEST_QDRANT_URL");
+            let given = given.map(|url| url.into_string().unwrap());
+            let (url, double) = match given.filter(|url| !url.is_empty()) {
+                Some(url) => (url, None),
+                None => {
+                    let double = Double::start().await;
+                    (double.url(), Some(double))
+                }
+            };
+            let config = config(&url);
+            let model = dimensions.map(model);
+            InQdrant {
+                home: QdrantHome::open(&config, model.as_ref()).unwrap(),
+                config,
+                double,
+            }
+        }
+        .boxed()
+    }
+
+    fn home(&self) -> &dyn Home {
+        &self.home
+    }
+
+    fn end(self) -> BoxFuture<'static, ()> {
+        async move {
+            // All of it: a double ends with its value.
+            let InQdrant { config, double, .. } = self;
+            let url = config.qdrant_url.unwrap();
+            let mut client = CollectionsClient::connect(url).await.unwrap();
+            let all = client.list(ListCollectionsRequest {}).await.unwrap();
+            for collection in all.into_inner().collections {
+                if collection.name.starts_with(&config.qdrant_collection) {
+                    let collection_name = collection.name;
+                    let delete = DeleteCollection {
+                        collection_name,
+                        ..DeleteCollection::default()
+                    };
+                    client.delete(delete).await.unwrap();
+                }
+            }
+            drop(double);
+        }
+        .boxed()
+    }
+}
+
+/// A server, and collections of no other test.
+fn config(url: &str) -> QdrantConfig {
+    QdrantConfig {
+        qdrant_url: Some(url.to_owned()),
+        qdrant_collection: format!("test-{}", Uuid::new_v4().simple()),
+        ..QdrantConfig::default()
+    }
+}
+
+fn model(dimensions: usize) -> Model {
+    Model {
+        name: "test".to_owned(),
+        dimensions,
+    }
+}

@@ -6,18 +6,17 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use qdrant_client::qdrant::{
-    CollectionInfo, CreateCollection, CreateFieldIndexCollection, Distance, FieldType,
-    GetCollectionInfoRequest, HealthCheckRequest, HnswConfigDiff, IntegerIndexParams,
-    KeywordIndexParams, Modifier, PayloadIndexParams, PayloadSchemaType, SparseVectorConfig,
-    SparseVectorParams, VectorParams, VectorParamsMap, VectorsConfig,
-    payload_index_params::IndexParams, vectors_config,
+    CollectionInfo, CreateCollection, Distance, GetCollectionInfoRequest, HealthCheckRequest,
+    HnswConfigDiff, Modifier, SparseVectorConfig, SparseVectorParams, VectorParams,
+    VectorParamsMap, VectorsConfig, vectors_config,
 };
 use tokio::sync::Mutex;
 
 use super::{
     config::is_plain,
+    fields::FIELDS,
     line::{Asking, Failure, Line},
-    point::{BLOB, DENSE, KIND, POSITION, PROJECT, TENANT, TEXT},
+    point::{DENSE, TEXT},
 };
 use crate::index::{embed::Model, home::HomeError};
 
@@ -213,80 +212,6 @@ impl Collection {
             making.await.map_err(|failure| failure.of(asking.what))?;
         }
         Ok(())
-    }
-}
-
-/// A field that requests filter by.
-struct Field {
-    name: &'static str,
-    by: By,
-}
-
-/// How a field is asked.
-enum By {
-    /// Whose chunks stand side by side on the disk, with a graph for each.
-    Tenant,
-    /// One of several values, with a graph for each.
-    Group,
-    /// One of several values.
-    Value,
-    /// From a number on.
-    Number,
-}
-
-const FIELDS: [Field; 5] = [
-    Field::new(TENANT, By::Tenant),
-    Field::new(PROJECT, By::Group),
-    Field::new(BLOB, By::Value),
-    Field::new(KIND, By::Value),
-    Field::new(POSITION, By::Number),
-];
-
-impl Field {
-    const fn new(name: &'static str, by: By) -> Self {
-        Field { name, by }
-    }
-
-    fn schema(&self) -> PayloadSchemaType {
-        match self.by {
-            By::Tenant | By::Group | By::Value => PayloadSchemaType::Keyword,
-            By::Number => PayloadSchemaType::Integer,
-        }
-    }
-
-    fn index(&self, collection: &str) -> CreateFieldIndexCollection {
-        let keyword = |is_tenant, graph| {
-            let params = KeywordIndexParams {
-                is_tenant: Some(is_tenant),
-                enable_hnsw: Some(graph),
-                ..KeywordIndexParams::default()
-            };
-            (FieldType::Keyword, IndexParams::KeywordIndexParams(params))
-        };
-        let (kind, params) = match self.by {
-            By::Tenant => keyword(true, true),
-            By::Group => keyword(false, true),
-            By::Value => keyword(false, false),
-            By::Number => {
-                let params = IntegerIndexParams {
-                    lookup: Some(false),
-                    range: Some(true),
-                    enable_hnsw: Some(false),
-                    ..IntegerIndexParams::default()
-                };
-                (FieldType::Integer, IndexParams::IntegerIndexParams(params))
-            }
-        };
-        CreateFieldIndexCollection {
-            collection_name: collection.to_owned(),
-            wait: Some(true),
-            field_name: self.name.to_owned(),
-            field_type: Some(kind.into()),
-            field_index_params: Some(PayloadIndexParams {
-                index_params: Some(params),
-            }),
-            ..CreateFieldIndexCollection::default()
-        }
     }
 }
 

@@ -140,10 +140,11 @@ impl QdrantConfig {
             (None, Some(path)) => read(path)?,
         };
         let key = key.expose_secret().trim();
-        let value = MetadataValue::try_from(key).ok();
-        let mut value = value
-            .filter(|_| !key.is_empty())
-            .ok_or(QdrantConfigError::Key)?;
+        if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(QdrantConfigError::Key);
+        }
+        let value = MetadataValue::try_from(key);
+        let mut value = value.map_err(|_says_nothing| QdrantConfigError::Key)?;
         value.set_sensitive(true);
         Ok(Some(value))
     }

@@ -307,7 +307,10 @@ mod tests {
             assert_ne!(one.id(), other.id());
         }
         // Chunks that are in Qdrant by now have such ids: another would leave them there for ever.
-        assert_eq!(one.id().unwrap().to_string(), "PINNED");
+        assert_eq!(
+            one.id().unwrap().to_string(),
+            "18d081ea-67c7-53b2-b22b-b775cffb6995"
+        );
     }
 
     #[test]
