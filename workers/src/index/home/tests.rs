@@ -4,19 +4,23 @@
 //! Qdrant is the one at `ARCHWAY_TEST_QDRANT_URL`, in collections that are removed afterwards; where
 //! none is given, the [`double`], which the other tests always take.
 
-use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::{
+    panic::{AssertUnwindSafe, resume_unwind},
+    time::Duration,
+};
 
 use futures::{FutureExt, future::BoxFuture};
 use qdrant_client::qdrant::{
     DeleteCollection, ListCollectionsRequest, collections_client::CollectionsClient,
 };
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{
-    Home,
+    Asked, Filter, Home, HomeError, Piece, Place, Question, Shelf, Text,
     qdrant::{QdrantConfig, QdrantHome},
 };
-use crate::index::{self, embed::Model};
+use crate::index::{self, chunk::Kind, embed::Model, terms::Terms};
 use double::Double;
 
 #[macro_use]
@@ -112,6 +116,9 @@ impl Stage for InQdrant {
     }
 }
 
+/// Nothing that a test waits for takes longer, whatever else this machine does.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 /// A server, and collections of no other test.
 fn config(url: &str) -> QdrantConfig {
     QdrantConfig {
@@ -126,4 +133,56 @@ fn model(dimensions: usize) -> Model {
         name: "test".to_owned(),
         dimensions,
     }
+}
+
+/// One chunk in one text.
+fn one_text() -> Vec<Text> {
+    vec![Text {
+        blob: [7; 20],
+        pieces: vec![Piece {
+            place: Place {
+                kind: Kind::Function,
+                symbol: None,
+                parent: None,
+                bytes: (0, 10),
+                lines: (1, 2),
+            },
+            terms: Terms {
+                counts: vec![(1, 1)],
+                length: 1,
+            },
+            dense: Some(vec![1.0, 0.0]),
+        }],
+    }]
+}
+
+/// A question for that chunk, that is answered within a time.
+fn question(time: Duration) -> Question {
+    Question {
+        dense: Some(vec![1.0, 0.0]),
+        terms: vec![1],
+        filter: Filter::default(),
+        most: 10,
+        deadline: Instant::now() + time,
+    }
+}
+
+const SHELF: Shelf = Shelf {
+    tenant: Uuid::from_u128(1),
+    project: Uuid::from_u128(2),
+};
+
+/// Asks it; how many were found by vector and by words.
+async fn ask(home: &QdrantHome, time: Duration) -> Result<(usize, usize), HomeError> {
+    let asked = [Asked {
+        project: SHELF.project,
+        edition: 1,
+    }];
+    let found = home.nearest(SHELF.tenant, &asked, &question(time)).await?;
+    Ok((found.dense.len(), found.sparse.len()))
+}
+
+/// All of an error, as a log has it.
+fn told(error: &HomeError) -> String {
+    format!("{} {error:?}", archway_proto::chain::Chain(error))
 }

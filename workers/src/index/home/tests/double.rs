@@ -29,7 +29,7 @@ mod store;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The server; it ends with this value.
-pub struct Double {
+pub(crate) struct Double {
     shared: Arc<Shared>,
     address: SocketAddr,
     runtime: Option<Runtime>,
@@ -37,7 +37,7 @@ pub struct Double {
 
 /// How requests are met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mood {
+pub(crate) enum Mood {
     /// They are answered.
     Well,
     /// They are refused with this code.
@@ -48,13 +48,13 @@ pub enum Mood {
 
 /// A request that came.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub(crate) struct Seen {
     /// What it is called on the wire.
-    pub method: &'static str,
+    pub(crate) method: &'static str,
     /// Each filter in it.
-    pub filters: Vec<Filter>,
+    pub(crate) filters: Vec<Filter>,
     /// Whether it said until when it is of use.
-    pub timed: bool,
+    pub(crate) timed: bool,
 }
 
 struct Shared {
@@ -67,7 +67,7 @@ struct Shared {
 
 impl Double {
     /// One that answers everybody.
-    pub async fn start() -> Double {
+    pub(crate) async fn start() -> Double {
         let shared = Arc::new(Shared {
             collections: Mutex::default(),
             mood: Mutex::new(Mood::Well),
@@ -85,19 +85,19 @@ impl Double {
     }
 
     /// Where it listens.
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// Ends it as a crash would.
-    pub fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
     }
 
     /// Starts it again, at the same address.
-    pub async fn start_again(&mut self) {
+    pub(crate) async fn start_again(&mut self) {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -121,27 +121,27 @@ impl Double {
     }
 
     /// Loses all that was kept, as a server does that is given another disk.
-    pub fn lose_everything(&self) {
+    pub(crate) fn lose_everything(&self) {
         self.shared.collections.lock().clear();
     }
 
     /// Meets requests so from now on.
-    pub fn be(&self, mood: Mood) {
+    pub(crate) fn be(&self, mood: Mood) {
         *self.shared.mood.lock() = mood;
     }
 
     /// Says that it is this version.
-    pub fn say_version(&self, version: &str) {
+    pub(crate) fn say_version(&self, version: &str) {
         version.clone_into(&mut self.shared.version.lock());
     }
 
     /// Refuses whoever does not say this key.
-    pub fn want_key(&self, key: &str) {
+    pub(crate) fn want_key(&self, key: &str) {
         *self.shared.key.lock() = Some(key.to_owned());
     }
 
     /// The requests since this was asked last.
-    pub fn seen(&self) -> Vec<Seen> {
+    pub(crate) fn seen(&self) -> Vec<Seen> {
         std::mem::take(&mut self.shared.seen.lock())
     }
 }
