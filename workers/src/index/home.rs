@@ -79,7 +79,7 @@ pub struct Asked {
 pub struct Question {
     /// The vector of the query, of length 1; `None`: only its words count.
     pub dense: Option<Vec<f32>>,
-    /// The words of the query.
+    /// The words of the query; each counts once.
     pub terms: Vec<Term>,
     /// Which chunks may be found at all.
     pub filter: Filter,
@@ -103,7 +103,8 @@ pub struct Filter {
 pub struct Candidates {
     /// By cosine, -1 to 1.
     pub dense: Vec<Hit>,
-    /// By BM25, above 0.
+    /// By BM25, above 0; a word is as rare as it is in all of the projects that were asked,
+    /// whatever the filter lets be.
     pub sparse: Vec<Hit>,
 }
 

@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use super::{
     Asked, Filter, Home, HomeError, Piece, Place, Question, Shelf, Text,
-    qdrant::{QdrantConfig, QdrantHome},
+    qdrant::{QdrantConfig, QdrantHome, QdrantServer},
 };
 use crate::index::{self, chunk::Kind, embed::Model, terms::Terms};
 use double::Double;
@@ -81,7 +81,7 @@ impl Stage for InQdrant {
             let config = config(&url);
             let model = dimensions.map(model);
             InQdrant {
-                home: QdrantHome::open(&config, model.as_ref()).unwrap(),
+                home: open(&config, model.as_ref()),
                 config,
                 double,
             }
@@ -126,6 +126,10 @@ fn config(url: &str) -> QdrantConfig {
         qdrant_collection: format!("test-{}", Uuid::new_v4().simple()),
         ..QdrantConfig::default()
     }
+}
+
+fn open(config: &QdrantConfig, model: Option<&Model>) -> QdrantHome {
+    QdrantHome::open(&QdrantServer::read(config).unwrap(), model)
 }
 
 fn model(dimensions: usize) -> Model {

@@ -7,7 +7,6 @@
 
 use std::time::Duration;
 
-use http::uri::Scheme;
 use qdrant_client::qdrant::{
     collections_client::CollectionsClient, points_client::PointsClient, qdrant_client::QdrantClient,
 };
@@ -16,19 +15,12 @@ use tonic::{
     Code, Request, Response, Status,
     metadata::{Ascii, MetadataValue},
     service::{Interceptor, interceptor::InterceptedService},
-    transport::{Channel, ClientTlsConfig, Endpoint},
+    transport::Channel,
 };
 
-use super::{
-    config::{QdrantConfig, QdrantConfigError},
-    pause::Pause,
-};
+use super::{pause::Pause, server::QdrantServer};
 use crate::index::home::HomeError;
 
-/// A connection, on any network that is well.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// How often a connection is tried that says nothing, and how long it has to answer.
-const KEEP_ALIVE: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(2));
 /// Who did not answer for so long is away; with less time, the caller was in a hurry.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -95,32 +87,14 @@ pub(super) enum Failure {
 struct WasAway;
 
 impl Line {
-    /// A way to the server of the configuration. Connects to nothing yet; wants a runtime, on which
-    /// the connection then is, and for TLS the certificates of authorities, which are read now.
-    pub(super) fn new(config: &QdrantConfig) -> Result<Self, QdrantConfigError> {
-        let (uri, key) = (config.uri()?, config.key()?);
-        let secured = uri.scheme() == Some(&Scheme::HTTPS);
-        if key.is_some() && !secured {
-            tracing::warn!(
-                "the key of Qdrant crosses the network in the clear: its URL is no https://"
-            );
-        }
-        let mut endpoint = Endpoint::from(uri)
-            .connect_timeout(CONNECT_TIMEOUT)
-            .http2_keep_alive_interval(KEEP_ALIVE.0)
-            .keep_alive_timeout(KEEP_ALIVE.1)
-            .keep_alive_while_idle(true);
-        if secured {
-            let trusted = ClientTlsConfig::new().with_native_roots();
-            endpoint = endpoint
-                .tls_config(trusted)
-                .map_err(QdrantConfigError::Tls)?;
-        }
-        Ok(Line {
-            channel: endpoint.connect_lazy(),
-            key,
+    /// A way to the server. Connects to nothing yet; wants a runtime, on which the connection then
+    /// is.
+    pub(super) fn new(server: &QdrantServer) -> Self {
+        Line {
+            channel: server.endpoint.connect_lazy(),
+            key: server.key.clone(),
             pause: Pause::default(),
-        })
+        }
     }
 
     /// Asks, unless the server was away a moment ago.

@@ -10,13 +10,13 @@ use tonic::Code;
 
 use super::{
     Double, Home, HomeError, PATIENCE, QdrantConfig, QdrantHome, SHELF, ask, config, double::Mood,
-    model, one_text, told,
+    model, one_text, open, told,
 };
 
 /// A server and a home in it, which has one chunk.
 async fn kept() -> (Double, QdrantHome) {
     let double = Double::start().await;
-    let home = QdrantHome::open(&config(&double.url()), Some(&model(2))).unwrap();
+    let home = open(&config(&double.url()), Some(&model(2)));
     home.upsert(SHELF, &one_text(), 1.0).await.unwrap();
     assert_eq!(ask(&home, PATIENCE).await.unwrap(), (1, 1));
     (double, home)
@@ -40,7 +40,7 @@ async fn comes_back(home: &QdrantHome) -> (usize, usize) {
 async fn a_server_that_is_away_at_the_start_is_found_when_it_comes() {
     let mut double = Double::start().await;
     double.stop();
-    let home = QdrantHome::open(&config(&double.url()), Some(&model(2))).unwrap();
+    let home = open(&config(&double.url()), Some(&model(2)));
     let away = ask(&home, PATIENCE).await.unwrap_err();
     assert!(matches!(away, HomeError::Away { .. }), "{away:?}");
     double.start_again().await;
@@ -141,9 +141,7 @@ async fn a_collection_that_was_lost_is_made_anew_and_counts_nothing() {
 async fn workers_that_start_at_once_make_the_collection_together() {
     let double = Double::start().await;
     let config = config(&double.url());
-    let homes: Vec<_> = (0..8)
-        .map(|_| QdrantHome::open(&config, Some(&model(2))).unwrap())
-        .collect();
+    let homes: Vec<_> = (0..8).map(|_| open(&config, Some(&model(2)))).collect();
     let texts = one_text();
     let kept = homes.iter().map(|home| home.upsert(SHELF, &texts, 1.0));
     for outcome in join_all(kept).await {
@@ -158,19 +156,19 @@ async fn workers_that_start_at_once_make_the_collection_together() {
 async fn the_key_is_said_with_each_request_and_in_no_error() {
     let double = Double::start().await;
     double.want_key("hunter2");
-    let open = |key: Option<&str>| {
+    let knowing = |key: Option<&str>| {
         let config = QdrantConfig {
             qdrant_key: key.map(SecretString::from),
             ..config(&double.url())
         };
-        QdrantHome::open(&config, Some(&model(2))).unwrap()
+        open(&config, Some(&model(2)))
     };
     for wrong in [None, Some("hunter3")] {
-        let error = open(wrong).count(SHELF).await.unwrap_err();
+        let error = knowing(wrong).count(SHELF).await.unwrap_err();
         assert!(matches!(error, HomeError::Refused { .. }), "{error:?}");
         assert!(!told(&error).contains("hunter"), "{}", told(&error));
     }
-    let home = open(Some("hunter2"));
+    let home = knowing(Some("hunter2"));
     home.upsert(SHELF, &one_text(), 1.0).await.unwrap();
     assert_eq!(ask(&home, PATIENCE).await.unwrap(), (1, 1));
     double.be(Mood::Refusing(Code::Internal));
@@ -182,7 +180,7 @@ async fn the_key_is_said_with_each_request_and_in_no_error() {
 async fn a_server_that_was_to_speak_tls_and_does_not_is_away() {
     let double = Double::start().await;
     let url = double.url().replace("http://", "https://");
-    let home = QdrantHome::open(&config(&url), Some(&model(2))).unwrap();
+    let home = open(&config(&url), Some(&model(2)));
     let away = home.count(SHELF).await.unwrap_err();
     assert!(matches!(away, HomeError::Away { .. }), "{away:?}");
     assert!(double.seen().is_empty(), "it was told nothing in the clear");

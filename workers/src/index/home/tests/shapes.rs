@@ -6,7 +6,7 @@ use qdrant_client::qdrant::{
     collections_client::CollectionsClient, points_client::PointsClient, vectors_config,
 };
 
-use super::{Double, Home, HomeError, PATIENCE, QdrantHome, SHELF, ask, config, model, one_text};
+use super::{Double, Home, HomeError, PATIENCE, SHELF, ask, config, model, one_text, open};
 
 /// A collection as this program makes it, for a model of two dimensions.
 fn wanted(prefix: &str) -> CreateCollection {
@@ -44,7 +44,7 @@ async fn met(change: impl FnOnce(&mut CreateCollection)) -> Result<(), HomeError
     change(&mut collection);
     let mut client = CollectionsClient::connect(double.url()).await.unwrap();
     client.create(collection).await.unwrap();
-    let home = QdrantHome::open(&config, Some(&model(2))).unwrap();
+    let home = open(&config, Some(&model(2)));
     home.upsert(SHELF, &one_text(), 1.0).await?;
     assert_eq!(ask(&home, PATIENCE).await?, (1, 1));
     Ok(())
@@ -118,7 +118,7 @@ async fn a_collection_with_another_index_of_a_field_is_refused() {
     collections.create(collection).await.unwrap();
     let mut points = PointsClient::connect(double.url()).await.unwrap();
     points.create_field_index(index).await.unwrap();
-    let home = QdrantHome::open(&config, Some(&model(2))).unwrap();
+    let home = open(&config, Some(&model(2)));
     let outcome = home.count(SHELF).await.map(|_count| ());
     says_what_to_do(outcome, "another kind of index on \"blob\"");
 }
@@ -127,7 +127,7 @@ async fn a_collection_with_another_index_of_a_field_is_refused() {
 async fn a_server_that_mixes_the_words_of_tenants_is_refused_until_it_is_renewed() {
     let double = Double::start().await;
     double.say_version("1.18.2");
-    let home = QdrantHome::open(&config(&double.url()), Some(&model(2))).unwrap();
+    let home = open(&config(&double.url()), Some(&model(2)));
     let refused = home.count(SHELF).await.unwrap_err();
     let HomeError::Mismatch(message) = &refused else {
         panic!("{refused:?}");
@@ -144,9 +144,9 @@ async fn a_server_that_mixes_the_words_of_tenants_is_refused_until_it_is_renewed
 async fn models_and_words_alone_have_collections_of_their_own() {
     let double = Double::start().await;
     let config = config(&double.url());
-    let open = |model| QdrantHome::open(&config, model).unwrap();
+    let of = |model| open(&config, model);
     let (two, three) = (model(2), model(3));
-    let homes = [open(Some(&two)), open(Some(&three)), open(None)];
+    let homes = [of(Some(&two)), of(Some(&three)), of(None)];
     homes[0].upsert(SHELF, &one_text(), 1.0).await.unwrap();
     for (home, count) in homes.iter().zip([1, 0, 0]) {
         assert_eq!(home.count(SHELF).await.unwrap(), count);

@@ -4,7 +4,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use qdrant_client::qdrant::{Filter, condition::ConditionOneOf, r#match::MatchValue};
 
-use super::{Asked, Double, Home, PATIENCE, QdrantHome, SHELF, config, model, one_text, question};
+use super::{Asked, Double, Home, PATIENCE, SHELF, config, model, one_text, open, question};
 use crate::index::chunk::Kind;
 
 /// Whether nothing but the tenant's can be meant.
@@ -26,7 +26,7 @@ fn within_the_tenant(filter: &Filter) -> bool {
 #[tokio::test]
 async fn every_request_for_chunks_names_its_tenant_and_its_deadline() {
     let double = Double::start().await;
-    let home = QdrantHome::open(&config(&double.url()), Some(&model(2))).unwrap();
+    let home = open(&config(&double.url()), Some(&model(2)));
     home.upsert(SHELF, &one_text(), 1.0).await.unwrap();
     home.count(SHELF).await.unwrap();
     let asked = [Asked {
@@ -71,6 +71,8 @@ fn requests_for_chunks_are_made_in_one_file_alone() {
         include_str!("../qdrant/fields.rs"),
         include_str!("../qdrant/line.rs"),
         include_str!("../qdrant/point.rs"),
+        include_str!("../qdrant/search.rs"),
+        include_str!("../qdrant/server.rs"),
     ];
     let made = [
         "QueryPoints {",
