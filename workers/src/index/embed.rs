@@ -1,5 +1,7 @@
 //! Vectors of texts, near to one another where their texts mean the same.
 
+pub mod table;
+
 /// What made a vector: vectors of two models can't be compared.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Model {
