@@ -117,7 +117,7 @@ impl Line {
         let answer = timeout_at(asking.until, send(Services(service), request)).await;
         let answer = match answer {
             Ok(Ok(answer)) => Ok(answer.into_inner()),
-            Ok(Err(status)) if is_late(status.code()) => Err(Failure::Late),
+            Ok(Err(status)) if is_late(&status, asking) => Err(Failure::Late),
             Ok(Err(status)) => Err(Failure::Said(status)),
             Err(_elapsed) => Err(Failure::Late),
         };
@@ -171,9 +171,14 @@ impl Failure {
     }
 }
 
-/// Whether the time was up, by either side's clock.
-fn is_late(code: Code) -> bool {
-    matches!(code, Code::DeadlineExceeded | Code::Cancelled)
+/// Whether the time was up, by either side's clock. Tonic's own says it in the words for a call that
+/// was given up.
+fn is_late(status: &Status, asking: Asking) -> bool {
+    match status.code() {
+        Code::DeadlineExceeded => true,
+        Code::Cancelled => Instant::now() >= asking.until,
+        _ => false,
+    }
 }
 
 /// Whether a code says that the server can't now, rather than won't.
@@ -184,9 +189,9 @@ fn is_away(code: Code) -> bool {
         | Code::Aborted
         | Code::Internal
         | Code::DataLoss
+        | Code::Cancelled
         | Code::Unknown => true,
         Code::Ok
-        | Code::Cancelled
         | Code::DeadlineExceeded
         | Code::InvalidArgument
         | Code::NotFound

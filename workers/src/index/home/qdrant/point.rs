@@ -14,7 +14,7 @@ use uuid::{Builder, Uuid};
 use crate::index::{
     chunk::Kind,
     home::{Blob, Hit, HomeError, Piece, Place, Shelf},
-    terms::Terms,
+    terms::{self, Terms},
 };
 
 /// The vector of meaning.
@@ -33,11 +33,6 @@ const SYMBOL: &str = "symbol";
 const PARENT: &str = "parent";
 const BYTES: [&str; 2] = ["byte_start", "byte_end"];
 const LINES: [&str; 2] = ["line_start", "line_end"];
-
-/// How fast another occurrence of a word adds less.
-const K1: f32 = 1.5;
-/// How much long chunks are held back.
-const B: f32 = 0.75;
 
 /// What ids are made within, so that they are nobody else's.
 const CHUNKS: Uuid = Uuid::from_u128(0x1f0c_8a52_6c3e_5d94_a7b1_90de_4c2f_7e38);
@@ -133,10 +128,11 @@ fn named(vector: vector::Vector) -> Vector {
     }
 }
 
-fn sparse(terms: &Terms, average: f32) -> SparseVector {
-    let counts = terms.counts.iter();
+/// How rare each word is, Qdrant multiplies in.
+fn sparse(words: &Terms, average: f32) -> SparseVector {
+    let counts = words.counts.iter();
     let (indices, values) = counts
-        .map(|(term, count)| (*term, weight(*count, terms.length, average)))
+        .map(|(term, count)| (*term, terms::weight(*count, words.length, average)))
         .unzip();
     SparseVector { values, indices }
 }
@@ -229,18 +225,6 @@ fn kind(word: &str) -> Option<Kind> {
         "entry" => Kind::Entry,
         _ => return None,
     })
-}
-
-/// What a word weighs in a chunk, by BM25; how rare it is, Qdrant multiplies in.
-fn weight(count: u16, length: u32, average: f32) -> f32 {
-    #[expect(clippy::cast_precision_loss, reason = "chunks are short")]
-    let relative = if average > 0.0 {
-        length as f32 / average
-    } else {
-        1.0
-    };
-    let count = f32::from(count);
-    count * (K1 + 1.0) / (count + K1 * (1.0 - B + B * relative))
 }
 
 #[cfg(test)]

@@ -107,6 +107,7 @@ async fn what_a_server_will_not_do_is_refused_and_what_it_can_not_do_now_is_away
         Code::Unavailable,
         Code::ResourceExhausted,
         Code::Internal,
+        Code::Cancelled,
         Code::Unknown,
     ];
     let meetings = refused.into_iter().chain(away).map(async |code| {

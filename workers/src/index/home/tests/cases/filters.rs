@@ -78,7 +78,12 @@ pub(crate) async fn a_filter_that_lets_nothing_be_finds_nothing(home: &dyn Home)
 
 pub(crate) async fn of_a_great_many_blobs_none_is_passed_over(home: &dyn Home) {
     let mine = shelf(1, 1);
-    let pieces = |number: u16| vec![piece(f32::from(number) / 10.0, &[(1, 1), (2, number)])];
+    let pieces = |number: u16| {
+        vec![piece(
+            f32::from(15 * number).min(180.0),
+            &[(1, 1), (2, number)],
+        )]
+    };
     let texts: Vec<_> = (1..=20_u16)
         .map(|number| text(u32::from(number) * 1000, pieces(number)))
         .collect();

@@ -18,11 +18,11 @@ pub(crate) async fn a_text_that_is_kept_anew_loses_its_former_chunks(home: &dyn 
     let mine = shelf(1, 1);
     let three = vec![
         piece(0.0, &[(1, 1)]),
-        piece(10.0, &[(1, 1)]),
-        piece(20.0, &[(1, 1)]),
+        piece(30.0, &[(1, 1)]),
+        piece(60.0, &[(1, 1)]),
     ];
     keep(home, mine, &[text(1, three.clone()), text(2, three)]).await;
-    let one = vec![piece(5.0, &[(2, 1)])];
+    let one = vec![piece(15.0, &[(2, 1)])];
     keep(home, mine, &[text(1, one)]).await;
     assert_eq!(home.count(mine).await.unwrap(), 4);
     let candidates = ask(home, mine, &question(&[2])).await;

@@ -36,11 +36,14 @@ pub(crate) async fn words_are_ranked_by_bm25(home: &dyn Home) {
     keep(home, mine, &[text(1, pieces)]).await;
     let hits = ask(home, mine, &question(&[7])).await.sparse;
     assert_eq!(found(&hits), [(1, 2), (1, 1), (1, 0)]);
-    let expected = [bm25(5, 6, 3, 4), bm25(1, 3, 3, 4), bm25(1, 8, 3, 4)];
+    let expected = [bm25(5, 1.2, 3, 4), bm25(1, 0.6, 3, 4), bm25(1, 1.6, 3, 4)];
     near(&scores(&hits), &expected);
     let hits = ask(home, mine, &question(&[7, 8])).await.sparse;
     assert_eq!(found(&hits)[0], (1, 0), "it has both words");
-    near(&scores(&hits)[..1], &[bm25(1, 8, 3, 4) + bm25(7, 8, 1, 4)]);
+    near(
+        &scores(&hits)[..1],
+        &[bm25(1, 1.6, 3, 4) + bm25(7, 1.6, 1, 4)],
+    );
 }
 
 pub(crate) async fn a_rare_word_tells_more_than_a_common_one(home: &dyn Home) {
@@ -50,7 +53,10 @@ pub(crate) async fn a_rare_word_tells_more_than_a_common_one(home: &dyn Home) {
     keep(home, mine, &[text(1, pieces.collect())]).await;
     let hits = ask(home, mine, &question(&[1, 2])).await.sparse;
     assert_eq!(found(&hits)[0], (1, 0));
-    near(&scores(&hits)[..2], &[bm25(1, 1, 1, 10), bm25(1, 1, 9, 10)]);
+    near(
+        &scores(&hits)[..2],
+        &[bm25(1, 1.0, 1, 10), bm25(1, 1.0, 9, 10)],
+    );
 }
 
 pub(crate) async fn a_word_that_is_asked_twice_counts_once(home: &dyn Home) {
@@ -64,15 +70,25 @@ pub(crate) async fn a_word_that_is_asked_twice_counts_once(home: &dyn Home) {
 
 pub(crate) async fn no_more_are_found_than_asked_for_and_those_are_the_best(home: &dyn Home) {
     let mine = shelf(1, 1);
-    let turned = |degrees: u16| piece(f32::from(degrees), &[(1, 1 + degrees)]);
-    let pieces: Vec<Piece> = (0..30).rev().map(turned).collect();
+    // The best by vector come last, and those by words before them.
+    let piece = |number: u16| match number {
+        20..25 => piece(90.0, &[(1, 2 + number)]),
+        27..30 => piece(20.0 * f32::from(30 - number), &[(1, 1), (2, 9)]),
+        _ => piece(180.0, &[(1, 1), (2, 9)]),
+    };
+    let pieces: Vec<Piece> = (0..30).map(piece).collect();
     keep(home, mine, &[text(1, pieces)]).await;
     let mut asked = question(&[1]);
     asked.most = 3;
     let candidates = ask(home, mine, &asked).await;
     assert_eq!(found(&candidates.dense), [(1, 29), (1, 28), (1, 27)]);
-    // Each is of its word alone: in the longer ones it is there more often.
-    assert_eq!(candidates.sparse.len(), 3);
+    let by_words = found(&candidates.sparse);
+    assert_eq!(by_words.len(), 3);
+    assert!(
+        by_words
+            .iter()
+            .all(|(_, position)| (20..25).contains(position))
+    );
     assert!(scores(&candidates.sparse).is_sorted_by(|one, next| one >= next));
     asked.most = 0;
     assert_eq!(ask(home, mine, &asked).await, Candidates::default());
