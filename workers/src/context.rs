@@ -18,7 +18,10 @@ use crate::{
     history::Histories,
     projects::{Project, Projects},
     repo::{Cancel, Head, Repo, RepoError, Repos},
-    store::{Access, Accesses},
+    store::{
+        Access, Accesses, Stores, TenantStore,
+        memory::{Author, WriteKey},
+    },
     text,
 };
 
@@ -27,6 +30,7 @@ pub(crate) struct Doors {
     pub(crate) repos: Arc<Repos>,
     pub(crate) histories: Histories,
     pub(crate) projects: Projects,
+    pub(crate) stores: Stores,
     pub(crate) accesses: Accesses,
     /// What files import, as parsed before.
     pub(crate) imports: ImportCache,
@@ -39,6 +43,8 @@ pub(crate) struct Doors {
 pub struct ToolContext {
     doors: Arc<Doors>,
     pass: Arc<Pass>,
+    /// Under which it writes, if it does.
+    key: WriteKey,
     /// The tool's.
     weight: u32,
     cancel: Cancel,
@@ -59,12 +65,14 @@ impl ToolContext {
     pub(crate) fn new(
         doors: Arc<Doors>,
         pass: Arc<Pass>,
+        key: WriteKey,
         cancel: Cancel,
         events: mpsc::Sender<v1::CallEvent>,
     ) -> Self {
         ToolContext {
             doors,
             pass,
+            key,
             weight: 1,
             cancel,
             events,
@@ -203,6 +211,19 @@ impl ToolContext {
             projects.iter().map(head).collect()
         };
         self.blocking(heads).await?
+    }
+
+    /// The rows of the caller's tenant.
+    pub(crate) fn store(&self) -> TenantStore<'_> {
+        self.doors.stores.tenant(self.pass.tenant_id)
+    }
+
+    /// Who writes, and under which key it is done once.
+    pub(crate) fn author(&self) -> Author<'_> {
+        Author {
+            principal: &self.pass.principal,
+            key: &self.key,
+        }
     }
 
     /// Remembers, off the path, that the caller read a file.
@@ -375,7 +396,8 @@ mod tests {
             let doors = Doors {
                 repos: Arc::new(Repos::new(mounts, turns, 0).unwrap()),
                 histories: Histories::new(),
-                projects: Projects::new(stores),
+                projects: Projects::new(stores.clone()),
+                stores,
                 accesses,
                 imports: ImportCache::new(),
                 blocking: Blocking::new(places, turns, &metrics),
@@ -404,7 +426,8 @@ mod tests {
             let cancel = Cancel::new(deadline, CancellationToken::new());
             let (events, _nobody_reads) = mpsc::channel(1);
             let doors = Arc::clone(&self.doors);
-            let cx = ToolContext::new(doors, Arc::new(pass), cancel, events);
+            let key = WriteKey::new(None, Uuid::nil());
+            let cx = ToolContext::new(doors, Arc::new(pass), key, cancel, events);
             let registry = Arc::clone(&self.registry);
             tokio::spawn(async move { registry.call(cx, tool, serde_json::json!({})).await })
         }

@@ -137,6 +137,7 @@ impl Worker {
             )?),
             histories,
             projects: Projects::new(stores.clone()),
+            stores: stores.clone(),
             accesses,
             imports: ImportCache::new(),
             blocking: Blocking::new(config.blocking_calls, threads, &metrics),

@@ -14,6 +14,7 @@ use sqlx::{
 use uuid::Uuid;
 
 mod accesses;
+pub(crate) mod memory;
 mod mounts;
 mod projects;
 
@@ -56,6 +57,9 @@ pub enum StoreError {
         #[source]
         source: sqlx::Error,
     },
+    /// Postgres took longer than the call could wait.
+    #[error("{0} took too long")]
+    Late(&'static str),
     /// Row-level security does not bind the role.
     #[error(
         "the database role {role} {why}, so row-level security does not bind it: connect as \
