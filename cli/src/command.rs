@@ -6,6 +6,7 @@ use crate::admin::AdminError;
 use crate::admin::apply::{self, ApplyArgs};
 use crate::admin::key::{self, KeyArgs};
 use crate::admin::limits::{self, LimitsArgs};
+use crate::admin::memory::{self, MemoryArgs};
 use crate::admin::project::{self, ProjectArgs};
 use crate::admin::status::{self, StatusArgs};
 use crate::admin::tenant::{self, TenantArgs};
@@ -48,6 +49,8 @@ enum Command {
     Key(KeyArgs),
     /// Set and show how much tenants, keys and sessions may spend.
     Limits(LimitsArgs),
+    /// Erase what agents wrote to memory.
+    Memory(MemoryArgs),
     /// Say what the database holds, and whether gateways are ready.
     Status(StatusArgs),
     /// Make the secret that a gateway keeps.
@@ -106,6 +109,7 @@ pub fn run(line: CommandLine) -> Result<(), CommandError> {
         Command::Project(args) => in_runtime(project::run(*args)),
         Command::Key(args) => in_runtime(key::run(args)),
         Command::Limits(args) => in_runtime(limits::run(args)),
+        Command::Memory(args) => in_runtime(memory::run(args)),
         Command::Status(args) => in_runtime(status::run(args)),
         Command::Secret(command) => Ok(secret::run(&command)?),
         Command::PassKey(command) => Ok(pass_key::run(&command)?),

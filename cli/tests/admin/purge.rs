@@ -12,6 +12,17 @@ const ROWS: &str = "
         select tenant_id, id, 'key:x', 'a.rs', current_date, 1, now() from projects;
     insert into worker_mounts (worker, pool, tenant_id, project_id)
         select 'w', 'shared', tenant_id, id from projects;
+    insert into memory_logs (tenant_id, project_id, log, count, bytes, last_at)
+        select tenant_id, id, 'discoveries', 1, 1, now() from projects;
+    insert into memory_entries (tenant_id, project_id, file, number, principal, written_at, entry,
+                                words)
+        select tenant_id, id, 'decisions.jsonl', 1, 'key:x', now(), '{}', '' from projects;
+    insert into discoveries (tenant_id, project_id, principal, kind, content, paths, created_at)
+        select tenant_id, id, 'key:x', 'rule', 'x', '{}', now() from projects;
+    insert into memory_writes (tenant_id, project_id, principal, tool, key, digest)
+        select tenant_id, id, 'key:x', 'record_discovery', id::text, '' from projects;
+    insert into memory_erasures (tenant_id, project_id, what, reason)
+        select tenant_id, id, 'decisions.jsonl/1', 'x' from projects;
 ";
 
 /// Every table whose rows are a tenant's, of this version or a later one.
