@@ -15,6 +15,7 @@ mod hostile;
 mod isolation;
 mod limits;
 mod listening;
+mod memory;
 mod messages;
 mod mounts;
 mod outside;

@@ -126,6 +126,20 @@ fn stored(scene: &Scene) -> BTreeMap<String, Vec<(i64, String)>> {
     files
 }
 
+/// Asserts that each file is numbered without a gap, and that nothing is there twice: all events.
+fn assert_numbered(files: &BTreeMap<String, Vec<(i64, String)>>) -> BTreeSet<&String> {
+    let mut events = BTreeSet::new();
+    for (file, entries) in files {
+        let numbers: Vec<i64> = entries.iter().map(|(number, _)| *number).collect();
+        let whole: Vec<i64> = (1..).take(entries.len()).collect();
+        assert_eq!(numbers, whole, "{file} is numbered without a gap");
+        for (_, event) in entries {
+            assert!(events.insert(event), "{event} is there twice");
+        }
+    }
+    events
+}
+
 #[test]
 fn every_acknowledged_entry_is_there_exactly_once_though_a_worker_is_killed() {
     let all: usize = std::env::var_os("ARCHWAY_TEST_ENTRIES")
@@ -145,15 +159,7 @@ fn every_acknowledged_entry_is_there_exactly_once_though_a_worker_is_killed() {
     let written: Vec<Written> = writers.into_iter().map(|it| it.join().unwrap()).collect();
 
     let files = stored(&scene);
-    let mut events = BTreeSet::new();
-    for (file, entries) in &files {
-        let numbers: Vec<i64> = entries.iter().map(|(number, _)| *number).collect();
-        let whole: Vec<i64> = (1..).take(entries.len()).collect();
-        assert_eq!(numbers, whole, "{file} is numbered without a gap");
-        for (_, event) in entries {
-            assert!(events.insert(event), "{event} is there twice");
-        }
-    }
+    let events = assert_numbered(&files);
     let mut acknowledged = 0;
     for writer in &written {
         let mut last = BTreeMap::new();
