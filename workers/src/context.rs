@@ -154,6 +154,21 @@ impl ToolContext {
         }
     }
 
+    /// The projects that `project` links to and the caller may read, by slug: one hop, outward,
+    /// without itself. Of others nothing is told, not even that they were named.
+    pub async fn linked(&self, project: &Project) -> Result<Vec<Arc<Project>>, Failure> {
+        let manifest = self.read(project, |repo, _| Ok(repo.manifest())).await?;
+        let slugs = manifest.value.linked_projects();
+        if slugs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let is_linked =
+            |other: &Arc<Project>| other.slug != project.slug && slugs.contains(&other.slug);
+        let mut readable = self.projects().await?;
+        readable.retain(is_linked);
+        Ok(readable)
+    }
+
     /// Runs `read` on a snapshot of `project`, on a blocking thread; once more from the new state
     /// if HEAD moved meanwhile.
     pub async fn read<T: Send + 'static>(
@@ -295,11 +310,27 @@ mod tests {
     struct Done {}
 
     fn project() -> Project {
+        project_of("site")
+    }
+
+    fn project_of(slug: &str) -> Project {
         Project {
             id: Uuid::nil(),
-            slug: "site".to_owned(),
-            name: "site".to_owned(),
+            slug: slug.to_owned(),
+            name: slug.to_owned(),
             rules: Arc::new(Rules::new(&[], &[], None).unwrap()),
+        }
+    }
+
+    fn pass(tenant: &str) -> Pass {
+        Pass {
+            tenant_id: Uuid::from_u128(u128::from(tenant.as_bytes()[0])),
+            tenant: tenant.to_owned(),
+            principal: "key:test".to_owned(),
+            projects: None,
+            default_project: None,
+            scopes: Vec::new(),
+            pool: "shared".to_owned(),
         }
     }
 
@@ -352,7 +383,7 @@ mod tests {
         registry: Arc<Registry>,
         doors: Arc<Doors>,
         metrics: Metrics,
-        _mounts: tempfile::TempDir,
+        mounts: tempfile::TempDir,
     }
 
     impl Bench {
@@ -386,27 +417,21 @@ mod tests {
                 registry: Arc::new(registry.with::<Light>().unwrap()),
                 doors: Arc::new(doors),
                 metrics,
-                _mounts: folder,
+                mounts: folder,
             }
         }
 
         fn call(&self, tenant: &str, tool: &'static str) -> JoinHandle<Result<Value, Failure>> {
-            let pass = Pass {
-                tenant_id: Uuid::from_u128(u128::from(tenant.as_bytes()[0])),
-                tenant: tenant.to_owned(),
-                principal: "key:test".to_owned(),
-                projects: None,
-                default_project: None,
-                scopes: Vec::new(),
-                pool: "shared".to_owned(),
-            };
+            let cx = self.context(pass(tenant));
+            let registry = Arc::clone(&self.registry);
+            tokio::spawn(async move { registry.call(cx, tool, serde_json::json!({})).await })
+        }
+
+        fn context(&self, pass: Pass) -> ToolContext {
             let deadline = Instant::now() + PATIENCE;
             let cancel = Cancel::new(deadline, CancellationToken::new());
             let (events, _nobody_reads) = mpsc::channel(1);
-            let doors = Arc::clone(&self.doors);
-            let cx = ToolContext::new(doors, Arc::new(pass), cancel, events);
-            let registry = Arc::clone(&self.registry);
-            tokio::spawn(async move { registry.call(cx, tool, serde_json::json!({})).await })
+            ToolContext::new(Arc::clone(&self.doors), Arc::new(pass), cancel, events)
         }
 
         /// Waits until so many wait for a turn and so many work.
@@ -418,6 +443,34 @@ mod tests {
                 sleep(Duration::from_millis(2)).await;
             }
         }
+    }
+
+    #[tokio::test]
+    async fn linked_are_the_projects_that_it_names_and_the_caller_may_read() {
+        let bench = Bench::new();
+        let folder = bench.mounts.path().join("calm/site");
+        let links = "linked_projects = ['web', 'hidden', 'nowhere', 'site', 'api', 'web']";
+        std::fs::write(folder.join(".archway.toml"), links).unwrap();
+        let mut pass = pass("calm");
+        let all = ["api", "hidden", "other", "site", "web"].map(project_of);
+        let projects = &bench.doors.projects;
+        projects.learn(pass.tenant_id, Vec::from(all)).await;
+        let slugs = async |pass: &Pass, of: &str| {
+            let cx = bench.context(pass.clone());
+            let linked = cx.linked(&project_of(of)).await.unwrap();
+            linked
+                .iter()
+                .map(|project| project.slug.clone())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(slugs(&pass, "site").await, ["api", "hidden", "web"]);
+        pass.projects = Some(["site", "api", "other", "web"].map(str::to_owned).to_vec());
+        assert_eq!(slugs(&pass, "site").await, ["api", "web"]);
+        pass.projects = Some(vec!["site".to_owned()]);
+        assert_eq!(slugs(&pass, "site").await, [""; 0]);
+        pass.projects = None;
+        std::fs::remove_file(folder.join(".archway.toml")).unwrap();
+        assert_eq!(slugs(&pass, "site").await, [""; 0], "it links to none");
     }
 
     #[tokio::test]

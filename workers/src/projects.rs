@@ -27,6 +27,8 @@ pub struct Project {
     pub slug: String,
     /// The name for people: the slug unless set.
     pub name: String,
+    /// The operator's path rules. A call goes by those of its [`Repo`](crate::repo::Repo), to
+    /// which the repository adds what it closes itself.
     pub(crate) rules: Arc<Rules>,
 }
 
@@ -50,6 +52,14 @@ impl Projects {
                 .build(),
             known: moka::sync::Cache::new(TENANTS),
         }
+    }
+
+    /// Projects as if Postgres had said so.
+    #[cfg(test)]
+    pub(crate) async fn learn(&self, tenant: Uuid, projects: Vec<Project>) {
+        let projects: TenantProjects = Arc::new(projects.into_iter().map(Arc::new).collect());
+        self.known.insert(tenant, Arc::clone(&projects));
+        self.fresh.insert(tenant, projects).await;
     }
 
     /// The projects of the pass's tenant, by slug.

@@ -16,6 +16,7 @@ pub struct Reply<T> {
     body: T,
     head: Option<Head>,
     moved: bool,
+    warnings: Vec<String>,
     incomplete: bool,
     cursor: Option<String>,
     markdown: Option<String>,
@@ -28,6 +29,7 @@ impl<T: Serialize> Reply<T> {
             body,
             head: None,
             moved: false,
+            warnings: Vec::new(),
             incomplete: false,
             cursor: None,
             markdown: None,
@@ -40,6 +42,7 @@ impl<T: Serialize> Reply<T> {
         Reply {
             head,
             moved,
+            warnings: snapshot.repo.warnings().to_vec(),
             ..Reply::new(body(snapshot.value))
         }
     }
@@ -112,6 +115,11 @@ impl<T: Serialize> Reply<T> {
         say(meta::UNTRUSTED, untrusted, true.into());
         say(meta::ESCAPED, escaped > 0, escaped.into());
         say(meta::MOVED, self.moved, true.into());
+        say(
+            meta::WARNINGS,
+            !self.warnings.is_empty(),
+            self.warnings.into(),
+        );
         say(meta::INCOMPLETE, self.incomplete, "deadline".into());
         say(meta::CURSOR, self.cursor.is_some(), self.cursor.into());
         let mut result = json!({ "structuredContent": body, "_meta": facts });

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{open, window::Window};
 use crate::text::shown;
 use crate::{
-    repo::{Kind, RepoPath},
+    repo::{Kind, Repo, RepoPath},
     tools::{Reply, Tool, ToolContext},
 };
 
@@ -48,19 +48,19 @@ impl Tool for ReadRepoFile {
 
     async fn run(cx: &ToolContext, args: ReadRepoFileArgs) -> Result<Reply<AllowedFile>, Failure> {
         let project = cx.project(args.project.as_deref()).await?;
-        let rules = std::sync::Arc::clone(&project.rules);
         let snapshot = cx
             .read(&project, move |repo, cancel| {
                 let path = RepoPath::parse(&args.path)?;
+                let rules = repo.rules();
                 // By the name alone: whether the file exists is not told.
                 rules.admit(&path, &path, Kind::File)?;
                 if !rules.allows_reading(&path) {
-                    return Err(not_allowed(&path));
+                    return Err(not_allowed(repo, &path));
                 }
                 let mut file = open::file(repo, &path)?;
                 // Nor may a link on the list lead off it.
                 if !rules.allows_reading(file.resolved()) {
-                    return Err(not_allowed(&path));
+                    return Err(not_allowed(repo, &path));
                 }
                 if file.size() > MAX_SIZE as u64 {
                     let suggestion = "read it in parts with read_file";
@@ -85,13 +85,18 @@ impl Tool for ReadRepoFile {
     }
 }
 
-fn not_allowed(path: &RepoPath) -> Failure {
-    Failure::new(
+fn not_allowed(repo: &Repo, path: &RepoPath) -> Failure {
+    let failure = Failure::new(
         Fault::AccessDenied,
         format!(
             "{} is not on this project's list for read_repo_file",
             shown(&path.display())
         ),
         "use read_file for files outside docs, paths, templates, examples and .claude/memory",
-    )
+    );
+    // It may be that the list was to have this path, and does not parse.
+    match repo.warnings() {
+        [] => failure,
+        warnings => failure.detail("warnings", warnings),
+    }
 }
