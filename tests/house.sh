@@ -50,6 +50,7 @@ install_system_packages() {
     local missing=()
     postgres_bin >/dev/null || missing+=(postgresql)
     command -v redis-server >/dev/null || missing+=(redis-server)
+    command -v openssl >/dev/null || missing+=(openssl)
     command -v git >/dev/null || missing+=(git)
     command -v mold >/dev/null || missing+=(mold)
     command -v npm >/dev/null || missing+=(nodejs npm)

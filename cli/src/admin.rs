@@ -1,4 +1,5 @@
-//! Administration by command: tenants, projects, keys, limits, what state things are in, and `apply`.
+//! Administration by command: tenants, projects, keys, limits, memory, what state things are in, and
+//! `apply`.
 //!
 //! Each command connects as the owner of the database, does its work in one transaction and
 //! prints what it did: a table or a few lines for people, one JSON document with `--json`. A
@@ -9,6 +10,8 @@ pub mod tenant;
 pub mod project;
 pub mod key;
 pub mod limits;
+pub mod index;
+pub mod memory;
 pub mod status;
 pub mod apply;
 

@@ -4,8 +4,10 @@ use clap::{Parser, Subcommand};
 
 use crate::admin::AdminError;
 use crate::admin::apply::{self, ApplyArgs};
+use crate::admin::index::{self, IndexArgs};
 use crate::admin::key::{self, KeyArgs};
 use crate::admin::limits::{self, LimitsArgs};
+use crate::admin::memory::{self, MemoryArgs};
 use crate::admin::project::{self, ProjectArgs};
 use crate::admin::status::{self, StatusArgs};
 use crate::admin::tenant::{self, TenantArgs};
@@ -16,6 +18,7 @@ use crate::logging::{self, LogArgs};
 use crate::migrate::{self, MigrateArgs, MigrateError};
 use crate::pass_key::{self, PassKeyCommand, PassKeyCommandError};
 use crate::secret::{self, SecretCommand, SecretCommandError};
+use crate::tls;
 use crate::worker::{self, WorkerArgs, WorkerCommandError};
 
 /// A gateway that gives AI agents your repositories as MCP tools.
@@ -48,6 +51,10 @@ enum Command {
     Key(KeyArgs),
     /// Set and show how much tenants, keys and sessions may spend.
     Limits(LimitsArgs),
+    /// Show how far the indexes of projects are, and have one made now.
+    Index(IndexArgs),
+    /// Erase what agents wrote to memory.
+    Memory(MemoryArgs),
     /// Say what the database holds, and whether gateways are ready.
     Status(StatusArgs),
     /// Make the secret that a gateway keeps.
@@ -94,6 +101,7 @@ pub enum CommandError {
 
 /// Runs the command to its end.
 pub fn run(line: CommandLine) -> Result<(), CommandError> {
+    tls::choose_cryptography();
     logging::start(&line.log, line.command.default_log());
     match line.command {
         Command::Dev(args) => in_runtime(dev::run(*args)),
@@ -106,6 +114,8 @@ pub fn run(line: CommandLine) -> Result<(), CommandError> {
         Command::Project(args) => in_runtime(project::run(*args)),
         Command::Key(args) => in_runtime(key::run(args)),
         Command::Limits(args) => in_runtime(limits::run(args)),
+        Command::Index(args) => in_runtime(index::run(args)),
+        Command::Memory(args) => in_runtime(memory::run(args)),
         Command::Status(args) => in_runtime(status::run(args)),
         Command::Secret(command) => Ok(secret::run(&command)?),
         Command::PassKey(command) => Ok(pass_key::run(&command)?),

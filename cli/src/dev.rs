@@ -16,6 +16,7 @@ mod stack;
 use std::path::PathBuf;
 
 use archway_gateway::GuardConfig;
+use archway_workers::index::embed::{EmbedderConfig, EmbedderConfigError};
 use secrecy::SecretString;
 
 use crate::data_dir::{DataDir, DataDirError};
@@ -64,6 +65,8 @@ pub struct DevArgs {
     #[command(flatten)]
     guard: GuardConfig,
     #[command(flatten)]
+    embedder: EmbedderConfig,
+    #[command(flatten)]
     postgres: PostgresConfig,
     /// Print one line of JSON when ready, `{url, api_key, tenant, project}`, and nothing else.
     #[arg(long)]
@@ -82,6 +85,9 @@ pub enum DevError {
     /// Its port can't be used.
     #[error(transparent)]
     Listen(#[from] ListenError),
+    /// What makes vectors is not set up right.
+    #[error(transparent)]
+    Embedder(#[from] EmbedderConfigError),
     /// It has no database.
     #[error(transparent)]
     Database(#[from] DatabaseError),
@@ -137,6 +143,7 @@ impl Dev {
             Some(path) => DataDir::open(path)?,
             None => DataDir::open(&DataDir::default_path()?)?,
         };
+        args.embedder.check()?;
         let (project, served) = Projects::with_repo(&data, &args.repo)?;
         let listeners = Listeners::bind(args.port, args.admin_port, args.open_bind)?;
         let database = Database::open(args.database_url.as_ref(), &data, &args.postgres).await?;
@@ -147,6 +154,7 @@ impl Dev {
             database: &database,
             secret: seeded.secret,
             guard: guard(&args.guard, &listening),
+            embedder: &args.embedder,
             listeners,
             served: &seeded.served,
         });

@@ -46,7 +46,7 @@ enum CatalogError {
     Duplicate(String),
     #[error(
         "{0:?} is no name of a tool: a-z, 0-9 and _, a letter first, at most {LONGEST_NAME} bytes, \
-         and not {total}", total = terms::TOTAL
+         and neither {total} nor {memory}", total = terms::TOTAL, memory = terms::MEMORY
     )]
     Name(String),
     #[error("{tool} weighs {weight}, which is not from 1 to {most}", most = WEIGHTS.end())]
@@ -176,7 +176,8 @@ fn judge(entry: &ToolEntry) -> Result<(), CatalogError> {
     let fits = |byte: u8| is_letter(&byte) || byte.is_ascii_digit() || byte == b'_';
     let (name, tool) = (&entry.name, || entry.name.clone());
     let is_name = name.as_bytes().first().is_some_and(is_letter) && name.bytes().all(fits);
-    if !is_name || name.len() > LONGEST_NAME || name == terms::TOTAL {
+    let is_taken = [terms::TOTAL, terms::MEMORY].contains(&name.as_str());
+    if !is_name || name.len() > LONGEST_NAME || is_taken {
         return Err(CatalogError::Name(tool()));
     }
     let weight = entry.weight;

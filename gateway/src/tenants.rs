@@ -1,4 +1,4 @@
-//! Administration: tenants, projects, keys and limits, as the owner of the database.
+//! Administration: tenants, projects, keys, limits and memory, as the owner of the database.
 //!
 //! Not on the path of a call: `archway dev`, the administration commands and the tests use it. It
 //! runs under the owning role, which row-level security does not bind; a gateway has no such pool.
@@ -18,9 +18,11 @@ use error::query;
 
 pub use census::{Census, WorkerSeen};
 pub use error::TenantError;
+pub use indexes::IndexState;
 pub use issue::{IssuedKey, generate_key, key_id};
 pub use keys::{Key, KeyRequest, KeyState};
 pub use limits::{LimitError, SetLimits, Spender};
+pub use memory::{MemoryError, Remembered};
 pub use names::{LONGEST_SLUG, is_project_slug};
 pub use projects::{Project, ProjectSettings};
 pub use tenant::Tenant;
@@ -31,6 +33,8 @@ mod projects;
 mod keys;
 mod issue;
 mod limits;
+mod indexes;
+mod memory;
 mod verify;
 mod census;
 mod error;

@@ -13,6 +13,11 @@ pub const TOTAL: &str = "total";
 pub const PROMPTS: &str = "prompts/get";
 /// Of [`PROMPTS`], a minute, as a tool states it: of a session, and of a key of one agent.
 pub const PROMPTS_PER_MINUTE: u32 = 60;
+/// What the room of a tenant's memory is called among the limits. It is counted in MiB, in all and not
+/// by the minute, and the workers' database goes by it, not the gateways.
+pub const MEMORY: &str = "memory_mib";
+/// Of [`MEMORY`], unless it is set.
+pub const MEMORY_MIB: u32 = 1_024;
 /// Units a minute of a key of one agent.
 const KEY_TOTAL: u32 = 1_200;
 /// Units a minute of a tenant.
@@ -131,6 +136,11 @@ impl Terms {
             Level::Tenant => Some(TENANT_TOTAL),
         };
         self.set(level, TOTAL, default)
+    }
+
+    /// The room of the tenant's memory, in MiB.
+    pub fn of_memory(&self) -> Limit {
+        self.set(Level::Tenant, MEMORY, Some(MEMORY_MIB))
     }
 
     fn set(&self, level: Level, of: &str, default: Option<u32>) -> Limit {

@@ -78,6 +78,8 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) project: Option<&'a str>,
     /// Whether doing it twice is the same as doing it once.
     pub(crate) idempotent: bool,
+    /// Whether it may be sent to another worker when one was lost with it.
+    pub(crate) repeatable: bool,
     pub(crate) trace: TraceContext,
     /// When its caller gets an answer, whatever it is.
     pub(crate) until: Instant,
@@ -176,6 +178,7 @@ impl Upstream {
             params: call.params,
             context: context(call.trace, pass),
             idempotent: call.idempotent,
+            repeatable: call.repeatable,
             until: call.until,
             patience: self.patience(call.until),
             suspects: self.suspects(Some(tenant)),

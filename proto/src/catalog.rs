@@ -57,8 +57,12 @@ pub struct ToolEntry {
     pub output_schema: Map<String, Value>,
     /// `true` unless the tool writes.
     pub read_only: bool,
-    /// Whether calling twice is the same as calling once: also whether the gateway may retry.
+    /// Whether calling twice is the same as calling once: the gateway may retry.
     pub idempotent: bool,
+    /// Whether a call is done once though it is not idempotent, by its key or by the id that all its
+    /// tries have: the gateway may send it to another worker if the first one is lost.
+    #[serde(default)]
+    pub once: bool,
     /// The group a breaker and a narrowed key think in: `basics`, `files`, `search`, …
     pub family: String,
     /// What the caller must hold.

@@ -14,6 +14,8 @@ pub const INCOMPLETE: &str = "io.archway/incomplete";
 pub const MOVED: &str = "io.archway/moved";
 /// `true` where the result holds text that a repository's authors wrote.
 pub const UNTRUSTED: &str = "io.archway/untrusted";
+/// What is wrong with the project's `.archway.toml`, a sentence each; absent if nothing is.
+pub const WARNINGS: &str = "io.archway/warnings";
 /// A worker's plain cursor. The gateway seals it into `structuredContent.cursor` and removes it.
 pub const CURSOR: &str = "io.archway/cursor";
 /// In a call's `_meta`: a key under which a write is done once, however often it is called.

@@ -11,6 +11,7 @@ mod git_diff_index;
 mod git;
 mod git_arguments;
 mod git_help;
+mod memory;
 mod overview;
 mod read;
 mod revisions;

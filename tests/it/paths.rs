@@ -2,6 +2,7 @@
 
 mod blocked;
 mod links;
+mod manifest;
 
 use e2e::{Client, Reply, Repo};
 use serde_json::json;

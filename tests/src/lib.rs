@@ -11,13 +11,17 @@
 //! own; a stack that is dropped tells both to end and waits for neither. There may be several
 //! gateways ([`Harness::replicas`]), with a [`Proxy`] that sends each request to the next, and a
 //! worker that serves the official conformance suite's tools ([`Harness::fixture`]), or one that never answers ([`Harness::hanging`]).
+//! [`Embeddings`] is a service that makes vectors, and fails on command; [`Qdrant`] one that finds the
+//! nearest ones.
 
 pub mod client;
 mod database;
+mod embeddings;
 mod fixture;
 pub mod http;
 mod past;
 mod proxy;
+mod qdrant;
 mod redis;
 mod repo;
 mod stack;
@@ -25,9 +29,11 @@ mod tenant;
 
 pub use client::{Client, Reply};
 pub use database::Database;
+pub use embeddings::{Embeddings, Mishap, Question};
 pub use fixture::Hung;
 pub use past::Past;
 pub use proxy::Proxy;
+pub use qdrant::Qdrant;
 pub use redis::RedisServer;
 pub use repo::{Repo, git};
 pub use stack::{Harness, Stack, in_force, limit_in_force, passed};

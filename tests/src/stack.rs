@@ -12,18 +12,20 @@ use archway_gateway::{
     AuthConfig, BreakerConfig, GatewayConfig, GuardConfig, LimitsConfig, UpstreamConfig,
     secrets::RootSecret, tenants::Tenants,
 };
-use archway_proto::pass::{PassMinter, PassVerifier};
+use archway_proto::pass::PassMinter;
+use archway_workers::index::config::IndexConfig;
 use secrecy::ExposeSecret;
 use sqlx::PgPool;
 use tempfile::TempDir;
 use tokio::{sync::mpsc::Sender, time::Instant};
 use uuid::Uuid;
 
-use crate::{Client, Database, Tenant, fixture::Hung};
+use crate::{Client, Database, Qdrant, Tenant, fixture::Hung};
 use gateways::{Gateways, Shared};
 use workers::Worker;
 
 mod gateways;
+mod grants;
 mod terms;
 mod workers;
 
@@ -41,8 +43,10 @@ pub struct Harness {
     tenants: Vec<Tenant>,
     config: GatewayConfig,
     replicas: usize,
+    workers: usize,
     fixture: bool,
     hung: Option<Sender<Hung>>,
+    index: IndexConfig,
 }
 
 impl Default for Harness {
@@ -68,9 +72,21 @@ impl Harness {
                 },
             },
             replicas: 1,
+            workers: 1,
             fixture: false,
             hung: None,
+            index: IndexConfig {
+                indexing: false,
+                ..IndexConfig::default()
+            },
         }
+    }
+
+    /// Has the worker keep the index, in this Qdrant.
+    #[must_use]
+    pub fn qdrant(mut self, qdrant: &Qdrant) -> Harness {
+        self.index.qdrant.qdrant_url = Some(qdrant.url());
+        self.indexing()
     }
 
     /// Adds a tenant.
@@ -112,6 +128,7 @@ impl Harness {
     /// Makes database, repositories, tenants and keys, starts worker and gateways, and returns
     /// once each gateway has seen the worker's tools.
     pub async fn start(self) -> Stack {
+        archway::tls::choose_cryptography();
         let folder = tempfile::tempdir().unwrap();
         let repositories = folder.path().join("repos");
         for tenant in &self.tenants {
@@ -127,21 +144,18 @@ impl Harness {
             let slug = tenant.slug().to_owned();
             let id = tenants.create_tenant(&slug).await.unwrap();
             terms::of_tenant(&owner, id, tenant).await;
-            for (label, key) in grant(tenant, id, &tenants, &secret).await {
+            for (label, key) in grants::give(tenant, id, &tenants, &secret).await {
                 keys.insert((slug.clone(), label), key);
             }
             ids.insert(slug, id);
         }
 
         let minter = PassMinter::generate().unwrap();
-        let verifier = PassVerifier::new(&[minter.public_key()], POOL);
-        let (worker, workers_address) = if self.fixture {
-            Worker::fixture(verifier, self.hung).await
-        } else {
-            Worker::real(&database, &repositories, verifier).await
-        };
+        let started = self.start_workers(&database, &repositories, &minter).await;
+        let (workers, addresses): (Vec<Worker>, Vec<SocketAddr>) = started.into_iter().unzip();
+        let addresses = addresses.iter().map(|address| format!("http://{address}"));
         let mut config = self.config;
-        config.upstream.workers = vec![format!("http://{workers_address}")];
+        config.upstream.workers = addresses.collect();
         let shared = Shared {
             config,
             database_url: database.url("archway_gateway"),
@@ -153,31 +167,12 @@ impl Harness {
             keys,
             ids,
             tenants,
-            _worker: worker,
+            _workers: workers,
             database,
             repositories,
             _folder: folder,
         }
     }
-}
-
-/// Gives a tenant its projects and keys; the keys by their labels.
-async fn grant(
-    tenant: &Tenant,
-    id: Uuid,
-    tenants: &Tenants,
-    secret: &RootSecret,
-) -> Vec<(String, String)> {
-    for project in tenant.projects() {
-        tenants.add_project(id, project, None).await.unwrap();
-    }
-    let mut keys = Vec::new();
-    for request in tenant.keys() {
-        let label = request.label.clone();
-        let key = tenants.issue_key(id, secret, request).await.unwrap();
-        keys.push((label, key.api_key.expose_secret().to_owned()));
-    }
-    keys
 }
 
 /// Running gateways and a worker with everything that was stated.
@@ -187,7 +182,7 @@ pub struct Stack {
     tenants: Tenants,
     // In the order in which they end: who uses something ends before it.
     gateways: Gateways,
-    _worker: Worker,
+    _workers: Vec<Worker>,
     database: Database,
     repositories: PathBuf,
     _folder: TempDir,

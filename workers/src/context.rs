@@ -1,24 +1,30 @@
 //! What a tool may use while it runs one call: who asks, until when, and the doors to data.
 
+mod projects;
+
 use std::sync::Arc;
 
 use archway_proto::{
     failure::Failure,
-    fault::Fault,
     log::LogLevel,
     pass::Pass,
     v1::{self, call_event::Event},
 };
 use serde_json::Value;
 use tokio::sync::mpsc;
+use uuid::Uuid;
 
 use crate::{
     blocking::Blocking,
     dependencies::ImportCache,
     history::Histories,
+    index::{home::Shelf, meaning::Meaning},
     projects::{Project, Projects},
     repo::{Cancel, Head, Repo, RepoError, Repos},
-    store::{Access, Accesses},
+    store::{
+        Access, Accesses, Stores, TenantStore,
+        memory::{Author, WriteKey},
+    },
     text,
 };
 
@@ -27,6 +33,8 @@ pub(crate) struct Doors {
     pub(crate) repos: Arc<Repos>,
     pub(crate) histories: Histories,
     pub(crate) projects: Projects,
+    pub(crate) stores: Stores,
+    pub(crate) meaning: Arc<Meaning>,
     pub(crate) accesses: Accesses,
     /// What files import, as parsed before.
     pub(crate) imports: ImportCache,
@@ -39,6 +47,8 @@ pub(crate) struct Doors {
 pub struct ToolContext {
     doors: Arc<Doors>,
     pass: Arc<Pass>,
+    /// Under which it writes, if it does.
+    key: WriteKey,
     /// The tool's.
     weight: u32,
     cancel: Cancel,
@@ -59,12 +69,14 @@ impl ToolContext {
     pub(crate) fn new(
         doors: Arc<Doors>,
         pass: Arc<Pass>,
+        key: WriteKey,
         cancel: Cancel,
         events: mpsc::Sender<v1::CallEvent>,
     ) -> Self {
         ToolContext {
             doors,
             pass,
+            key,
             weight: 1,
             cancel,
             events,
@@ -96,62 +108,6 @@ impl ToolContext {
     /// What is kept of the projects' histories, for [`History::of`](crate::history::History::of).
     pub(crate) fn histories(&self) -> Histories {
         self.doors.histories.clone()
-    }
-
-    /// The project a call means: the one it names, else the caller's default, else the only one
-    /// the caller may read.
-    pub async fn project(&self, asked: Option<&str>) -> Result<Arc<Project>, Failure> {
-        let readable = self.projects().await?;
-        if let Some(slug) = asked {
-            return readable
-                .into_iter()
-                .find(|project| project.slug == slug)
-                .ok_or_else(|| {
-                    Failure::new(
-                        Fault::ProjectNotFound,
-                        format!(
-                            "there is no project {:?} that you may read",
-                            text::shown(slug)
-                        ),
-                        "call list_projects for the slugs you may use",
-                    )
-                });
-        }
-        if let Some(default) = self.default_project(&readable) {
-            return Ok(default);
-        }
-        let slugs: Vec<&str> = readable
-            .iter()
-            .map(|project| project.slug.as_str())
-            .collect();
-        Err(Failure::new(
-            Fault::ProjectRequired,
-            "this key can read several projects and has no default",
-            "name one in the argument `project`",
-        )
-        .detail("projects", slugs))
-    }
-
-    /// The projects the caller may read, by slug.
-    pub async fn projects(&self) -> Result<Vec<Arc<Project>>, Failure> {
-        let all = self.doors.projects.of(&self.pass).await?;
-        Ok(all
-            .iter()
-            .filter(|project| self.pass.may_read(&project.slug))
-            .cloned()
-            .collect())
-    }
-
-    /// Which of `readable` a call without `project` means, if that is clear.
-    pub fn default_project(&self, readable: &[Arc<Project>]) -> Option<Arc<Project>> {
-        match (&self.pass.default_project, readable) {
-            (Some(slug), _) => readable
-                .iter()
-                .find(|project| &project.slug == slug)
-                .cloned(),
-            (None, [only]) => Some(Arc::clone(only)),
-            (None, _) => None,
-        }
     }
 
     /// Runs `read` on a snapshot of `project`, on a blocking thread; once more from the new state
@@ -205,6 +161,19 @@ impl ToolContext {
         self.blocking(heads).await?
     }
 
+    /// The rows of the caller's tenant.
+    pub(crate) fn store(&self) -> TenantStore<'_> {
+        self.doors.stores.tenant(self.pass.tenant_id)
+    }
+
+    /// Who writes, and under which key it is done once.
+    pub(crate) fn author(&self) -> Author<'_> {
+        Author {
+            principal: &self.pass.principal,
+            key: &self.key,
+        }
+    }
+
     /// Remembers, off the path, that the caller read a file.
     pub fn record_access(&self, project: &Project, path: &str) {
         self.doors.accesses.record(Access {
@@ -213,6 +182,29 @@ impl ToolContext {
             principal: self.pass.principal.clone(),
             path: path.to_owned(),
         });
+    }
+
+    /// What is asked of the index.
+    pub(crate) fn meaning(&self) -> &Meaning {
+        &self.doors.meaning
+    }
+
+    /// Whose call it is.
+    pub(crate) fn tenant(&self) -> Uuid {
+        self.pass.tenant_id
+    }
+
+    /// Where the index of a project stands.
+    pub(crate) fn shelf(&self, project: &Project) -> Shelf {
+        Shelf {
+            tenant: self.pass.tenant_id,
+            project: project.id,
+        }
+    }
+
+    /// Who calls, as rows of what was read have it.
+    pub(crate) fn principal(&self) -> &str {
+        &self.pass.principal
     }
 
     /// Tells the caller how far the call is. Dropped when the caller reads slower than we write.
@@ -276,8 +268,10 @@ mod tests {
 
     use super::*;
     use crate::{
+        index::config::{IndexConfig, IndexParts},
         metrics::Metrics,
         repo::{Mounts, Rules},
+        server::Index,
         store::{StoreConfig, Stores},
         tools::{Registry, Reply, Tool},
     };
@@ -295,11 +289,27 @@ mod tests {
     struct Done {}
 
     fn project() -> Project {
+        project_of("site")
+    }
+
+    fn project_of(slug: &str) -> Project {
         Project {
             id: Uuid::nil(),
-            slug: "site".to_owned(),
-            name: "site".to_owned(),
+            slug: slug.to_owned(),
+            name: slug.to_owned(),
             rules: Arc::new(Rules::new(&[], &[], None).unwrap()),
+        }
+    }
+
+    fn pass(tenant: &str) -> Pass {
+        Pass {
+            tenant_id: Uuid::from_u128(u128::from(tenant.as_bytes()[0])),
+            tenant: tenant.to_owned(),
+            principal: "key:test".to_owned(),
+            projects: None,
+            default_project: None,
+            scopes: Vec::new(),
+            pool: "shared".to_owned(),
         }
     }
 
@@ -352,7 +362,7 @@ mod tests {
         registry: Arc<Registry>,
         doors: Arc<Doors>,
         metrics: Metrics,
-        _mounts: tempfile::TempDir,
+        mounts: tempfile::TempDir,
     }
 
     impl Bench {
@@ -372,10 +382,14 @@ mod tests {
             let dropped = metrics.accesses_dropped();
             let (accesses, _nobody_records) =
                 Accesses::new(stores.clone(), CancellationToken::new(), dropped);
+            let config = IndexConfig::default();
+            let parts = IndexParts::read(&config).unwrap();
             let doors = Doors {
+                meaning: Arc::new(Index::open(&config, &stores, parts).meaning()),
                 repos: Arc::new(Repos::new(mounts, turns, 0).unwrap()),
                 histories: Histories::new(),
-                projects: Projects::new(stores),
+                projects: Projects::new(stores.clone()),
+                stores,
                 accesses,
                 imports: ImportCache::new(),
                 blocking: Blocking::new(places, turns, &metrics),
@@ -386,27 +400,22 @@ mod tests {
                 registry: Arc::new(registry.with::<Light>().unwrap()),
                 doors: Arc::new(doors),
                 metrics,
-                _mounts: folder,
+                mounts: folder,
             }
         }
 
         fn call(&self, tenant: &str, tool: &'static str) -> JoinHandle<Result<Value, Failure>> {
-            let pass = Pass {
-                tenant_id: Uuid::from_u128(u128::from(tenant.as_bytes()[0])),
-                tenant: tenant.to_owned(),
-                principal: "key:test".to_owned(),
-                projects: None,
-                default_project: None,
-                scopes: Vec::new(),
-                pool: "shared".to_owned(),
-            };
+            let cx = self.context(pass(tenant));
+            let registry = Arc::clone(&self.registry);
+            tokio::spawn(async move { registry.call(cx, tool, serde_json::json!({})).await })
+        }
+
+        fn context(&self, pass: Pass) -> ToolContext {
             let deadline = Instant::now() + PATIENCE;
             let cancel = Cancel::new(deadline, CancellationToken::new());
             let (events, _nobody_reads) = mpsc::channel(1);
-            let doors = Arc::clone(&self.doors);
-            let cx = ToolContext::new(doors, Arc::new(pass), cancel, events);
-            let registry = Arc::clone(&self.registry);
-            tokio::spawn(async move { registry.call(cx, tool, serde_json::json!({})).await })
+            let key = WriteKey::new(None, Uuid::nil());
+            ToolContext::new(Arc::clone(&self.doors), Arc::new(pass), key, cancel, events)
         }
 
         /// Waits until so many wait for a turn and so many work.
@@ -418,6 +427,34 @@ mod tests {
                 sleep(Duration::from_millis(2)).await;
             }
         }
+    }
+
+    #[tokio::test]
+    async fn linked_are_the_projects_that_it_names_and_the_caller_may_read() {
+        let bench = Bench::new();
+        let folder = bench.mounts.path().join("calm/site");
+        let links = "linked_projects = ['web', 'hidden', 'nowhere', 'site', 'api', 'web']";
+        std::fs::write(folder.join(".archway.toml"), links).unwrap();
+        let mut pass = pass("calm");
+        let all = ["api", "hidden", "other", "site", "web"].map(project_of);
+        let projects = &bench.doors.projects;
+        projects.learn(pass.tenant_id, Vec::from(all)).await;
+        let slugs = async |pass: &Pass, of: &str| {
+            let cx = bench.context(pass.clone());
+            let linked = cx.linked(&project_of(of)).await.unwrap();
+            linked
+                .iter()
+                .map(|project| project.slug.clone())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(slugs(&pass, "site").await, ["api", "hidden", "web"]);
+        pass.projects = Some(["site", "api", "other", "web"].map(str::to_owned).to_vec());
+        assert_eq!(slugs(&pass, "site").await, ["api", "web"]);
+        pass.projects = Some(vec!["site".to_owned()]);
+        assert_eq!(slugs(&pass, "site").await, [""; 0]);
+        pass.projects = None;
+        std::fs::remove_file(folder.join(".archway.toml")).unwrap();
+        assert_eq!(slugs(&pass, "site").await, [""; 0], "it links to none");
     }
 
     #[tokio::test]

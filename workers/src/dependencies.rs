@@ -99,7 +99,8 @@ impl ImportCache {
     ) -> Result<Dependencies, RepoError> {
         let mut file = files.open(path)?;
         let from = file.resolved().clone();
-        let Some(language) = Language::of(&from) else {
+        let Some(language) = Language::of(&from).filter(|language| Parsed::is_for(*language))
+        else {
             return Ok(Dependencies::default());
         };
         let parsed = match read(&mut file)? {
@@ -294,11 +295,16 @@ mod tests {
     #[test]
     fn files_in_other_languages_import_nothing_and_are_no_errors() {
         let app = project(
-            &[("a.rb", "require './b'"), ("README.md", "import './b'")],
+            &[
+                ("a.rb", "require './b'"),
+                ("broken.rb", "require './b'\ndef ("),
+                ("README.md", "import './b'"),
+            ],
             &["b.rb"],
         );
-        for path in ["a.rb", "README.md"] {
+        for path in ["a.rb", "broken.rb", "README.md"] {
             assert!(imports(&app, path).is_empty(), "{path}");
+            assert_eq!(dependencies(&app, path).error, None, "{path}");
         }
     }
 

@@ -19,6 +19,7 @@ mod commit;
 mod steps;
 mod common;
 mod frontier;
+mod course;
 mod walk;
 mod without;
 mod scope;
@@ -57,6 +58,7 @@ pub(crate) use changes::{Change, ChangeKind, Comparison, Side};
 pub(crate) use commit::Facts;
 #[cfg(test)]
 pub(crate) use commit::Signature;
+pub(crate) use date::{End, bound};
 pub(crate) use error::HistoryError;
 pub(crate) use follow::{LogFile, Status};
 pub(crate) use graph::{Asked, Graph, Position};

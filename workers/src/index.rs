@@ -1,12 +1,22 @@
 //! What a project's code, decisions and discoveries are about, made searchable.
 //!
-//! A text is cut into chunks ([`chunk`]); of each its words are counted ([`terms`]) and, where an
+//! A text is cut into chunks ([`chunk`]); of each, and of its name ([`named`]), its words are counted ([`terms`]) and, where an
 //! embedder is set, a vector is made ([`embed`]). Both go to a home ([`home`]), which finds the
 //! nearest chunks again. A chunk depends on the bytes of its text alone, never on what the file is
 //! called: a file that was renamed is at home already.
 
+pub mod config;
+
 // In the order in which a text comes to be found.
 pub mod chunk;
+pub mod named;
 pub mod terms;
 pub mod embed;
 pub mod home;
+mod prepare;
+mod lost;
+mod run;
+mod documents;
+pub(crate) mod fuse;
+pub(crate) mod meaning;
+pub(crate) mod indexer;

@@ -14,6 +14,12 @@ use prometheus_client::{
 };
 use tokio::time::Instant;
 
+pub(crate) use embedder::{Asked, EmbedderMetrics};
+pub(crate) use index::{IndexMetrics, Ran};
+
+mod embedder;
+mod index;
+
 /// The tool label of names that are not in the registry.
 pub(crate) const UNKNOWN_TOOL: &str = "unknown";
 
@@ -83,6 +89,7 @@ pub(crate) struct Metrics {
     waiting: Family<WaitedLabel, Gauge>,
     waits: Family<WaitedLabel, Histogram, fn() -> Histogram>,
     history: HistoryMetrics,
+    index: IndexMetrics,
     accesses_dropped: Counter,
 }
 
@@ -109,6 +116,7 @@ impl Metrics {
         let help = "Time waited for them, whether they came or not";
         registry.register_with_unit("call_wait", help, Unit::Seconds, waits.clone());
         let history = HistoryMetrics::registered(&mut registry);
+        let index = IndexMetrics::registered(&mut registry);
         let accesses_dropped = Counter::default();
         let help = "File accesses that were not recorded: the queue was full, or Postgres away";
         registry.register("file_accesses_dropped", help, accesses_dropped.clone());
@@ -120,13 +128,26 @@ impl Metrics {
             waiting,
             waits,
             history,
+            index,
             accesses_dropped,
         }
+    }
+
+    /// Tells of an embedder, too.
+    #[must_use]
+    pub(crate) fn with_embedder(mut self, embedder: &EmbedderMetrics) -> Self {
+        embedder.register(&mut self.registry);
+        self
     }
 
     /// Where what is kept of histories is counted.
     pub(crate) fn history(&self) -> HistoryMetrics {
         self.history.clone()
+    }
+
+    /// Where indexing is counted.
+    pub(crate) fn index(&self) -> IndexMetrics {
+        self.index.clone()
     }
 
     /// Where file accesses are counted that were not recorded.

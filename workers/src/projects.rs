@@ -5,7 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use archway_proto::{chain::Chain, failure::Failure, fault::Fault, pass::Pass};
+use archway_proto::{chain::Chain, failure::Failure, fault::Fault};
 use uuid::Uuid;
 
 use crate::{
@@ -27,6 +27,8 @@ pub struct Project {
     pub slug: String,
     /// The name for people: the slug unless set.
     pub name: String,
+    /// The operator's path rules. A call goes by those of its [`Repo`](crate::repo::Repo), to
+    /// which the repository adds what it closes itself.
     pub(crate) rules: Arc<Rules>,
 }
 
@@ -52,9 +54,16 @@ impl Projects {
         }
     }
 
-    /// The projects of the pass's tenant, by slug.
-    pub(crate) async fn of(&self, pass: &Pass) -> Result<TenantProjects, Failure> {
-        let tenant = pass.tenant_id;
+    /// Projects as if Postgres had said so.
+    #[cfg(test)]
+    pub(crate) async fn learn(&self, tenant: Uuid, projects: Vec<Project>) {
+        let projects: TenantProjects = Arc::new(projects.into_iter().map(Arc::new).collect());
+        self.known.insert(tenant, Arc::clone(&projects));
+        self.fresh.insert(tenant, projects).await;
+    }
+
+    /// The projects of a tenant, by slug.
+    pub(crate) async fn of(&self, tenant: Uuid) -> Result<TenantProjects, Failure> {
         if let Some(fresh) = self.fresh.get(&tenant).await {
             return Ok(fresh);
         }

@@ -11,7 +11,9 @@ mod project;
 mod opened;
 mod path;
 mod glob;
+mod globs;
 mod rules;
+mod manifest;
 mod links;
 mod jail;
 mod file;
@@ -19,6 +21,7 @@ mod fence;
 mod git;
 mod status;
 mod bare;
+mod committed;
 mod worktree;
 mod tracked;
 mod folder;
@@ -46,6 +49,7 @@ use rayon::ThreadPool;
 use tokio::time::Duration;
 
 pub use self::cancel::{Cancel, Stopped};
+pub(crate) use self::crews::crew;
 pub use self::error::RepoError;
 pub use self::file::RepoFile;
 pub(crate) use self::git::head;
@@ -53,6 +57,7 @@ pub use self::glob::{Glob, GlobError};
 pub(crate) use self::jail::Jail;
 pub use self::line::FoundLine;
 pub use self::listing::{Entry, EntryKind, Listing, Stat};
+pub use self::manifest::Manifest;
 pub use self::mounts::Mounts;
 pub use self::opened::{Head, Repo};
 pub use self::path::RepoPath;
@@ -63,7 +68,7 @@ pub(crate) use self::stamp::Seen;
 pub(crate) use self::tracked::{Standard, Standing};
 
 use self::contents::Budget;
-use self::crews::{Crews, crew};
+use self::crews::Crews;
 use self::project::{Project, Snapshot};
 
 /// How many projects are remembered.
@@ -127,17 +132,20 @@ impl Repos {
         self.0.head(tenant, project)
     }
 
-    /// Opens a project as it is now: its folder is found and its HEAD is pinned.
+    /// Opens a project as it is now: its folder is found, its HEAD is pinned, and what it says
+    /// about itself is added to the operator's `rules`.
     ///
     /// # Errors
     /// [`RepoError::NotMounted`] if there is no such project, [`RepoError::Outside`] if its
-    /// folder is a link that leaves the tenant's.
+    /// folder is a link that leaves the tenant's; if its `.archway.toml` can't be read, why.
     pub fn open(&self, tenant: &str, project: &str, rules: Arc<Rules>) -> Result<Repo, RepoError> {
         let snapshot = self.0.snapshot(tenant, project)?;
+        let (manifest, rules) = snapshot.said(&rules)?;
         Ok(Repo {
             shared: Arc::clone(&self.0),
             tenant: tenant.into(),
             rules,
+            manifest,
             snapshot,
         })
     }

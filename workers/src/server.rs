@@ -22,6 +22,8 @@ use crate::{
     context::Doors,
     dependencies::ImportCache,
     history::Histories,
+    index::config::{IndexConfigError, IndexParts},
+    index::indexer::Indexer,
     metrics::Metrics,
     projects::Projects,
     repo::{Mounts, Repos},
@@ -36,11 +38,13 @@ pub use config::WorkerConfig;
 pub use confined::ConfinedWorker;
 
 use health::Health;
+pub(crate) use index::Index;
 
 mod config;
 mod confined;
 mod connections;
 mod health;
+mod index;
 
 /// How long calls in flight may go on once the worker ends: within the 30 s that orchestrators
 /// give a process by default, with time to tell the rest.
@@ -81,6 +85,9 @@ pub enum WorkerError {
     /// The private folder can't be used.
     #[error(transparent)]
     Cache(#[from] CacheFolderError),
+    /// The index is not set up right.
+    #[error(transparent)]
+    Index(#[from] IndexConfigError),
     /// The database URL is malformed.
     #[error("setting up the store")]
     Store(#[from] crate::store::StoreError),
@@ -103,6 +110,7 @@ pub struct Worker {
     /// Cancelled when no call records accesses any longer.
     recorded: CancellationToken,
     reporter: Option<Reporter>,
+    indexer: Option<Arc<Indexer>>,
     admin: Admin,
     pool: String,
     mounts: Mounts,
@@ -112,15 +120,17 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Opens the doors. Call it on a confined thread: search threads are made here.
+    /// Opens the doors. Call it on a confined thread: search threads are made here. The embedder
+    /// was opened before, while what it reads was in reach.
     pub fn new(
         config: &WorkerConfig,
         mounts: Mounts,
         verifier: PassVerifier,
+        parts: IndexParts,
     ) -> Result<Self, WorkerError> {
         let stores = Stores::connect(&config.store)?;
         let recorded = CancellationToken::new();
-        let metrics = Arc::new(Metrics::new());
+        let metrics = Arc::new(Metrics::new().with_embedder(parts.embedder.metrics()));
         let dropped = metrics.accesses_dropped();
         let (accesses, recorder) = Accesses::new(stores.clone(), recorded.clone(), dropped);
         let threads = config.search_threads();
@@ -129,14 +139,20 @@ impl Worker {
             what: "thread that makes commit-graphs",
             source,
         })?;
+        let repos = Arc::new(Repos::new(
+            mounts.clone(),
+            threads,
+            config.search_cache_bytes,
+        )?);
+        let projects = Projects::new(stores.clone());
+        let index = Index::open(&config.index, &stores, parts);
+        let indexer = index.indexer(&repos, &mounts, &projects, metrics.index())?;
         let doors = Doors {
-            repos: Arc::new(Repos::new(
-                mounts.clone(),
-                threads,
-                config.search_cache_bytes,
-            )?),
+            repos,
             histories,
-            projects: Projects::new(stores.clone()),
+            projects,
+            meaning: Arc::new(index.meaning()),
+            stores: stores.clone(),
             accesses,
             imports: ImportCache::new(),
             blocking: Blocking::new(config.blocking_calls, threads, &metrics),
@@ -151,6 +167,7 @@ impl Worker {
             recorder: tokio::spawn(recorder),
             recorded,
             reporter: None,
+            indexer: config.index.indexing.then(|| Arc::new(indexer)),
             admin,
             pool: config.pool.clone(),
             mounts,
@@ -200,6 +217,9 @@ impl Worker {
         let reporting = self
             .reporter
             .map(|reporter| tokio::spawn(reporter.run(stop.clone())));
+        let indexing = self
+            .indexer
+            .map(|indexer| tokio::spawn(indexer.run(stop.clone())));
         let health = Health::until(self.admin.end(), stop.clone());
         let mut serving = pin!(connections::serve(self.service, listener, &health));
         let ended = tokio::select! {
@@ -216,6 +236,9 @@ impl Worker {
         self.recorded.cancel();
         let writing = async {
             self.recorder.await.ok();
+            if let Some(indexing) = indexing {
+                indexing.await.ok();
+            }
             if let Some(reporting) = reporting {
                 reporting.await.ok();
             }

@@ -33,6 +33,7 @@ use crate::{
     context::{Doors, ToolContext},
     metrics::Metrics,
     repo::Cancel,
+    store::memory::WriteKey,
     tools::Registry,
 };
 
@@ -112,7 +113,8 @@ impl WorkerService {
         let cancel = Cancel::new(deadline, token);
         let (sender, events) = mpsc::channel(EVENTS);
         let pass = Arc::clone(verified.pass());
-        let cx = ToolContext::new(Arc::clone(&self.doors), pass, cancel, sender);
+        let key = WriteKey::new(call.meta.key.as_deref(), context.call_id);
+        let cx = ToolContext::new(Arc::clone(&self.doors), pass, key, cancel, sender);
         let registry = Arc::clone(&self.registry);
         let span = tracing::info_span!(
             "call",
@@ -213,6 +215,15 @@ struct ToolCall {
     name: String,
     #[serde(default)]
     arguments: Value,
+    #[serde(default, rename = "_meta")]
+    meta: CallMeta,
+}
+
+#[derive(Default, Deserialize)]
+struct CallMeta {
+    /// [`archway_proto::meta::IDEMPOTENCY_KEY`], of at most 128 characters.
+    #[serde(default, rename = "io.archway/idempotencyKey")]
+    key: Option<String>,
 }
 
 /// What a call is answered whose pass is not believed: a worker with other keys may take it.

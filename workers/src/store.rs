@@ -14,11 +14,18 @@ use sqlx::{
 use uuid::Uuid;
 
 mod accesses;
+mod indexes;
+pub(crate) mod memory;
 mod mounts;
+mod notes;
 mod projects;
+mod reads;
 
 pub(crate) use accesses::{Access, Accesses};
+pub(crate) use indexes::{AtHome, Document, IndexRow, LEASE, Lease, Mounted, Source, Whole};
+pub(crate) use notes::{Note, NoteId};
 pub(crate) use projects::ProjectRow;
+pub(crate) use reads::FileReads;
 
 /// Where a worker's rows are.
 #[derive(Clone, Debug, clap::Args)]
@@ -56,6 +63,9 @@ pub enum StoreError {
         #[source]
         source: sqlx::Error,
     },
+    /// Postgres took longer than the call could wait.
+    #[error("{0} took too long")]
+    Late(&'static str),
     /// Row-level security does not bind the role.
     #[error(
         "the database role {role} {why}, so row-level security does not bind it: connect as \

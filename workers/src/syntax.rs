@@ -60,6 +60,9 @@ pub(crate) enum Language {
     Java,
     C,
     Cpp,
+    CSharp,
+    Ruby,
+    Php,
 }
 
 /// A text and its tree.
@@ -111,6 +114,9 @@ impl Language {
             "java" => Language::Java,
             "c" | "h" => Language::C,
             "cc" | "cpp" | "cxx" | "hpp" | "hh" | "hxx" => Language::Cpp,
+            "cs" => Language::CSharp,
+            "rb" => Language::Ruby,
+            "php" => Language::Php,
             _ => return None,
         })
     }
@@ -126,6 +132,9 @@ impl Language {
             Language::Java => tree_sitter_java::LANGUAGE,
             Language::C => tree_sitter_c::LANGUAGE,
             Language::Cpp => tree_sitter_cpp::LANGUAGE,
+            Language::CSharp => tree_sitter_c_sharp::LANGUAGE,
+            Language::Ruby => tree_sitter_ruby::LANGUAGE,
+            Language::Php => tree_sitter_php::LANGUAGE_PHP,
         }
         .into()
     }

@@ -46,6 +46,26 @@ pub fn escape_json(value: &mut Value) -> u64 {
     }
 }
 
+/// Compact JSON with every misleading character written as JSON's own escape: the same value, and
+/// visible to whoever reads it as text.
+pub(crate) fn visible_json(json: &str) -> Cow<'_, str> {
+    if first_misleading(json).is_none() {
+        return Cow::Borrowed(json);
+    }
+    let mut visible = String::with_capacity(json.len() + 16);
+    for character in json.chars() {
+        if is_misleading(character) {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                // Writing to a String can't fail.
+                _ = write!(visible, "\\u{unit:04x}");
+            }
+        } else {
+            visible.push(character);
+        }
+    }
+    Cow::Owned(visible)
+}
+
 /// What of a caller's own words an error repeats: at most 200 bytes, on one line.
 pub fn shown(text: &str) -> Cow<'_, str> {
     const MOST: usize = 200;
@@ -150,6 +170,16 @@ mod tests {
     #[test]
     fn joiners_and_emoji_selectors_stay() {
         assert_eq!(escape("👩\u{200d}💻 ❤\u{fe0f} نمی\u{200c}خواهم").1, 0);
+    }
+
+    #[test]
+    fn json_that_is_made_visible_is_the_same_value() {
+        let value = json!({ "a\u{200b}": "\u{202e}x\u{e0041}\u{0}", "plain": "ä" });
+        let visible = visible_json(&value.to_string()).into_owned();
+        assert_eq!(first_misleading(&visible), None, "{visible}");
+        assert!(visible.contains(r"\udb40\udc41"), "{visible}");
+        assert_eq!(serde_json::from_str::<Value>(&visible).unwrap(), value);
+        assert!(matches!(visible_json("{}"), Cow::Borrowed("{}")));
     }
 
     #[test]

@@ -24,13 +24,17 @@ mod basics;
 mod files;
 mod search;
 mod git;
+mod context;
+mod memory;
 
 // What they share.
+mod markdown;
 mod paging;
 mod refusal;
 mod reply;
 mod schema;
 
+use memory::unreachable as memory_unreachable;
 pub use reply::Reply;
 
 /// Every tool of a worker, in the order clients see.
@@ -46,7 +50,11 @@ pub fn registry() -> Result<Registry, RegistryError> {
         .with::<search::GrepCodebase>()?
         .with::<git::GitLog>()?
         .with::<git::GitBlame>()?
-        .with::<git::GitDiff>()
+        .with::<git::GitDiff>()?
+        .with::<context::ContextSearch>()?
+        .with::<memory::WriteMemoryEntry>()?
+        .with::<memory::RecordDiscovery>()?
+        .with::<memory::SearchMemory>()
 }
 
 /// What an agent can call.
@@ -67,6 +75,9 @@ pub trait Tool: 'static {
     /// Units of the totals that a call costs, at least 1. From 5 on its work on files takes turns
     /// with that of other tenants.
     const WEIGHT: u32 = 1;
+    /// Whether a call that writes is done once, however often it comes under one key: the gateway
+    /// may then send it to another worker if the first one is lost.
+    const ONCE: bool = false;
     /// Whether results hold text that others wrote: it is escaped visibly and marked.
     const UNTRUSTED: bool;
     /// The arguments.
@@ -124,6 +135,7 @@ impl Registry {
             output_schema: schema_of("output", schema::of_output::<T::Output>())?,
             read_only: T::SCOPE == Scope::ToolsRead,
             idempotent: T::SCOPE == Scope::ToolsRead,
+            once: T::ONCE,
             family: T::FAMILY.to_owned(),
             scope: T::SCOPE,
             per_minute: T::PER_MINUTE,

@@ -1,9 +1,9 @@
-//! What can be limited: the tools of this build, `prompts/get`, and the total of everything.
+//! What can be limited: the tools of this build, `prompts/get`, the total of everything, and memory.
 //!
 //! A name that is none of these is most likely misspelt, and a limit of it would bind nobody; so
 //! it is refused with the one that was meant. Workers of another build may have other tools.
 
-use archway_gateway::terms::{PROMPTS, PROMPTS_PER_MINUTE, TOTAL};
+use archway_gateway::terms::{MEMORY, PROMPTS, PROMPTS_PER_MINUTE, TOTAL};
 use archway_workers::tools;
 
 use super::AdminError;
@@ -39,7 +39,7 @@ pub(super) fn check_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Resul
     let all = all()?;
     let known: Vec<&str> = all.iter().map(|known| known.name.as_str()).collect();
     let mut names = names.into_iter();
-    match names.find(|name| *name != TOTAL && !known.contains(name)) {
+    match names.find(|name| ![TOTAL, MEMORY].contains(name) && !known.contains(name)) {
         None => Ok(()),
         Some(unknown) => Err(AdminError::Refused(unknown_name(unknown, &known))),
     }
@@ -51,14 +51,14 @@ fn unknown_name(name: &str, known: &[&str]) -> String {
         return "what stands for a tool's name looks like an API key".to_owned();
     }
     let lower = name.to_lowercase();
-    let near = known.iter().copied().chain([TOTAL]);
+    let near = known.iter().copied().chain([TOTAL, MEMORY]);
     let near = near.map(|known| (strsim::osa_distance(&lower, known), known));
     let near = near
         .filter(|(edits, known)| *edits <= (known.len() / 3).max(2))
         .min();
     let hint = match near {
         Some((_, near)) => format!("did you mean {near}?"),
-        None => format!("there are {TOTAL}, {}", known.join(", ")),
+        None => format!("there are {TOTAL}, {}, {MEMORY}", known.join(", ")),
     };
     format!("nothing that is called {name:?} has a limit; {hint}")
 }
@@ -73,7 +73,14 @@ mod tests {
 
     #[test]
     fn a_misspelt_name_is_told_the_right_one_and_any_other_all() {
-        check_names(["total", "hello", "prompts/get", "grep_codebase"]).unwrap();
+        check_names([
+            "total",
+            "memory_mib",
+            "hello",
+            "prompts/get",
+            "grep_codebase",
+        ])
+        .unwrap();
         assert!(refusal("Totl").ends_with("did you mean total?"));
         assert!(refusal("grep_code_base").ends_with("did you mean grep_codebase?"));
         assert!(refusal("prompt/get").ends_with("did you mean prompts/get?"));

@@ -17,6 +17,8 @@ use archway_gateway::{
     AuthConfig, BreakerConfig, Gateway, GatewayConfig, GuardConfig, LimitsConfig, UpstreamConfig,
 };
 use archway_proto::pass::{PassError, PassMinter, PassVerifier};
+use archway_workers::index::config::IndexConfig;
+use archway_workers::index::embed::EmbedderConfig;
 use archway_workers::repo::Mounts;
 use archway_workers::server::{ConfinedWorker, Listener, WorkerConfig, WorkerError};
 use archway_workers::store::StoreConfig;
@@ -53,6 +55,7 @@ pub(super) struct Plan<'a> {
     pub(super) secret: RootSecret,
     pub(super) listeners: Listeners,
     pub(super) guard: GuardConfig,
+    pub(super) embedder: &'a EmbedderConfig,
     pub(super) served: &'a [Project],
 }
 
@@ -178,6 +181,10 @@ async fn start_worker(
         blocking_calls: const { NonZeroUsize::new(64).unwrap() },
         max_result_bytes: 64 * 1024,
         cache: Some(plan.data.path().join(CACHE)),
+        index: IndexConfig {
+            embedder: plan.embedder.clone(),
+            ..IndexConfig::default()
+        },
         store: StoreConfig {
             url: plan.database.runtime_url("archway_worker"),
             max_connections: CONNECTIONS,

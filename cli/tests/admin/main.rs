@@ -11,6 +11,7 @@ mod connecting;
 mod dev;
 mod keys;
 mod limits;
+mod memory;
 mod projects;
 mod purge;
 mod status;

@@ -12,6 +12,25 @@ const ROWS: &str = "
         select tenant_id, id, 'key:x', 'a.rs', current_date, 1, now() from projects;
     insert into worker_mounts (worker, pool, tenant_id, project_id)
         select 'w', 'shared', tenant_id, id from projects;
+    insert into memory_logs (tenant_id, project_id, log, count, bytes, last_at)
+        select tenant_id, id, 'discoveries', 1, 1, now() from projects;
+    insert into memory_entries (tenant_id, project_id, file, number, principal, written_at, entry,
+                                words)
+        select tenant_id, id, 'decisions.jsonl', 1, 'key:x', now(), '{}', '' from projects;
+    insert into discoveries (tenant_id, project_id, principal, kind, content, paths, created_at)
+        select tenant_id, id, 'key:x', 'rule', 'x', '{}', now() from projects;
+    insert into memory_writes (tenant_id, project_id, principal, tool, key, digest)
+        select tenant_id, id, 'key:x', 'record_discovery', id::text, '' from projects;
+    insert into memory_erasures (tenant_id, project_id, what, reason)
+        select tenant_id, id, 'decisions.jsonl/1', 'x' from projects;
+    insert into indexes (tenant_id, project_id, made_by)
+        select tenant_id, id, 'x' from projects;
+    insert into index_documents (tenant_id, index_id, source, name, blob)
+        select tenant_id, id, 0, 'a.rs', decode(repeat('00', 20), 'hex') from indexes;
+    insert into index_texts (tenant_id, index_id, blob, chunks, words)
+        select tenant_id, id, decode(repeat('00', 20), 'hex'), 1, 1 from indexes;
+    insert into index_pieces (tenant_id, project_id, made_by, blob, pieces)
+        select tenant_id, id, 'x', decode(repeat('00', 20), 'hex'), '' from projects;
 ";
 
 /// Every table whose rows are a tenant's, of this version or a later one.

@@ -26,6 +26,7 @@ mod http;
 
 mod impostor;
 mod load;
+mod memory;
 mod relay;
 mod scene;
 

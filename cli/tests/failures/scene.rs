@@ -15,7 +15,8 @@ static TURN: Mutex<()> = Mutex::new(());
 /// What the load spends, which is far more than an agent may.
 const LIFT: &str = "insert into limits (tenant_id, level, of, per_minute) \
     select id, level, of, 0 from tenants, unnest(array['session', 'key', 'tenant']) level, \
-    unnest(array['total', 'hello', 'read_file', 'list_files', 'grep_codebase', 'search_files']) of \
+    unnest(array['total', 'hello', 'read_file', 'list_files', 'grep_codebase', 'search_files', \
+                 'write_memory_entry']) of \
     where not (level = 'session' and of = 'total')";
 
 /// A stage for one scenario.

@@ -116,6 +116,18 @@ fn limits_that_can_not_be_counted_as_configured_are_refused_without_the_password
 }
 
 #[test]
+fn an_embedding_service_that_is_half_set_up_is_refused_without_its_key() {
+    let stage = Stage::set();
+    let url = stage.worker_with("ARCHWAY_EMBEDDER_URL", "https://hunter2@host/v1");
+    let missing = stage.worker_with("ARCHWAY_EMBEDDER_URL", "https://host/v1");
+    let kind = stage.worker_with("ARCHWAY_EMBEDDER", "service");
+    assert!(missing.contains("ARCHWAY_EMBEDDER_MODEL"), "{missing}");
+    assert!(kind.contains("ARCHWAY_EMBEDDER_URL"), "{kind}");
+    let told = url.contains("ARCHWAY_EMBEDDER_URL") && !url.contains("hunter2");
+    assert!(told, "{url}");
+}
+
+#[test]
 fn a_port_in_use_is_refused_naming_it_and_its_option() {
     let stage = Stage::set();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -211,6 +211,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_store_that_was_to_speak_tls_and_does_not_is_away() {
+        // As the binary does first of all; an error says that another test did.
+        rustls::crypto::aws_lc_rs::default_provider()
+            .install_default()
+            .ok();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let config = LimitsConfig {
             limits_url: Some(url(&format!("rediss://{}", listener.local_addr().unwrap()))),

@@ -119,6 +119,7 @@ impl Calls {
             params: params.into(),
             project,
             idempotent: tool.entry.idempotent,
+            repeatable: tool.entry.idempotent || tool.entry.once,
             trace,
             until,
         };

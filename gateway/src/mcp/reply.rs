@@ -209,7 +209,11 @@ fn tell(content: &RawValue, sealed: &str) -> Result<Box<RawValue>, serde_json::E
     let mut blocks: Vec<Value> = serde_json::from_str(content.get())?;
     let text = blocks.last_mut().and_then(|block| block.get_mut("text"));
     if let Some(Value::String(text)) = text {
-        text.push_str(&format!("\n{CURSOR}: {sealed}\n"));
+        match text.starts_with('{') {
+            // The data in other words: it stays JSON.
+            true => *text = splice(text, sealed)?.get().to_owned(),
+            false => text.push_str(&format!("\n{CURSOR}: {sealed}\n")),
+        }
     }
     to_raw_value(&blocks)
 }
@@ -329,6 +333,16 @@ mod tests {
             assert_eq!(serde_json::from_str::<Value>(text).unwrap(), expected);
             assert!(result["_meta"].get("io.archway/cursor").is_none());
         }
+    }
+
+    #[test]
+    fn a_text_that_is_json_stays_so_with_the_sealed_cursor() {
+        let worker = r#"{"content":[{"type":"text","text":"{\"a\":1}"}],
+            "structuredContent":{"a":2},"_meta":{"io.archway/cursor":"7"}}"#;
+        let (answer, _) = answered(Era::Legacy, worker);
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+        let text: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(text, json!({ "a": 1, "cursor": "sealed-7" }));
     }
 
     #[test]

@@ -50,6 +50,20 @@ async fn a_writing_call_whose_worker_dies_is_tried_once_and_its_outcome_unknown(
 }
 
 #[tokio::test]
+async fn a_write_that_its_worker_does_once_is_sent_to_another_and_its_outcome_stays_unknown() {
+    let fleet = Fleet::of(2).await;
+    let result = fleet.call("mortal_write_once", 1).await;
+    let worker = &result["structuredContent"]["worker"];
+    assert!(worker.is_string(), "{result}");
+    assert_eq!(fleet.calls(), 2);
+    // Without another worker there is no second try, and the first may have done it.
+    let fleet = Fleet::of(1).await;
+    let result = fleet.call("mortal_write_once", 1).await;
+    assert_eq!(code(&result), "unavailable", "{result}");
+    assert_eq!(error(&result)["details"]["outcome"], "unknown", "{result}");
+}
+
+#[tokio::test]
 async fn of_a_write_that_ends_unanswered_in_any_other_way_the_outcome_is_unknown_too() {
     let fleet = Fleet::of(1).await;
     for (tool, came) in [

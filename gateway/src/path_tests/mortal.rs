@@ -37,7 +37,7 @@ use super::{
 };
 
 /// Its tools. `max_depth` tells the mortal ones how many lives to end before they answer.
-const TOOLS: [&str; 10] = [
+const TOOLS: [&str; 11] = [
     "echo",
     "hang",
     "drip",
@@ -45,6 +45,7 @@ const TOOLS: [&str; 10] = [
     "mortal",
     "mortal_said",
     "mortal_write",
+    "mortal_write_once",
     "write_status",
     "write_ended",
     "write_nothing",
@@ -114,6 +115,7 @@ impl Worker for Mortal {
             let tools = TOOLS.map(|name| {
                 let mut entry = entry(name, Scope::ToolsRead);
                 entry["idempotent"] = json!(!name.contains("write"));
+                entry["once"] = json!(name.contains("once"));
                 entry
             });
             let list = json!({ "tools": tools });

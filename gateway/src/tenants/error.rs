@@ -1,6 +1,6 @@
 //! Why an administrative change was refused. Read by operators: names what they named.
 
-use super::{LimitError, keys::MOST_PROJECTS};
+use super::{LimitError, MemoryError, keys::MOST_PROJECTS};
 
 /// Why an administrative change was refused.
 #[derive(Debug, thiserror::Error)]
@@ -69,6 +69,9 @@ pub enum TenantError {
     /// A limit that makes no sense.
     #[error(transparent)]
     Limit(#[from] LimitError),
+    /// Nothing in memory that could be erased so.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
     /// The text is no key.
     #[error("the text is no API key; `archway key generate` makes one")]
     NoKey,

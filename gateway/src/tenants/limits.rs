@@ -7,7 +7,7 @@
 use uuid::Uuid;
 
 use super::{TenantError, TenantsTx, error::query};
-use crate::terms::{Level, MOST, Override, TOTAL};
+use crate::terms::{Level, MEMORY, MOST, Override, TOTAL};
 
 /// Bytes of a name at most.
 const LONGEST_NAME: usize = 64;
@@ -39,6 +39,9 @@ pub enum LimitError {
          level key or tenant"
     )]
     SessionTotal,
+    /// Memory belongs to a tenant.
+    #[error("the room for memory is a tenant's: set {MEMORY} at level tenant, without a key")]
+    MemoryLevel,
     /// A key decides nothing for the others.
     #[error(
         "what one key may spend says nothing of its tenant: with a key, the level is key or session"
@@ -157,6 +160,7 @@ fn check(whose: Spender, level: Level, of: &str) -> Result<(), LimitError> {
     match (level, whose.lineage) {
         _ if !fits => Err(LimitError::Name(of.chars().take(LONGEST_NAME).collect())),
         (Level::Session, _) if of == TOTAL => Err(LimitError::SessionTotal),
+        (Level::Session | Level::Key, _) if of == MEMORY => Err(LimitError::MemoryLevel),
         (Level::Tenant, Some(_)) => Err(LimitError::TenantOfKey),
         _ => Ok(()),
     }
@@ -193,6 +197,13 @@ mod tests {
             LimitError::TenantOfKey
         ));
         assert!(check(all, Level::Tenant, TOTAL).is_ok());
+        for level in [Level::Session, Level::Key] {
+            assert!(matches!(
+                refused(all, level, MEMORY),
+                LimitError::MemoryLevel
+            ));
+        }
+        assert!(check(all, Level::Tenant, MEMORY).is_ok());
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! One call and its tries: at most three, on as many workers, all within its deadline.
 //!
 //! A call that no worker took up goes to the next, whatever it does. One whose worker was lost is
-//! done again once, if doing it twice is doing it once, no word of it was passed on, and the
-//! pool's budget allows. A deadline and an answer end it: neither is ever tried again.
+//! done again once, if its tool allows (twice is like once, or the worker does it once under the id
+//! that all tries have), no word of it was passed on, and the pool's budget allows. A deadline and
+//! an answer end it: neither is ever tried again.
 
 use std::{sync::Arc, time::Duration};
 
@@ -46,6 +47,8 @@ pub(super) struct Errand {
     pub(super) context: CallContext,
     /// Whether doing it twice is the same as doing it once.
     pub(super) idempotent: bool,
+    /// Whether it may be done again under the same id when its worker was lost.
+    pub(super) repeatable: bool,
     /// What workers are told to answer by.
     pub(super) until: Instant,
     pub(super) patience: Patience,
@@ -170,6 +173,12 @@ impl Errand {
         if self.idempotent || !unanswered {
             return failure;
         }
+        // What the last try did not write, the one before may have.
+        let outcome = if self.repeated {
+            Outcome::Unknown
+        } else {
+            outcome
+        };
         of_write(failure, outcome)
     }
 
@@ -179,7 +188,7 @@ impl Errand {
         if self.idempotent {
             return result;
         }
-        match given_up_by_worker(&result) {
+        match given_up_by_worker(&result, self.repeated) {
             Some(failure) => {
                 let told = of_write(failure, Outcome::Unknown).to_result();
                 told.to_string().into()
@@ -200,7 +209,7 @@ impl Errand {
     /// What was begun is done again, if that is allowed.
     fn repeat(&mut self, reason: &'static str, repeatable: bool) -> Result<(), Failure> {
         let given_up = || self.given_up(interrupted(), Outcome::Unknown);
-        if !repeatable || !self.idempotent || self.repeated || !self.may_go_on() {
+        if !repeatable || !self.repeatable || self.repeated || !self.may_go_on() {
             return Err(given_up());
         }
         if !self.pool.budget().lock().spend() {

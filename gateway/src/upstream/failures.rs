@@ -124,13 +124,15 @@ pub(super) fn of_write(mut failure: Failure, outcome: Outcome) -> Failure {
     failure.detail(OUTCOME, word)
 }
 
-/// The failure by which a worker says that it did not carry a call to its end, if its result is one.
-pub(super) fn given_up_by_worker(result: &[u8]) -> Option<Failure> {
+/// The failure by which a worker says that it did not carry a call to its end, if its result is one
+/// and does not tell what became of it; `repeated`: whatever it tells, it knows nothing of the try
+/// before.
+pub(super) fn given_up_by_worker(result: &[u8], repeated: bool) -> Option<Failure> {
     let result: Value = serde_json::from_slice(result).ok()?;
     let error = result.get("_meta")?.get(meta::ERROR)?.get("error")?;
     let failure = Failure::deserialize(error).ok()?;
     let unanswered = matches!(failure.code, Fault::Unavailable | Fault::DeadlineExceeded);
-    (unanswered && !failure.details.contains_key(OUTCOME)).then_some(failure)
+    (unanswered && (repeated || !failure.details.contains_key(OUTCOME))).then_some(failure)
 }
 
 /// What an agent is told about a worker's own status. The status' own text stays in the log.

@@ -40,6 +40,7 @@ impl Upstream {
             params: Bytes::from_static(b"{}"),
             context: context(trace, pass),
             idempotent: true,
+            repeatable: true,
             until,
             patience: self.patience(until),
             suspects: self.suspects(None),

@@ -103,8 +103,9 @@ async fn every_tool_is_listed_with_schemas_and_hints_and_the_list_is_small() {
         assert_eq!(tool["outputSchema"]["type"], "object", "{name}");
         let hints = &tool["annotations"];
         assert!(hints["title"].is_string(), "{name}");
-        assert_eq!(hints["readOnlyHint"], true, "{name}");
-        assert_eq!(hints["idempotentHint"], true, "{name}");
+        let reads = !["write_memory_entry", "record_discovery"].contains(&name);
+        assert_eq!(hints["readOnlyHint"], reads, "{name}");
+        assert_eq!(hints["idempotentHint"], reads, "{name}");
         assert_eq!(hints["destructiveHint"], false, "{name}");
         assert_eq!(hints["openWorldHint"], false, "{name}");
         let schema = tool["inputSchema"].to_string();
@@ -140,7 +141,15 @@ async fn every_answer_fits_the_schema_that_was_advertised_for_it() {
         .file("bad.js", "import './docs/b'; let = ;")
         .file("docs/b.js", "")
         .commit();
-    let (_stack, client) = serve(repo).await;
+    let acme = Tenant::new("acme").project("site", repo);
+    let stack = Harness::new().tenant(acme).indexing().start().await;
+    let client = stack.client("acme");
+    let is_indexed = async || {
+        let query = json!({ "query": "hit" });
+        let reply = client.call("context_search", query).await;
+        (!reply.is_error()).then_some(())
+    };
+    stack.eventually(is_indexed).await;
     let list = client.rpc("tools/list", json!({})).await.json();
     let mut called = std::collections::BTreeSet::new();
     for (tool, arguments) in [
@@ -185,6 +194,22 @@ async fn every_answer_fits_the_schema_that_was_advertised_for_it() {
         ("git_log", json!({ "author": "nobody" })),
         ("git_blame", json!({ "file_path": "docs/a.md" })),
         ("git_diff", json!({})),
+        ("context_search", json!({ "query": "hit" })),
+        (
+            "context_search",
+            json!({ "query": "nothing like it", "type": "issue" }),
+        ),
+        (
+            "write_memory_entry",
+            json!({ "file": "decisions.jsonl",
+                    "entry": { "timestamp": "2026-01-07T14:00:00Z", "decision": "x" } }),
+        ),
+        (
+            "record_discovery",
+            json!({ "type": "pattern", "content": "x" }),
+        ),
+        ("search_memory", json!({})),
+        ("search_memory", json!({ "query": "nothing" })),
     ] {
         let all = list["result"]["tools"].as_array().unwrap();
         let entry = all.iter().find(|entry| entry["name"] == tool).unwrap();

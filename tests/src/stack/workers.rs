@@ -2,18 +2,66 @@
 
 use std::{net::SocketAddr, num::NonZeroUsize, path::Path};
 
-use archway_proto::pass::PassVerifier;
+use archway_proto::pass::{PassMinter, PassVerifier};
 use archway_workers::{
+    index::{config::IndexConfig, embed::EmbedderConfig},
     repo::Mounts,
     server::{ConfinedWorker, Listener, WorkerConfig},
 };
 use tokio::sync::mpsc::Sender;
 
-use super::POOL;
+use super::{Harness, POOL};
 use crate::{
-    Database,
+    Database, Embeddings,
     fixture::{Fixture, Hung},
 };
+
+impl Harness {
+    /// Has the worker keep the index, which few tests ask.
+    #[must_use]
+    pub fn indexing(mut self) -> Harness {
+        self.index.indexing = true;
+        self
+    }
+
+    /// Has the index ask this service for its vectors.
+    #[must_use]
+    pub fn embedder(mut self, service: &Embeddings) -> Harness {
+        self.index.embedder = EmbedderConfig {
+            embedder_url: Some(service.url()),
+            embedder_model: Some("words".to_owned()),
+            embedder_dimensions: service.dimensions().try_into().ok(),
+            ..EmbedderConfig::default()
+        };
+        self
+    }
+
+    /// Has as many real workers, which share database and mounts.
+    #[must_use]
+    pub fn workers(mut self, count: usize) -> Harness {
+        self.workers = count;
+        self
+    }
+
+    /// The workers, and where each listens.
+    pub(super) async fn start_workers(
+        &self,
+        database: &Database,
+        repositories: &Path,
+        minter: &PassMinter,
+    ) -> Vec<(Worker, SocketAddr)> {
+        let verifier = || PassVerifier::new(&[minter.public_key()], POOL);
+        if self.fixture {
+            return vec![Worker::fixture(verifier(), self.hung.clone()).await];
+        }
+        let mut started = Vec::with_capacity(self.workers);
+        for _ in 0..self.workers {
+            let index = self.index.clone();
+            started.push(Worker::real(database, repositories, verifier(), index).await);
+        }
+        started
+    }
+}
 
 /// A worker that ends when this is dropped.
 #[expect(dead_code, reason = "held for its end")]
@@ -28,6 +76,7 @@ impl Worker {
         database: &Database,
         repositories: &Path,
         verifier: PassVerifier,
+        index: IndexConfig,
     ) -> (Worker, SocketAddr) {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -38,6 +87,7 @@ impl Worker {
             blocking_calls: NonZeroUsize::new(16).unwrap(),
             max_result_bytes: 64 << 10,
             cache: None,
+            index,
             store: archway_workers::store::StoreConfig {
                 url: database.url("archway_worker").into(),
                 max_connections: 4,

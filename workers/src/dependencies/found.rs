@@ -38,6 +38,12 @@ pub(super) enum Import {
 }
 
 impl Parsed {
+    /// Whether the imports of this language are looked for. Elsewhere a name is no path: what it
+    /// loads is decided by a load path or a build.
+    pub(super) fn is_for(language: Language) -> bool {
+        !matches!(language, Language::CSharp | Language::Ruby | Language::Php)
+    }
+
     /// What `text` imports.
     ///
     /// # Errors
@@ -149,6 +155,8 @@ fn find(
         Language::Go => go::find(syntax, found, cancel),
         Language::Java => java::find(syntax, found, cancel),
         Language::C | Language::Cpp => include::find(syntax, found, cancel),
+        // Not parsed for this: `Parsed::is_for`.
+        Language::CSharp | Language::Ruby | Language::Php => Ok(()),
     }
 }
 

@@ -7,13 +7,14 @@
 
 use std::sync::Arc;
 
+use gix::ObjectId;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::scope::Scope;
 use super::steps::Step;
 use super::{History, HistoryError, Keepable, Question, Side, origin::Origin, trees};
-use crate::repo::{Cancel, RepoPath};
+use crate::repo::{Cancel, Kind, RepoPath};
 
 /// A file whose history is followed.
 pub(super) struct Follow {
@@ -134,8 +135,12 @@ impl Follow {
         side: Side,
         cancel: &Cancel,
     ) -> Result<Option<Origin>, HistoryError> {
+        let commit = history.id_of(step.spot);
+        if let Some(noted) = self.noted(history, commit) {
+            return Ok(noted);
+        }
         let question = Question {
-            commit: history.id_of(step.spot),
+            commit,
             path: self.path().clone(),
             detail: String::new(),
         };
@@ -147,6 +152,14 @@ impl Follow {
         let keeping = Arc::new(Found(found.clone()));
         history.kept().keep(&question, keeping);
         Ok(found)
+    }
+
+    /// What the ledger says. It has only what holds whatever else is blocked: where the file that
+    /// it names can't be seen, another one may be found.
+    fn noted(&self, history: &History, commit: ObjectId) -> Option<Option<Origin>> {
+        let noted = history.ledger().origin(&commit, self.path())?;
+        let is_seen = |origin: &Origin| history.rules.judge(&origin.path, Kind::File).is_ok();
+        noted.as_ref().is_none_or(is_seen).then_some(noted)
     }
 }
 

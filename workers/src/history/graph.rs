@@ -43,7 +43,7 @@ const STRIDE: u32 = 1 << 16;
 
 /// Where a commit stands in a graph: below [`Graph::len`]. Good for the graph that gave it, and
 /// no other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Position(u32);
 
 /// Commits that can be walked without reading objects. The default one has none.

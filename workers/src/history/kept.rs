@@ -15,11 +15,13 @@ use std::io;
 use std::sync::Arc;
 
 use gix::ObjectId;
+use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 use tokio::time::Duration;
 
 pub use folder::{CacheFolder, CacheFolderError};
 
+use super::course::Courses;
 use super::graph::Graph;
 use super::ledger::Ledger;
 use super::reachable::Reach;
@@ -36,6 +38,8 @@ const MAX_WAITING: usize = 64;
 const MAX_PROJECTS: u64 = 4096;
 /// For how many projects it is kept which commits are reached.
 const MAX_REACHES: u64 = 16;
+/// What the courses of all projects may take, in KiB.
+const MAX_COURSES_KIB: u64 = 128 << 10;
 /// How long is kept what nobody asks for.
 const IDLE: Duration = Duration::from_secs(15 * 60);
 /// How long are kept graphs and ledgers that nobody asks for where there is no folder to read them
@@ -55,6 +59,7 @@ struct Shared {
     ledgers: Ledgers,
     builder: Builder,
     reaches: Cache<Key, Reach>,
+    courses: Cache<Key, Arc<Courses>>,
     answers: Cache<Address, Answer>,
     metrics: HistoryMetrics,
 }
@@ -126,12 +131,21 @@ impl Histories {
         let graphs = Graphs::new(folder);
         let metrics = metrics.history();
         let weigh = |_: &Address, answer: &Answer| answer.bytes;
+        let kib = |_: &Key, courses: &Arc<Courses>| {
+            u32::try_from((courses.bytes() >> 10) + 1).unwrap_or(u32::MAX)
+        };
         Ok(Histories(Arc::new(Shared {
             builder: Builder::start(graphs.clone(), ledgers.clone(), metrics.clone())?,
             graphs,
             ledgers,
             reaches: Cache::builder()
                 .max_capacity(MAX_REACHES)
+                .time_to_idle(IDLE)
+                .build(),
+            courses: Cache::builder()
+                .max_capacity(MAX_COURSES_KIB)
+                .weigher(kib)
+                .eviction_policy(EvictionPolicy::lru())
                 .time_to_idle(IDLE)
                 .build(),
             answers: Cache::builder()
@@ -213,6 +227,28 @@ impl Kept {
         self.shared
             .reaches
             .get_with_by_ref(&self.project, Reach::default)
+    }
+
+    /// The courses of logs over this graph by this ledger; `None` where that has no commits.
+    ///
+    /// # Errors
+    /// If the call has to stop.
+    pub(super) fn courses(
+        &self,
+        graph: &Arc<Graph>,
+        ledger: &Arc<Ledger>,
+        cancel: &Cancel,
+    ) -> Result<Option<Arc<Courses>>, Stopped> {
+        let held = self.shared.courses.get(&self.project);
+        if let Some(held) = held.filter(|held| held.is_of(graph, ledger)) {
+            return Ok(Some(held));
+        }
+        let made = Courses::of(graph, ledger, cancel)?.map(Arc::new);
+        if let Some(made) = &made {
+            let project = self.project.clone();
+            self.shared.courses.insert(project, Arc::clone(made));
+        }
+        Ok(made)
     }
 
     /// The answer that was kept for `question`, if it was given under the same path rules, on

@@ -4,37 +4,41 @@
 //! never changes, so it is found out beforehand, beside the commit-graph, and a log of old commits
 //! looks it up. A ledger may lack any commit: then its trees are compared, and the answer is the
 //! same. Files stand in it whatever a project's path rules say; who reads it has to judge them.
+//! So it is with what added files were made of, which costs even more: whoever may see the file that
+//! one is said to be made of finds no other, for no other is as good.
 
 // In the order in which a ledger comes to be.
 mod build;
+mod sources;
+mod stock;
 mod draft;
+mod form;
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
 use gix::{ObjectId, oid};
 
 pub(super) use build::build;
 
-use super::follow::{LogFile, Status};
+use super::follow::LogFile;
 use super::graph::{GraphError, is_whole, number};
+use super::origin::Origin;
 use super::trees::is_normal;
 use crate::repo::{Cancel, RepoPath};
+use form::{Entries, Entry, Source};
 
 /// The largest ledger that is read or made, in bytes.
 pub(super) const MAX_BYTES: u64 = 256 << 20;
 /// What a file of this kind begins with. Its last byte changes with the form, and with what is
 /// taken for a rename.
-const SIGNATURE: [u8; 8] = *b"archled\x01";
+const SIGNATURE: [u8; 8] = *b"archled\x02";
 /// Bytes before the tables: the signature, and how many commits, words and paths there are.
 const HEADER: usize = SIGNATURE.len() + 3 * WORD;
 /// Bytes of an id, and of the checksum.
 const ID: usize = 20;
 /// Bytes of a number.
 const WORD: usize = 4;
-/// How many bits of a word say what became of a file; the others are its path's number.
-const STATUS_BITS: u32 = 3;
-/// The only word of a commit whose files can't be told from here.
-const UNKNOWN: u32 = 0;
 
 /// The files of many commits. The default one has no commits.
 #[derive(Debug, Default)]
@@ -44,9 +48,9 @@ pub(super) struct Ledger {
     ids: Range<usize>,
     /// After which word each commit's files end.
     ends: Range<usize>,
-    /// A word for each file; two for one that was renamed, the second its path before.
+    /// The words of each file.
     words: Range<usize>,
-    /// After which byte of the text each path ends.
+    /// After which byte of the text each path ends. Paths stand in the order of their bytes.
     path_ends: Range<usize>,
     text: Range<usize>,
 }
@@ -105,21 +109,26 @@ impl Ledger {
     /// What differs between a commit and its first parent, or nothing if it is a root, by path;
     /// `None` if that is not known.
     pub(super) fn files(&self, id: &oid) -> Option<Vec<LogFile>> {
-        let mut words = self.words(id)?;
-        let mut files = Vec::with_capacity(words.len());
-        while let Some(word) = words.next() {
-            let status = status(word)?;
-            let old_path = match status {
-                Status::Renamed => Some(self.path(words.next()?)?),
-                _ => None,
-            };
-            files.push(LogFile {
-                path: self.path(word >> STATUS_BITS)?,
-                old_path,
-                status,
-            });
+        let file = |entry: Entry<RepoPath>| LogFile {
+            path: entry.path,
+            old_path: entry.old_path,
+            status: entry.status,
+        };
+        Some(self.entries(id)?.into_iter().map(file).collect())
+    }
+
+    /// What the file was made of that the commit added, if all files of its parent can be seen;
+    /// `None` if that is not known.
+    pub(super) fn origin(&self, id: &oid, path: &RepoPath) -> Option<Option<Origin>> {
+        let number = self.number_of(path)?;
+        let mut entries = Entries(self.words(self.find(id)?)?).map_while(|entry| entry);
+        let origin = |path, is_copy| Some(Some(Origin { path, is_copy }));
+        match entries.find(|entry| entry.path == number)?.source {
+            Source::Unsought | Source::Unknown => None,
+            Source::New => Some(None),
+            Source::Renamed(path) => origin(self.path(path)?, false),
+            Source::Copied(path) => origin(self.path(path)?, true),
         }
-        Some(files)
     }
 
     /// Whether a commit changed the file, or one within the folder, against its first parent;
@@ -132,18 +141,61 @@ impl Ledger {
                     rest.is_empty() || path.is_root() || rest.starts_with(b"/")
                 }))
             };
-        let (mut words, mut touches) = (self.words(id)?, false);
-        while let Some(word) = words.next() {
-            touches |= is_at(word >> STATUS_BITS)?;
-            if status(word)? == Status::Renamed {
-                touches |= is_at(words.next()?)?;
+        let mut touches = false;
+        for entry in Entries(self.words(self.find(id)?)?) {
+            let entry = entry?;
+            touches |= is_at(entry.path)?;
+            if let Some(old_path) = entry.old_path {
+                touches |= is_at(old_path)?;
             }
         }
         Some(touches)
     }
 
-    fn words(&self, id: &oid) -> Option<impl ExactSizeIterator<Item = u32>> {
-        let index = self.find(id)?;
+    /// How many paths have a number.
+    pub(super) fn paths(&self) -> usize {
+        self.path_ends.len() / WORD
+    }
+
+    /// The number of a path, if it has one.
+    pub(super) fn number_of(&self, path: &RepoPath) -> Option<u32> {
+        let (mut from, mut to) = (0, u32::try_from(self.paths()).ok()?);
+        while from < to {
+            let middle = from + (to - from) / 2;
+            match self.text(middle)?.cmp(path.as_bytes()) {
+                Ordering::Less => from = middle + 1,
+                Ordering::Greater => to = middle,
+                Ordering::Equal => return Some(middle),
+            }
+        }
+        None
+    }
+
+    /// Adds the numbers of all paths that the commit changed which stands at `index` among
+    /// [`Ledger::ids`]; `None` if that is not known.
+    pub(super) fn touched(&self, index: usize, paths: &mut Vec<u32>) -> Option<()> {
+        for entry in Entries(self.words(index)?) {
+            let entry = entry?;
+            paths.push(entry.path);
+            paths.extend(entry.old_path);
+        }
+        Some(())
+    }
+
+    /// All commits.
+    pub(super) fn ids(&self) -> impl Iterator<Item = ObjectId> {
+        let (ids, _) = self.at(&self.ids).as_chunks::<ID>();
+        ids.iter().map(|id| ObjectId::from(*id))
+    }
+
+    fn entries(&self, id: &oid) -> Option<Vec<Entry<RepoPath>>> {
+        let entries = Entries(self.words(self.find(id)?)?);
+        entries
+            .map(|entry| entry?.map(|path| self.path(path)))
+            .collect()
+    }
+
+    fn words(&self, index: usize) -> Option<impl ExactSizeIterator<Item = u32>> {
         let ends = self.at(&self.ends);
         let from = index
             .checked_sub(1)
@@ -171,40 +223,8 @@ impl Ledger {
             .ok()
     }
 
-    /// All commits.
-    fn ids(&self) -> impl Iterator<Item = ObjectId> {
-        let (ids, _) = self.at(&self.ids).as_chunks::<ID>();
-        ids.iter().map(|id| ObjectId::from(*id))
-    }
-
     fn at(&self, range: &Range<usize>) -> &[u8] {
         self.file.get(range.clone()).unwrap_or_default()
-    }
-}
-
-/// What a word says became of its file.
-fn status(word: u32) -> Option<Status> {
-    let all = [
-        Status::Added,
-        Status::Modified,
-        Status::Deleted,
-        Status::Renamed,
-        Status::TypeChanged,
-    ];
-    let code = word & ((1 << STATUS_BITS) - 1);
-    all.into_iter()
-        .find(|status| self::code(*status) == Some(code))
-}
-
-/// How a word says it; a copy, which only a followed file can be, is never written.
-fn code(status: Status) -> Option<u32> {
-    match status {
-        Status::Added => Some(1),
-        Status::Modified => Some(2),
-        Status::Deleted => Some(3),
-        Status::Renamed => Some(4),
-        Status::TypeChanged => Some(5),
-        Status::Copied => None,
     }
 }
 

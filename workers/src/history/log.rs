@@ -5,16 +5,19 @@
 //! commit shows that it was a folder.
 
 mod question;
+mod beginning;
 mod listed;
 
 pub(crate) use question::LogQuery;
 
 use listed::Listed;
 
+use gix::ObjectId;
+
 use super::blobs::Blobs;
 use super::changes::Changes;
 use super::follow::{Follow, LogFile, Touch};
-use super::place::Place;
+use super::place::{Last, Place};
 use super::scope::Scope;
 use super::steps::Step;
 use super::walk::{Dates, Plan, Walk};
@@ -49,6 +52,8 @@ pub(crate) struct Log<'a> {
     /// In lower case.
     author: Option<String>,
     given: u64,
+    /// The commit that was given last.
+    last: Option<ObjectId>,
     /// How many commits still have to be passed over that were given before.
     skip: u64,
 }
@@ -73,31 +78,29 @@ impl<'a> Log<'a> {
         place: Place,
         path: Option<RepoPath>,
         author: Option<&str>,
+        cancel: &Cancel,
     ) -> Result<Log<'a>, HistoryError> {
         let plan = Plan {
-            from: place.from,
+            from: place.from.clone(),
             without: place.without.first().copied(),
             dates: Dates {
                 since: place.since,
                 until: place.until,
             },
         };
-        let view = View::of(path.as_ref(), place.is_folder, place.name);
-        let walk = Walk::new(history, plan, view.scope(), place.stand.as_ref())?;
-        let skip = match place.stand {
-            Some(_) => 0,
-            None => place.given,
-        };
-        Ok(Log {
+        let mut log = Log {
             history,
-            walk,
-            view,
+            walk: Walk::new(history, plan, None, None)?,
+            view: View::of(path.as_ref(), place.is_folder, None),
             asked: path,
             is_folder: place.is_folder,
             author: author.map(str::to_lowercase),
             given: place.given,
-            skip,
-        })
+            last: None,
+            skip: 0,
+        };
+        log.begin(Some(&place), cancel)?;
+        Ok(log)
     }
 
     /// The next commit.
@@ -134,12 +137,18 @@ impl<'a> Log<'a> {
         let plan = &self.walk.plan;
         // While commits are passed over that were given before, only their number tells the place.
         let mut stand = self.walk.stand().filter(|_| self.skip == 0);
-        let mut name = None;
+        let (mut name, mut last) = (None, None);
         if let View::File(follow) = &self.view {
             let shown = follow.path().display();
             let is_exact = RepoPath::parse(&shown).is_ok_and(|path| path == *follow.path());
             stand = stand.filter(|_| is_exact);
-            name = stand.as_ref().map(|_| shown);
+            name = stand.as_ref().map(|_| shown.clone());
+            let is_told = is_exact && self.skip == 0 && stand.is_none();
+            let commit = self.last.filter(|_| is_told);
+            last = commit.map(|commit| Last {
+                commit,
+                name: shown,
+            });
         }
         Place {
             from: plan.from.clone(),
@@ -150,6 +159,7 @@ impl<'a> Log<'a> {
             is_folder: self.is_folder,
             stand,
             name,
+            last,
         }
     }
 
@@ -157,9 +167,13 @@ impl<'a> Log<'a> {
     fn advance(&mut self, cancel: &Cancel) -> Result<Option<Hit>, HistoryError> {
         loop {
             if self.walk.frontier.is_lost() {
-                self.begin_anew()?;
+                self.begin(None, cancel)?;
             }
-            let Some(step) = self.walk.next(cancel)? else {
+            let next = match &self.view {
+                View::File(follow) => self.walk.next_of(follow.path(), cancel)?,
+                View::All | View::Folder(_) => self.walk.next(cancel)?,
+            };
+            let Some(step) = next else {
                 return Ok(None);
             };
             match self.look(&step, cancel) {
@@ -188,7 +202,7 @@ impl<'a> Log<'a> {
                 }
                 Touch::Folder if self.is_folder.is_none() => {
                     self.is_folder = Some(true);
-                    self.begin_anew()?;
+                    self.begin(None, cancel)?;
                     return Ok(None);
                 }
                 Touch::Folder | Touch::Nothing => return Ok(None),
@@ -239,20 +253,12 @@ impl<'a> Log<'a> {
 
     /// Leaves a commit behind: a followed file has the name from now on that it had before.
     fn pass(&mut self, hit: &Hit) {
+        self.last = Some(self.history.id_of(hit.step.spot));
         if let (View::File(follow), Some(file)) = (&mut self.view, &hit.file)
             && let Some(old) = &file.old_path
         {
             follow.rename(old.clone());
         }
-    }
-
-    /// Walks from the beginning, over what was given before.
-    fn begin_anew(&mut self) -> Result<(), HistoryError> {
-        self.view = View::of(self.asked.as_ref(), self.is_folder, None);
-        let plan = self.walk.plan.clone();
-        self.walk = Walk::new(self.history, plan, self.view.scope(), None)?;
-        self.skip = self.given;
-        Ok(())
     }
 }
 

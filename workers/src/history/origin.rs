@@ -14,9 +14,9 @@ use super::{History, HistoryError, Side, error::git, trees};
 use crate::repo::{Cancel, RepoPath};
 
 /// How many of the most similar files are kept. Git's `NUM_CANDIDATE_PER_DST`.
-const CANDIDATES: usize = 4;
+pub(super) const CANDIDATES: usize = 4;
 /// How large a file is compared, in bytes.
-const MAX_BYTES: u64 = 32 << 20;
+pub(super) const MAX_BYTES: u64 = 32 << 20;
 /// How many files a tree may have that is looked through: git's rename limit of 1,000, squared.
 const MAX_FILES: usize = 1_000_000;
 

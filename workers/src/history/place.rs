@@ -33,6 +33,19 @@ pub(crate) struct Place {
     /// What a followed file was called there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) name: Option<String>,
+    /// Behind which commit to go on instead, for who knows in which order commits come; who
+    /// doesn't has to do without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) last: Option<Last>,
+}
+
+/// The commit that a log of a file told last.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Last {
+    #[serde(with = "id")]
+    pub(super) commit: ObjectId,
+    /// What the file was called before it.
+    pub(super) name: String,
 }
 
 /// Where a walk stood.
@@ -56,13 +69,42 @@ impl Place {
         if whole.len() <= MAX_BYTES {
             return whole;
         }
-        (self.stand, self.name) = (None, None);
+        (self.stand, self.name, self.last) = (None, None, None);
         text(&self)
+    }
+
+    /// The commit that was taken last, and what a followed file was called before it, if the place
+    /// tells that.
+    pub(super) fn end(&self) -> Option<(ObjectId, String)> {
+        let told = self.last.as_ref();
+        let told = told.map(|last| (last.commit, last.name.clone()));
+        told.or_else(|| {
+            let stand = self.stand.as_ref()?;
+            Some((*stand.taken.last()?, self.name.clone()?))
+        })
     }
 
     /// The place that a cursor's text tells; `None` if it tells none.
     pub(crate) fn read(text: &str) -> Option<Place> {
         serde_json::from_str(text).ok()
+    }
+}
+
+/// An id as hexadecimal text.
+mod id {
+    use gix::ObjectId;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(id: &ObjectId, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&id.to_hex())
+    }
+
+    pub(super) fn deserialize<'de, D>(from: D) -> Result<ObjectId, D::Error>
+    where
+        D: Deserializer<'de>,
+    {
+        let text = String::deserialize(from)?;
+        ObjectId::from_hex(text.as_bytes()).map_err(D::Error::custom)
     }
 }
 

@@ -146,6 +146,46 @@ pub(super) fn shared(a: &Print, b: &Print) -> u64 {
     shared
 }
 
+/// A file's pieces laid out, to be held against many other files.
+#[derive(Debug)]
+pub(super) struct Sheet {
+    /// For each piece, how many bytes of the file are in it.
+    bytes: Vec<u32>,
+}
+
+impl Sheet {
+    pub(super) fn new() -> Sheet {
+        let pieces = usize::try_from(PIECES).unwrap_or_default();
+        Sheet {
+            bytes: vec![0; pieces],
+        }
+    }
+
+    /// Lays out a file, until [`Sheet::clear`] takes it away again.
+    pub(super) fn lay(&mut self, pieces: &[(u32, u32)]) {
+        for (piece, bytes) in pieces {
+            if let Some(slot) = self.bytes.get_mut(*piece as usize) {
+                *slot = *bytes;
+            }
+        }
+    }
+
+    pub(super) fn clear(&mut self, pieces: &[(u32, u32)]) {
+        for (piece, _) in pieces {
+            if let Some(slot) = self.bytes.get_mut(*piece as usize) {
+                *slot = 0;
+            }
+        }
+    }
+
+    /// How many bytes the file and another one share: [`shared`].
+    pub(super) fn shared(&self, pieces: &[(u32, u32)]) -> u64 {
+        let own = |piece: u32| self.bytes.get(piece as usize).copied().unwrap_or_default();
+        let both = |(piece, bytes): &(u32, u32)| u64::from(own(*piece).min(*bytes));
+        pieces.iter().map(both).sum()
+    }
+}
+
 /// Whether git takes a file for binary: a NUL in its first 8,000 bytes.
 pub(super) fn is_binary(content: &[u8]) -> bool {
     let head = content.get(..8000).unwrap_or(content);
@@ -174,6 +214,17 @@ mod tests {
         assert_eq!(percent(b"one\ntwo\n", b"one\ntwo\n"), 100);
         assert_eq!(percent(&long, &long), 100);
         assert_eq!(percent(b"one\n", b"two\n"), 0);
+    }
+
+    #[test]
+    fn a_file_that_is_laid_out_shares_what_it_shares_otherwise() {
+        let (one, other) = (print(b"a\nb\nb\nc\n"), print(b"b\nc\nc\nd\n"));
+        let mut sheet = Sheet::new();
+        sheet.lay(&one.pieces);
+        assert_eq!(sheet.shared(&other.pieces), shared(&one, &other));
+        assert_eq!(shared(&one, &other), 4);
+        sheet.clear(&one.pieces);
+        assert_eq!(sheet.shared(&other.pieces), 0);
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub(super) use walk::Most;
 const READING: &str = "reading a tree";
 
 /// How long a path may be, in bytes; what lies deeper does not exist.
-const MAX_PATH: usize = 4096;
+pub(super) const MAX_PATH: usize = 4096;
 
 /// A file that only one tree has, or that is not the same in both.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,7 +117,7 @@ pub(super) fn entry(
 }
 
 /// A mode as git writes it today: old repositories have others that mean the same.
-fn side(entry: EntryRef<'_>) -> Side {
+pub(super) fn side(entry: EntryRef<'_>) -> Side {
     Side {
         id: entry.oid.to_owned(),
         mode: entry.mode.kind().into(),
@@ -133,9 +133,13 @@ fn folder(id: ObjectId) -> Side {
 
 /// The path of a folder's entry; `None` for a name that no file can have, or a path too long.
 pub(super) fn entry_path(folder: &RepoPath, name: &[u8]) -> Option<RepoPath> {
-    let is_name = !name.contains(&b'/') && is_normal(name);
-    let path = is_name.then(|| folder.join(name))?;
+    let path = is_name(name).then(|| folder.join(name))?;
     (path.as_bytes().len() <= MAX_PATH).then_some(path)
+}
+
+/// Whether an entry of a tree can be a file's or folder's.
+pub(super) fn is_name(name: &[u8]) -> bool {
+    !name.contains(&b'/') && is_normal(name)
 }
 
 /// Whether a path that was read from a repository's data can be a file's.

@@ -7,12 +7,13 @@
 
 use gix::ObjectId;
 
+use super::course::Course;
 use super::frontier::Frontier;
 use super::place::Stand;
 use super::scope::Scope;
 use super::steps::{Spot, Step};
 use super::{History, HistoryError};
-use crate::repo::Cancel;
+use crate::repo::{Cancel, RepoPath};
 
 /// Which commits are walked over.
 #[derive(Clone, Debug)]
@@ -50,6 +51,8 @@ pub(super) struct Walk<'a> {
     /// The folder that is looked at; all commits are shown without one.
     scope: Option<Scope>,
     pub(super) frontier: Frontier<'a>,
+    /// Goes where the walk would, for a file that is followed.
+    course: Option<Course<'a>>,
     /// What is shown, the last first, where that had to be found out before.
     listed: Option<Vec<Step>>,
 }
@@ -76,8 +79,45 @@ impl<'a> Walk<'a> {
             plan,
             scope,
             frontier,
+            course: None,
             listed: None,
         })
+    }
+
+    /// The walk of a followed file, from its beginning, by a course in place of the frontier.
+    pub(super) fn along(self, course: Course<'a>) -> Walk<'a> {
+        let course = Some(course);
+        Walk { course, ..self }
+    }
+
+    /// Whether a walk of a followed file can go by a course: what dates and commits leave out may
+    /// change which commits are met first.
+    pub(super) fn can_go_along(plan: &Plan) -> bool {
+        plan.without.is_none() && plan.dates.since.is_none()
+    }
+
+    /// [`Walk::next`] where only commits count that may have changed the file that is called `path`
+    /// now; others may come all the same.
+    ///
+    /// # Errors
+    /// As [`Walk::next`].
+    pub(super) fn next_of(
+        &mut self,
+        path: &RepoPath,
+        cancel: &Cancel,
+    ) -> Result<Option<Step>, HistoryError> {
+        let Some(course) = &mut self.course else {
+            return self.next(cancel);
+        };
+        loop {
+            let step = course.next(path, cancel)?;
+            if step
+                .as_ref()
+                .is_none_or(|step| self.plan.dates.shows(step.time))
+            {
+                return Ok(step);
+            }
+        }
     }
 
     /// The next commit that is shown.
@@ -112,16 +152,17 @@ impl<'a> Walk<'a> {
 
     /// Gives back the commit that came last: it will be the next again.
     pub(super) fn give_back(&mut self, step: Step) {
-        match &mut self.listed {
-            Some(listed) => listed.push(step),
-            None => self.frontier.give_back(step),
+        match (&mut self.listed, &mut self.course) {
+            (Some(listed), _) => listed.push(step),
+            (None, Some(course)) => course.give_back(),
+            (None, None) => self.frontier.give_back(step),
         }
     }
 
     /// Where the walk stands, if a later one can go on from there.
     pub(super) fn stand(&self) -> Option<Stand> {
-        let is_listed = self.plan.without.is_some();
-        (!is_listed).then(|| self.frontier.written()).flatten()
+        let is_elsewhere = self.plan.without.is_some() || self.course.is_some();
+        (!is_elsewhere).then(|| self.frontier.written()).flatten()
     }
 
     /// Lets the parents join through which the walk goes on; whether the commit is shown.

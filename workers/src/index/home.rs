@@ -4,6 +4,8 @@
 //! Both homes keep what [`Shelf`] says of whose it is, and answer only within it. They keep no text
 //! and no path: a chunk is a place in a blob, and who asks knows which files a project's blobs are.
 
+mod exact;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -13,11 +15,31 @@ use uuid::Uuid;
 
 use super::chunk::Kind;
 use super::terms::{Term, Terms};
+pub use exact::ExactHome;
+
+pub mod qdrant;
+#[cfg(test)]
+mod tests;
 
 /// The id of a blob in git, or of an entry of memory.
 pub type Blob = [u8; 20];
 
-/// A tenant's project. Nothing is kept, found or counted without one.
+/// A tenant's project. Nothing is kept, found or counted without one, and none is nobody's:
+///
+/// ```no_run
+/// # use archway_workers::index::home::Shelf;
+/// # use uuid::Uuid;
+/// fn shelf(tenant: Uuid, project: Uuid) -> Shelf {
+///     Shelf { tenant, project }
+/// }
+/// ```
+/// ```compile_fail
+/// # use archway_workers::index::home::Shelf;
+/// # use uuid::Uuid;
+/// fn shelf(tenant: Uuid, project: Uuid) -> Shelf {
+///     Shelf { project }
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Shelf {
     /// Whose it is.
@@ -75,7 +97,7 @@ pub struct Asked {
 pub struct Question {
     /// The vector of the query, of length 1; `None`: only its words count.
     pub dense: Option<Vec<f32>>,
-    /// The words of the query.
+    /// The words of the query; each counts once.
     pub terms: Vec<Term>,
     /// Which chunks may be found at all.
     pub filter: Filter,
@@ -99,7 +121,8 @@ pub struct Filter {
 pub struct Candidates {
     /// By cosine, -1 to 1.
     pub dense: Vec<Hit>,
-    /// By BM25, above 0.
+    /// By BM25, above 0; a word is as rare as it is in all of the projects that were asked,
+    /// whatever the filter lets be.
     pub sparse: Vec<Hit>,
 }
 
@@ -155,7 +178,67 @@ pub enum HomeError {
     },
 }
 
-/// Keeps texts, and finds the nearest of their chunks.
+// Each example that must not compile stands beside the same with the tenant, which does: it fails
+// for that reason and no other. As examples they cost seconds; `trybuild`, which compares messages,
+// would check all dependencies once more, for minutes.
+/// Keeps texts, and finds the nearest of their chunks; whose, it is always told.
+///
+/// ```no_run
+/// # use archway_workers::index::home::{Asked, Home, Question};
+/// # use uuid::Uuid;
+/// fn search(home: &dyn Home, tenant: Uuid, projects: &[Asked], question: &Question) {
+///     drop(home.nearest(tenant, projects, question));
+/// }
+/// ```
+///
+/// Without a tenant it does not compile:
+///
+/// ```compile_fail
+/// # use archway_workers::index::home::{Asked, Home, Question};
+/// # use uuid::Uuid;
+/// fn search(home: &dyn Home, tenant: Uuid, projects: &[Asked], question: &Question) {
+///     drop(home.nearest(projects, question));
+/// }
+/// ```
+///
+/// Nor do chunks that are counted, kept or removed as a project's alone.
+///
+/// ```no_run
+/// # use archway_workers::index::home::{Home, Shelf};
+/// fn count(home: &dyn Home, shelf: Shelf) {
+///     drop(home.count(shelf));
+/// }
+/// ```
+/// ```compile_fail
+/// # use archway_workers::index::home::{Home, Shelf};
+/// fn count(home: &dyn Home, shelf: Shelf) {
+///     drop(home.count(shelf.project));
+/// }
+/// ```
+/// ```no_run
+/// # use archway_workers::index::home::{Home, Shelf};
+/// fn keep(home: &dyn Home, shelf: Shelf) {
+///     drop(home.upsert(shelf, &[], 1.0));
+/// }
+/// ```
+/// ```compile_fail
+/// # use archway_workers::index::home::{Home, Shelf};
+/// fn keep(home: &dyn Home, shelf: Shelf) {
+///     drop(home.upsert(shelf.project, &[], 1.0));
+/// }
+/// ```
+/// ```no_run
+/// # use archway_workers::index::home::{Home, Shelf};
+/// fn remove(home: &dyn Home, shelf: Shelf) {
+///     drop(home.remove(shelf, &[]));
+/// }
+/// ```
+/// ```compile_fail
+/// # use archway_workers::index::home::{Home, Shelf};
+/// fn remove(home: &dyn Home, shelf: Shelf) {
+///     drop(home.remove(&[]));
+/// }
+/// ```
 pub trait Home: Send + Sync + 'static {
     /// Keeps texts; one that is there already is replaced. `average` is how many words a chunk of
     /// the project has on average.

@@ -4,7 +4,6 @@
 //! The same questions as of a work tree, answered from git's trees. Nothing is ignored here,
 //! since what is committed is not, and a submodule has no files. Times are the commit's.
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -87,13 +86,19 @@ impl BareTree {
         Ok(listing)
     }
 
-    pub(super) fn open(&self, path: &RepoPath, rules: &Rules) -> Result<RepoFile, RepoError> {
+    /// Opens a file whose name was judged, or needs not be; where a link leads is judged.
+    pub(super) fn open_judged(
+        &self,
+        path: &RepoPath,
+        rules: &Rules,
+    ) -> Result<RepoFile, RepoError> {
         let not_found = || RepoError::NotFound { path: path.clone() };
-        rules.admit(path, path, Kind::File)?;
         let commit = self.commit.as_ref().ok_or_else(not_found)?;
         let repository = commit.git.objects();
         let real = commit.resolve(&repository, path)?;
-        rules.admit(&real, path, Kind::File)?;
+        if real != *path {
+            rules.admit(&real, path, Kind::File)?;
+        }
         let node = commit.node(&repository, &real)?.ok_or_else(not_found)?;
         if !is_file(node.mode) {
             return Err(not_found());
@@ -263,7 +268,7 @@ impl Commit {
                 return Err(too_many());
             }
         }
-        entries.sort_unstable_by(by_path);
+        entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         Ok(entries)
     }
 
@@ -287,10 +292,6 @@ impl Commit {
 
 fn is_file(mode: Mode) -> bool {
     matches!(mode, Mode::Blob | Mode::BlobExecutable)
-}
-
-fn by_path(a: &Entry, b: &Entry) -> Ordering {
-    a.path.cmp(&b.path)
 }
 
 #[cfg(test)]

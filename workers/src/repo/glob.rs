@@ -18,6 +18,7 @@ const MAX_BYTES: usize = 512;
 #[derive(Clone, Debug)]
 pub struct Glob {
     text: String,
+    matcher: globset::Glob,
     // A set of one: it takes short cuts for extensions and plain names that a matcher doesn't.
     set: GlobSet,
     anchored: bool,
@@ -55,10 +56,11 @@ impl Glob {
             .case_insensitive(ignoring_case)
             .build()
             .map_err(|error| located(text, error.kind()))?;
-        let set = GlobSetBuilder::new().add(glob).build();
+        let set = GlobSetBuilder::new().add(glob.clone()).build();
         let set = set.map_err(|error| located(text, error.kind()))?;
         Ok(Glob {
             text: text.to_owned(),
+            matcher: glob,
             set,
             anchored,
         })
@@ -75,8 +77,22 @@ impl Glob {
 
     /// Whether the glob means everything beneath this folder.
     pub(super) fn fits_all_beneath(&self, folder: &[u8]) -> bool {
-        let is_open_ended = self.text.ends_with('/') || self.text.ends_with("/**");
-        is_open_ended && self.fits_bytes(&[folder, b"/any"].concat())
+        self.is_open_ended() && self.fits_bytes(&[folder, b"/any"].concat())
+    }
+
+    /// Whether it may mean everything beneath a folder.
+    pub(super) fn is_open_ended(&self) -> bool {
+        self.text.ends_with('/') || self.text.ends_with("/**")
+    }
+
+    /// What it is to globset, for a set of many.
+    pub(super) fn matcher(&self) -> &globset::Glob {
+        &self.matcher
+    }
+
+    /// It alone, as a set.
+    pub(super) fn set(&self) -> &GlobSet {
+        &self.set
     }
 
     /// Whether the glob speaks of whole paths, rather than of names at any depth.
@@ -95,6 +111,8 @@ impl PartialEq for Glob {
         self.text == other.text
     }
 }
+
+impl Eq for Glob {}
 
 /// What globset is to match against whole paths, and whether the glob named a whole path.
 fn body(text: &str) -> Result<(String, bool), GlobError> {

@@ -131,7 +131,7 @@ fn slugs(folder: std::fs::ReadDir) -> impl Iterator<Item = String> {
 }
 
 /// `[a-z0-9][a-z0-9-]{0,62}`.
-fn is_slug(name: &str) -> bool {
+pub(super) fn is_slug(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let mut bytes = name.bytes();
     name.len() <= 63

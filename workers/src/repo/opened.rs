@@ -12,9 +12,10 @@ use super::cancel::Cancel;
 use super::error::RepoError;
 use super::file::RepoFile;
 use super::listing::{Entry, Listing, Stat};
+use super::manifest::{self, Manifest};
 use super::path::RepoPath;
 use super::project::{Key, Snapshot};
-use super::rules::{Kind, Rules};
+use super::rules::{Blocked, Kind, Rules};
 use super::search::{Found, Query};
 use super::tracked::{self, Standing};
 
@@ -24,6 +25,7 @@ pub struct Repo {
     pub(super) shared: Arc<Shared>,
     pub(super) tenant: Arc<str>,
     pub(super) rules: Arc<Rules>,
+    pub(super) manifest: Arc<Manifest>,
     pub(super) snapshot: Snapshot,
 }
 
@@ -68,7 +70,22 @@ impl Repo {
         self.snapshot.project().key()
     }
 
-    /// Which paths exist for readers.
+    /// What the repository said about itself when this was opened, whatever commit this is of.
+    pub fn manifest(&self) -> Arc<Manifest> {
+        Arc::clone(&self.manifest)
+    }
+
+    /// What is wrong with what the repository says about itself; nothing, to readers who may not
+    /// see where it says so.
+    pub fn warnings(&self) -> &[String] {
+        let place = RepoPath::trusted(manifest::NAME.as_bytes());
+        match self.rules.judge(&place, Kind::File) {
+            Ok(()) => self.manifest.warnings(),
+            Err(Blocked) => &[],
+        }
+    }
+
+    /// Which paths exist for readers: the operator's rules, and what the repository closes.
     pub(crate) fn rules(&self) -> Arc<Rules> {
         Arc::clone(&self.rules)
     }
@@ -79,7 +96,8 @@ impl Repo {
     }
 
     /// The same project as of `commit`, whose files are in place of the work tree's. What it says
-    /// of HEAD, it says of that commit.
+    /// of HEAD, it says of that commit. The path rules are those of now: what is closed today was
+    /// not open yesterday.
     ///
     /// # Errors
     /// If the project has no repository, or the commit can't be read.

@@ -16,6 +16,7 @@ use super::error::RepoError;
 use super::fence::Findings;
 use super::git::Git;
 use super::jail::Jail;
+use super::manifest::Kept;
 use super::mounts::Located;
 use super::status::Status;
 use super::worktree::WorkTree;
@@ -44,6 +45,7 @@ pub(super) struct Project {
     git: Mutex<Option<Arc<GitState>>>,
     bare: Mutex<Option<Arc<BareTree>>>,
     status: Status,
+    manifest: Kept,
 }
 
 /// What is known of a project's repository.
@@ -120,6 +122,7 @@ impl Project {
             git: Mutex::new(None),
             bare: Mutex::new(None),
             status: Status::default(),
+            manifest: Kept::default(),
         })
     }
 

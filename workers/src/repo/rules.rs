@@ -1,7 +1,8 @@
 //! Which paths of a project exist for its readers.
 //!
 //! Owns the names that are blocked everywhere (git's own folder, dependencies, what usually holds
-//! secrets), and the globs by which an operator opens or closes paths. Judged are names alone,
+//! secrets), and the globs by which an operator opens or closes paths and a repository closes
+//! them. Judged are names alone,
 //! before anything is looked up: a real and an invented path get the same answer. Rules are asked
 //! twice where a link is involved, for the path asked and for the one it leads to.
 //!
@@ -10,6 +11,8 @@
 
 use super::error::RepoError;
 use super::glob::{Glob, GlobError};
+use super::globs::Globs;
+use super::manifest::Manifest;
 use super::path::RepoPath;
 
 /// What `read_repo_file` reads unless a project says otherwise.
@@ -22,10 +25,12 @@ const DEFAULT_ALLOW: [&str; 5] = [
 ];
 
 /// The path rules of one project.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
     open: Vec<OpenGlob>,
-    close: Vec<Glob>,
+    close: Globs,
+    /// What the repository closes besides.
+    deny: Globs,
     allow: Vec<Glob>,
 }
 
@@ -71,9 +76,20 @@ impl Rules {
             close: close
                 .iter()
                 .map(|glob| Glob::parse_ignoring_case(glob))
-                .collect::<Result<_, _>>()?,
+                .collect::<Result<_, _>>()
+                .map(Globs::new)?,
+            deny: Globs::default(),
             allow,
         })
+    }
+
+    /// These rules with what a repository says: it closes paths and opens none, and adds to what
+    /// [`Rules::allows_reading`] lets pass.
+    pub(super) fn with(&self, manifest: &Manifest) -> Rules {
+        let mut rules = self.clone();
+        rules.deny = manifest.deny().clone();
+        rules.allow.extend_from_slice(manifest.allow());
+        rules
     }
 
     /// Whether `path` exists for this project's readers. The root always does.
@@ -113,10 +129,10 @@ impl Rules {
     }
 
     fn is_closed(&self, place: &[u8], kind: Kind) -> bool {
-        self.close.iter().any(|glob| {
-            glob.fits_bytes(place)
+        [&self.close, &self.deny].into_iter().any(|globs| {
+            globs.fits(place)
                 // `private/` closes the folder too, which would otherwise be told to exist.
-                || (kind == Kind::Directory && glob.fits_all_beneath(place))
+                || (kind == Kind::Directory && globs.fits_all_beneath(place))
         })
     }
 
@@ -137,7 +153,7 @@ fn prefixes(path: &RepoPath) -> impl Iterator<Item = (&[u8], &[u8])> {
 }
 
 /// A glob of the operator's that lifts blocks of names.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct OpenGlob {
     glob: Glob,
     /// The folders on the way to what an anchored glob fits: `a`, `a/b` for `a/b/*.env`.

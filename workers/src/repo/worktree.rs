@@ -85,9 +85,13 @@ impl WorkTree {
         Ok(Arc::clone(&tree.listing))
     }
 
-    /// Opens a regular file, through links that stay inside.
-    pub(super) fn open(&self, path: &RepoPath, rules: &Rules) -> Result<RepoFile, RepoError> {
-        rules.admit(path, path, Kind::File)?;
+    /// Opens a regular file, through links that stay inside: its name was judged, or needs not be;
+    /// where a link leads is judged.
+    pub(super) fn open_judged(
+        &self,
+        path: &RepoPath,
+        rules: &Rules,
+    ) -> Result<RepoFile, RepoError> {
         let refused = |errno| RepoError::opening(path, errno);
         match self.jail.open(path, READ) {
             Err(Errno::LOOP) => {

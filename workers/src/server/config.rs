@@ -3,7 +3,7 @@
 use std::{num::NonZeroUsize, path::PathBuf};
 
 use super::{CacheFolder, CacheFolderError};
-use crate::{repo::Mounts, store::StoreConfig};
+use crate::{index::config::IndexConfig, repo::Mounts, store::StoreConfig};
 
 const MOST_BLOCKING_CALLS: NonZeroUsize = NonZeroUsize::new(400).unwrap();
 
@@ -47,6 +47,9 @@ pub struct WorkerConfig {
     /// 2 GiB at most. Without it all is made again after a restart.
     #[arg(long, env = "ARCHWAY_CACHE_DIR", value_name = "DIR")]
     pub cache: Option<PathBuf>,
+    /// What is found by meaning.
+    #[command(flatten)]
+    pub index: IndexConfig,
     /// Where its rows are.
     #[command(flatten)]
     pub store: StoreConfig,

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::{CacheFolder, LEFT_BEHIND, Listener, Worker, WorkerConfig, WorkerError};
 use crate::{
     confine::{Confinement, confine},
+    index::config::IndexParts,
     repo::Mounts,
 };
 
@@ -41,6 +42,7 @@ impl ConfinedWorker {
             .name("archway-worker".to_owned())
             .spawn(move || -> Result<(), WorkerError> {
                 let _ends = ends;
+                let parts = IndexParts::read(&config.index)?;
                 let cache = config.cache_folder(&mounts)?;
                 let own = cache.as_ref().map(CacheFolder::path);
                 let confinement = confine(&mounts.folders(), &config.store.files()?, own)?;
@@ -52,7 +54,7 @@ impl ConfinedWorker {
                         source,
                     })?;
                 let served = runtime.block_on(async {
-                    let mut worker = Worker::new(&config, mounts, verifier)?;
+                    let mut worker = Worker::new(&config, mounts, verifier, parts)?;
                     if let Some(name) = name {
                         worker = worker.reporting_as(name);
                     }

@@ -9,7 +9,7 @@ mod read;
 mod read_allowed;
 mod window;
 
-pub(super) use describe::language;
+pub(super) use describe::{language, module};
 pub(super) use list::ListFiles;
 pub(super) use overview::GetRepoOverview;
 pub(super) use read::ReadFile;

@@ -16,9 +16,11 @@ pub struct Reply<T> {
     body: T,
     head: Option<Head>,
     moved: bool,
+    warnings: Vec<String>,
     incomplete: bool,
     cursor: Option<String>,
     markdown: Option<String>,
+    verbatim: bool,
 }
 
 impl<T: Serialize> Reply<T> {
@@ -28,9 +30,11 @@ impl<T: Serialize> Reply<T> {
             body,
             head: None,
             moved: false,
+            warnings: Vec::new(),
             incomplete: false,
             cursor: None,
             markdown: None,
+            verbatim: false,
         }
     }
 
@@ -40,6 +44,7 @@ impl<T: Serialize> Reply<T> {
         Reply {
             head,
             moved,
+            warnings: snapshot.repo.warnings().to_vec(),
             ..Reply::new(body(snapshot.value))
         }
     }
@@ -53,6 +58,13 @@ impl<T: Serialize> Reply<T> {
             dirty: None,
         });
         self.head = head.or(self.head);
+        self
+    }
+
+    /// Says that it was read from several projects, and so from no one commit.
+    #[must_use]
+    pub fn of_several(mut self) -> Self {
+        self.head = None;
         self
     }
 
@@ -77,6 +89,14 @@ impl<T: Serialize> Reply<T> {
         self
     }
 
+    /// Leaves the data as it was written, for programs that compare it: what others wrote is escaped
+    /// in the text block alone, which is the same JSON otherwise.
+    #[must_use]
+    pub fn verbatim(mut self) -> Self {
+        self.verbatim = true;
+        self
+    }
+
     /// Says that the deadline came first.
     #[must_use]
     pub fn incomplete(mut self, incomplete: bool) -> Self {
@@ -94,6 +114,7 @@ impl<T: Serialize> Reply<T> {
                 "try again",
             )
         })?;
+        let as_written = self.verbatim.then(|| body.clone());
         let escaped = if untrusted {
             text::escape_json(&mut body)
         } else {
@@ -112,9 +133,20 @@ impl<T: Serialize> Reply<T> {
         say(meta::UNTRUSTED, untrusted, true.into());
         say(meta::ESCAPED, escaped > 0, escaped.into());
         say(meta::MOVED, self.moved, true.into());
+        say(
+            meta::WARNINGS,
+            !self.warnings.is_empty(),
+            self.warnings.into(),
+        );
         say(meta::INCOMPLETE, self.incomplete, "deadline".into());
         say(meta::CURSOR, self.cursor.is_some(), self.cursor.into());
-        let mut result = json!({ "structuredContent": body, "_meta": facts });
+        let shown = as_written.as_ref().filter(|_| escaped > 0);
+        let shown = shown.map(|_other| body.to_string());
+        let data = as_written.unwrap_or(body);
+        let mut result = json!({ "structuredContent": data, "_meta": facts });
+        if let Some(shown) = shown {
+            result["content"] = json!([{ "type": "text", "text": shown }]);
+        }
         if let Some(markdown) = &self.markdown {
             let (text, _counted_in_the_body) = match untrusted {
                 true => text::escape(markdown),

@@ -1,6 +1,6 @@
 //! What `archway limits` answers.
 
-use archway_gateway::terms::{Level, Limit, Origin, Override, TOTAL, Terms};
+use archway_gateway::terms::{Level, Limit, MEMORY, Origin, Override, TOTAL, Terms};
 use serde::Serialize;
 
 use crate::admin::print::{Answer, table};
@@ -20,7 +20,7 @@ pub(super) struct Changes<'a> {
 #[derive(Serialize)]
 pub(super) struct Changed<'a> {
     pub(super) name: &'a str,
-    /// 0: no limit at this level. Null: nothing is set any more.
+    /// 0: no limit at this level. Null: nothing is set any more. Of memory it is MiB in all.
     pub(super) per_minute: Option<u32>,
     /// Whether it was otherwise before.
     pub(super) changed: bool,
@@ -35,6 +35,7 @@ impl Answer for Changes<'_> {
         let line = |limit: &Changed<'_>| {
             let now = match limit.per_minute {
                 Some(0) => "unlimited".to_owned(),
+                Some(room) if limit.name == MEMORY => format!("{room} MiB in all"),
                 Some(limit) => format!("{limit} a minute"),
                 None => "not set".to_owned(),
             };
@@ -65,13 +66,14 @@ struct Row {
     weight: Option<u32>,
     /// Null: a session has no total.
     session: Option<InForce>,
-    key: InForce,
+    /// Null: a key has no memory of its own.
+    key: Option<InForce>,
     tenant: InForce,
 }
 
 #[derive(Serialize)]
 struct InForce {
-    /// Null: unlimited.
+    /// Null: unlimited. Of memory it is MiB in all.
     per_minute: Option<u32>,
     /// Where it was set.
     origin: Origin,
@@ -88,16 +90,19 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Adds the total, all that spends, and whatever else was set.
+    /// Adds the total, the room for memory, all that spends, and whatever else was set.
     pub(super) fn add(&mut self, spending: &[Spending], set: &[Override], terms: &Terms) {
-        let total = |level| terms.of_total(level).into();
-        self.limits.push(Row {
-            name: TOTAL.to_owned(),
+        let shared = |name: &str, key: Option<Limit>, tenant: Limit| Row {
+            name: name.to_owned(),
             weight: None,
             session: None,
-            key: total(Level::Key),
-            tenant: total(Level::Tenant),
-        });
+            key: key.map(InForce::from),
+            tenant: tenant.into(),
+        };
+        let of_key = terms.of_total(Level::Key);
+        let total = shared(TOTAL, Some(of_key), terms.of_total(Level::Tenant));
+        self.limits.push(total);
+        self.limits.push(shared(MEMORY, None, terms.of_memory()));
         for tool in spending {
             let row = Row::of_tool(&tool.name, Some(tool.weight), tool.per_minute, terms);
             self.limits.push(row);
@@ -123,7 +128,7 @@ impl Row {
             name: name.to_owned(),
             weight,
             session: Some(at(Level::Session)),
-            key: at(Level::Key),
+            key: Some(at(Level::Key)),
             tenant: at(Level::Tenant),
         }
     }
@@ -166,7 +171,7 @@ impl Answer for Shown<'_> {
                 row.name.clone(),
                 row.weight.map_or_else(none, |weight| weight.to_string()),
                 row.session.as_ref().map_or_else(none, InForce::text),
-                row.key.text(),
+                row.key.as_ref().map_or_else(none, InForce::text),
                 row.tenant.text(),
             ]
         };

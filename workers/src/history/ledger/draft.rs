@@ -1,17 +1,13 @@
 //! A ledger that is being written.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 
 use gix::ObjectId;
 
-use super::super::follow::LogFile;
 use super::super::graph::checksum;
-use super::{HEADER, ID, MAX_BYTES, SIGNATURE, STATUS_BITS, UNKNOWN, WORD, code};
+use super::form::{Entries, Entry, MAX_PATHS, UNKNOWN};
+use super::{HEADER, ID, MAX_BYTES, SIGNATURE, WORD};
 use crate::repo::{Cancel, RepoPath, Stopped};
-
-/// So many paths have a number.
-const MAX_PATHS: usize = 1 << (32 - STATUS_BITS);
 
 /// Commits and their files, as far as they are known.
 #[derive(Debug, Default)]
@@ -19,58 +15,68 @@ pub(super) struct Draft {
     /// From which to which word each commit's files are.
     commits: BTreeMap<ObjectId, (usize, usize)>,
     words: Vec<u32>,
-    numbers: HashMap<Arc<[u8]>, u32>,
-    paths: Vec<Arc<[u8]>>,
+    /// How many of them are a commit's: others were written down anew.
+    live: usize,
+    numbers: HashMap<RepoPath, u32>,
+    paths: Vec<RepoPath>,
     /// Of all paths.
     text: usize,
 }
 
 impl Draft {
-    /// Writes down a commit's files, or that it is no use to ask for them again. `None` where there
-    /// is no room for more: then none of its files stands in the ledger.
-    pub(super) fn add(&mut self, commit: ObjectId, files: Option<&[LogFile]>) -> Option<()> {
+    /// Writes down a commit's files, or that it is no use to ask for them again, in place of what was
+    /// known of it. `None` where there is no room for more: then all is as before.
+    pub(super) fn add(
+        &mut self,
+        commit: ObjectId,
+        entries: Option<Vec<Entry<RepoPath>>>,
+    ) -> Option<()> {
         let from = self.words.len();
-        let written = match files {
-            Some(files) => files.iter().try_for_each(|file| self.add_file(file)),
+        let written = match entries {
+            Some(entries) => entries.into_iter().try_for_each(|entry| self.write(entry)),
             None => {
                 self.words.push(UNKNOWN);
                 Some(())
             }
         };
-        if written.is_none() || self.bytes() as u64 > MAX_BYTES {
+        let new = self.words.len() - from;
+        if written.is_none() || (self.bytes() + new * WORD) as u64 > MAX_BYTES {
             self.words.truncate(from);
             return None;
         }
-        self.commits.insert(commit, (from, self.words.len()));
+        let before = self.commits.insert(commit, (from, from + new));
+        self.live = self.live + new - before.map_or(0, |(from, to)| to - from);
         Some(())
     }
 
-    fn add_file(&mut self, file: &LogFile) -> Option<()> {
-        let path = self.number(&file.path)?;
-        self.words.push(path << STATUS_BITS | code(file.status)?);
-        if let Some(old_path) = &file.old_path {
-            let old_path = self.number(old_path)?;
-            self.words.push(old_path);
-        }
-        Some(())
+    /// A commit's files; `None` if they are not known.
+    pub(super) fn entries(&self, commit: &ObjectId) -> Option<Vec<Entry<RepoPath>>> {
+        let (from, to) = self.commits.get(commit)?;
+        let words = self.words.get(*from..*to)?.iter().copied();
+        let path = |number: u32| self.paths.get(number as usize).cloned();
+        Entries(words).map(|entry| entry?.map(path)).collect()
     }
 
-    fn number(&mut self, path: &RepoPath) -> Option<u32> {
-        if let Some(number) = self.numbers.get(path.as_bytes()) {
+    fn write(&mut self, entry: Entry<RepoPath>) -> Option<()> {
+        let numbered = entry.map(|path| self.number(path))?;
+        numbered.write(&mut self.words)
+    }
+
+    fn number(&mut self, path: RepoPath) -> Option<u32> {
+        if let Some(number) = self.numbers.get(&path) {
             return Some(*number);
         }
         let next = Some(self.paths.len()).filter(|next| *next < MAX_PATHS);
         let number = u32::try_from(next?).ok()?;
-        let path: Arc<[u8]> = Arc::from(path.as_bytes());
-        self.text += path.len();
-        self.numbers.insert(Arc::clone(&path), number);
+        self.text += path.as_bytes().len();
+        self.numbers.insert(path.clone(), number);
         self.paths.push(path);
         Some(number)
     }
 
-    /// How large the file will be.
+    /// How large the file will be, at most.
     fn bytes(&self) -> usize {
-        let tables = self.commits.len() * (ID + WORD) + self.words.len() * WORD;
+        let tables = (self.commits.len() + 1) * (ID + WORD) + self.live * WORD;
         HEADER + tables + self.paths.len() * WORD + self.text + ID
     }
 
@@ -79,36 +85,60 @@ impl Draft {
     /// # Errors
     /// If the build has to stop.
     pub(super) fn finish(&self, cancel: &Cancel) -> Result<Option<Vec<u8>>, Stopped> {
+        let mut order: Vec<usize> = (0..self.paths.len()).collect();
+        let text = |path: usize| self.paths.get(path).map_or(&[][..], RepoPath::as_bytes);
+        order.sort_unstable_by_key(|path| text(*path));
+        let (words, ends) = self.renumbered(&order);
         let mut file = Vec::with_capacity(self.bytes());
         file.extend(SIGNATURE);
-        for count in [self.commits.len(), self.words.len(), self.paths.len()] {
+        for count in [ends.len(), words.len(), order.len()] {
             put(&mut file, count);
         }
         for commit in self.commits.keys() {
             file.extend_from_slice(commit.as_bytes());
         }
+        ends.iter().for_each(|end| put(&mut file, *end));
+        file.extend(words.iter().flat_map(|word| word.to_be_bytes()));
         let mut end = 0;
-        for (from, to) in self.commits.values() {
-            end += to - from;
+        for path in &order {
+            end += text(*path).len();
             put(&mut file, end);
         }
-        for (from, to) in self.commits.values() {
-            let words = self.words.get(*from..*to).unwrap_or_default();
-            file.extend(words.iter().flat_map(|word| word.to_be_bytes()));
-        }
-        let mut end = 0;
-        for path in &self.paths {
-            end += path.len();
-            put(&mut file, end);
-        }
-        for path in &self.paths {
-            file.extend_from_slice(path);
+        for path in &order {
+            file.extend_from_slice(text(*path));
         }
         let checksum = checksum(&file, cancel)?;
         Ok(checksum.map(|checksum| {
             file.extend_from_slice(&checksum);
             file
         }))
+    }
+
+    /// The words of all commits by their ids, with paths numbered in this order, and after which
+    /// word each commit's end.
+    fn renumbered(&self, order: &[usize]) -> (Vec<u32>, Vec<usize>) {
+        let mut numbers = vec![0; order.len()];
+        for (number, path) in (0..).zip(order) {
+            if let Some(slot) = numbers.get_mut(*path) {
+                *slot = number;
+            }
+        }
+        let number = |path: u32| numbers.get(path as usize).copied();
+        let (mut words, mut ends) = (Vec::with_capacity(self.live), Vec::new());
+        for (from, to) in self.commits.values() {
+            let old = self.words.get(*from..*to).unwrap_or_default();
+            for entry in Entries(old.iter().copied()) {
+                let renumbered = entry.and_then(|entry| entry.map(number));
+                if renumbered
+                    .and_then(|entry| entry.write(&mut words))
+                    .is_none()
+                {
+                    words.push(UNKNOWN);
+                }
+            }
+            ends.push(words.len());
+        }
+        (words, ends)
     }
 }
 

@@ -54,7 +54,7 @@ impl History {
             self.rules.admit(path, path, Kind::File)?;
         }
         let place = Place { is_folder, ..place };
-        Log::new(self, place, path, query.author.as_deref())
+        Log::new(self, place, path, query.author.as_deref(), cancel)
     }
 
     /// Where a log begins: what names and dates mean now.
@@ -72,6 +72,7 @@ impl History {
             is_folder: None,
             stand: None,
             name: None,
+            last: None,
         };
         if let Some(since) = &query.since {
             place.since = date::bound(since, End::Since, query.now);

@@ -49,10 +49,19 @@ fn told_file(file: &LogFile) -> String {
 
 /// All pages of a log, each of another size and each by another worker.
 fn ours(app: &Sandbox, query: &LogQuery, sizes: &mut dyn FnMut() -> usize) -> Vec<Told> {
+    pages(query, sizes, &mut || history(app))
+}
+
+/// All pages of a log, each of another size and by another of `workers`.
+fn pages(
+    query: &LogQuery,
+    sizes: &mut dyn FnMut() -> usize,
+    workers: &mut dyn FnMut() -> History,
+) -> Vec<Told> {
     let mut told = Vec::new();
     let mut cursor: Option<String> = None;
     loop {
-        let history = history(app);
+        let history = workers();
         let place = cursor.map(|cursor| {
             assert!(cursor.len() <= 2048);
             Place::read(&cursor).unwrap()

@@ -15,8 +15,9 @@ use crate::repo::file::RepoFile;
 use crate::repo::git::Git;
 use crate::repo::jail::Jail;
 use crate::repo::listing::{Entry, Listing, Stat};
+use crate::repo::manifest::Said;
 use crate::repo::path::RepoPath;
-use crate::repo::rules::Rules;
+use crate::repo::rules::{Kind, Rules};
 use crate::repo::search::{self, Found, Query};
 
 /// A project as one call sees it.
@@ -79,6 +80,16 @@ impl Snapshot {
         })
     }
 
+    /// What the repository says about itself, and the operator's rules with that.
+    pub(in crate::repo) fn said(&self, operator: &Arc<Rules>) -> Result<Said, RepoError> {
+        let Project { work, manifest, .. } = &*self.project;
+        let name = self.project.name();
+        match &self.bare {
+            Some(tree) => manifest.of_commit(name, (self.head, tree), operator),
+            None => manifest.of_work_tree(name, work, operator),
+        }
+    }
+
     /// Whether both show the same folder at the same commit.
     pub(in crate::repo) fn is_same(&self, other: &Snapshot) -> bool {
         self.project.key == other.project.key && self.head == other.head
@@ -130,9 +141,10 @@ impl Snapshot {
         path: &RepoPath,
         rules: &Rules,
     ) -> Result<RepoFile, RepoError> {
+        rules.admit(path, path, Kind::File)?;
         match &self.bare {
-            Some(tree) => tree.open(path, rules),
-            None => self.project.work.open(path, rules),
+            Some(tree) => tree.open_judged(path, rules),
+            None => self.project.work.open_judged(path, rules),
         }
     }
 

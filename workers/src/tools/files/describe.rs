@@ -108,7 +108,7 @@ pub(super) fn role(path: &str) -> &'static str {
 }
 
 /// The nearest folder that is no mere container: `src/auth/jwt.ts` → `auth`; `""` if there is none.
-pub(super) fn module(path: &str) -> &str {
+pub(in crate::tools) fn module(path: &str) -> &str {
     const CONTAINERS: [&str; 9] = [
         "src", "lib", "app", "apps", "packages", "crates", "pkg", "internal", "cmd",
     ];

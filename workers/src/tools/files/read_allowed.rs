@@ -1,18 +1,25 @@
 //! `read_repo_file`: a reader that shows only what the project's allow globs name.
+//!
+//! A memory file to which something was appended is read from the store, whatever the repository
+//! has in its place: who writes by `write_memory_entry` reads back here what it wrote.
 
 use archway_proto::{failure::Failure, fault::Fault};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{open, window::Window};
-use crate::text::shown;
 use crate::{
-    repo::{Kind, RepoPath},
-    tools::{Reply, Tool, ToolContext},
+    projects::Project,
+    repo::{Kind, Repo, RepoPath, Rules},
+    store::memory::{MemoryFile, Whole, read_by},
+    text::{shown, visible_json},
+    tools::{Reply, Tool, ToolContext, memory_unreachable},
 };
 
 /// The largest file it gives, in bytes.
 const MAX_SIZE: usize = 1 << 20;
+/// Where memory files stand in a repository.
+const MEMORY_FOLDER: &str = ".claude/memory/";
 
 /// A file of the project's allow-list, whole.
 pub(in crate::tools) struct ReadRepoFile;
@@ -48,19 +55,25 @@ impl Tool for ReadRepoFile {
 
     async fn run(cx: &ToolContext, args: ReadRepoFileArgs) -> Result<Reply<AllowedFile>, Failure> {
         let project = cx.project(args.project.as_deref()).await?;
-        let rules = std::sync::Arc::clone(&project.rules);
+        if let Some(file) = memory_file(&args.path, &project.rules)
+            && let Some(stored) = from_store(cx, &project, file).await?
+        {
+            cx.record_access(&project, &stored.path);
+            return Ok(Reply::new(stored));
+        }
         let snapshot = cx
             .read(&project, move |repo, cancel| {
                 let path = RepoPath::parse(&args.path)?;
+                let rules = repo.rules();
                 // By the name alone: whether the file exists is not told.
                 rules.admit(&path, &path, Kind::File)?;
                 if !rules.allows_reading(&path) {
-                    return Err(not_allowed(&path));
+                    return Err(not_allowed(repo, &path));
                 }
                 let mut file = open::file(repo, &path)?;
                 // Nor may a link on the list lead off it.
                 if !rules.allows_reading(file.resolved()) {
-                    return Err(not_allowed(&path));
+                    return Err(not_allowed(repo, &path));
                 }
                 if file.size() > MAX_SIZE as u64 {
                     let suggestion = "read it in parts with read_file";
@@ -85,13 +98,67 @@ impl Tool for ReadRepoFile {
     }
 }
 
-fn not_allowed(path: &RepoPath) -> Failure {
+/// The memory file that a path names, if the project's readers may read it.
+fn memory_file(path: &str, rules: &Rules) -> Option<MemoryFile> {
+    let path = RepoPath::parse(path).ok()?;
+    let name = path.display();
+    let file = MemoryFile::parse(name.strip_prefix(MEMORY_FOLDER)?)?;
+    let is_open = rules.judge(&path, Kind::File).is_ok() && rules.allows_reading(&path);
+    is_open.then_some(file)
+}
+
+/// What was appended to a memory file, an entry a line; `None` if nothing ever was.
+async fn from_store(
+    cx: &ToolContext,
+    project: &Project,
+    file: MemoryFile,
+) -> Result<Option<AllowedFile>, Failure> {
+    let path = format!("{MEMORY_FOLDER}{}", file.name());
+    let store = cx.store();
+    let reading = store.memory_file(project.id, file, MAX_SIZE as u64);
+    let whole = read_by(cx.cancel().deadline, reading).await;
+    let entries = match whole.map_err(|error| memory_unreachable(&error))? {
+        Whole::Absent => return Ok(None),
+        Whole::TooLarge(size) => return Err(too_long(&path, size)),
+        Whole::Entries(entries) => entries,
+    };
+    let size_bytes = entries.iter().map(|entry| entry.len() as u64 + 1).sum();
+    let mut content = String::new();
+    for entry in &entries {
+        content.push_str(&visible_json(entry));
+        content.push('\n');
+    }
+    if content.len() > MAX_SIZE {
+        return Err(too_long(&path, size_bytes));
+    }
+    Ok(Some(AllowedFile {
+        content,
+        path,
+        size_bytes,
+    }))
+}
+
+fn too_long(path: &str, size: u64) -> Failure {
     Failure::new(
+        Fault::FileTooLarge,
+        format!("{path} has {size} bytes, more than can be read at once"),
+        "read it a page at a time with search_memory",
+    )
+    .detail("size", size)
+}
+
+fn not_allowed(repo: &Repo, path: &RepoPath) -> Failure {
+    let failure = Failure::new(
         Fault::AccessDenied,
         format!(
             "{} is not on this project's list for read_repo_file",
             shown(&path.display())
         ),
         "use read_file for files outside docs, paths, templates, examples and .claude/memory",
-    )
+    );
+    // It may be that the list was to have this path, and does not parse.
+    match repo.warnings() {
+        [] => failure,
+        warnings => failure.detail("warnings", warnings),
+    }
 }

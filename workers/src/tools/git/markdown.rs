@@ -1,9 +1,9 @@
 //! What the git tools' markdown has in common.
 
-use std::borrow::Cow;
-
 use gix::bstr::{BStr, ByteSlice as _};
 use gix::date::Time;
+
+pub(super) use crate::tools::markdown::{cut, fence, line, note};
 
 /// What is said where the limits of the search for renames were met.
 pub(super) const RENAMES_CUT: &str = "Not all renames were looked for, as too many files came and \
@@ -41,35 +41,6 @@ pub(super) fn shortened(bytes: &[u8], most: usize) -> String {
         start if start.len() < whole.len() => format!("{start}…"),
         _ => whole.into_owned(),
     }
-}
-
-/// The first so many bytes, up to a character's end.
-pub(super) fn cut(text: &str, most: usize) -> &str {
-    text.get(..text.floor_char_boundary(most))
-        .unwrap_or_default()
-}
-
-/// A name on one line: git's names may have line ends in them.
-pub(super) fn line(name: &str) -> Cow<'_, str> {
-    if !name.contains(['\n', '\r']) {
-        return Cow::Borrowed(name);
-    }
-    Cow::Owned(name.replace('\n', "\\u{a}").replace('\r', "\\u{d}"))
-}
-
-/// A remark on an answer, in a paragraph of its own.
-pub(super) fn note(note: Option<&str>) -> String {
-    note.map_or_else(String::new, |note| format!("\n**Note**: {note}\n"))
-}
-
-/// A fence that none of these lines can close.
-pub(super) fn fence<'a>(lines: impl Iterator<Item = &'a str>) -> String {
-    let (mut longest, mut run) = (2, 0);
-    for byte in lines.flat_map(|line| line.bytes().chain([b'\n'])) {
-        run = if byte == b'`' { run + 1 } else { 0 };
-        longest = longest.max(run);
-    }
-    "`".repeat(longest + 1)
 }
 
 #[cfg(test)]

@@ -2,14 +2,17 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::super::super::LogQuery;
 use super::super::super::against_git::Random;
+use super::super::super::graph::{self, Graph};
+use super::super::super::ledger::{self, Ledger};
+use super::super::super::{Histories, History, LogQuery};
 use super::made::{BEGAN, generate, name};
-use super::{ask, gits, gits_of_folder, ours};
-use crate::repo::testing::{Sandbox, git};
+use super::{ask, gits, gits_of_folder, history, ours};
+use crate::repo::testing::{Sandbox, cancel, git};
 
 /// A question, and how git is asked the same.
 fn some_question(random: &mut Random, folder: &Path, count: usize) -> (LogQuery, Vec<String>) {
@@ -67,11 +70,45 @@ fn is_folder(folder: &Path, revision: &str, name: &str) -> bool {
     git(folder, &["ls-tree", revision, "--", name]).contains(" tree ")
 }
 
-fn agree(is_skewed: bool, seeds: std::ops::Range<u64>) {
+/// What is known of a repository's commits without reading them.
+struct Known {
+    histories: Histories,
+    graph: Arc<Graph>,
+    ledger: Arc<Ledger>,
+}
+
+impl Known {
+    fn of(app: &Sandbox) -> Known {
+        let git = app.repo().git().unwrap();
+        let made = graph::build(&git, &Graph::default(), &cancel()).unwrap();
+        let graph = Graph::of(vec![made.unwrap().0], &cancel()).unwrap();
+        let made = ledger::build(&git, &graph, &Ledger::default(), &cancel()).unwrap();
+        let ledger = Ledger::checked(made.unwrap().0, &cancel()).unwrap();
+        Known {
+            histories: Histories::new(),
+            graph: graph.into(),
+            ledger: ledger.into(),
+        }
+    }
+
+    fn history(&self, app: &Sandbox) -> History {
+        let mut history = History::of(&app.repo(), &self.histories, &cancel()).unwrap();
+        (history.graph, history.ledger) = (Arc::clone(&self.graph), Arc::clone(&self.ledger));
+        history
+    }
+}
+
+/// Holds logs against git's, where graph and ledger have so many of the commits. Some pages are by
+/// a worker that has neither.
+fn agree(is_skewed: bool, seeds: std::ops::Range<u64>, known: usize) {
     let count = 120;
     for seed in seeds {
         let app = Sandbox::new();
         app.git(&["init", "-q", "-b", "main"]);
+        let known = (known > 0).then(|| {
+            generate(&app.root(), seed, known, is_skewed);
+            Known::of(&app)
+        });
         generate(&app.root(), seed, count, is_skewed);
         let mut random = Random::new(seed * 7717 + 1);
         for _ in 0..60 {
@@ -82,7 +119,12 @@ fn agree(is_skewed: bool, seeds: std::ops::Range<u64>) {
                 true => gits(&app.root(), &arguments),
                 false => gits_of_folder(&app.root(), &arguments),
             };
-            let got = ours(&app, &query, &mut || 1 + pages.below(30));
+            let mut sizes = || 1 + pages.below(30);
+            let mut workers = || match &known {
+                Some(known) if !random.one_in(4) => known.history(&app),
+                _ => history(&app),
+            };
+            let got = super::pages(&query, &mut sizes, &mut workers);
             assert_eq!(got, expected, "seed {seed}: git log {arguments:?}");
         }
     }
@@ -90,12 +132,24 @@ fn agree(is_skewed: bool, seeds: std::ops::Range<u64>) {
 
 #[test]
 fn logs_of_random_histories_are_those_of_git() {
-    agree(false, 1..6);
+    agree(false, 1..6, 0);
 }
 
 #[test]
 fn logs_are_those_of_git_where_clocks_were_wrong() {
-    agree(true, 1..6);
+    agree(true, 1..6, 0);
+}
+
+#[test]
+fn logs_by_a_course_are_those_of_git() {
+    agree(false, 6..9, 120);
+    agree(true, 9..12, 120);
+}
+
+#[test]
+fn logs_by_a_course_that_lacks_the_youngest_commits_are_those_of_git() {
+    agree(false, 12..15, 80);
+    agree(true, 15..18, 80);
 }
 
 #[test]

@@ -1,0 +1,131 @@
+//! The nearest chunks of a query, best first, and how good a list is.
+
+use std::collections::HashMap;
+
+use archway_workers::index::{
+    embed::table::Table,
+    terms::{Term, Terms, idf, query_terms, weight},
+};
+
+/// How many of each list are fused.
+const CANDIDATES: usize = 100;
+/// What the better of the two counts, of words and of vectors.
+const SHARES: [f32; 2] = [1.0, 2.0];
+
+/// Chunks, each with its score, best first.
+pub(crate) type List = Vec<(usize, f32)>;
+
+/// The words of all chunks: which have each, and what it weighs there.
+pub(crate) struct Words {
+    having: HashMap<Term, List>,
+    chunks: u64,
+}
+
+impl Words {
+    pub(crate) fn of(chunks: &[Terms]) -> Self {
+        let length: f64 = chunks.iter().map(|terms| f64::from(terms.length)).sum();
+        let average = (length / chunks.len() as f64) as f32;
+        let mut having: HashMap<Term, List> = HashMap::new();
+        for (chunk, terms) in chunks.iter().enumerate() {
+            for &(term, count) in &terms.counts {
+                let weight = weight(count, terms.length, average);
+                having.entry(term).or_default().push((chunk, weight));
+            }
+        }
+        Self {
+            having,
+            chunks: chunks.len() as u64,
+        }
+    }
+
+    pub(crate) fn nearest(&self, query: &str) -> List {
+        let mut scores = HashMap::new();
+        for having in query_terms(query)
+            .iter()
+            .filter_map(|term| self.having.get(term))
+        {
+            let idf = idf(self.chunks, having.len() as u64);
+            for &(chunk, weight) in having {
+                *scores.entry(chunk).or_insert(0.0) += weight * idf;
+            }
+        }
+        best(scores)
+    }
+}
+
+/// The vector of each chunk.
+pub(crate) struct Vectors(pub(crate) Vec<Option<Vec<f32>>>);
+
+impl Vectors {
+    pub(crate) fn nearest(&self, table: &Table, query: &str) -> List {
+        let Some(query) = table.encode(query) else {
+            return List::new();
+        };
+        let cosines = self.0.iter().enumerate().filter_map(|(chunk, vector)| {
+            let products = vector.as_ref()?.iter().zip(&query);
+            Some((chunk, products.map(|(left, right)| left * right).sum()))
+        });
+        best(cosines)
+    }
+}
+
+/// Both lists as one: in each, the best has the list's whole share and the last nothing.
+pub(crate) fn fused(words: &List, vectors: &List) -> List {
+    let mut scores = HashMap::new();
+    for (list, share) in [words, vectors].into_iter().zip(SHARES) {
+        let (Some(&(_, most)), Some(&(_, least))) = (list.first(), list.last()) else {
+            continue;
+        };
+        let range = (most - least).max(f32::EPSILON);
+        for &(chunk, score) in list {
+            *scores.entry(chunk).or_insert(0.0) += share * (score - least) / range;
+        }
+    }
+    best(scores)
+}
+
+fn best(scores: impl IntoIterator<Item = (usize, f32)>) -> List {
+    let mut list: List = scores.into_iter().collect();
+    list.sort_by(|left, right| right.1.total_cmp(&left.1).then(left.0.cmp(&right.0)));
+    list.truncate(CANDIDATES);
+    list
+}
+
+/// How good lists were.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Quality {
+    lists: usize,
+    reciprocals: f64,
+    among_five: usize,
+}
+
+impl Quality {
+    pub(crate) fn count(&mut self, list: &List, is_right: impl Fn(usize) -> bool) {
+        self.lists += 1;
+        let mut ten = list.iter().take(10);
+        if let Some(before) = ten.position(|&(chunk, _)| is_right(chunk)) {
+            self.reciprocals += 1.0 / (before + 1) as f64;
+            self.among_five += usize::from(before < 5);
+        }
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.lists += other.lists;
+        self.reciprocals += other.reciprocals;
+        self.among_five += other.among_five;
+    }
+
+    pub(crate) fn queries(&self) -> usize {
+        self.lists
+    }
+
+    /// The mean of 1 / rank, where the right one is among the first ten.
+    pub(crate) fn mrr(&self) -> f64 {
+        self.reciprocals / self.lists as f64
+    }
+
+    /// Of how many the right one is among the first five.
+    pub(crate) fn recall(&self) -> f64 {
+        self.among_five as f64 / self.lists as f64
+    }
+}

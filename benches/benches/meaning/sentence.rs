@@ -1,0 +1,36 @@
+//! The first sentence of a doc comment: what its writer would ask for.
+
+/// Longer ones are no sentences.
+const LONGEST: usize = 300;
+
+/// The first sentence of a comment in any of the languages, without its marks. `None` where it has
+/// less than three words, or is rather code than words.
+pub(crate) fn first(comment: &str) -> Option<String> {
+    let mut paragraph = String::new();
+    for line in comment.lines().map(without_marks) {
+        let ends = line.is_empty() || line.starts_with(['@', ':']);
+        if ends && !paragraph.is_empty() {
+            break;
+        }
+        if !ends {
+            paragraph.push_str(line);
+            paragraph.push(' ');
+        }
+    }
+    let sentence = paragraph.split(". ").next()?.trim();
+    is_words(sentence).then(|| sentence.to_owned())
+}
+
+fn without_marks(line: &str) -> &str {
+    line.trim()
+        .trim_start_matches(['/', '*', '!', '#', '"', '\'', '-'])
+        .trim_end_matches("*/")
+        .trim_end_matches(['"', '\''])
+        .trim()
+}
+
+fn is_words(sentence: &str) -> bool {
+    let letters = sentence.chars().filter(|&c| c.is_alphabetic() || c == ' ');
+    let all = sentence.chars().count();
+    all <= LONGEST && sentence.split_whitespace().count() >= 3 && 4 * letters.count() >= 3 * all
+}

@@ -1,0 +1,197 @@
+//! What was noted: found within seconds, by its type, behind its successor, and not once erased.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use archway_gateway::tenants::Tenants;
+use e2e::{Client, Reply, Stack};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::{indexed, owner, repo, result, results, search, until};
+
+/// In which what was written is to be found.
+const SOON: Duration = Duration::from_secs(3);
+const TYPES: [&str; 4] = ["pattern", "rule", "decision", "issue"];
+
+/// A project whose index is whole.
+async fn ready() -> (Stack, Client) {
+    let (stack, client) = indexed(repo()).await;
+    search(&stack, &client, json!({ "query": "weather report" }))
+        .await
+        .structured();
+    (stack, client)
+}
+
+/// Records a discovery; its id.
+async fn record(client: &Client, discovery: Value) -> String {
+    let reply = client.call("record_discovery", discovery).await;
+    reply.structured()["id"].as_str().unwrap().to_owned()
+}
+
+/// Appends to a file of memory.
+async fn write(client: &Client, file: &str, entry: Value) {
+    let mut entry = entry;
+    entry["timestamp"] = json!("2026-01-07T14:00:00Z");
+    let arguments = json!({ "file": file, "entry": entry });
+    client
+        .call("write_memory_entry", arguments)
+        .await
+        .structured();
+}
+
+/// The answer that has what was just written.
+async fn soon(stack: &Stack, client: &Client, arguments: Value, id: &str) -> Reply {
+    let written = Instant::now();
+    let reply = until(stack, client, arguments, |found| found["id"] == id).await;
+    let took = written.elapsed();
+    assert!(took < SOON, "{id} took {took:?}");
+    reply
+}
+
+/// Erases as `archway memory erase` does.
+async fn erase(stack: &Stack, what: &str) {
+    let tenants = Tenants::new(owner(stack).await);
+    let (tenant, what) = (stack.tenant_id("acme"), what.parse().unwrap());
+    let erasing = tenants.change(async |tx| {
+        let project = tx.find_project(tenant, "site").await?;
+        tx.erase_memory(tenant, project.id, &what, "a secret").await
+    });
+    erasing.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_discovery_and_a_decision_are_found_within_3_s_of_being_written() {
+    let (stack, client) = ready().await;
+    let content = "Letters to subscribers go through the outbox";
+    let discovery = json!({ "type": "pattern", "content": content, "module": "mail" });
+    let id = record(&client, discovery).await;
+    let query = json!({ "query": "outbox of letters" });
+    let reply = soon(&stack, &client, query, &id).await;
+    let found = result(&reply, &id).unwrap();
+    for (field, expected) in [
+        ("type", json!("pattern")),
+        ("content", json!(content)),
+        ("module", json!("mail")),
+        ("source", json!("discovery")),
+        ("project", json!("site")),
+        ("path", Value::Null),
+        ("start_line", Value::Null),
+        ("end_line", Value::Null),
+        ("symbol", Value::Null),
+    ] {
+        assert_eq!(found.get(field), Some(&expected), "{field}");
+    }
+    assert!(found["date"].as_str().unwrap().ends_with('Z'), "{found}");
+    let session = found["session"].as_str().unwrap();
+    let key = client.key().split('_').nth(1).unwrap();
+    assert!(!session.is_empty() && !session.contains(key), "{session}");
+
+    let decision = json!({ "decision": "Queues are kept in Postgres" });
+    write(&client, "decisions.jsonl", decision).await;
+    let query = json!({ "query": "where queues are kept" });
+    let reply = soon(&stack, &client, query, "decisions.jsonl/1").await;
+    let found = result(&reply, "decisions.jsonl/1").unwrap();
+    assert_eq!(
+        (&found["type"], &found["source"]),
+        (&json!("decision"), &json!("memory"))
+    );
+}
+
+#[tokio::test]
+async fn a_type_finds_what_is_of_it_and_events_are_found_under_all_alone() {
+    let (stack, client) = ready().await;
+    write(
+        &client,
+        "progress_log.jsonl",
+        json!({ "event": "the outbox was emptied" }),
+    )
+    .await;
+    write(
+        &client,
+        "decisions.jsonl",
+        json!({ "decision": "the outbox is emptied daily" }),
+    )
+    .await;
+    let mut ids = Vec::new();
+    for kind in TYPES {
+        let content = format!("the outbox, as a {kind}");
+        let discovery = json!({ "type": kind, "content": content });
+        ids.push(record(&client, discovery).await);
+    }
+    let all = json!({ "query": "outbox emptied", "limit": 20 });
+    let reply = soon(&stack, &client, all, &ids[3]).await;
+    let event = result(&reply, "progress_log.jsonl/1").expect("an event");
+    assert_eq!(
+        (&event["type"], &event["source"]),
+        (&json!("event"), &json!("memory"))
+    );
+    for (kind, id) in TYPES.iter().zip(&ids) {
+        // Whatever the query: all that pass a filter are ranked.
+        let query = json!({ "query": "quite unrelated", "type": kind, "limit": 20 });
+        let reply = client.call("context_search", query).await;
+        let found = results(&reply).iter();
+        let found: BTreeSet<&str> = found.map(|found| found["id"].as_str().unwrap()).collect();
+        let mut expected = BTreeSet::from([id.as_str()]);
+        expected.extend((*kind == "decision").then_some("decisions.jsonl/1"));
+        assert_eq!(found, expected, "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn a_superseded_discovery_stands_below_its_successor_and_says_so() {
+    let (stack, client) = ready().await;
+    let old = json!({ "type": "rule", "content": "retry the outbox with jitter" });
+    let old = record(&client, old).await;
+    let new = "letters are tried again after a pause, which is long for the outbox";
+    let new = json!({ "type": "rule", "content": new, "supersedes": old });
+    let new = record(&client, new).await;
+    // The older one fits better.
+    let query = json!({ "query": "retry the outbox with jitter", "limit": 20 });
+    let reply = soon(&stack, &client, query, &new).await;
+    let place = |id: &str| {
+        let found = results(&reply).iter();
+        let mut found = found.map(|found| &found["id"]);
+        found.position(|found| found == id).unwrap()
+    };
+    assert!(place(&new) < place(&old), "{}", reply.text());
+    assert_eq!(result(&reply, &old).unwrap()["superseded_by"], new);
+    assert_eq!(result(&reply, &new).unwrap()["supersedes"], old);
+    assert!(reply.text().contains(&format!("**Superseded by**: {new}")));
+    let scores: Vec<f64> = results(&reply)
+        .iter()
+        .map(|found| found["score"].as_f64().unwrap())
+        .collect();
+    assert!(scores.is_sorted_by(|a, b| a >= b), "{scores:?}");
+}
+
+#[tokio::test]
+async fn what_was_erased_is_gone_from_the_next_answer_on() {
+    let (stack, client) = ready().await;
+    let entry = json!({ "event": "the sesame of the outbox" });
+    write(&client, "progress_log.jsonl", entry).await;
+    let discovery = json!({ "type": "issue", "content": "sesame stands in the outbox" });
+    let id = record(&client, discovery).await;
+    let query = json!({ "query": "sesame outbox", "limit": 20 });
+    let reply = soon(&stack, &client, query.clone(), &id).await;
+    assert!(result(&reply, "progress_log.jsonl/1").is_some());
+    erase(&stack, "progress_log.jsonl/1").await;
+    erase(&stack, &format!("discoveries/{id}")).await;
+    let reply = client.call("context_search", query.clone()).await;
+    assert!(!reply.text().contains("sesame stands") && !reply.text().contains("the sesame of"));
+    assert!(result(&reply, &id).is_none());
+    assert!(result(&reply, "progress_log.jsonl/1").is_none());
+    // The index forgets it, too.
+    let owner = owner(&stack).await;
+    stack
+        .eventually(async || {
+            let documents: i64 =
+                sqlx::query_scalar("select count(*) from index_documents where source > 0")
+                    .fetch_one(&owner)
+                    .await
+                    .unwrap();
+            (documents == 0).then_some(())
+        })
+        .await;
+    owner.close().await;
+}

@@ -1,0 +1,266 @@
+//! What goes wrong with the service, and what an embedder makes of it within its deadline.
+
+use std::time::{Duration, SystemTime};
+
+use archway_workers::index::embed::{AnswerError, EmbedError, Embedder};
+use e2e::{Embeddings, Mishap};
+use tokio::{net::TcpListener, time::Instant};
+
+use super::{KEY, config, is_of, served, shelf, soon, texts, until};
+
+const SECOND: Duration = Duration::from_secs(1);
+/// What a machine that does other things may add to a deadline.
+const SLACK: Duration = Duration::from_millis(700);
+const TEXT: &str = "fn sesame_text() {}";
+
+fn status(status: u16) -> Mishap {
+    Mishap::Status(status, Vec::new())
+}
+
+fn limited(header: &'static str, value: impl Into<String>) -> Mishap {
+    Mishap::Status(429, vec![(header, value.into())])
+}
+
+/// As HTTP writes dates.
+fn date(at: SystemTime) -> String {
+    let seconds = at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    let made = std::process::Command::new("date")
+        .args([
+            "-u",
+            "-d",
+            &format!("@{seconds}"),
+            "+%a, %d %b %Y %H:%M:%S GMT",
+        ])
+        .env("LC_ALL", "C")
+        .output();
+    String::from_utf8(made.unwrap().stdout)
+        .unwrap()
+        .trim()
+        .to_owned()
+}
+
+/// What an embedder says that has two seconds, and how long it took to.
+async fn refusal(embedder: &Embedder) -> (EmbedError, Duration) {
+    let started = Instant::now();
+    let answer = embedder.texts(&texts([TEXT]), started + 2 * SECOND).await;
+    let took = started.elapsed();
+    let error = answer.expect_err("it fails");
+    assert!(took <= 2 * SECOND + SLACK, "{error:?} after {took:?}");
+    let mut told = error.to_string();
+    let mut source = std::error::Error::source(&error);
+    while let Some(cause) = source {
+        told.push_str(&format!(" {cause}"));
+        source = cause.source();
+    }
+    assert!(!told.contains("127.0.0.1"), "{told}");
+    told.push_str(&format!("{error:?}"));
+    for secret in ["sesame", KEY] {
+        assert!(!told.contains(secret), "{secret} in {told}");
+    }
+    (error, took)
+}
+
+#[tokio::test]
+async fn what_goes_wrong_once_costs_a_moment() {
+    let date = date(SystemTime::now() + 3 * SECOND);
+    for (mishap, least) in [
+        (limited("retry-after", date), SECOND),
+        (status(500), Duration::ZERO),
+        (status(503), Duration::ZERO),
+        (status(429), Duration::ZERO),
+        (limited("retry-after", "1"), SECOND),
+        (
+            Mishap::Status(503, vec![("retry-after", "1".to_owned())]),
+            SECOND,
+        ),
+        (Mishap::Cut, Duration::ZERO),
+        (Mishap::CutShort, Duration::ZERO),
+        (Mishap::Hang, SECOND),
+    ] {
+        let service = Embeddings::start(super::DIMENSIONS).await;
+        let mut config = config(&service);
+        config.embedder_timeout = 1;
+        let embedder = Embedder::open(&config).unwrap();
+        service.next([mishap.clone()]);
+        let started = Instant::now();
+        let vectors = embedder.texts(&texts([TEXT]), soon()).await.unwrap();
+        let took = started.elapsed();
+        assert!(
+            is_of(&service, TEXT, vectors[0].as_ref().unwrap()),
+            "{mishap:?}"
+        );
+        assert_eq!(service.questions().len(), 2, "{mishap:?}");
+        assert!(
+            took >= least && took < least + 4 * SECOND,
+            "{mishap:?}: {took:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_lasts_is_told_within_the_deadline() {
+    type Expected = fn(&EmbedError) -> bool;
+    let cases: [(Mishap, Expected); 5] = [
+        (status(500), |e| {
+            matches!(e, EmbedError::Failed { status: 500 })
+        }),
+        (status(429), |e| matches!(e, EmbedError::Busy { .. })),
+        (Mishap::Cut, |e| matches!(e, EmbedError::Unreachable(_))),
+        (Mishap::CutShort, |e| {
+            matches!(e, EmbedError::Unreachable(_))
+        }),
+        (Mishap::Hang, |e| matches!(e, EmbedError::Late)),
+    ];
+    for (mishap, expected) in cases {
+        let (service, embedder) = served().await;
+        service.always(Some(mishap.clone()));
+        let (error, _) = refusal(&embedder).await;
+        assert!(expected(&error), "{mishap:?}: {error:?}");
+        let asked = service.questions().len();
+        assert!((1..=4).contains(&asked), "{mishap:?}: asked {asked} times");
+    }
+}
+
+#[tokio::test]
+async fn what_would_not_change_is_asked_once_and_told_at_once() {
+    type Expected = fn(&EmbedError) -> bool;
+    let cases: [(Mishap, Expected); 8] = [
+        (status(400), |e| {
+            matches!(e, EmbedError::Refused { status: 400 })
+        }),
+        (status(401), |e| {
+            matches!(e, EmbedError::Refused { status: 401 })
+        }),
+        (status(404), |e| {
+            matches!(e, EmbedError::Refused { status: 404 })
+        }),
+        (limited("retry-after", "60"), |e| {
+            e.retry_after() > Some(58 * SECOND)
+        }),
+        (Mishap::Dimensions(7), |e| {
+            let wanted = super::DIMENSIONS;
+            matches!(e, EmbedError::Unusable(AnswerError::Dimensions { found: 7, wanted: w }) if *w == wanted)
+        }),
+        (Mishap::Fewer, |e| {
+            matches!(
+                e,
+                EmbedError::Unusable(AnswerError::Count { found: 0, asked: 1 })
+            )
+        }),
+        (Mishap::Echo, |e| {
+            matches!(e, EmbedError::Unusable(AnswerError::Form { line: 1, .. }))
+        }),
+        (Mishap::Endless, |e| {
+            matches!(e, EmbedError::Unusable(AnswerError::TooLong { .. }))
+        }),
+    ];
+    for (mishap, expected) in cases {
+        let (service, embedder) = served().await;
+        service.always(Some(mishap.clone()));
+        let (error, took) = refusal(&embedder).await;
+        assert!(expected(&error), "{mishap:?}: {error:?}");
+        assert!(took < SECOND, "{mishap:?}: {took:?}");
+        assert_eq!(service.questions().len(), 1, "{mishap:?}");
+    }
+}
+
+#[tokio::test]
+async fn nobody_asks_before_the_service_said_to() {
+    let (service, embedder) = served().await;
+    service.next([limited("retry-after", "60")]);
+    refusal(&embedder).await;
+    let (error, took) = refusal(&embedder).await;
+    assert!(error.retry_after() > Some(58 * SECOND), "{error:?}");
+    let query = embedder
+        .query(shelf(), "main", Instant::now() + SECOND)
+        .await;
+    assert!(matches!(query, Err(EmbedError::Busy { .. })), "{query:?}");
+    assert!(took < SECOND, "{took:?}");
+    assert_eq!(service.questions().len(), 1);
+}
+
+#[tokio::test]
+async fn what_it_is_sent_goes_nowhere_else() {
+    let (elsewhere, _) = served().await;
+    for code in [301, 302, 307, 308] {
+        let (service, embedder) = served().await;
+        let place = format!("{}/embeddings", elsewhere.url());
+        service.always(Some(Mishap::Status(code, vec![("location", place)])));
+        let (error, _) = refusal(&embedder).await;
+        let EmbedError::Refused { status } = error else {
+            panic!("{error:?}");
+        };
+        assert_eq!(status, code);
+        assert!(error.to_string().contains("redirects"), "{error}");
+    }
+    assert!(elsewhere.questions().is_empty());
+}
+
+#[tokio::test]
+async fn a_service_that_is_not_there_is_told_within_the_deadline() {
+    let (service, _) = served().await;
+    let mut config = config(&service);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    config.embedder_url = Some(format!("http://{}/v1", listener.local_addr().unwrap()));
+    drop(listener);
+    let embedder = Embedder::open(&config).unwrap();
+    let (error, _) = refusal(&embedder).await;
+    assert!(matches!(error, EmbedError::Unreachable(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_service_that_fails_is_left_alone_for_a_while_and_comes_back_by_itself() {
+    let (service, embedder) = served().await;
+    service.always(Some(status(500)));
+    let rest = loop {
+        if let (EmbedError::Resting { retry_after }, _) = refusal(&embedder).await {
+            break retry_after;
+        }
+    };
+    assert!(rest <= 2 * SECOND, "{rest:?}");
+    let asked = service.questions().len();
+    assert_eq!(asked, 5, "so many failures in a row, and no more");
+    let (error, took) = refusal(&embedder).await;
+    assert!(matches!(error, EmbedError::Resting { .. }), "{error:?}");
+    assert!(took < SLACK, "{took:?}");
+    assert_eq!(service.questions().len(), asked, "it is not asked");
+    service.always(None);
+    let deadline = soon();
+    while let Err(error) = embedder.texts(&texts([TEXT]), deadline).await {
+        assert!(matches!(error, EmbedError::Resting { .. }), "{error:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(service.questions().len(), asked + 1);
+}
+
+#[tokio::test]
+async fn texts_that_it_does_not_take_are_no_reason_to_leave_it_alone() {
+    let (service, embedder) = served().await;
+    service.always(Some(status(413)));
+    for _ in 0..12 {
+        let (error, _) = refusal(&embedder).await;
+        assert!(
+            matches!(error, EmbedError::Refused { status: 413 }),
+            "{error:?}"
+        );
+    }
+    service.always(None);
+    embedder.texts(&texts([TEXT]), soon()).await.unwrap();
+}
+
+#[tokio::test]
+async fn whoever_goes_away_leaves_no_place_taken() {
+    let (service, embedder) = served().await;
+    service.always(Some(Mishap::Hang));
+    let many: Vec<String> = (0..40).map(|number| number.to_string()).collect();
+    for round in 1..=3 {
+        let asked = async { embedder.texts(&many, soon()).await };
+        tokio::select! {
+            answer = asked => panic!("it was to hang: {answer:?}"),
+            () = until(|| service.questions().len() == round * 3) => {}
+        }
+    }
+    service.always(None);
+    let vectors = embedder.texts(&many, soon()).await.unwrap();
+    assert_eq!(vectors.iter().flatten().count(), 40);
+}

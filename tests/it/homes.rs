@@ -1,0 +1,82 @@
+//! What every home of the index promises, of the one in Postgres and memory. The cases are the ones
+//! that the home in Qdrant is asked, beside it in `workers`, where there is no Postgres.
+
+use archway_workers::{
+    index::{
+        embed::Model,
+        home::{ExactHome, Home},
+    },
+    store::{StoreConfig, Stores},
+};
+use e2e::Database;
+use futures::{FutureExt, future::LocalBoxFuture};
+use sqlx::{Connection, PgConnection};
+
+use suite::cases::{self, Stage};
+
+// A folder of another crate: its files are taken as they are.
+#[macro_use]
+#[path = "../../workers/src/index/home/tests"]
+mod suite {
+    use archway_workers::index;
+
+    #[macro_use]
+    pub(crate) mod cases;
+}
+
+mod lost;
+mod memory;
+mod qdrant;
+
+mod in_postgres {
+    every_case!(super::InPostgres);
+}
+
+/// A home in a database of its own.
+struct InPostgres {
+    home: ExactHome,
+    stores: Stores,
+    /// Ends with this value.
+    database: Database,
+}
+
+impl InPostgres {
+    /// One that has this much memory, in bytes.
+    async fn with(dimensions: Option<usize>, budget: usize) -> InPostgres {
+        let database = Database::create().await;
+        let mut owner = PgConnection::connect_with(&database.owner()).await.unwrap();
+        // The cases' tenants and projects are nobody's.
+        let unbind = "alter table index_pieces \
+                      drop constraint index_pieces_tenant_id_project_id_fkey";
+        sqlx::query(unbind).execute(&mut owner).await.unwrap();
+        owner.close().await.unwrap();
+        let stores = Stores::connect(&StoreConfig {
+            url: database.url("archway_worker").into(),
+            max_connections: 4,
+        });
+        let stores = stores.unwrap();
+        let model = dimensions.map(|dimensions| Model {
+            name: "test".to_owned(),
+            dimensions,
+        });
+        InPostgres {
+            home: ExactHome::new(stores.clone(), "test", model.as_ref(), budget),
+            stores,
+            database,
+        }
+    }
+}
+
+impl Stage for InPostgres {
+    fn start(dimensions: Option<usize>) -> LocalBoxFuture<'static, Self> {
+        InPostgres::with(dimensions, 64 << 20).boxed_local()
+    }
+
+    fn home(&self) -> &dyn Home {
+        &self.home
+    }
+
+    fn end(self) -> LocalBoxFuture<'static, ()> {
+        async move { self.stores.close().await }.boxed_local()
+    }
+}

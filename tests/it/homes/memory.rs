@@ -1,0 +1,100 @@
+//! What the home in Postgres and memory holds: no more than it may, and nothing that is asked goes
+//! missing for that.
+
+use std::time::Duration;
+
+use archway_workers::index::home::{Asked, Home, HomeError, Shelf, Text};
+use tokio::time::Instant;
+
+use super::{
+    InPostgres,
+    cases::{piece, question, shelf, text},
+};
+
+/// Nothing that a test waits for takes longer, whatever else this machine does.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// What the projects of these tests have together.
+const BUDGET: usize = 64 << 10;
+
+/// A text of so many chunks, each of one word and little else: 19 bytes in its row, 38 in memory.
+fn large(number: u32, chunks: usize) -> Text {
+    text(number, (0..chunks).map(|_| piece(0.0, &[(1, 1)])).collect())
+}
+
+/// How many are found of a project in an edition, by words.
+async fn found(stage: &InPostgres, shelf: Shelf, edition: i64) -> Result<usize, HomeError> {
+    let mut question = question(&[1]);
+    question.most = 10_000;
+    let project = shelf.project;
+    let asked = [Asked { project, edition }];
+    let candidates = stage.home.nearest(shelf.tenant, &asked, &question).await?;
+    Ok(candidates.sparse.len())
+}
+
+async fn keep(stage: &InPostgres, shelf: Shelf, text: Text) {
+    stage.home.upsert(shelf, &[text], 1.0).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_project_is_read_when_its_edition_is_new_and_not_before() {
+    let stage = InPostgres::with(Some(2), BUDGET).await;
+    let mine = shelf(1, 1);
+    keep(&stage, mine, large(1, 3)).await;
+    assert_eq!(found(&stage, mine, 1).await.unwrap(), 3);
+    keep(&stage, mine, large(2, 4)).await;
+    assert_eq!(found(&stage, mine, 1).await.unwrap(), 3, "it is held");
+    assert_eq!(found(&stage, mine, 2).await.unwrap(), 7);
+    assert_eq!(found(&stage, mine, 1).await.unwrap(), 7, "a later one does");
+}
+
+#[tokio::test]
+async fn what_no_longer_fits_goes_and_is_read_again() {
+    let stage = InPostgres::with(Some(2), BUDGET).await;
+    let (one, other) = (shelf(1, 1), shelf(2, 1));
+    keep(&stage, one, large(1, 1200)).await;
+    keep(&stage, other, large(1, 1300)).await;
+    assert_eq!(found(&stage, one, 1).await.unwrap(), 1200);
+    // Seen as soon as it is read again, which it is in no other way.
+    keep(&stage, one, large(2, 1)).await;
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        assert_eq!(found(&stage, other, 1).await.unwrap(), 1300);
+        match found(&stage, one, 1).await.unwrap() {
+            1200 => assert!(Instant::now() < deadline, "both are held"),
+            found => break assert_eq!(found, 1201),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_project_that_is_larger_than_all_memory_is_refused_and_no_other() {
+    let stage = InPostgres::with(Some(2), BUDGET).await;
+    let (one, other) = (shelf(1, 1), shelf(1, 2));
+    keep(&stage, other, large(1, 5)).await;
+    // Too large once it was read, and too large to be read.
+    for chunks in [2500, 10_000] {
+        keep(&stage, one, large(1, chunks)).await;
+        let refused = found(&stage, one, 1).await.unwrap_err();
+        let HomeError::TooLarge { needed, allowed } = refused else {
+            panic!("{refused:?}");
+        };
+        assert!(needed > allowed && allowed == BUDGET, "{needed}");
+        assert_eq!(found(&stage, other, 1).await.unwrap(), 5);
+    }
+    assert_eq!(stage.home.count(one).await.unwrap(), 10_000);
+}
+
+#[tokio::test]
+async fn with_postgres_gone_what_is_held_is_found_and_the_rest_is_away() {
+    let stage = InPostgres::with(Some(2), BUDGET).await;
+    let (one, other) = (shelf(1, 1), shelf(1, 2));
+    keep(&stage, one, large(1, 3)).await;
+    keep(&stage, other, large(1, 4)).await;
+    assert_eq!(found(&stage, one, 1).await.unwrap(), 3);
+    stage.database.close().await;
+    assert_eq!(found(&stage, one, 1).await.unwrap(), 3);
+    let away = found(&stage, other, 1).await.unwrap_err();
+    assert!(matches!(away, HomeError::Away { .. }), "{away:?}");
+    stage.database.open().await;
+    assert_eq!(found(&stage, other, 1).await.unwrap(), 4);
+}

@@ -1,0 +1,83 @@
+//! Which projects a call may read, and which it means.
+
+use std::sync::Arc;
+
+use archway_proto::failure::Failure;
+use archway_proto::fault::Fault;
+
+use super::ToolContext;
+use crate::projects::Project;
+use crate::text;
+
+impl ToolContext {
+    /// The project a call means: the one it names, else the caller's default, else the only one
+    /// the caller may read.
+    pub async fn project(&self, asked: Option<&str>) -> Result<Arc<Project>, Failure> {
+        let readable = self.projects().await?;
+        if let Some(slug) = asked {
+            return readable
+                .into_iter()
+                .find(|project| project.slug == slug)
+                .ok_or_else(|| {
+                    Failure::new(
+                        Fault::ProjectNotFound,
+                        format!(
+                            "there is no project {:?} that you may read",
+                            text::shown(slug)
+                        ),
+                        "call list_projects for the slugs you may use",
+                    )
+                });
+        }
+        if let Some(default) = self.default_project(&readable) {
+            return Ok(default);
+        }
+        let slugs: Vec<&str> = readable
+            .iter()
+            .map(|project| project.slug.as_str())
+            .collect();
+        Err(Failure::new(
+            Fault::ProjectRequired,
+            "this key can read several projects and has no default",
+            "name one in the argument `project`",
+        )
+        .detail("projects", slugs))
+    }
+
+    /// The projects the caller may read, by slug.
+    pub async fn projects(&self) -> Result<Vec<Arc<Project>>, Failure> {
+        let all = self.doors.projects.of(self.pass.tenant_id).await?;
+        Ok(all
+            .iter()
+            .filter(|project| self.pass.may_read(&project.slug))
+            .cloned()
+            .collect())
+    }
+
+    /// Which of `readable` a call without `project` means, if that is clear.
+    pub fn default_project(&self, readable: &[Arc<Project>]) -> Option<Arc<Project>> {
+        match (&self.pass.default_project, readable) {
+            (Some(slug), _) => readable
+                .iter()
+                .find(|project| &project.slug == slug)
+                .cloned(),
+            (None, [only]) => Some(Arc::clone(only)),
+            (None, _) => None,
+        }
+    }
+
+    /// The projects that `project` links to and the caller may read, by slug: one hop, outward,
+    /// without itself. Of others nothing is told, not even that they were named.
+    pub async fn linked(&self, project: &Project) -> Result<Vec<Arc<Project>>, Failure> {
+        let manifest = self.read(project, |repo, _| Ok(repo.manifest())).await?;
+        let slugs = manifest.value.linked_projects();
+        if slugs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let is_linked =
+            |other: &Arc<Project>| other.slug != project.slug && slugs.contains(&other.slug);
+        let mut readable = self.projects().await?;
+        readable.retain(is_linked);
+        Ok(readable)
+    }
+}

@@ -1,0 +1,127 @@
+//! Which commits of a graph changed each path, by a ledger: the ledger read the other way round.
+//!
+//! Four bytes for each path, and for each file of each commit. It is made in memory, since it is
+//! about commits' places in a graph, which another graph doesn't share.
+
+use super::super::ledger::Ledger;
+use super::super::steps::Spot;
+use super::super::{Graph, Position};
+use crate::repo::{Cancel, Stopped};
+
+/// How many commits are looked up between two looks at the deadline.
+const STRIDE: usize = 1 << 12;
+
+/// Commits by path.
+pub(super) struct Index {
+    /// After how many of the commits each path's end.
+    ends: Vec<u32>,
+    /// In order, for each path.
+    commits: Vec<Position>,
+    /// Commits of which the ledger doesn't tell what they changed, in order.
+    unknown: Vec<Position>,
+}
+
+/// The commits that may have changed one path.
+pub(super) struct Touching<'i> {
+    commits: &'i [Position],
+    unknown: &'i [Position],
+}
+
+impl Index {
+    /// # Errors
+    /// If the call has to stop.
+    pub(super) fn of(graph: &Graph, ledger: &Ledger, cancel: &Cancel) -> Result<Index, Stopped> {
+        let mut touched: Vec<(u32, Position)> = Vec::new();
+        let mut unknown = Vec::new();
+        let mut paths = Vec::new();
+        let mut ids = ledger.ids().enumerate().peekable();
+        let mut last = None;
+        for position in graph.positions() {
+            if position.index().is_multiple_of(STRIDE) {
+                cancel.check()?;
+            }
+            let id = graph.id(position);
+            // Commits stand in the order of their ids, anew in each file of a chain.
+            if last.replace(id).is_some_and(|last| last > id) {
+                ids = ledger.ids().enumerate().peekable();
+            }
+            while ids.next_if(|(_, other)| *other < id).is_some() {}
+            let index = ids.next_if(|(_, other)| *other == id);
+            paths.clear();
+            match index.and_then(|(index, _)| ledger.touched(index, &mut paths)) {
+                Some(()) => touched.extend(paths.iter().map(|path| (*path, position))),
+                None => unknown.push(position),
+            }
+        }
+        // Positions came in order, and stay so.
+        let (ends, commits) = by_path(ledger.paths(), &touched);
+        Ok(Index {
+            ends,
+            commits,
+            unknown,
+        })
+    }
+
+    /// What it takes, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        (self.ends.len() + self.commits.len() + self.unknown.len()) * size_of::<u32>()
+    }
+
+    /// The commits that may have changed the path of this number; one without a number is changed by
+    /// none that the ledger knows.
+    pub(super) fn touching(&self, path: Option<u32>) -> Touching<'_> {
+        let end = |path: usize| self.ends.get(path).map_or(0, |end| *end as usize);
+        let commits = path.and_then(|path| {
+            let path = path as usize;
+            let from = path.checked_sub(1).map_or(0, end);
+            self.commits.get(from..end(path))
+        });
+        Touching {
+            commits: commits.unwrap_or_default(),
+            unknown: &self.unknown,
+        }
+    }
+}
+
+impl<'i> Touching<'i> {
+    /// Those of the graph.
+    pub(super) fn known(&self) -> impl Iterator<Item = Position> + use<'i> {
+        self.commits.iter().chain(self.unknown).copied()
+    }
+
+    /// Whether the commit is one of them. None that the graph lacks is known not to be.
+    pub(super) fn may_have(&self, spot: Spot) -> bool {
+        let Spot::Known(position) = spot else {
+            return true;
+        };
+        let is_in = |positions: &[Position]| positions.binary_search(&position).is_ok();
+        is_in(self.commits) || is_in(self.unknown)
+    }
+}
+
+/// Sorted by counting how many each path has.
+fn by_path(paths: usize, touched: &[(u32, Position)]) -> (Vec<u32>, Vec<Position>) {
+    let mut starts = vec![0_u32; paths + 1];
+    for (path, _) in touched {
+        if let Some(count) = starts.get_mut(*path as usize + 1) {
+            *count += 1;
+        }
+    }
+    let mut sum = 0;
+    for start in &mut starts {
+        sum += *start;
+        *start = sum;
+    }
+    let mut commits = vec![Position::default(); touched.len()];
+    for (path, position) in touched {
+        if let Some(next) = starts.get_mut(*path as usize) {
+            if let Some(slot) = commits.get_mut(*next as usize) {
+                *slot = *position;
+            }
+            *next += 1;
+        }
+    }
+    // Each path's start has moved on to its end.
+    starts.truncate(paths);
+    (starts, commits)
+}

@@ -1,0 +1,260 @@
+//! What the files were made of that commits added, as `--follow` looks for it: the rule of
+//! [`History::origin`](super::super::History) where no path is blocked.
+//!
+//! What is found has to hold under any path rules by which the file that was found can be seen, so
+//! only that is told which no other file decides. Of files of the same content the first and best
+//! of all that can be seen stays the best and the first of them, as long as they are not more than
+//! are looked through. A similar one that went is found, whatever else is hidden, if at most three
+//! others are as similar and none of them that went too: then it always has one of the four places.
+//! A similar one that stayed is found if none that went is similar at all, and no other as much.
+//! And where nothing is similar among all files, nothing is among some of them. What is less clear
+//! than that is looked for by who asks.
+
+use std::collections::HashSet;
+
+use gix::ObjectId;
+
+use super::super::follow::Status;
+use super::super::origin::{CANDIDATES, MAX_BYTES};
+use super::super::similarity::{LEAST_SCORE, MAX_ALIKE, Sheet, score, sizes_allow};
+use super::super::{HistoryError, Side};
+use super::form::{Entry, Source};
+use super::stock::{Item, Listing, Stock};
+use crate::repo::{Cancel, RepoError, RepoPath, Stopped};
+
+/// A commit whose parent has more files is left to who asks.
+const MAX_FILES: usize = 50_000;
+/// Nor is one looked into that would hold more files against each other: about a second's work.
+const MAX_PAIRS: usize = 4_000_000;
+
+/// Looks for what files were made of, in one commit after the other.
+pub(super) struct Seeker<'g> {
+    stock: Stock<'g>,
+    sheet: Sheet,
+}
+
+/// A file that a commit added.
+struct Target<'e> {
+    path: &'e RepoPath,
+    side: Side,
+    blob: u32,
+}
+
+/// The files of the commit before.
+struct Before {
+    listing: Listing,
+    /// Where those are among them that went.
+    gone: HashSet<usize>,
+}
+
+/// A file that is similar enough.
+#[derive(Clone, Copy)]
+struct Good {
+    file: usize,
+    rank: (u64, bool),
+    is_gone: bool,
+}
+
+impl<'g> Seeker<'g> {
+    pub(super) fn new(git: &'g gix::Repository) -> Seeker<'g> {
+        Seeker {
+            stock: Stock::new(git),
+            sheet: Sheet::new(),
+        }
+    }
+
+    /// Fills in what is unsought of a commit whose files these are, against its only parent, by
+    /// their trees.
+    ///
+    /// # Errors
+    /// If the build has to stop.
+    pub(super) fn fill(
+        &mut self,
+        entries: &mut [Entry<RepoPath>],
+        trees: (Option<ObjectId>, ObjectId),
+        cancel: &Cancel,
+    ) -> Result<(), Stopped> {
+        self.stock.make_room();
+        let found = match trees {
+            (None, _) => None,
+            (Some(old), new) => match self.sources(entries, (old, new), cancel) {
+                Ok(found) => Some(found),
+                Err(HistoryError::Repo(RepoError::Stopped(stopped))) => return Err(stopped),
+                Err(_lacking) => Some(None),
+            },
+        };
+        let mut found = found.map(|found| found.unwrap_or_default().into_iter());
+        for entry in entries.iter_mut().filter(|entry| entry.is_unsought()) {
+            entry.source = match &mut found {
+                None => Source::New,
+                Some(found) => found.next().unwrap_or(Source::Unknown),
+            };
+        }
+        Ok(())
+    }
+
+    /// Those of the unsought entries, in their order; `None` if that is too much.
+    fn sources(
+        &mut self,
+        entries: &[Entry<RepoPath>],
+        (old, new): (ObjectId, ObjectId),
+        cancel: &Cancel,
+    ) -> Result<Option<Vec<Source<RepoPath>>>, HistoryError> {
+        let unsought: Vec<&Entry<RepoPath>> =
+            entries.iter().filter(|entry| entry.is_unsought()).collect();
+        let most = MAX_FILES.min(MAX_PAIRS / unsought.len().max(1));
+        let Some(listing) = self.stock.files(old, most, cancel)? else {
+            return Ok(None);
+        };
+        let before = Before {
+            gone: self.gone(&listing, entries),
+            listing,
+        };
+        let mut sources = Vec::with_capacity(unsought.len());
+        for entry in unsought {
+            cancel.check()?;
+            let source = match self.stock.file(new, &entry.path)? {
+                Some((side, blob)) => {
+                    let path = &entry.path;
+                    self.source(&before, &Target { path, side, blob }, cancel)?
+                }
+                None => Source::Unknown,
+            };
+            sources.push(source);
+        }
+        Ok(Some(sources))
+    }
+
+    /// Which files of the listing the commit took away.
+    fn gone(&self, listing: &Listing, entries: &[Entry<RepoPath>]) -> HashSet<usize> {
+        let gone = |entry: &Entry<RepoPath>| match entry.status {
+            Status::Deleted => Some(entry.path.clone()),
+            Status::Renamed => entry.old_path.clone(),
+            _ => None,
+        };
+        let paths: HashSet<RepoPath> = entries.iter().filter_map(gone).collect();
+        let names: HashSet<&[u8]> = paths.iter().map(RepoPath::name).collect();
+        let is_gone = |file: usize| listing.path(file).is_some_and(|path| paths.contains(&path));
+        let items = listing.items();
+        items
+            .filter(|(_, item)| names.contains(&*item.name))
+            .map(|(file, _)| file)
+            .filter(|file| is_gone(*file))
+            .collect()
+    }
+
+    fn source(
+        &mut self,
+        before: &Before,
+        target: &Target<'_>,
+        cancel: &Cancel,
+    ) -> Result<Source<RepoPath>, HistoryError> {
+        if let Some(found) = before.identical(target) {
+            return Ok(found);
+        }
+        if !target.side.mode.is_blob() {
+            return Ok(Source::New);
+        }
+        let size = self.stock.size(target.blob)?;
+        if size > MAX_BYTES {
+            return Ok(Source::New);
+        }
+        let pieces = self.stock.pieces(target.blob, cancel)?;
+        self.sheet.lay(&pieces);
+        let good = self.good(before, target, size, cancel);
+        self.sheet.clear(&pieces);
+        let found = good?.map(|good| before.decided(&good));
+        Ok(found.unwrap_or(Source::Unknown))
+    }
+
+    /// All files that are similar enough to the one that is laid out; `None` if to know them takes
+    /// too much room.
+    fn good(
+        &mut self,
+        before: &Before,
+        target: &Target<'_>,
+        size: u64,
+        cancel: &Cancel,
+    ) -> Result<Option<Vec<Good>>, HistoryError> {
+        let mut good = Vec::new();
+        for (file, item) in before.listing.items() {
+            if !item.side.mode.is_blob() {
+                continue;
+            }
+            let other = self.stock.size(item.blob)?;
+            if other > MAX_BYTES || !sizes_allow(other, size, LEAST_SCORE) {
+                continue;
+            }
+            let pieces = self.stock.pieces(item.blob, cancel)?;
+            let score = score(self.sheet.shared(&pieces), other, size);
+            if score >= LEAST_SCORE {
+                good.push(Good {
+                    file,
+                    rank: (score, *item.name == *target.path.name()),
+                    is_gone: before.gone.contains(&file),
+                });
+            }
+            if self.stock.is_full() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(good))
+    }
+}
+
+impl Before {
+    /// The file of the same content that fits best, of several the first by path; `None` if there
+    /// is none.
+    fn identical(&self, target: &Target<'_>) -> Option<Source<RepoPath>> {
+        let fits = |item: &Item| {
+            let (one, other) = (item.side.mode, target.side.mode);
+            item.blob == target.blob && (one == other || (one.is_blob() && other.is_blob()))
+        };
+        let rank = |file: usize, item: &Item| {
+            let has_name = *item.name == *target.path.name();
+            u8::from(self.gone.contains(&file)) + u8::from(has_name)
+        };
+        let alike = self.listing.items().filter(|(_, item)| fits(item));
+        let mut alike: Vec<(u8, usize)> =
+            alike.map(|(file, item)| (rank(file, item), file)).collect();
+        let best = alike.iter().map(|(rank, _)| *rank).max()?;
+        if alike.len() > MAX_ALIKE {
+            return Some(Source::Unknown);
+        }
+        alike.retain(|(rank, _)| *rank == best);
+        let paths = alike
+            .into_iter()
+            .filter_map(|(_, file)| Some((self.listing.path(file)?, file)));
+        let first = paths.min_by(|(a, _), (b, _)| a.as_bytes().cmp(b.as_bytes()));
+        first.map(|(path, file)| self.from(path, file))
+    }
+
+    /// What was found among these, if no other file decides it.
+    fn decided(&self, good: &[Good]) -> Source<RepoPath> {
+        let gone = good.iter().filter(|good| good.is_gone);
+        let best = gone.max_by_key(|good| good.rank);
+        let Some(found) = best.or_else(|| good.iter().max_by_key(|good| good.rank)) else {
+            return Source::New;
+        };
+        let others = good.iter().filter(|other| other.file != found.file);
+        let before: Vec<&Good> = others.filter(|other| other.rank >= found.rank).collect();
+        let is_decided = match found.is_gone {
+            true => before.len() < CANDIDATES && before.iter().all(|other| !other.is_gone),
+            false => before.is_empty(),
+        };
+        match self.listing.path(found.file).filter(|_| is_decided) {
+            Some(path) => self.from(path, found.file),
+            None => Source::Unknown,
+        }
+    }
+
+    fn from(&self, path: RepoPath, file: usize) -> Source<RepoPath> {
+        match self.gone.contains(&file) {
+            true => Source::Renamed(path),
+            false => Source::Copied(path),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

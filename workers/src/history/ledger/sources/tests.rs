@@ -1,0 +1,188 @@
+//! Origins that are written down, held against those that are looked for.
+
+use super::super::super::graph::{self, Graph};
+use super::super::super::{Histories, History, origin::Origin, scope::Scope};
+use super::super::{Ledger, build, draft::Draft};
+use super::*;
+use crate::repo::testing::{Sandbox, cancel, path};
+use crate::repo::{Kind, Rules};
+
+/// Text of so many lines, the last of which are its own.
+fn text(name: &str, lines: usize, own: usize) -> String {
+    let line = |line| match line + own < lines {
+        true => format!("shared line {line}\n"),
+        false => format!("{name} {line}\n"),
+    };
+    (0..lines).map(line).collect()
+}
+
+fn commit(app: &Sandbox, message: &str) {
+    app.git(&["add", "-A"]).git(&["commit", "-qm", message]);
+}
+
+/// Files that were renamed and copied, with changes and without, out of blocked folders, too; some
+/// where it is a near thing; new ones; links; more of one content than are looked through.
+fn repository() -> Sandbox {
+    let app = Sandbox::new();
+    for number in 0..6 {
+        let name = format!("near/{number}");
+        app.file(&name, text(&name, 40, 2 + number));
+    }
+    app.file("a/one", "unlike\n".repeat(9)).file("a/two", "2\n");
+    app.file("hidden/one", "unlike\n".repeat(9))
+        .file("exact", text("exact", 30, 30));
+    app.link("link", "a/two").committed();
+    app.git(&["mv", "near/5", "went"])
+        .file("went", text("went", 40, 3))
+        .file("b/one", "unlike\n".repeat(9))
+        .file("copied", text("exact", 30, 30) + "more\n");
+    commit(&app, "one that went among five that stayed, and copies");
+    app.git(&["mv", "near/4", "went too"])
+        .git(&["mv", "near/3", "and so did this"])
+        .link("another link", "a/two")
+        .file("new", "nothing like it\n");
+    commit(&app, "two that went, and what is new");
+    app.file("exact copy", text("exact", 30, 30))
+        .file("near copy", text("near/0", 40, 3));
+    commit(&app, "of a file that stayed");
+    for number in 0..MAX_ALIKE + 1 {
+        app.file(&format!("alike/{number}"), "alike\n");
+    }
+    commit(&app, "many of one content");
+    app.file("alike too", "alike\n")
+        .git(&["rm", "-q", "alike/99"]);
+    commit(&app, "one more of it");
+    app
+}
+
+fn graph_of(app: &Sandbox) -> Graph {
+    let git = app.repo().git().unwrap();
+    let made = graph::build(&git, &Graph::default(), &cancel()).unwrap();
+    Graph::of(vec![made.unwrap().0], &cancel()).unwrap()
+}
+
+fn ledger_of(app: &Sandbox, graph: &Graph) -> Ledger {
+    let git = app.repo().git().unwrap();
+    let made = build(&git, graph, &Ledger::default(), &cancel()).unwrap();
+    Ledger::checked(made.unwrap().0, &cancel()).unwrap()
+}
+
+/// What a search finds in the commits of the graph, under the history's rules, for each file that
+/// the ledger says was added, beside what the ledger says.
+fn both(history: &History, graph: &Graph, ledger: &Ledger) -> Vec<[Option<Origin>; 2]> {
+    let is_seen = |path: &RepoPath| history.rules.judge(path, Kind::File).is_ok();
+    let mut both = Vec::new();
+    for at in graph.positions() {
+        let (id, tree) = (graph.id(at), graph.tree(at));
+        for file in ledger.files(&id).unwrap() {
+            let noted = ledger
+                .origin(&id, &file.path)
+                .filter(|_| is_seen(&file.path));
+            let named = noted.iter().flatten().map(|origin| &origin.path);
+            let Some(noted) = noted.clone().filter(|_| named.clone().all(is_seen)) else {
+                continue;
+            };
+            let parent = graph.parents(at).next().map(|parent| graph.tree(parent));
+            let mut scope = Scope::of(file.path.clone());
+            let side = scope.sides(history, None, Some(tree)).unwrap().1.unwrap();
+            let found = history.origin(&file.path, side, (parent, tree), &cancel());
+            both.push([found.unwrap(), noted]);
+        }
+    }
+    both
+}
+
+#[test]
+fn what_is_written_down_is_what_is_found_under_any_rules() {
+    let app = repository();
+    let graph = graph_of(&app);
+    let ledger = ledger_of(&app, &graph);
+    let mut closed: Vec<Vec<String>> = vec![vec![], vec!["hidden/**".to_owned()]];
+    let names = ["near/0", "near/1", "near/2", "near/3", "near/4", "near/5"];
+    closed.extend(names.map(|name| vec![name.to_owned()]));
+    closed.push(vec!["exact".to_owned(), "a/**".to_owned()]);
+    let mut kinds = HashSet::new();
+    for closed in closed {
+        let repo = app.repo_with(Rules::new(&[], &closed, None).unwrap());
+        let history = History::of(&repo, &Histories::new(), &cancel()).unwrap();
+        for [found, noted] in both(&history, &graph, &ledger) {
+            assert_eq!(found, noted, "closed: {closed:?}");
+            kinds.insert(noted.map(|origin| origin.is_copy));
+        }
+    }
+    assert_eq!(kinds.len(), 3, "new, renamed and copied: {kinds:?}");
+}
+
+#[test]
+fn what_other_files_could_decide_is_left_to_who_asks() {
+    let app = repository();
+    let ledger = ledger_of(&app, &graph_of(&app));
+    let all = || ledger.ids().filter_map(|id| ledger.entries(&id)).flatten();
+    let source = |name: &str| {
+        let mut entries = all().filter(|entry| entry.path == path(name));
+        entries.next().unwrap().source
+    };
+    assert_eq!(source("went"), Source::Unknown, "five are more like it");
+    assert_eq!(source("alike too"), Source::Unknown, "too many are alike");
+    assert_eq!(source("b/one"), Source::Copied(path("a/one")));
+    assert_eq!(source("copied"), Source::Copied(path("exact")));
+    assert_eq!(source("new"), Source::New);
+    assert_eq!(source("went too"), Source::Renamed(path("near/4")));
+}
+
+#[test]
+fn what_was_not_sought_is_found_by_the_next_build() {
+    let app = repository();
+    let graph = graph_of(&app);
+    let whole = ledger_of(&app, &graph);
+    let mut draft = Draft::default();
+    for id in whole.ids() {
+        let mut entries = whole.entries(&id).unwrap();
+        for entry in &mut entries {
+            entry.source = Source::Unsought;
+        }
+        draft.add(id, Some(entries)).unwrap();
+    }
+    let file = draft.finish(&cancel()).unwrap().unwrap();
+    let before = Ledger::checked(file, &cancel()).unwrap();
+    let git = app.repo().git().unwrap();
+    let build = |before| build(&git, &graph, before, &cancel()).unwrap();
+    let (file, new) = build(&before).unwrap();
+    assert_eq!(new, 0, "no commit is");
+    let after = Ledger::checked(file, &cancel()).unwrap();
+    for id in whole.ids() {
+        assert_eq!(after.entries(&id), whole.entries(&id));
+    }
+    assert!(build(&after).is_none());
+}
+
+#[test]
+fn a_stock_that_grew_too_large_is_forgotten_and_what_comes_next_is_the_same() {
+    let app = repository();
+    let git = app.repo().git().unwrap();
+    let tree = git.head_commit().unwrap().tree_id().unwrap().detach();
+    let mut stock = Stock::new(&git);
+    let files = |stock: &mut Stock<'_>, most| {
+        let listing = stock.files(tree, most, &cancel()).unwrap();
+        listing.map(|listing| {
+            let paths = listing.items().filter_map(|(file, _)| listing.path(file));
+            paths.map(|path| path.display()).collect::<HashSet<_>>()
+        })
+    };
+    let first = files(&mut stock, 1000).unwrap();
+    let told: HashSet<String> = git_files(&app);
+    assert_eq!(first, told);
+    assert!(
+        files(&mut stock, told.len() - 1).is_none(),
+        "more than may be"
+    );
+    stock.fill();
+    assert!(files(&mut stock, 1000).is_none(), "there is no room");
+    stock.make_room();
+    assert_eq!(files(&mut stock, 1000), Some(told));
+}
+
+fn git_files(app: &Sandbox) -> HashSet<String> {
+    let told = crate::repo::testing::git(&app.root(), &["ls-tree", "-r", "--name-only", "HEAD"]);
+    told.lines().map(str::to_owned).collect()
+}

@@ -1,0 +1,290 @@
+//! Folders and files of neighbouring commits, read once: most of what one has, the next has too.
+
+use std::sync::Arc;
+
+use gix::ObjectId;
+use gix::hashtable::HashMap;
+use gix::objs::FindExt as _;
+
+use super::super::error::git;
+use super::super::similarity::Press;
+use super::super::trees::{self, MAX_PATH, side};
+use super::super::{HistoryError, Side};
+use crate::repo::{Cancel, RepoPath};
+
+const READING: &str = "reading a file";
+
+/// What is kept, in bytes; twice as much before a commit that needs so much is given up.
+const KEPT_BYTES: usize = 64 << 20;
+/// What an entry of a folder, and a file, costs beside what it holds.
+const OVERHEAD: usize = 128;
+/// How many folders of a commit are looked through.
+const MAX_FOLDERS: usize = 20_000;
+/// How many of them between two looks at the deadline.
+const STRIDE: usize = 64;
+
+/// What was read.
+pub(super) struct Stock<'g> {
+    git: &'g gix::Repository,
+    folders: HashMap<ObjectId, Arc<[Item]>>,
+    numbers: HashMap<ObjectId, u32>,
+    blobs: Vec<Blob>,
+    /// What all of it takes, about.
+    bytes: usize,
+    press: Press,
+    buffer: Vec<u8>,
+}
+
+/// An entry of a folder.
+pub(super) struct Item {
+    pub(super) name: Box<[u8]>,
+    pub(super) side: Side,
+    /// The number of its content; good until there is room made. A folder has none.
+    pub(super) blob: u32,
+}
+
+/// A file's content, as far as it was asked for.
+struct Blob {
+    id: ObjectId,
+    size: Option<u64>,
+    pieces: Option<Arc<[(u32, u32)]>>,
+}
+
+/// All files of a commit.
+#[derive(Default)]
+pub(super) struct Listing {
+    /// Each after the one that it is in.
+    folders: Vec<Folder>,
+    /// In which folder each is, and where in it.
+    files: Vec<(usize, usize)>,
+}
+
+/// A folder of a commit. Most are never asked for their paths.
+struct Folder {
+    items: Arc<[Item]>,
+    /// In which folder it is, and where in it; `None` of the root.
+    above: Option<(usize, usize)>,
+    /// How long its path is.
+    length: usize,
+}
+
+impl Listing {
+    /// Each file, with its place among all.
+    pub(super) fn items(&self) -> impl Iterator<Item = (usize, &Item)> {
+        let items = self.files.iter().enumerate();
+        items.filter_map(|(index, place)| Some((index, self.item(*place)?)))
+    }
+
+    /// Where the file is that stands there.
+    pub(super) fn path(&self, index: usize) -> Option<RepoPath> {
+        let mut names = Vec::new();
+        let mut place = self.files.get(index).copied();
+        while let Some(at) = place {
+            names.push(&*self.item(at)?.name);
+            place = self.folders.get(at.0)?.above;
+        }
+        names.reverse();
+        Some(RepoPath::trusted(&names.join(&b'/')))
+    }
+
+    fn item(&self, (folder, at): (usize, usize)) -> Option<&Item> {
+        self.folders.get(folder)?.items.get(at)
+    }
+
+    /// Adds a folder's files, and to `open` the folders in it.
+    fn add(&mut self, folder: Folder, open: &mut Vec<(ObjectId, (usize, usize), usize)>) {
+        let place = self.folders.len();
+        for (at, item) in folder.items.iter().enumerate() {
+            let above = folder.above.map_or(0, |_| folder.length + 1);
+            let length = above + item.name.len();
+            if length > MAX_PATH {
+                continue;
+            }
+            if item.side.mode.is_tree() {
+                open.push((item.side.id, (place, at), length));
+            } else {
+                self.files.push((place, at));
+            }
+        }
+        self.folders.push(folder);
+    }
+}
+
+impl<'g> Stock<'g> {
+    pub(super) fn new(git: &'g gix::Repository) -> Stock<'g> {
+        Stock {
+            git,
+            folders: HashMap::default(),
+            numbers: HashMap::default(),
+            blobs: Vec::new(),
+            bytes: 0,
+            press: Press::new(),
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Forgets all where it grew too large.
+    pub(super) fn make_room(&mut self) {
+        if self.bytes > KEPT_BYTES {
+            *self = Stock::new(self.git);
+        }
+    }
+
+    /// Whether one commit needs more than there may be.
+    pub(super) fn is_full(&self) -> bool {
+        self.bytes > 2 * KEPT_BYTES
+    }
+
+    /// All files of a tree; `None` if there are more than `most`.
+    ///
+    /// # Errors
+    /// If a tree can't be read, or the build has to stop.
+    pub(super) fn files(
+        &mut self,
+        tree: ObjectId,
+        most: usize,
+        cancel: &Cancel,
+    ) -> Result<Option<Listing>, HistoryError> {
+        let mut listing = Listing::default();
+        let mut open = Vec::new();
+        let mut next = Some((tree, None, 0));
+        while let Some((tree, above, length)) = next {
+            if listing.folders.len().is_multiple_of(STRIDE) {
+                cancel.check()?;
+            }
+            let items = self.folder(tree)?;
+            let folder = Folder {
+                items,
+                above,
+                length,
+            };
+            listing.add(folder, &mut open);
+            let is_large = listing.files.len() > most || listing.folders.len() > MAX_FOLDERS;
+            if is_large || open.len() > MAX_FOLDERS || self.is_full() {
+                return Ok(None);
+            }
+            let below = open.pop();
+            next = below.map(|(tree, above, length)| (tree, Some(above), length));
+        }
+        Ok(Some(listing))
+    }
+
+    /// The file at `path` in a tree, with the number of its content.
+    ///
+    /// # Errors
+    /// If a tree can't be read.
+    pub(super) fn file(
+        &mut self,
+        tree: ObjectId,
+        path: &RepoPath,
+    ) -> Result<Option<(Side, u32)>, HistoryError> {
+        let mut tree = Some(tree);
+        let mut found = None;
+        for name in path.components() {
+            let Some(id) = tree else { return Ok(None) };
+            let items = self.folder(id)?;
+            // A file and a folder of one name are two entries; only the last one's kind is known.
+            let named = || items.iter().filter(|item| *item.name == *name);
+            let folder = named().find(|item| item.side.mode.is_tree());
+            tree = folder.map(|item| item.side.id);
+            let file = named().find(|item| !item.side.mode.is_tree());
+            found = file.map(|item| (item.side, item.blob));
+        }
+        Ok(found)
+    }
+
+    /// How large a content is, in bytes.
+    ///
+    /// # Errors
+    /// If it can't be read.
+    pub(super) fn size(&mut self, blob: u32) -> Result<u64, HistoryError> {
+        let Some(blob) = self.blobs.get_mut(blob as usize) else {
+            return Ok(0);
+        };
+        if let Some(size) = blob.size {
+            return Ok(size);
+        }
+        let size = self.git.find_header(blob.id).map_err(git(READING))?.size();
+        blob.size = Some(size);
+        Ok(size)
+    }
+
+    /// What of a content is compared.
+    ///
+    /// # Errors
+    /// If it can't be read, or the build has to stop.
+    pub(super) fn pieces(
+        &mut self,
+        blob: u32,
+        cancel: &Cancel,
+    ) -> Result<Arc<[(u32, u32)]>, HistoryError> {
+        let Some(blob) = self.blobs.get_mut(blob as usize) else {
+            return Ok(Arc::default());
+        };
+        if let Some(pieces) = &blob.pieces {
+            return Ok(Arc::clone(pieces));
+        }
+        cancel.check()?;
+        let content = self.git.objects.find_blob(&blob.id, &mut self.buffer);
+        let content = content.map_err(git(READING))?;
+        let print = self.press.print(content.data, cancel)?;
+        let pieces: Arc<[(u32, u32)]> = Arc::from(print.pieces);
+        self.bytes += size_of_val(&*pieces);
+        blob.pieces = Some(Arc::clone(&pieces));
+        Ok(pieces)
+    }
+
+    fn folder(&mut self, id: ObjectId) -> Result<Arc<[Item]>, HistoryError> {
+        if let Some(items) = self.folders.get(&id) {
+            return Ok(Arc::clone(items));
+        }
+        let mut items = Vec::new();
+        // Git has the empty tree without storing it.
+        if !id.is_empty_tree() {
+            let mut buffer = std::mem::take(&mut self.buffer);
+            let entries = self.git.objects.find_tree_iter(&id, &mut buffer);
+            for entry in entries.map_err(git(READING))? {
+                let entry = entry.map_err(git(READING))?;
+                if !trees::is_name(entry.filename) {
+                    continue;
+                }
+                let side = side(entry);
+                items.push(Item {
+                    name: Box::from(&**entry.filename),
+                    side,
+                    blob: self.number(side),
+                });
+                self.bytes += OVERHEAD;
+            }
+            self.buffer = buffer;
+        }
+        let items: Arc<[Item]> = Arc::from(items);
+        self.folders.insert(id, Arc::clone(&items));
+        Ok(items)
+    }
+
+    fn number(&mut self, side: Side) -> u32 {
+        if side.mode.is_tree() {
+            return u32::MAX;
+        }
+        let next = u32::try_from(self.blobs.len()).unwrap_or(u32::MAX);
+        let number = *self.numbers.entry(side.id).or_insert(next);
+        if number == next {
+            self.bytes += OVERHEAD;
+            self.blobs.push(Blob {
+                id: side.id,
+                size: None,
+                pieces: None,
+            });
+        }
+        number
+    }
+}
+
+#[cfg(test)]
+impl Stock<'_> {
+    /// As if more had been read than there is room for.
+    pub(super) fn fill(&mut self) {
+        self.bytes = 2 * KEPT_BYTES + 1;
+    }
+}

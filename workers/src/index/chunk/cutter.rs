@@ -1,0 +1,119 @@
+//! Ranges of a text made into chunks: trimmed, cut where they are too long, with their lines.
+
+use std::ops::Range;
+
+use memchr::memchr_iter;
+
+use super::{Chunk, Kind, size::Size};
+
+/// How many letters and digits make a text worth finding: a constant's name and value.
+const SUBSTANCE: usize = 20;
+
+/// What the parts of a range have in common.
+#[derive(Clone, Debug)]
+pub(super) struct Label {
+    pub(super) kind: Kind,
+    pub(super) symbol: Option<String>,
+    pub(super) parent: Option<String>,
+}
+
+/// The chunks of one text, made from its start to its end.
+pub(super) struct Cutter<'a> {
+    text: &'a str,
+    /// How many chunks there are at most.
+    most: usize,
+    chunks: Vec<Chunk>,
+    /// Up to where lines were counted, and how many began there.
+    counted: (usize, usize),
+}
+
+impl<'a> Cutter<'a> {
+    pub(super) fn new(text: &'a str, most: usize) -> Cutter<'a> {
+        Cutter {
+            text,
+            most,
+            chunks: Vec::new(),
+            counted: (0, 1),
+        }
+    }
+
+    /// Whether no further chunk is taken.
+    pub(super) fn is_full(&self) -> bool {
+        self.chunks.len() >= self.most
+    }
+
+    /// Adds `range`, which begins where the last one ended or later.
+    pub(super) fn add(
+        &mut self,
+        range: Range<usize>,
+        label: &Label,
+        mut doc: Option<Range<usize>>,
+        size: &Size,
+    ) {
+        let mut rest = trimmed(self.text, range);
+        while !rest.is_empty() && !self.is_full() {
+            let end = size.part_end(self.text, &rest);
+            let part = trimmed(self.text, rest.start..end);
+            self.push(part, label, doc.take());
+            rest = trimmed(self.text, end..rest.end);
+        }
+    }
+
+    pub(super) fn done(self) -> Vec<Chunk> {
+        self.chunks
+    }
+
+    fn push(&mut self, bytes: Range<usize>, label: &Label, doc: Option<Range<usize>>) {
+        if bytes.is_empty() {
+            return;
+        }
+        let first = self.line(bytes.start);
+        let last = self.line(bytes.end);
+        let doc = doc
+            .map(|doc| doc.start.max(bytes.start)..doc.end.min(bytes.end))
+            .filter(|doc| !doc.is_empty());
+        self.chunks.push(Chunk {
+            kind: label.kind,
+            symbol: label.symbol.clone(),
+            parent: label.parent.clone(),
+            bytes,
+            lines: first..=last,
+            doc,
+        });
+    }
+
+    /// The line of a place that is no earlier than the last one asked for.
+    fn line(&mut self, at: usize) -> usize {
+        let (from, line) = self.counted;
+        let between = self.text.as_bytes().get(from..at).unwrap_or_default();
+        self.counted = (at, line + memchr_iter(b'\n', between).count());
+        self.counted.1
+    }
+}
+
+/// `range` without the empty lines at its start and the white space at its end. The indentation of
+/// its first line stays.
+pub(super) fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
+    let inside = text.get(range.clone()).unwrap_or_default();
+    let inside = inside.trim_end();
+    let blank = inside.len() - inside.trim_start_matches(is_blank).len();
+    let lead = inside.get(..blank).unwrap_or_default();
+    let skipped = lead.rfind('\n').map_or(0, |at| at + 1);
+    let mark = lead
+        .find('\u{feff}')
+        .map_or(0, |at| at + '\u{feff}'.len_utf8());
+    range.start + skipped.max(mark).min(inside.len())..range.start + inside.len()
+}
+
+/// Whether a range of code says anything that one may look for.
+pub(super) fn has_substance(text: &str) -> bool {
+    let letters = text
+        .bytes()
+        .filter(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii());
+    letters.take(SUBSTANCE).count() == SUBSTANCE
+}
+
+/// White space, and the mark at the start of a file that says in which order its bytes are.
+fn is_blank(character: char) -> bool {
+    character.is_whitespace() || character == '\u{feff}'
+}

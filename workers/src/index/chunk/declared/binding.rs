@@ -1,0 +1,121 @@
+//! JavaScript and TypeScript: functions have the names that they are bound to.
+
+use tree_sitter::Node;
+
+use super::{Declared, Reader, Role};
+
+/// What has no name of its own: what is bound to it is bound to the module.
+const NAMELESS: [&str; 6] = [
+    "exports",
+    "module",
+    "module.exports",
+    "this",
+    "self",
+    "window",
+];
+
+impl Reader<'_> {
+    /// What `node` is, which may be exported without a name.
+    pub(super) fn script<'t>(&self, node: Node<'t>, is_exported: bool) -> Option<Declared<'t>> {
+        let role = match node.kind() {
+            "function_declaration"
+            | "generator_function_declaration"
+            | "function_signature"
+            | "method_definition" => Role::Function,
+            "class_declaration" | "abstract_class_declaration" | "enum_declaration" => Role::Class,
+            "interface_declaration" => Role::Interface,
+            "type_alias_declaration" => Role::Type,
+            "internal_module" | "module" => Role::Module,
+            "variable_declarator" => return self.bound(node, "name", "value"),
+            "pair" | "field_definition" | "public_field_definition" => return self.member(node),
+            "assignment_expression" => return self.assigned(node),
+            _ if is_exported => return self.value(node, node, None),
+            _ => return None,
+        };
+        self.named(node, role)
+    }
+
+    /// What the value of a binding is, under the name that it is bound to.
+    fn bound<'t>(&self, node: Node<'t>, key: &str, value: &str) -> Option<Declared<'t>> {
+        let value = node.child_by_field_name(value)?;
+        self.value(node, value, self.field(node, key))
+    }
+
+    /// What `node` declares by giving `value` a name.
+    fn value<'t>(
+        &self,
+        node: Node<'t>,
+        value: Node<'t>,
+        symbol: Option<String>,
+    ) -> Option<Declared<'t>> {
+        let role = match value.kind() {
+            "function_expression" | "arrow_function" | "generator_function" => Role::Function,
+            "class" => Role::Class,
+            "object" if holds_functions(value) => Role::Extension,
+            _ => return None,
+        };
+        let body = value.child_by_field_name("body");
+        let body = if role == Role::Module {
+            Some(value)
+        } else {
+            body
+        };
+        Some(Declared::new(node, role, symbol, body))
+    }
+
+    /// A function in an object or a class. One of a line is a part of what it stands in.
+    fn member<'t>(&self, node: Node<'t>) -> Option<Declared<'t>> {
+        let key = match node.kind() {
+            "pair" => "key",
+            "field_definition" => "property",
+            _ => "name",
+        };
+        let is_long = node.end_position().row > node.start_position().row;
+        let member = is_long.then(|| self.bound(node, key, "value"))??;
+        (member.role == Role::Function).then_some(member)
+    }
+
+    /// `exports.name = function`, `Type.prototype.name = function`.
+    fn assigned<'t>(&self, node: Node<'t>) -> Option<Declared<'t>> {
+        let left = node.child_by_field_name("left")?;
+        let mut right = node.child_by_field_name("right")?;
+        // `exports.a = exports.b = function`: more than two are rare.
+        for _ in 0..4 {
+            match right.child_by_field_name("right") {
+                Some(next) if right.kind() == "assignment_expression" => right = next,
+                _ => break,
+            }
+        }
+        if left.kind() == "identifier" {
+            return self.value(node, right, self.text(left));
+        }
+        let symbol = self.field(left, "property")?;
+        let object = left.child_by_field_name("object")?;
+        // `module.exports = function` has the name of its file, if it has none of its own.
+        let own = right
+            .child_by_field_name("name")
+            .and_then(|own| self.text(own));
+        let symbol = if symbol == "exports" {
+            own
+        } else {
+            Some(symbol)
+        };
+        let declared = self.value(node, right, symbol)?;
+        let owner = match self.field(object, "property") {
+            Some(prototype) if prototype == "prototype" => self.field(object, "object"),
+            _ => self.text(object),
+        };
+        let parent = owner.filter(|owner| !NAMELESS.contains(&owner.as_str()));
+        Some(Declared { parent, ..declared })
+    }
+}
+
+/// Whether an object has functions of its own.
+fn holds_functions(object: Node<'_>) -> bool {
+    let mut cursor = object.walk();
+    object.named_children(&mut cursor).any(|member| {
+        let value = member.child_by_field_name("value");
+        let is_function = |value: Node<'_>| value.child_by_field_name("body").is_some();
+        member.kind() == "method_definition" || value.is_some_and(is_function)
+    })
+}

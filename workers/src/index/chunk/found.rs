@@ -1,0 +1,267 @@
+//! The declarations of a source file, in the order of the text, each with the comment above it.
+
+use std::ops::Range;
+
+use tree_sitter::Node;
+
+use super::{
+    MAX_CHUNKS,
+    comment::{self, Above},
+    declared::{Declared, Reader, Role},
+    size::STRUCTURED,
+};
+use crate::{
+    repo::{Cancel, Stopped},
+    syntax::{Language, Syntax, Walk},
+};
+
+/// How deep declarations are told apart; what is nested deeper is a part of what it stands in.
+const MAX_DEPTH: usize = 16;
+
+/// From how many bytes on a function within a long one stands alone: a handler of a few lines is
+/// better read where it is used.
+const NESTED: usize = 400;
+
+/// A declaration, or a range that is not worth finding.
+#[derive(Debug)]
+pub(super) struct Item {
+    /// What it is; `None` for what is left out.
+    pub(super) role: Option<Role>,
+    pub(super) symbol: Option<String>,
+    pub(super) parent: Option<String>,
+    /// Whether `parent` is a type.
+    pub(super) is_member: bool,
+    /// From its comment to the end of its last line.
+    pub(super) bytes: Range<usize>,
+    pub(super) doc: Option<Range<usize>>,
+}
+
+/// What was found so far.
+struct Finder<'a> {
+    reader: Reader<'a>,
+    items: Vec<Item>,
+    /// The items that the walk is in, by index.
+    open: Vec<usize>,
+    /// The node whose declaration was taken by what is wrapped round it.
+    taken: Option<usize>,
+    above: Above,
+}
+
+/// The declarations of `text`, whose tree is `syntax`, none of them before the one that holds it.
+///
+/// # Errors
+/// If the call has to stop.
+pub(super) fn items(
+    text: &str,
+    language: Language,
+    syntax: &Syntax<'_>,
+    cancel: &Cancel,
+) -> Result<Vec<Item>, Stopped> {
+    let mut finder = Finder {
+        reader: Reader { language, text },
+        items: Vec::new(),
+        open: Vec::new(),
+        taken: None,
+        above: Above::default(),
+    };
+    let root = syntax.root();
+    syntax.walk(root, cancel, |node| {
+        if node == root {
+            return Walk::Into;
+        }
+        finder.visit(node)
+    })?;
+    Ok(finder.items)
+}
+
+impl Finder<'_> {
+    fn visit(&mut self, node: Node<'_>) -> Walk {
+        let Reader { text, language } = self.reader;
+        if comment::is_comment(node.kind()) {
+            let licence = self.above.comment(node, text, language);
+            self.skip(licence);
+            return Walk::Past;
+        }
+        if self.items.len() >= MAX_CHUNKS {
+            return Walk::Past;
+        }
+        if comment::is_attribute(node.kind()) {
+            self.above.attribute(node, text);
+            return Walk::Past;
+        }
+        self.leave(node.start_byte());
+        let owner = self.owner().and_then(|owner| owner.role);
+        // What one function uses is a part of it.
+        let is_import = owner != Some(Role::Function) && is_import(node, &self.reader);
+        let licence = self.above.code(node, is_import);
+        self.skip(licence);
+        if is_import {
+            self.above.forget();
+            self.skip(Some(node.byte_range()));
+            return Walk::Past;
+        }
+        match self.reader.declared(node) {
+            Some(declared) if self.taken != Some(declared.node.id()) => self.take(node, declared),
+            _ => Walk::Into,
+        }
+    }
+
+    /// Closes what ends by `at`.
+    fn leave(&mut self, at: usize) {
+        while self.owner().is_some_and(|owner| owner.bytes.end <= at) {
+            self.open.pop();
+        }
+    }
+
+    /// The innermost declaration that the walk is in.
+    fn owner(&self) -> Option<&Item> {
+        self.items.get(*self.open.last()?)
+    }
+
+    fn skip(&mut self, bytes: Option<Range<usize>>) {
+        self.items.extend(bytes.map(Item::skipped));
+    }
+
+    /// Takes what `node` declares, if it is more than a part of what it stands in.
+    fn take(&mut self, node: Node<'_>, declared: Declared<'_>) -> Walk {
+        self.taken = Some(declared.node.id());
+        let owner = self.owner();
+        let role = owner.and_then(|owner| owner.role);
+        if !stands_alone(node, &declared, role) || self.open.len() >= MAX_DEPTH {
+            return Walk::Past;
+        }
+        let is_member = role.is_some_and(Role::is_type) || declared.parent.is_some();
+        let around = owner.and_then(|owner| owner.symbol.clone());
+        let (bytes, doc) = self.extent(node, declared.body);
+        self.items.push(Item {
+            role: Some(declared.role),
+            symbol: declared.symbol.clone(),
+            parent: declared.parent.clone().or(around),
+            is_member,
+            bytes,
+            doc,
+        });
+        if !may_hold_others(declared.role, node, self.reader.language) {
+            return Walk::Past;
+        }
+        self.open.push(self.items.len() - 1);
+        if matches!(declared.role, Role::Extension | Role::Module) {
+            self.skip(head(&declared));
+        }
+        Walk::Into
+    }
+
+    /// Where a declaration stands, and its comment.
+    fn extent(
+        &mut self,
+        node: Node<'_>,
+        body: Option<Node<'_>>,
+    ) -> (Range<usize>, Option<Range<usize>>) {
+        let (text, mut start, mut doc) = (self.reader.text, node.start_byte(), None);
+        if let Some(above) = self.above.take(node, text) {
+            start = above.bytes.start;
+            doc = above.doc;
+        }
+        let string = body.and_then(comment::docstring);
+        let bytes = line_start(text, start)..line_end(text, node.end_byte());
+        (bytes, string.or(doc))
+    }
+}
+
+impl Item {
+    fn skipped(bytes: Range<usize>) -> Item {
+        Item {
+            role: None,
+            symbol: None,
+            parent: None,
+            is_member: false,
+            bytes,
+            doc: None,
+        }
+    }
+}
+
+/// What opens a module or an `impl`: its name is said with all that is in it.
+fn head(declared: &Declared<'_>) -> Option<Range<usize>> {
+    let (node, body) = (declared.node, declared.body?);
+    let end = match body.kind() {
+        "object" => return None,
+        // Ruby's modules have no bracket: the comment of what is in them may come before the body.
+        "body_statement" => node.child_by_field_name("name")?.end_byte(),
+        _ => body.start_byte() + 1,
+    };
+    Some(node.start_byte()..end)
+}
+
+/// Whether declarations are looked for in what `node` declares.
+fn may_hold_others(role: Role, node: Node<'_>, language: Language) -> bool {
+    match role {
+        Role::Function => !STRUCTURED.holds(node.end_byte() - node.start_byte()),
+        Role::Type => false,
+        // A struct in a struct is how its field is laid out.
+        Role::Class => language != Language::C,
+        Role::Interface | Role::Extension | Role::Module => true,
+    }
+}
+
+/// Whether a declaration is more than a part of its `owner`.
+fn stands_alone(node: Node<'_>, declared: &Declared<'_>, owner: Option<Role>) -> bool {
+    match (owner, declared.role) {
+        (Some(Role::Function), _) => node.end_byte() - node.start_byte() >= NESTED,
+        (Some(owner), Role::Function) if owner.is_type() => declared.body.is_some(),
+        (Some(owner), Role::Type) => !owner.is_type(),
+        _ => true,
+    }
+}
+
+/// Whether a node only says what a file uses, or what it belongs to.
+fn is_import(node: Node<'_>, reader: &Reader<'_>) -> bool {
+    match node.kind() {
+        "use_declaration"
+        | "extern_crate_declaration"
+        | "import_statement"
+        | "import_from_statement"
+        | "future_import_statement"
+        | "import_declaration"
+        | "package_clause"
+        | "package_declaration"
+        | "preproc_include"
+        | "using_directive"
+        | "file_scoped_namespace_declaration"
+        | "namespace_use_declaration" => true,
+        "mod_item" | "namespace_definition" => {
+            matches!(reader.language, Language::Rust | Language::Php)
+                && node.child_by_field_name("body").is_none()
+        }
+        "lexical_declaration" | "variable_declaration" => {
+            let bound = node.named_child(0);
+            let value = bound.and_then(|bound| bound.child_by_field_name("value"));
+            node.named_child_count() == 1 && value.is_some_and(|value| reader.requires(value))
+        }
+        "call" => reader.language == Language::Ruby && reader.requires(node),
+        _ => false,
+    }
+}
+
+/// The start of the line, if nothing but white space stands before `at`.
+fn line_start(text: &str, at: usize) -> usize {
+    let before = text.get(..at).unwrap_or_default();
+    let indented = before.trim_end_matches([' ', '\t']);
+    if indented.is_empty() || indented.ends_with('\n') {
+        indented.len()
+    } else {
+        at
+    }
+}
+
+/// The end of the line, if nothing but what ends a statement, or a comment, stands behind `at`.
+fn line_end(text: &str, at: usize) -> usize {
+    let line = text.get(at..).unwrap_or_default();
+    let line = line.split('\n').next().unwrap_or_default();
+    let rest = line.trim_start_matches([' ', '\t', '\r', ';', ',', ')']);
+    if rest.is_empty() || rest.starts_with("//") || rest.starts_with('#') {
+        at + line.len()
+    } else {
+        at
+    }
+}

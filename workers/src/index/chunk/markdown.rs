@@ -1,0 +1,111 @@
+//! Documents, cut before each heading.
+
+use std::ops::Range;
+
+use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+
+use super::{
+    Chunk, Kind, MAX_CHUNKS,
+    cutter::{Cutter, Label},
+    name,
+    size::STRUCTURED,
+};
+use crate::repo::{Cancel, Stopped};
+
+/// What a file may begin with, to say in which order its bytes are.
+const MARK: char = '\u{feff}';
+
+/// How many events are read between two looks at the clock.
+const BETWEEN_CHECKS: usize = 4096;
+
+/// A heading of the document itself, not of what it quotes or lists.
+struct Heading {
+    level: HeadingLevel,
+    title: String,
+    bytes: Range<usize>,
+}
+
+/// The sections of a document: a heading and what follows, up to the next heading of any level.
+///
+/// # Errors
+/// If the call has to stop.
+pub(super) fn sections(text: &str, cancel: &Cancel) -> Result<Vec<Chunk>, Stopped> {
+    let headings = headings(text, cancel)?;
+    let mut cutter = Cutter::new(text, MAX_CHUNKS);
+    let first = headings
+        .first()
+        .map_or(text.len(), |first| first.bytes.start);
+    let preface = Label {
+        kind: Kind::Section,
+        symbol: None,
+        parent: None,
+    };
+    cutter.add(0..first, &preface, None, &STRUCTURED);
+    let mut above: Vec<&Heading> = Vec::new();
+    for (at, heading) in headings.iter().enumerate() {
+        above.retain(|other| other.level < heading.level);
+        let end = headings
+            .get(at + 1)
+            .map_or(text.len(), |next| next.bytes.start);
+        // A heading alone says no more than those beneath it, which name it.
+        let body = text.get(heading.bytes.end..end).unwrap_or_default();
+        if !body.trim().is_empty() {
+            let label = Label {
+                kind: Kind::Section,
+                symbol: name(&heading.title),
+                parent: above.last().and_then(|other| name(&other.title)),
+            };
+            cutter.add(heading.bytes.start..end, &label, None, &STRUCTURED);
+        }
+        above.push(heading);
+    }
+    Ok(cutter.done())
+}
+
+fn headings(text: &str, cancel: &Cancel) -> Result<Vec<Heading>, Stopped> {
+    // Without this, front matter would be taken for a heading, underlined.
+    let options = Options::ENABLE_YAML_STYLE_METADATA_BLOCKS
+        | Options::ENABLE_PLUSES_DELIMITED_METADATA_BLOCKS;
+    let (mut found, mut depth, mut open) = (Vec::new(), 0_usize, None);
+    // No heading would be found behind the mark.
+    let mark = if text.starts_with(MARK) {
+        MARK.len_utf8()
+    } else {
+        0
+    };
+    let marked = text.get(mark..).unwrap_or_default();
+    let events = Parser::new_ext(marked, options).into_offset_iter();
+    for (number, (event, bytes)) in events.enumerate() {
+        let bytes = bytes.start + mark..bytes.end + mark;
+        if number.is_multiple_of(BETWEEN_CHECKS) {
+            cancel.check()?;
+        }
+        match event {
+            Event::Start(Tag::Heading { level, .. }) if depth == 0 => {
+                depth += 1;
+                let title = String::new();
+                open = Some(Heading {
+                    level,
+                    title,
+                    bytes,
+                });
+            }
+            Event::Start(_) => depth += 1,
+            Event::End(TagEnd::Heading(_)) if depth == 1 => {
+                depth = 0;
+                found.extend(open.take());
+                if found.len() > MAX_CHUNKS {
+                    break;
+                }
+            }
+            Event::End(_) => depth -= 1,
+            Event::Text(words) | Event::Code(words) => {
+                if let Some(heading) = &mut open {
+                    heading.title.push_str(&words);
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,284 @@
+//! What is told apart in each language that is compiled.
+
+use super::*;
+
+#[test]
+fn rust_has_methods_of_impls_and_traits() {
+    let text = r#"// Copyright someone
+// Licensed somehow
+
+//! Says what the module owns and why it is there.
+
+use std::fmt;
+
+const LONGEST_WAIT: Duration = Duration::from_secs(20);
+
+/// A thing.
+#[derive(Debug)]
+pub struct Thing<T> {
+    a: T,
+}
+
+impl<T> fmt::Display for crate::Thing<T> {
+    type Output = T;
+
+    /// Shows it.
+    #[inline]
+    fn fmt(&self) {
+        fn nested() {}
+    }
+}
+
+/// What can be told.
+pub trait Tell {
+    fn announced(&self);
+    /// Has a default.
+    fn told(&self) -> u8 { 1 }
+}
+
+type Alias = u8;
+macro_rules! make { () => {} }
+
+mod inner {
+    pub fn deep() {}
+}
+extern "C" {
+    fn foreign(a: i32);
+}"#;
+    assert_eq!(
+        outline("a.rs", text),
+        [
+            "Lines  4-4",
+            "Lines  8-8",
+            r#"Class Thing 10-14 doc "/// A thing.""#,
+            r#"Method Thing.fmt 19-23 doc "/// Shows it.""#,
+            r#"Interface Tell 26-28 doc "/// What can be told.""#,
+            r#"Method Tell.told 29-30 doc "/// Has a default.""#,
+            "Type Alias 33-33",
+            "Function make 34-34",
+            "Function inner.deep 37-37",
+            "Function foreign 40-40",
+        ]
+    );
+}
+
+#[test]
+fn go_methods_belong_to_their_receivers() {
+    let text = "// Package p does things.
+package p
+
+import \"fmt\"
+
+// Thing is one.
+type Thing struct{ a int }
+
+type (
+	// Teller tells.
+	Teller interface{ Tell() }
+	Number int
+)
+
+// Tell tells.
+func (t *Thing[T]) Tell() { fmt.Println() }
+func (Thing) Other()      {}
+
+// Not a comment of what is below.
+
+func free() {}
+
+const (
+	FirstOfSeveral = iota
+	SecondOfSeveral
+)
+";
+    assert_eq!(
+        outline("a.go", text),
+        [
+            r#"Class Thing 6-7 doc "// Thing is one.""#,
+            r#"Interface Teller 10-11 doc "// Teller tells.""#,
+            "Type Number 12-12",
+            r#"Method Thing.Tell 15-16 doc "// Tell tells.""#,
+            "Method Thing.Other 17-17",
+            "Lines  19-19",
+            "Function free 21-21",
+            "Lines  23-26",
+        ]
+    );
+}
+
+#[test]
+fn java_has_classes_in_classes() {
+    let text = "/* Licensed to you */
+package a.b;
+import java.util.List;
+
+/** A thing. */
+@Named
+public class Thing<T> extends Base {
+  private int x;
+
+  /** Makes it. */
+  public Thing() { x = 1; }
+
+  /** Tells. */
+  @Override public void tell() {}
+
+  abstract void announced();
+
+  static class Node {
+    int value;
+    int get() { return value; }
+  }
+}
+
+interface Teller { void a(); default void b() {} }
+record Point(int x) { Point {} }
+@interface Named { String value(); }
+";
+    assert_eq!(
+        outline("A.java", text),
+        [
+            r#"Class Thing 5-8 doc "/** A thing. */""#,
+            r#"Method Thing.Thing 10-11 doc "/** Makes it. */""#,
+            r#"Method Thing.tell 13-14 doc "/** Tells. */""#,
+            "Class Thing 16-16",
+            "Class Thing.Node 18-19",
+            "Method Node.get 20-20",
+            "Interface Teller 24-24",
+            "Method Teller.b 24-24",
+            "Class Point 25-25",
+            "Method Point.Point 25-25",
+            "Interface Named 26-26",
+        ]
+    );
+}
+
+#[test]
+fn c_names_are_found_within_their_declarators() {
+    let text = "#include <stdio.h>
+#define LEAST(a, b) ((a) < (b) ? (a) : (b))
+#define LONG(a) \\
+  do { a; } \\
+  while (0)
+
+/* A thing. */
+struct thing { int a; struct { int b; } c; };
+typedef struct node { int v; } node_t;
+typedef unsigned char u8;
+enum color { RED };
+
+/**
+ * Finds it.
+ */
+static int *find(int a)
+{
+\treturn 0;
+}
+int (*chosen(void))(int) { return 0; }
+struct thing used(struct thing *p) { return *p; }
+int announced_only(struct thing *first, int second);
+";
+    assert_eq!(
+        outline("a.c", text),
+        [
+            "Function LONG 3-5",
+            r#"Class thing 7-8 doc "/* A thing. */""#,
+            "Class node_t 9-9",
+            "Type u8 10-10",
+            "Class color 11-11",
+            r#"Function find 13-19 doc "/**\n * Finds it.\n */""#,
+            "Function chosen 20-20",
+            "Function used 21-21",
+            "Lines  22-22",
+        ]
+    );
+}
+
+#[test]
+fn cpp_members_belong_to_their_class_wherever_they_are_defined() {
+    let text = "namespace outer { namespace inner {
+/// A list.
+template <typename T>
+class List : public Base {
+ public:
+  List() = default;
+  /// How many.
+  int size() const { return 1; }
+  using value_type = T;
+};
+} }
+int outer::List<int>::at(int i) { return i; }
+Thing::~Thing() {}
+bool Thing::operator==(const Thing& o) { return true; }
+Thing::operator bool() const { return true; }
+template <class T> T larger(T a, T b) { return a; }
+using Alias = int;
+TEST(ListTest, IsEmptyAtFirst) { EXPECT_TRUE(true); }
+extern \"C\" { void plain(void) {} }
+";
+    assert_eq!(
+        outline("a.cpp", text),
+        [
+            r#"Class inner.List 2-6 doc "/// A list.""#,
+            r#"Method List.size 7-8 doc "/// How many.""#,
+            "Method List.at 12-12",
+            "Method Thing.~Thing 13-13",
+            "Method Thing.operator== 14-14",
+            "Method Thing.operator bool 15-15",
+            "Function larger 16-16",
+            "Type Alias 17-17",
+            "Function TEST(ListTest, IsEmptyAtFirst) 18-18",
+            "Function plain 19-19",
+        ]
+    );
+}
+
+#[test]
+fn a_header_is_cpp_where_c_makes_no_sense_of_it() {
+    let text = "class Thing {\n public:\n  int tell() { return 1; }\n};\n";
+    assert_eq!(
+        outline("a.h", text),
+        ["Class Thing 1-2", "Method Thing.tell 3-3"]
+    );
+    let text = "/* Tells. */\nint tell(int class) { return class; }\n";
+    let told = [r#"Function tell 1-2 doc "/* Tells. */""#];
+    assert_eq!(outline("a.h", text), told);
+}
+
+#[test]
+fn c_sharp_properties_are_methods_if_they_do_something() {
+    let text = "using System;
+namespace N.M {
+  /// <summary>A thing.</summary>
+  [Serializable]
+  public class Thing : Base {
+    public int Auto { get; set; }
+    public int Full { get { return 1; } }
+    public int Arrow => 1;
+    /// Tells.
+    public void Tell() {}
+    public Thing() {}
+    public static Thing operator +(Thing a, Thing b) { return a; }
+  }
+  public interface ITeller { void Tell(); }
+  public record Point(int X);
+  public enum Color { Red }
+  public delegate void Told(int a);
+}
+";
+    assert_eq!(
+        outline("a.cs", text),
+        [
+            r#"Class N.M.Thing 3-6 doc "/// <summary>A thing.</summary>""#,
+            "Method Thing.Full 7-7",
+            "Method Thing.Arrow 8-8",
+            r#"Method Thing.Tell 9-10 doc "/// Tells.""#,
+            "Method Thing.Thing 11-11",
+            "Method Thing.+ 12-12",
+            "Interface N.M.ITeller 14-14",
+            "Class N.M.Point 15-15",
+            "Class N.M.Color 16-16",
+            "Type N.M.Told 17-17",
+        ]
+    );
+}

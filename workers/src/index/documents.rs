@@ -1,0 +1,100 @@
+//! Which documents have a text: what a project's index says of names, held while it is asked about.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use moka::policy::EvictionPolicy;
+use moka::sync::Cache;
+use tokio::time::Duration;
+
+use super::home::{Blob, Shelf};
+use crate::store::{Document, Source, StoreError, Stores};
+
+/// What all projects' documents together may take, in KiB.
+const MAX_KIB: u64 = 128 << 10;
+/// How long a project's are held that nobody asks about.
+const IDLE: Duration = Duration::from_secs(60 * 60);
+/// What a document takes besides its name, in bytes.
+const OVERHEAD: usize = 120;
+
+/// A document's name, and what it is the name of.
+pub(crate) type Name = (Source, Box<[u8]>);
+
+/// The documents of a project, in one edition of its index.
+#[derive(Debug, Default)]
+pub(crate) struct Documents {
+    edition: i64,
+    /// By text; those of one text in their order.
+    names: HashMap<Blob, Vec<Name>>,
+    bytes: usize,
+}
+
+impl Documents {
+    fn of(edition: i64, documents: Vec<Document>) -> Documents {
+        let mut names: HashMap<Blob, Vec<Name>> = HashMap::new();
+        let mut bytes = 0;
+        for document in documents {
+            bytes += document.name.len() + OVERHEAD;
+            let name = document.name.into_boxed_slice();
+            names
+                .entry(document.blob)
+                .or_default()
+                .push((document.source, name));
+        }
+        Documents {
+            edition,
+            names,
+            bytes,
+        }
+    }
+
+    /// What has this text, files by path first; nothing for a text that is not of this edition.
+    pub(crate) fn of_text(&self, blob: &Blob) -> &[Name] {
+        self.names.get(blob).map_or(&[], Vec::as_slice)
+    }
+
+    /// All of them.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Blob, Source, &[u8])> {
+        self.names.iter().flat_map(|(blob, names)| {
+            let names = names.iter();
+            names.map(move |(source, name)| (blob, *source, &**name))
+        })
+    }
+}
+
+/// The documents of projects that were asked about lately.
+pub(crate) struct KnownDocuments(Cache<Shelf, Arc<Documents>>);
+
+impl KnownDocuments {
+    pub(crate) fn new() -> KnownDocuments {
+        let weigh = |_: &Shelf, documents: &Arc<Documents>| {
+            u32::try_from(documents.bytes.div_ceil(1 << 10)).unwrap_or(u32::MAX)
+        };
+        let cache = Cache::builder()
+            .weigher(weigh)
+            .max_capacity(MAX_KIB)
+            .eviction_policy(EvictionPolicy::lru())
+            .time_to_idle(IDLE);
+        KnownDocuments(cache.build())
+    }
+
+    /// The documents of an index, in this edition or a later one.
+    ///
+    /// # Errors
+    /// If they are not known, and Postgres gives no answer.
+    pub(crate) async fn get(
+        &self,
+        stores: &Stores,
+        shelf: Shelf,
+        (index, edition): (i64, i64),
+    ) -> Result<Arc<Documents>, StoreError> {
+        let known = self.0.get(&shelf);
+        if let Some(known) = known.filter(|known| known.edition >= edition) {
+            return Ok(known);
+        }
+        let documents = stores.tenant(shelf.tenant).documents(index).await?;
+        let documents = Arc::new(Documents::of(edition, documents));
+        self.0.insert(shelf, Arc::clone(&documents));
+        Ok(documents)
+    }
+}

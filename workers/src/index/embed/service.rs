@@ -1,0 +1,183 @@
+//! The embedding service: texts in batches, a few at a time, asked again while that may help.
+//!
+//! A request passes, in this order: its lane (so many at once), the pause that the service asked
+//! for, the circuit, and then the wire. Queries have a lane of their own, so that none waits behind
+//! the indexing of a repository.
+
+// In the order a request meets them.
+mod pace;
+mod circuit;
+mod wire;
+mod transport;
+mod answer;
+mod failure;
+
+use std::{sync::Arc, time::Duration};
+
+use futures::{FutureExt as _, StreamExt as _, TryStreamExt as _, stream};
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, sleep, timeout_at},
+};
+
+use super::{EmbedError, EmbedderConfigError, Model, config::ServiceConfig};
+use crate::metrics::{Asked, EmbedderMetrics};
+use circuit::Breaker;
+use failure::Failure;
+use pace::Pace;
+use wire::Wire;
+
+pub use answer::AnswerError;
+
+/// Requests of the index at once. More would not be faster where the service's own limits or its
+/// hardware decide, and one project's indexing should not spend all of them.
+const INDEX_PLACES: usize = 3;
+/// Requests for queries at once.
+const QUERY_PLACES: usize = 16;
+/// An attempt that the caller's deadline cut off before this says nothing about the service.
+const FAIR_CHANCE: Duration = Duration::from_secs(1);
+
+/// Who asks.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Lane {
+    /// The index, in the background.
+    Index,
+    /// A call that waits for it.
+    Query,
+}
+
+/// A service that makes vectors.
+pub(super) struct Service {
+    model: Model,
+    wire: Wire,
+    batch: usize,
+    text_chars: usize,
+    timeout: Duration,
+    index: Arc<Semaphore>,
+    queries: Arc<Semaphore>,
+    pace: Pace,
+    breaker: Breaker,
+    metrics: EmbedderMetrics,
+}
+
+impl Service {
+    pub(super) fn open(
+        config: &ServiceConfig,
+        metrics: &EmbedderMetrics,
+    ) -> Result<Self, EmbedderConfigError> {
+        Ok(Service {
+            model: Model {
+                name: format!("{}@{}", config.model, config.dimensions),
+                dimensions: config.dimensions,
+            },
+            wire: Wire::new(config)?,
+            batch: config.batch,
+            text_chars: config.text_chars,
+            timeout: config.timeout,
+            index: Arc::new(Semaphore::new(INDEX_PLACES)),
+            queries: Arc::new(Semaphore::new(QUERY_PLACES)),
+            pace: Pace::default(),
+            breaker: Breaker::new(metrics.clone()),
+            metrics: metrics.clone(),
+        })
+    }
+
+    pub(super) fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The vectors of these texts, in their order; none for those that are blank, which services
+    /// refuse or make nonsense of.
+    pub(super) async fn texts(
+        &self,
+        texts: &[String],
+        lane: Lane,
+        deadline: Instant,
+    ) -> Result<Vec<Option<Vec<f32>>>, EmbedError> {
+        let sent: Vec<&str> = texts
+            .iter()
+            .filter(|text| !text.trim().is_empty())
+            .map(|text| cut(text, self.text_chars))
+            .collect();
+        let batches = sent.chunks(self.batch);
+        let asked = batches.map(|batch| self.batch(batch, lane, deadline).boxed());
+        let asked: Vec<_> = asked.collect();
+        let asked = stream::iter(asked).buffered(INDEX_PLACES);
+        let made: Vec<_> = asked.try_collect().await?;
+        let mut made = made.into_iter().flatten();
+        let vectors = texts.iter().map(|text| {
+            if text.trim().is_empty() {
+                None
+            } else {
+                made.next()
+            }
+        });
+        Ok(vectors.collect())
+    }
+
+    async fn batch(
+        &self,
+        texts: &[&str],
+        lane: Lane,
+        deadline: Instant,
+    ) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let places = match lane {
+            Lane::Index => &self.index,
+            Lane::Query => &self.queries,
+        };
+        let place = timeout_at(deadline, places.acquire()).await;
+        let _place = place.map_err(|_elapsed| EmbedError::Late)?;
+        let mut attempts = 0;
+        loop {
+            self.pace.wait(deadline).await?;
+            let failure = match self.attempt(texts, deadline).await? {
+                Ok(vectors) => return Ok(vectors),
+                Err(failure) => failure,
+            };
+            attempts += 1;
+            let wait = self.pace.after(&failure, attempts);
+            match wait {
+                Some(wait) if Instant::now() + wait < deadline => sleep(wait).await,
+                _ => return Err(failure.into()),
+            }
+        }
+    }
+
+    /// Asks once, unless the circuit is open.
+    async fn attempt(
+        &self,
+        texts: &[&str],
+        deadline: Instant,
+    ) -> Result<Result<Vec<Vec<f32>>, Failure>, EmbedError> {
+        let permit = self.breaker.admit()?;
+        let started = Instant::now();
+        let until = deadline.min(started + self.timeout);
+        let answer = timeout_at(until, self.wire.ask(texts)).await;
+        let took = started.elapsed();
+        let made = answer.unwrap_or(Err(Failure::Late)).and_then(|answer| {
+            let tokens = answer.tokens();
+            let vectors = answer.vectors(texts.len(), self.model.dimensions)?;
+            self.metrics.read(texts.len(), tokens);
+            Ok(vectors)
+        });
+        let ended = made.as_ref().err().map_or(Asked::Answered, Failure::asked);
+        self.metrics.asked(ended, took);
+        match &made {
+            Ok(_) => permit.passed(),
+            Err(Failure::Late) if took < FAIR_CHANCE.min(self.timeout) => drop(permit),
+            Err(failure) if failure.is_the_services() => permit.failed(),
+            Err(_) => permit.passed(),
+        }
+        Ok(made)
+    }
+}
+
+/// The first so many characters: the rest of a text that is longer would be refused, or left out
+/// where nobody sees it.
+fn cut(text: &str, most: usize) -> &str {
+    let end = text.char_indices().nth(most).map(|(end, _)| end);
+    end.and_then(|end| text.get(..end)).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests;

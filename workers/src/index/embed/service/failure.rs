@@ -1,0 +1,145 @@
+//! How one request to the service failed, and what follows from it: in one table.
+
+use std::time::Duration;
+
+use http::{HeaderMap, StatusCode};
+
+use super::{
+    answer::AnswerError,
+    pace::{FIRST_WAIT, asked_to_wait},
+};
+use crate::{index::embed::EmbedError, metrics::Asked};
+
+/// Why one request brought no vectors. Carries nothing of what was sent or answered.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    /// No connection, or it broke.
+    #[error("can't be reached")]
+    Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// It says that it failed.
+    #[error("failed with status {status}")]
+    Failed {
+        status: u16,
+        retry_after: Option<Duration>,
+    },
+    /// It takes no more for now.
+    #[error("takes no more requests")]
+    Limited { retry_after: Option<Duration> },
+    /// It refuses such requests.
+    #[error("refused with status {status}")]
+    Refused { status: u16 },
+    /// It answered something else.
+    #[error("answered something else")]
+    Unusable(#[from] AnswerError),
+    /// The time for one request was up.
+    #[error("did not answer in time")]
+    Late,
+}
+
+impl Failure {
+    /// What a status other than success says.
+    pub(super) fn of(status: StatusCode, headers: &HeaderMap) -> Self {
+        let retry_after = asked_to_wait(headers);
+        let number = status.as_u16();
+        match status {
+            StatusCode::TOO_MANY_REQUESTS => Failure::Limited { retry_after },
+            // It gave up waiting for us, or does not want to be first: neither is about the request.
+            StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY => Failure::Failed {
+                status: number,
+                retry_after,
+            },
+            status if status.is_server_error() => Failure::Failed {
+                status: number,
+                retry_after,
+            },
+            _ => Failure::Refused { status: number },
+        }
+    }
+
+    /// The word for the metrics.
+    pub(super) fn asked(&self) -> Asked {
+        match self {
+            Failure::Unreachable(_) => Asked::Unreachable,
+            Failure::Failed { .. } => Asked::Failed,
+            Failure::Limited { .. } => Asked::Limited,
+            Failure::Refused { .. } => Asked::Refused,
+            Failure::Unusable(_) => Asked::Unusable,
+            Failure::Late => Asked::Late,
+        }
+    }
+
+    /// Whether it says that the service is ill or wrongly set up, rather than that these texts are
+    /// not to its liking. To be limited is no illness: it says itself how long that lasts.
+    pub(super) fn is_the_services(&self) -> bool {
+        match self {
+            Failure::Unreachable(_)
+            | Failure::Failed { .. }
+            | Failure::Unusable(_)
+            | Failure::Late => true,
+            Failure::Limited { .. } => false,
+            Failure::Refused { status } => !matches!(status, 400 | 413 | 422),
+        }
+    }
+
+    /// Whether the same request may go better a moment later.
+    pub(super) fn may_pass(&self) -> bool {
+        match self {
+            Failure::Unreachable(_)
+            | Failure::Failed { .. }
+            | Failure::Limited { .. }
+            | Failure::Late => true,
+            Failure::Refused { .. } | Failure::Unusable(_) => false,
+        }
+    }
+
+    /// How long it asked to be left alone.
+    pub(super) fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Failure::Failed { retry_after, .. } | Failure::Limited { retry_after } => *retry_after,
+            Failure::Unreachable(_)
+            | Failure::Refused { .. }
+            | Failure::Unusable(_)
+            | Failure::Late => None,
+        }
+    }
+}
+
+impl From<Failure> for EmbedError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Unreachable(source) => EmbedError::Unreachable(source),
+            Failure::Failed { status, .. } => EmbedError::Failed { status },
+            Failure::Limited { retry_after } => EmbedError::Busy {
+                retry_after: retry_after.unwrap_or(FIRST_WAIT),
+            },
+            Failure::Refused { status } => EmbedError::Refused { status },
+            Failure::Unusable(error) => EmbedError::Unusable(error),
+            Failure::Late => EmbedError::Late,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_says_whether_to_ask_again_and_whose_fault_it_is() {
+        for (status, may_pass, is_the_services) in [
+            (301, false, true),
+            (400, false, false),
+            (401, false, true),
+            (404, false, true),
+            (408, true, true),
+            (413, false, false),
+            (422, false, false),
+            (429, true, false),
+            (500, true, true),
+            (503, true, true),
+        ] {
+            let failure = Failure::of(StatusCode::from_u16(status).unwrap(), &HeaderMap::new());
+            assert_eq!(failure.may_pass(), may_pass, "{status}");
+            assert_eq!(failure.is_the_services(), is_the_services, "{status}");
+        }
+    }
+}

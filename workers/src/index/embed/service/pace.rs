@@ -1,0 +1,206 @@
+//! When the service may be asked again: a moment later after a failure, longer each time and never
+//! at the same moment as others; and when it says itself how long, by everybody not before then.
+
+use std::{
+    hash::{BuildHasher as _, Hasher as _, RandomState},
+    time::Duration,
+};
+
+use http::{HeaderMap, header};
+use jiff::{SignedDuration, Timestamp, fmt::rfc2822};
+use parking_lot::Mutex;
+use tokio::time::{Instant, sleep};
+
+use super::failure::Failure;
+use crate::index::embed::EmbedError;
+
+/// How often one batch is sent, at most.
+const MOST_ATTEMPTS: u32 = 4;
+/// After the first failure; it doubles with each.
+pub(super) const FIRST_WAIT: Duration = Duration::from_millis(250);
+/// The longest pause that is believed: then the service is asked again, whatever it said.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10 * 60);
+/// Within which those who waited for the same moment begin.
+const SPREAD: Duration = Duration::from_millis(200);
+
+/// The pause that the service asked for, if it is not over.
+#[derive(Default)]
+pub(super) struct Pace {
+    until: Mutex<Option<Instant>>,
+}
+
+impl Pace {
+    /// Waits for the end of the pause.
+    ///
+    /// # Errors
+    /// At once, if it ends too late.
+    pub(super) async fn wait(&self, deadline: Instant) -> Result<(), EmbedError> {
+        let now = Instant::now();
+        let until = self.until.lock().filter(|until| *until > now);
+        let Some(until) = until else {
+            return Ok(());
+        };
+        let begin = until + SPREAD.mul_f64(random_share());
+        if begin >= deadline {
+            let retry_after = until - now;
+            return Err(EmbedError::Busy { retry_after });
+        }
+        sleep(begin - now).await;
+        Ok(())
+    }
+
+    /// How long to wait after so many attempts; `None` if another would not help. A pause that the
+    /// service asked for holds for all from now on.
+    pub(super) fn after(&self, failure: &Failure, attempts: u32) -> Option<Duration> {
+        let asked = failure.retry_after().map(|wait| wait.min(LONGEST_PAUSE));
+        if let Some(asked) = asked {
+            let end = Instant::now() + asked;
+            let mut until = self.until.lock();
+            *until = until.max(Some(end));
+        }
+        let again = failure.may_pass() && attempts < MOST_ATTEMPTS;
+        again.then(|| match asked {
+            Some(asked) => asked + SPREAD.mul_f64(random_share()),
+            None => backoff(attempts),
+        })
+    }
+}
+
+/// Half of it certain, half of it by chance.
+fn backoff(attempts: u32) -> Duration {
+    let whole = FIRST_WAIT * (1 << attempts.saturating_sub(1).min(MOST_ATTEMPTS));
+    whole.mul_f64(0.5 + random_share() / 2.0)
+}
+
+/// From 0 to 1. Hashers are seeded by chance, which is enough to be out of step.
+fn random_share() -> f64 {
+    let bits = RandomState::new().build_hasher().finish() >> 32;
+    f64::from(u32::try_from(bits).unwrap_or(0)) / f64::from(u32::MAX)
+}
+
+/// How long the headers of an answer ask to wait: `Retry-After` in seconds or as a date (RFC 9110,
+/// 10.2.3), else the end of an exhausted quota as OpenAI tells it (`6m0s`).
+pub(super) fn asked_to_wait(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+    if let Some(wait) = headers.get(header::RETRY_AFTER) {
+        return parse(wait.to_str().ok()?.trim(), Timestamp::now());
+    }
+    let quota = |remaining, reset| {
+        let is_exhausted = text(remaining)? == "0";
+        let reset: SignedDuration = text(reset)?.parse().ok()?;
+        Duration::try_from(reset).ok().filter(|_| is_exhausted)
+    };
+    let requests = quota(
+        "x-ratelimit-remaining-requests",
+        "x-ratelimit-reset-requests",
+    );
+    let tokens = quota("x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens");
+    requests.max(tokens)
+}
+
+fn parse(wait: &str, now: Timestamp) -> Option<Duration> {
+    // Some send parts of seconds, though the standard has none.
+    if let Ok(seconds) = wait.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let date = rfc2822::parse(wait).ok()?.timestamp();
+    Some(Duration::try_from(date.duration_since(now)).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let pairs = pairs.iter().map(|(name, value)| {
+            let name = http::HeaderName::from_static(name);
+            (name, http::HeaderValue::from_static(value))
+        });
+        pairs.collect()
+    }
+
+    #[test]
+    fn seconds_and_dates_say_how_long_to_wait() {
+        let now: Timestamp = "2026-11-22T08:49:37Z".parse().unwrap();
+        for (wait, long) in [
+            ("0", Some(Duration::ZERO)),
+            ("7", Some(7 * SECOND)),
+            ("0.5", Some(SECOND / 2)),
+            ("Sun, 22 Nov 2026 08:49:47 GMT", Some(10 * SECOND)),
+            ("Sun, 22 Nov 2026 08:49:27 GMT", Some(Duration::ZERO)),
+            ("-3", None),
+            ("NaN", None),
+            ("soon", None),
+            ("", None),
+        ] {
+            assert_eq!(parse(wait, now), long, "{wait}");
+        }
+    }
+
+    #[test]
+    fn an_exhausted_quota_says_when_it_is_full_again() {
+        let quota = |requests, tokens| {
+            asked_to_wait(&headers(&[
+                ("x-ratelimit-remaining-requests", requests),
+                ("x-ratelimit-reset-requests", "1.5s"),
+                ("x-ratelimit-remaining-tokens", tokens),
+                ("x-ratelimit-reset-tokens", "6m0s"),
+            ]))
+        };
+        assert_eq!(quota("0", "17"), Some(SECOND * 3 / 2));
+        assert_eq!(quota("3", "0"), Some(360 * SECOND));
+        assert_eq!(quota("3", "17"), None);
+        assert_eq!(
+            asked_to_wait(&headers(&[("retry-after", "2")])),
+            Some(2 * SECOND)
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn all_wait_as_long_as_the_service_asked() {
+        let pace = Pace::default();
+        let limited = Failure::Limited {
+            retry_after: Some(5 * SECOND),
+        };
+        let wait = pace.after(&limited, 1).unwrap();
+        assert!(
+            (5 * SECOND..=5 * SECOND + SPREAD).contains(&wait),
+            "{wait:?}"
+        );
+        let started = Instant::now();
+        let refused = pace.wait(started + 4 * SECOND).await.unwrap_err();
+        assert_eq!(refused.retry_after(), Some(5 * SECOND));
+        assert_eq!(started.elapsed(), Duration::ZERO, "it is told at once");
+        pace.wait(started + 9 * SECOND).await.unwrap();
+        assert!(started.elapsed() >= 5 * SECOND);
+        let over = Instant::now();
+        pace.wait(over).await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pause_of_days_is_not_believed() {
+        let pace = Pace::default();
+        let limited = Failure::Limited {
+            retry_after: Some(Duration::MAX),
+        };
+        pace.after(&limited, MOST_ATTEMPTS);
+        let told = pace.wait(Instant::now()).await.unwrap_err();
+        assert_eq!(told.retry_after(), Some(LONGEST_PAUSE));
+    }
+
+    #[test]
+    fn waits_grow_differ_and_end() {
+        let pace = Pace::default();
+        let wait = |attempts| pace.after(&Failure::Late, attempts);
+        for attempts in 1..MOST_ATTEMPTS {
+            let whole = FIRST_WAIT * 2_u32.pow(attempts - 1);
+            let waits: Vec<_> = (0..16).map(|_| wait(attempts).unwrap()).collect();
+            assert!(waits.iter().all(|wait| (whole / 2..=whole).contains(wait)));
+            assert!(waits.iter().any(|wait| *wait != waits[0]), "{waits:?}");
+        }
+        assert_eq!(wait(MOST_ATTEMPTS), None);
+        assert_eq!(pace.after(&Failure::Refused { status: 400 }, 1), None);
+    }
+}

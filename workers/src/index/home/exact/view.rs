@@ -1,0 +1,417 @@
+//! All texts of a project as this process holds them: segments, and what of them is still there.
+//!
+//! A new edition adds one segment with the texts that are new, and notes which others went; when
+//! that has become many, all is read anew. What is found does not depend on which way it came.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::super::{Blob, Candidates, Hit, Question};
+use super::form::{self, Read};
+use super::segment::{Segment, Texts};
+use crate::index::terms;
+
+/// With more segments all is read anew.
+const MAX_SEGMENTS: usize = 8;
+/// How much is read from Postgres at once, in bytes.
+const READ_AT_ONCE: usize = 4 << 20;
+
+/// A project in one edition.
+pub(super) struct View {
+    edition: i64,
+    parts: Vec<Part>,
+    chunks: usize,
+    words: u64,
+}
+
+/// A segment, and which of its texts are still there.
+#[derive(Clone)]
+struct Part {
+    segment: Arc<Segment>,
+    live: Vec<bool>,
+}
+
+/// A view that is being read.
+pub(super) struct Draft {
+    parts: Vec<Part>,
+    /// Texts that no part has, and their bytes.
+    lacking: Vec<(Blob, usize)>,
+    read: Vec<(Blob, Vec<Read>)>,
+}
+
+impl View {
+    /// Begins a view of these texts from one of before.
+    pub(super) fn draft(before: Option<Arc<View>>, there: &[(Blob, usize)]) -> Draft {
+        let wanted: HashSet<Blob> = there.iter().map(|(blob, _)| *blob).collect();
+        let parts = before.map_or_else(Vec::new, |view| view.parts.clone());
+        let mut parts: Vec<Part> = parts
+            .into_iter()
+            .map(|part| part.without(&wanted))
+            .collect();
+        let dead: usize = parts.iter().map(Part::dead).sum();
+        if parts.len() >= MAX_SEGMENTS || dead * 4 > there.len() {
+            parts.clear();
+        }
+        let had: HashSet<Blob> = parts.iter().flat_map(Part::blobs).collect();
+        let lacking = there.iter().filter(|(blob, _)| !had.contains(blob));
+        Draft {
+            lacking: lacking.copied().collect(),
+            parts,
+            read: Vec::new(),
+        }
+    }
+
+    pub(super) fn edition(&self) -> i64 {
+        self.edition
+    }
+
+    /// What it takes, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let parts = self.parts.iter();
+        parts
+            .map(|part| part.segment.bytes() + part.live.len())
+            .sum()
+    }
+}
+
+impl Part {
+    fn without(self, wanted: &HashSet<Blob>) -> Part {
+        let blobs = self.segment.blobs.iter();
+        Part {
+            live: blobs.map(|blob| wanted.contains(blob)).collect(),
+            segment: self.segment,
+        }
+    }
+
+    /// How many of its texts went.
+    fn dead(&self) -> usize {
+        self.live.iter().filter(|is_live| !**is_live).count()
+    }
+
+    /// The texts that are still there.
+    fn blobs(&self) -> impl Iterator<Item = Blob> {
+        let blobs = self.segment.blobs.iter().zip(&self.live);
+        blobs
+            .filter(|(_, is_live)| **is_live)
+            .map(|(blob, _)| *blob)
+    }
+
+    fn texts(&self, question: &Question) -> Texts<'_> {
+        let only = question.filter.blobs.as_deref();
+        let blobs = self.segment.blobs.iter().zip(&self.live);
+        let asked = blobs.map(|(blob, live)| *live && only.is_none_or(|only| only.contains(blob)));
+        Texts {
+            live: &self.live,
+            asked: asked.collect(),
+        }
+    }
+}
+
+impl Draft {
+    /// The texts that have to be read, as many at once as may be.
+    pub(super) fn lacking(&self) -> Vec<Vec<Blob>> {
+        let (mut batches, mut room): (Vec<Vec<Blob>>, usize) = (Vec::new(), 0);
+        for (blob, bytes) in &self.lacking {
+            match batches.last_mut().filter(|_| *bytes <= room) {
+                Some(batch) => batch.push(*blob),
+                None => {
+                    batches.push(vec![*blob]);
+                    room = READ_AT_ONCE;
+                }
+            }
+            room = room.saturating_sub(*bytes);
+        }
+        batches
+    }
+
+    /// With texts that were read. A row of another form is as if it was not there: it is written
+    /// anew when the index is made by this worker.
+    pub(super) fn with(mut self, rows: Vec<(Blob, Vec<u8>)>) -> Draft {
+        let rows = rows.into_iter();
+        self.read
+            .extend(rows.filter_map(|(blob, row)| Some((blob, form::read(&row)?))));
+        self
+    }
+
+    pub(super) fn finish(self, edition: i64) -> View {
+        let mut parts = self.parts;
+        if !self.read.is_empty() {
+            let segment = Arc::new(Segment::of(self.read));
+            let live = vec![true; segment.blobs.len()];
+            parts.push(Part { segment, live });
+        }
+        let sizes = parts.iter().map(|part| part.segment.size(&part.live));
+        let (chunks, words) = sizes.fold((0, 0), |all, (chunks, words)| {
+            (all.0 + chunks, all.1 + words)
+        });
+        View {
+            edition,
+            parts,
+            chunks,
+            words,
+        }
+    }
+}
+
+/// The nearest chunks of all these projects.
+pub(super) fn nearest(views: &[(Uuid, Arc<View>)], question: &Question) -> Candidates {
+    let asked = Asking::of(views, question);
+    let dense = question.dense.as_ref().map(|query| asked.by_vector(query));
+    Candidates {
+        dense: dense.unwrap_or_default(),
+        sparse: asked.by_words(),
+    }
+}
+
+/// A question, and all parts that it is asked of.
+struct Asking<'a> {
+    question: &'a Question,
+    parts: Vec<(Uuid, &'a Part, Texts<'a>)>,
+    chunks: usize,
+    average: f32,
+}
+
+impl<'a> Asking<'a> {
+    fn of(views: &'a [(Uuid, Arc<View>)], question: &'a Question) -> Asking<'a> {
+        let parts = views.iter().flat_map(|(project, view)| {
+            let parts = view.parts.iter();
+            parts.map(|part| (*project, part, part.texts(question)))
+        });
+        let chunks: usize = views.iter().map(|(_, view)| view.chunks).sum();
+        let words: u64 = views.iter().map(|(_, view)| view.words).sum();
+        #[expect(clippy::cast_precision_loss, reason = "an average")]
+        let average = words as f32 / chunks.max(1) as f32;
+        Asking {
+            question,
+            parts: parts.collect(),
+            chunks,
+            average,
+        }
+    }
+
+    fn by_vector(&self, query: &[f32]) -> Vec<Hit> {
+        let mut best = Best::of(self);
+        for (number, (_, part, texts)) in self.parts.iter().enumerate() {
+            let cosines = part.segment.cosines(query, texts).into_iter().enumerate();
+            best.take(
+                number,
+                cosines.filter_map(|(chunk, cosine)| Some((chunk, cosine?))),
+            );
+        }
+        best.hits()
+    }
+
+    fn by_words(&self) -> Vec<Hit> {
+        let counts = self.question.terms.iter();
+        let mut frequencies: HashMap<terms::Term, usize> = HashMap::new();
+        for term in counts {
+            let parts = self.parts.iter();
+            let found = parts.map(|(_, part, texts)| part.segment.frequency(*term, texts.live));
+            frequencies.insert(*term, found.sum());
+        }
+        let mut frequencies: Vec<(terms::Term, usize)> = frequencies.into_iter().collect();
+        // Sums of floating point numbers depend on the order.
+        frequencies.sort_unstable();
+        let mut best = Best::of(self);
+        for (number, (_, part, texts)) in self.parts.iter().enumerate() {
+            let mut scores = vec![0.0; part.segment.len()];
+            for (term, frequency) in &frequencies {
+                let idf = terms::idf(self.chunks as u64, *frequency as u64);
+                part.segment
+                    .add(*term, texts, &mut scores, |count, length| {
+                        idf * terms::weight(count, length, self.average)
+                    });
+            }
+            let scores = scores.into_iter().enumerate();
+            best.take(number, scores.filter(|(_, score)| *score > 0.0));
+        }
+        best.hits()
+    }
+}
+
+/// The best chunks so far.
+struct Best<'a> {
+    asking: &'a Asking<'a>,
+    /// Score, part and chunk.
+    kept: Vec<(f32, usize, usize)>,
+}
+
+impl<'a> Best<'a> {
+    fn of(asking: &'a Asking<'a>) -> Best<'a> {
+        let kept = Vec::new();
+        Best { asking, kept }
+    }
+
+    /// Takes chunks of a part that the filter lets be found.
+    fn take(&mut self, part: usize, scores: impl Iterator<Item = (usize, f32)>) {
+        let (asking, question) = (self.asking, self.asking.question);
+        let Some((_, of, _)) = asking.parts.get(part) else {
+            return;
+        };
+        let scores = scores.filter(|(chunk, _)| of.segment.passes(*chunk, question));
+        self.kept
+            .extend(scores.map(|(chunk, score)| (score, part, chunk)));
+        let most = question.most;
+        if self.kept.len() > most && most > 0 {
+            self.kept
+                .select_nth_unstable_by(most, |a, b| b.0.total_cmp(&a.0));
+            // Of those that are as near as the last, who stands in the index first decides.
+            let last = self.kept.iter().take(most).map(|kept| kept.0);
+            let last = last.fold(f32::INFINITY, f32::min);
+            self.kept.retain(|kept| kept.0 >= last);
+        }
+    }
+
+    fn hits(self) -> Vec<Hit> {
+        let mut hits: Vec<Hit> = self
+            .kept
+            .into_iter()
+            .filter_map(|(score, part, chunk)| {
+                let (project, part, _) = self.asking.parts.get(part)?;
+                let (blob, position, place) = part.segment.chunk(chunk)?;
+                Some(Hit {
+                    project: *project,
+                    blob,
+                    position,
+                    place,
+                    score,
+                })
+            })
+            .collect();
+        let order = |hit: &Hit| (hit.project, hit.blob, hit.position);
+        hits.sort_unstable_by(|a, b| {
+            let nearer = b.score.total_cmp(&a.score);
+            nearer.then_with(|| order(a).cmp(&order(b)))
+        });
+        hits.truncate(self.asking.question.most);
+        hits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tokio::time::{Duration, Instant};
+
+    use super::*;
+    use crate::index::chunk::Kind;
+    use crate::index::home::{Filter, Piece, Place};
+    use crate::index::terms::Terms;
+
+    /// The row of a text, which its number makes: up to four chunks of up to five words.
+    fn row(number: u8) -> Vec<u8> {
+        let pieces: Vec<Piece> = (0..number % 5).map(|chunk| piece(number, chunk)).collect();
+        form::written(&pieces, true)
+    }
+
+    fn piece(number: u8, chunk: u8) -> Piece {
+        let counts = (0..number % 3 + chunk).map(|word| {
+            let term = u32::from(word) * 2 + u32::from(number % 2);
+            (term, u16::from(number / 16 + 1))
+        });
+        let counts: Vec<_> = counts.collect();
+        let (y, x) = f32::from(number + chunk).to_radians().sin_cos();
+        Piece {
+            place: Place {
+                kind: [Kind::Function, Kind::Class][usize::from(chunk % 2)],
+                symbol: Some(format!("{number} {chunk}")),
+                parent: None,
+                bytes: (0, number.into()),
+                lines: (1, 2),
+            },
+            terms: Terms {
+                length: counts.iter().map(|(_, count)| u32::from(*count)).sum(),
+                counts,
+            },
+            // Some have no vector.
+            dense: (!number.is_multiple_of(7)).then(|| vec![x, y]),
+        }
+    }
+
+    /// A view of these texts, from one of before or from nothing.
+    fn view(before: Option<&Arc<View>>, texts: &HashSet<u8>) -> Arc<View> {
+        let there = texts.iter().map(|text| ([*text; 20], row(*text).len()));
+        let there: Vec<_> = there.collect();
+        let mut draft = View::draft(before.cloned(), &there);
+        for blobs in draft.lacking() {
+            let rows = blobs.iter().map(|blob| (*blob, row(blob[0])));
+            draft = draft.with(rows.collect());
+        }
+        Arc::new(draft.finish(1))
+    }
+
+    fn questions() -> [Question; 3] {
+        let question = |kinds, blobs: Option<Vec<u8>>| Question {
+            dense: Some(vec![0.6, 0.8]),
+            terms: vec![0, 3, 4, 3],
+            filter: Filter {
+                kinds,
+                blobs: blobs.map(|all| Arc::new(all.into_iter().map(|it| [it; 20]).collect())),
+            },
+            most: 7,
+            deadline: Instant::now() + Duration::from_secs(20),
+        };
+        [
+            question(None, None),
+            question(Some(vec![Kind::Class]), None),
+            question(None, Some((0..120).collect())),
+        ]
+    }
+
+    fn texts() -> impl Strategy<Value = HashSet<u8>> {
+        proptest::collection::hash_set(0_u8..240, 0..60)
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_found_does_not_depend_on_how_a_project_became_what_it_is(
+            first in texts(),
+            changes in proptest::collection::vec((texts(), 0_u8..20), 1..14)
+        ) {
+            let (mut now, mut grown) = (first, None);
+            for (other, most) in changes {
+                // A few come and go, or it becomes another project.
+                match most {
+                    0 => now = other,
+                    _ => other.into_iter().take(most.into()).for_each(|text| {
+                        if !now.remove(&text) {
+                            now.insert(text);
+                        }
+                    }),
+                }
+                let view = view(grown.as_ref(), &now);
+                let fresh = self::view(None, &now);
+                prop_assert!(view.parts.len() <= MAX_SEGMENTS);
+                prop_assert_eq!((view.chunks, view.words), (fresh.chunks, fresh.words));
+                for question in questions() {
+                    let project = Uuid::nil();
+                    let found = nearest(&[(project, Arc::clone(&view))], &question);
+                    prop_assert_eq!(found, nearest(&[(project, fresh.clone())], &question));
+                }
+                grown = Some(view);
+            }
+        }
+    }
+
+    #[test]
+    fn one_text_more_is_read_alone() {
+        let before = view(None, &(0..50).collect());
+        let there: Vec<_> = (0..51)
+            .map(|text: u8| ([text; 20], row(text).len()))
+            .collect();
+        let draft = View::draft(Some(before), &there);
+        assert_eq!(draft.lacking(), [[[50; 20]]]);
+    }
+
+    #[test]
+    fn texts_are_read_in_batches_of_bounded_size() {
+        let there: Vec<_> = (0..10).map(|text| ([text; 20], READ_AT_ONCE / 3)).collect();
+        let sizes = View::draft(None, &there).lacking();
+        let sizes: Vec<usize> = sizes.iter().map(Vec::len).collect();
+        assert_eq!(sizes, [3, 3, 3, 1]);
+        let huge = [([1; 20], READ_AT_ONCE * 3), ([2; 20], 1)];
+        assert_eq!(View::draft(None, &huge).lacking().len(), 2);
+    }
+}

@@ -1,0 +1,168 @@
+//! The double's points: kept, found, counted, deleted.
+
+use qdrant_client::qdrant::{
+    BatchResult, ClearPayloadPoints, CountPoints, CountResponse, CountResult,
+    CreateFieldIndexCollection, CreateVectorNameRequest, DeleteFieldIndexCollection,
+    DeletePayloadPoints, DeletePointVectors, DeletePoints, DeleteVectorNameRequest,
+    DiscoverBatchPoints, DiscoverBatchResponse, DiscoverPoints, DiscoverResponse, FacetCounts,
+    FacetResponse, FieldType, Filter, GetPoints, GetResponse, PayloadSchemaType,
+    PointsOperationResponse, PointsSelector, QueryBatchPoints, QueryBatchResponse,
+    QueryGroupsResponse, QueryPointGroups, QueryPoints, QueryResponse, RecommendBatchPoints,
+    RecommendBatchResponse, RecommendGroupsResponse, RecommendPointGroups, RecommendPoints,
+    RecommendResponse, ScrollPoints, ScrollResponse, SearchBatchPoints, SearchBatchResponse,
+    SearchGroupsResponse, SearchMatrixOffsetsResponse, SearchMatrixPairsResponse,
+    SearchMatrixPoints, SearchPointGroups, SearchPoints, SearchResponse, SetPayloadPoints,
+    UpdateBatchPoints, UpdateBatchResponse, UpdatePointVectors, UpsertPoints,
+    points_selector::PointsSelectorOneOf, points_server::Points,
+    points_update_operation::Operation,
+};
+use tonic::{Request, Response, Status};
+
+use super::{Shared, unimplemented_methods};
+
+#[tonic::async_trait]
+impl Points for Shared {
+    async fn create_field_index(
+        &self,
+        request: Request<CreateFieldIndexCollection>,
+    ) -> Result<Response<PointsOperationResponse>, Status> {
+        let asked = self
+            .enter("points.create_field_index", request, |_| Vec::new())
+            .await?;
+        let kind = match asked.field_type() {
+            FieldType::Keyword => PayloadSchemaType::Keyword,
+            FieldType::Integer => PayloadSchemaType::Integer,
+            _ => return Err(Status::unimplemented("an index of this kind")),
+        };
+        self.with(&asked.collection_name, |collection| {
+            collection.fields.insert(asked.field_name.clone(), kind);
+            Ok(())
+        })?;
+        Ok(Response::new(Default::default()))
+    }
+
+    async fn update_batch(
+        &self,
+        request: Request<UpdateBatchPoints>,
+    ) -> Result<Response<UpdateBatchResponse>, Status> {
+        let asked = self
+            .enter("points.update_batch", request, filters_of_updates)
+            .await?;
+        self.with(&asked.collection_name, |collection| {
+            for operation in asked.operations {
+                match operation.operation {
+                    Some(Operation::Upsert(list)) => collection.upsert(list.points)?,
+                    Some(Operation::DeletePoints(delete)) => collection.delete(delete.points)?,
+                    _ => return Err(Status::unimplemented("this operation")),
+                }
+            }
+            Ok(())
+        })?;
+        Ok(Response::new(Default::default()))
+    }
+
+    async fn delete(
+        &self,
+        request: Request<DeletePoints>,
+    ) -> Result<Response<PointsOperationResponse>, Status> {
+        let filters = |asked: &DeletePoints| filters_of(asked.points.as_ref());
+        let asked = self.enter("points.delete", request, filters).await?;
+        self.with(&asked.collection_name, |it| it.delete(asked.points))?;
+        Ok(Response::new(Default::default()))
+    }
+
+    async fn count(
+        &self,
+        request: Request<CountPoints>,
+    ) -> Result<Response<CountResponse>, Status> {
+        let filters = |asked: &CountPoints| asked.filter.clone().into_iter().collect();
+        let asked = self.enter("points.count", request, filters).await?;
+        let count = self.with(&asked.collection_name, |collection| {
+            Ok(collection.among(asked.filter.as_ref())?.len() as u64)
+        })?;
+        Ok(Response::new(CountResponse {
+            result: Some(CountResult { count }),
+            ..CountResponse::default()
+        }))
+    }
+
+    async fn query_batch(
+        &self,
+        request: Request<QueryBatchPoints>,
+    ) -> Result<Response<QueryBatchResponse>, Status> {
+        let asked = self
+            .enter("points.query_batch", request, filters_of_queries)
+            .await?;
+        let result = self.with(&asked.collection_name, |collection| {
+            let queries = asked.query_points.into_iter();
+            let lists = queries.map(|query| {
+                let result = collection.nearest(query)?;
+                Ok(BatchResult { result })
+            });
+            lists.collect()
+        })?;
+        Ok(Response::new(QueryBatchResponse {
+            result,
+            ..QueryBatchResponse::default()
+        }))
+    }
+
+    unimplemented_methods! {
+        upsert(UpsertPoints) -> PointsOperationResponse;
+        get(GetPoints) -> GetResponse;
+        update_vectors(UpdatePointVectors) -> PointsOperationResponse;
+        delete_vectors(DeletePointVectors) -> PointsOperationResponse;
+        set_payload(SetPayloadPoints) -> PointsOperationResponse;
+        overwrite_payload(SetPayloadPoints) -> PointsOperationResponse;
+        delete_payload(DeletePayloadPoints) -> PointsOperationResponse;
+        clear_payload(ClearPayloadPoints) -> PointsOperationResponse;
+        delete_field_index(DeleteFieldIndexCollection) -> PointsOperationResponse;
+        create_vector_name(CreateVectorNameRequest) -> PointsOperationResponse;
+        delete_vector_name(DeleteVectorNameRequest) -> PointsOperationResponse;
+        search(SearchPoints) -> SearchResponse;
+        search_batch(SearchBatchPoints) -> SearchBatchResponse;
+        search_groups(SearchPointGroups) -> SearchGroupsResponse;
+        scroll(ScrollPoints) -> ScrollResponse;
+        recommend(RecommendPoints) -> RecommendResponse;
+        recommend_batch(RecommendBatchPoints) -> RecommendBatchResponse;
+        recommend_groups(RecommendPointGroups) -> RecommendGroupsResponse;
+        discover(DiscoverPoints) -> DiscoverResponse;
+        discover_batch(DiscoverBatchPoints) -> DiscoverBatchResponse;
+        query(QueryPoints) -> QueryResponse;
+        query_groups(QueryPointGroups) -> QueryGroupsResponse;
+        facet(FacetCounts) -> FacetResponse;
+        search_matrix_pairs(SearchMatrixPoints) -> SearchMatrixPairsResponse;
+        search_matrix_offsets(SearchMatrixPoints) -> SearchMatrixOffsetsResponse;
+    }
+}
+
+/// The filter of what is deleted, or one that means everything.
+fn filters_of(points: Option<&PointsSelector>) -> Vec<Filter> {
+    match points.and_then(|points| points.points_selector_one_of.as_ref()) {
+        Some(PointsSelectorOneOf::Filter(filter)) => vec![filter.clone()],
+        _ => vec![Filter::default()],
+    }
+}
+
+fn filters_of_updates(asked: &UpdateBatchPoints) -> Vec<Filter> {
+    let deletes = asked
+        .operations
+        .iter()
+        .filter_map(|it| match &it.operation {
+            Some(Operation::DeletePoints(delete)) => Some(filters_of(delete.points.as_ref())),
+            _ => None,
+        });
+    deletes.flatten().collect()
+}
+
+/// What may be found by each query, and what words are counted in.
+fn filters_of_queries(asked: &QueryBatchPoints) -> Vec<Filter> {
+    let queries = asked.query_points.iter();
+    let filters = queries.flat_map(|query| {
+        let idf = query.params.as_ref().and_then(|params| params.idf.as_ref());
+        let sparse = query.using.as_deref() == Some("text");
+        let corpus = sparse.then(|| idf.and_then(|idf| idf.corpus.clone()).unwrap_or_default());
+        [Some(query.filter.clone().unwrap_or_default()), corpus]
+    });
+    filters.flatten().collect()
+}

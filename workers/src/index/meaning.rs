@@ -1,0 +1,228 @@
+//! What is asked of the index: how it stands, and which chunks answer a query.
+//!
+//! With Postgres away, how it last stood is gone by for as long as that is remembered; with the
+//! embedder away, words alone are. What is found is of whole indexes only: a text that no document
+//! has is passed over, be it not yet or no longer a project's.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use archway_proto::chain::Chain;
+use moka::sync::Cache;
+use tokio::sync::Notify;
+use tokio::time::{Duration, Instant, timeout, timeout_at};
+use uuid::Uuid;
+
+use super::chunk::Kind;
+use super::documents::{Documents, KnownDocuments};
+use super::embed::Embedder;
+use super::fuse::{Candidate, fuse};
+use super::home::{Asked, Blob, Filter, Home, HomeError, Question, Shelf};
+use super::terms;
+use crate::store::{IndexRow, Source, StoreError, Stores};
+
+/// How many candidates each list has.
+const CANDIDATES: usize = 100;
+/// How long a query waits for Postgres where it knows how the index stood.
+const PATIENCE: Duration = Duration::from_millis(250);
+/// How long that is remembered.
+const REMEMBERED: Duration = Duration::from_secs(10 * 60);
+/// How long a query waits for its vector, and never longer than half of the time that it has: its
+/// words are still to be looked up.
+const VECTOR: Duration = Duration::from_secs(4);
+/// How many projects are remembered.
+const MAX_PROJECTS: u64 = 10_000;
+
+/// All that is asked of the index.
+pub(crate) struct Meaning {
+    stores: Stores,
+    home: Arc<dyn Home>,
+    embedder: Arc<Embedder>,
+    made_by: String,
+    documents: KnownDocuments,
+    rows: Cache<Shelf, IndexRow>,
+    /// Wakes the indexer.
+    wake: Arc<Notify>,
+}
+
+/// A whole index, and its documents.
+#[derive(Clone)]
+pub(crate) struct Whole {
+    pub(crate) project: Uuid,
+    pub(crate) row: IndexRow,
+    pub(crate) documents: Arc<Documents>,
+}
+
+/// Whether a document of a project may be found, by its source and name.
+pub(crate) type Passes<'a> = dyn Fn(Uuid, Source, &[u8]) -> bool + Sync + 'a;
+
+/// What is looked for.
+pub(crate) struct Query<'a> {
+    pub(crate) text: &'a str,
+    /// Of these kinds only.
+    pub(crate) kinds: Option<Vec<Kind>>,
+    /// Whether a document may be found; `None`: whichever.
+    pub(crate) passes: Option<&'a Passes<'a>>,
+    pub(crate) deadline: Instant,
+}
+
+/// What answers a query, best first.
+pub(crate) struct Found {
+    pub(crate) candidates: Vec<Candidate>,
+    /// Vectors counted, too.
+    pub(crate) is_hybrid: bool,
+    /// An embedder is set, and could not be asked.
+    pub(crate) is_embedder_away: bool,
+}
+
+impl Meaning {
+    pub(crate) fn new(
+        stores: Stores,
+        home: Arc<dyn Home>,
+        embedder: Arc<Embedder>,
+        made_by: String,
+        wake: Arc<Notify>,
+    ) -> Meaning {
+        let rows = Cache::builder()
+            .time_to_live(REMEMBERED)
+            .max_capacity(MAX_PROJECTS);
+        Meaning {
+            stores,
+            home,
+            embedder,
+            made_by,
+            documents: KnownDocuments::new(),
+            rows: rows.build(),
+            wake,
+        }
+    }
+
+    /// Something was written that is to be found.
+    pub(crate) fn was_written(&self) {
+        self.wake.notify_one();
+    }
+
+    /// How the index of a project stands; `None` before anyone began one.
+    ///
+    /// # Errors
+    /// If Postgres gives no answer, and it is not known how it stood.
+    pub(crate) async fn row(&self, shelf: Shelf) -> Result<Option<IndexRow>, StoreError> {
+        let store = self.stores.tenant(shelf.tenant);
+        let read = store.index(shelf.project, &self.made_by);
+        let Some(known) = self.rows.get(&shelf) else {
+            let row = read.await?;
+            return Ok(row.inspect(|row| self.rows.insert(shelf, row.clone())));
+        };
+        match timeout(PATIENCE, read).await {
+            Ok(Ok(Some(row))) => {
+                self.rows.insert(shelf, row.clone());
+                Ok(Some(row))
+            }
+            Ok(Ok(None)) => {
+                self.rows.invalidate(&shelf);
+                Ok(None)
+            }
+            Ok(Err(_)) | Err(_) => Ok(Some(known)),
+        }
+    }
+
+    /// What of a project's index there is to search, if it was ever whole.
+    ///
+    /// # Errors
+    /// As [`Meaning::row`].
+    pub(crate) async fn whole(
+        &self,
+        shelf: Shelf,
+        row: IndexRow,
+    ) -> Result<Option<Whole>, StoreError> {
+        if row.edition <= 0 {
+            return Ok(None);
+        }
+        let edition = (row.id, row.edition);
+        let documents = self.documents.get(&self.stores, shelf, edition).await?;
+        Ok(Some(Whole {
+            project: shelf.project,
+            row,
+            documents,
+        }))
+    }
+
+    /// The chunks of these projects that answer a query. The first is the one that is asked about.
+    ///
+    /// # Errors
+    /// If the home gives no answer in time.
+    pub(crate) async fn find(
+        &self,
+        tenant: Uuid,
+        projects: &[Whole],
+        query: &Query<'_>,
+    ) -> Result<Found, HomeError> {
+        let (dense, is_embedder_away) = self.vector(tenant, projects, query).await;
+        let is_hybrid = dense.is_some();
+        let blobs = query.passes.map(|passes| Arc::new(blobs(projects, passes)));
+        let is_filtered = query.kinds.is_some() || blobs.is_some();
+        let question = Question {
+            dense,
+            terms: terms::query_terms(query.text),
+            filter: Filter {
+                kinds: query.kinds.clone(),
+                blobs,
+            },
+            most: CANDIDATES,
+            deadline: query.deadline,
+        };
+        let asked: Vec<Asked> = projects.iter().map(Whole::asked).collect();
+        let candidates = self.home.nearest(tenant, &asked, &question);
+        let candidates = timeout_at(query.deadline, candidates).await;
+        let candidates = candidates.map_err(|_elapsed| HomeError::Late("searching it"))??;
+        Ok(Found {
+            candidates: fuse(candidates, is_hybrid, is_filtered),
+            is_hybrid,
+            is_embedder_away,
+        })
+    }
+
+    /// The query's vector; without one, whether that is an embedder's failure.
+    async fn vector(
+        &self,
+        tenant: Uuid,
+        projects: &[Whole],
+        query: &Query<'_>,
+    ) -> (Option<Vec<f32>>, bool) {
+        let Some(first) = projects.first() else {
+            return (None, false);
+        };
+        let shelf = Shelf {
+            tenant,
+            project: first.project,
+        };
+        let now = Instant::now();
+        let until = now + VECTOR.min(query.deadline.saturating_duration_since(now) / 2);
+        match self.embedder.query(shelf, query.text, until).await {
+            Ok(vector) => (vector.map(|vector| vector.to_vec()), false),
+            Err(error) => {
+                tracing::info!(error = %Chain(&error), "a query is answered by its words alone");
+                (None, true)
+            }
+        }
+    }
+}
+
+impl Whole {
+    fn asked(&self) -> Asked {
+        Asked {
+            project: self.project,
+            edition: self.row.edition,
+        }
+    }
+}
+
+/// The texts of all documents that may be found.
+fn blobs(projects: &[Whole], passes: &Passes<'_>) -> HashSet<Blob> {
+    let documents = projects.iter().flat_map(|whole| {
+        let documents = whole.documents.iter();
+        documents.map(|document| (whole.project, document))
+    });
+    let passing = documents.filter(|(project, (_, source, name))| passes(*project, *source, name));
+    passing.map(|(_, (blob, ..))| *blob).collect()
+}

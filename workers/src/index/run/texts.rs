@@ -1,0 +1,70 @@
+//! Texts on their way home: cut, and how large they are.
+
+use std::collections::HashMap;
+
+use gix::ObjectId;
+
+use super::super::home::Text;
+use super::super::prepare::Prepared;
+use crate::repo::{Cancel, Repo, RepoPath, Stopped};
+use crate::store::{AtHome, Document, Note, NoteId};
+
+/// The largest file that is indexed, in bytes.
+const MAX_FILE: u64 = 1 << 20;
+/// How many words a chunk is taken to have before the first was counted.
+const FIRST_AVERAGE: f32 = 60.0;
+
+/// The texts of documents, cut. One that is too large, or gone, is one without chunks.
+pub(super) fn prepared(
+    repo: &Repo,
+    batch: &[Document],
+    notes: &HashMap<NoteId, Note>,
+    cancel: &Cancel,
+) -> Result<Vec<Prepared>, Stopped> {
+    let text = |document: &Document| {
+        cancel.check()?;
+        let blob = document.blob;
+        if let Some(id) = document.note() {
+            let note = notes.get(&id).map(|note| Prepared::note(blob, note));
+            return Ok(note.unwrap_or_else(|| Prepared::empty(blob)));
+        }
+        match repo.blob(ObjectId::from(blob), MAX_FILE) {
+            Some(content) => {
+                let path = RepoPath::trusted(&document.name);
+                Prepared::file(blob, &path, &content, cancel)
+            }
+            None => Ok(Prepared::empty(blob)),
+        }
+    };
+    batch.iter().map(text).collect()
+}
+
+/// A text, as it is noted to be at home.
+pub(super) fn noted(text: &Text) -> AtHome {
+    let words: i64 = text
+        .pieces
+        .iter()
+        .map(|piece| i64::from(piece.terms.length))
+        .sum();
+    AtHome {
+        blob: text.blob,
+        chunks: i32::try_from(text.pieces.len()).unwrap_or(i32::MAX),
+        words,
+    }
+}
+
+/// How many words a chunk of these texts has on average.
+pub(super) fn first_average(texts: &[Text]) -> f32 {
+    let noted: Vec<AtHome> = texts.iter().map(noted).collect();
+    let chunks = noted.iter().map(|text| i64::from(text.chunks)).sum();
+    average(chunks, noted.iter().map(|text| text.words).sum())
+}
+
+/// How many words a chunk has on average.
+#[expect(clippy::cast_precision_loss, reason = "an average")]
+pub(super) fn average(chunks: i64, words: i64) -> f32 {
+    match chunks {
+        0 => FIRST_AVERAGE,
+        chunks => words as f32 / chunks as f32,
+    }
+}

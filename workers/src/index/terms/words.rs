@@ -1,0 +1,269 @@
+//! A text cut into words: what is typed to find it.
+//!
+//! An identifier is cut where its parts meet (`parseHTTPHeader2`, `parse_http_header`), and kept as
+//! a whole beside them, without its underscores: however it is spelled, it is the same. Words are
+//! lower-cased, in the singular, without those that all texts have. Letters of any script make
+//! words; where a script puts no space between words, each two neighbours are one.
+
+use super::stem;
+
+/// The longest word, in bytes: nobody types a longer one, and what has them is data.
+const LONGEST: usize = 64;
+
+/// Words that tell nothing of a text: English's, and those that code of many languages has.
+/// Sorted, for they are looked up.
+#[rustfmt::skip]
+const STOP: &[&str] = &[
+    "about", "also", "am", "an", "and", "any", "are", "aren", "as", "at", "be", "been", "being",
+    "but", "by", "can", "const", "could", "def", "did", "didn", "do", "does", "doesn", "don",
+    "else", "fn", "for", "from", "func", "had", "has", "hasn", "have", "he", "her", "his", "how",
+    "if", "impl", "in", "into", "is", "isn", "it", "its", "let", "ll", "may", "me", "might",
+    "must", "mut", "my", "nor", "of", "on", "or", "our", "pub", "re", "return", "self", "she",
+    "should", "so", "such", "than", "that", "the", "their", "them", "then", "there", "these",
+    "they", "this", "those", "to", "too", "var", "ve", "very", "void", "was", "wasn", "we", "were",
+    "what", "when", "where", "which", "while", "who", "whose", "why", "will", "with", "would",
+    "you", "your",
+];
+
+/// Calls `take` with each word of `text`, in order.
+pub(super) fn each(text: &str, mut take: impl FnMut(&str)) {
+    let mut word = String::with_capacity(2 * LONGEST);
+    for identifier in text.split(|c: char| !c.is_alphanumeric() && c != '_') {
+        if !identifier.is_empty() {
+            cut(identifier, &mut word, &mut take);
+        }
+    }
+}
+
+/// An identifier's parts, and itself where it has several.
+fn cut(identifier: &str, word: &mut String, take: &mut impl FnMut(&str)) {
+    let (mut parts, mut spaced) = (0_usize, true);
+    for (class, part) in Parts(identifier) {
+        parts += 1;
+        if class == Class::Unspaced {
+            spaced = false;
+            pairs(part, take);
+        } else if lower(part, word) && !is_stop(word) {
+            stem::singular(word);
+            // What "returns" and "consts" leave is as common as what they are of.
+            if !is_stop(word) {
+                take(word);
+            }
+        }
+    }
+    // A sentence without spaces that has an identifier in it is none itself.
+    if parts > 1 && spaced && lower(identifier, word) {
+        take(word);
+    }
+}
+
+fn is_stop(word: &str) -> bool {
+    STOP.binary_search(&word).is_ok()
+}
+
+/// Makes `word` the lower case of `text`, without underscores. `false` where that is no word: a
+/// single letter, or too long.
+fn lower(text: &str, word: &mut String) -> bool {
+    if text.len() > LONGEST {
+        return false;
+    }
+    word.clear();
+    word.extend(
+        text.chars()
+            .filter(|&c| c != '_')
+            .flat_map(char::to_lowercase),
+    );
+    word.len() > 1
+}
+
+/// Each two neighbours in a text without spaces; a letter that stands alone is a word.
+fn pairs(text: &str, take: &mut impl FnMut(&str)) {
+    let mut before = None;
+    for (at, letter) in text.char_indices() {
+        let end = at + letter.len_utf8();
+        let alone = end == text.len() && before.is_none();
+        if let Some(pair) = text.get(before.unwrap_or(at)..end)
+            && (alone || before.is_some())
+        {
+            take(pair);
+        }
+        before = Some(at);
+    }
+}
+
+/// What is left of an identifier to be cut into parts.
+struct Parts<'a>(&'a str);
+
+impl<'a> Iterator for Parts<'a> {
+    type Item = (Class, &'a str);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let rest = self.0.trim_start_matches('_');
+        let first = class(rest.chars().next()?);
+        let (part, rest) = rest.split_at_checked(end(rest))?;
+        self.0 = rest;
+        Some((first, part))
+    }
+}
+
+/// Where the first part of `rest` ends.
+fn end(rest: &str) -> usize {
+    let mut before = None;
+    for (at, letter) in rest.char_indices() {
+        let class = class(letter);
+        if before.is_some_and(|before| meet(before, class, rest.get(at..).unwrap_or_default())) {
+            return at;
+        }
+        before = Some(class);
+    }
+    rest.len()
+}
+
+/// Whether one part ends and another begins between two letters; `rest` begins with the second.
+fn meet(before: Class, class: Class, rest: &str) -> bool {
+    match (before, class) {
+        (Class::Upper, Class::Upper) => begins_word(rest),
+        (Class::Upper, Class::Lower) => false,
+        (before, class) => before != class,
+    }
+}
+
+/// Whether the capital that `rest` begins with belongs to what follows: the S of `HTTPServer`, not
+/// the L of `URLs`.
+fn begins_word(rest: &str) -> bool {
+    let mut after = rest.chars().skip(1);
+    let is_lower = |letter: Option<char>| letter.map(class) == Some(Class::Lower);
+    match after.next() {
+        Some('s') => is_lower(after.next()),
+        letter => is_lower(letter),
+    }
+}
+
+/// What a letter is to its neighbours.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    /// A small letter, or one of a script that has only one kind.
+    Lower,
+    /// A capital.
+    Upper,
+    /// A digit of any script.
+    Digit,
+    /// An underscore.
+    Joint,
+    /// A letter of a script that puts no space between words.
+    Unspaced,
+}
+
+fn class(letter: char) -> Class {
+    match letter {
+        'a'..='z' => Class::Lower,
+        'A'..='Z' => Class::Upper,
+        '0'..='9' => Class::Digit,
+        '_' => Class::Joint,
+        letter if letter.is_ascii() => Class::Lower,
+        letter if unspaced(letter) => Class::Unspaced,
+        letter if letter.is_numeric() => Class::Digit,
+        letter if letter.is_uppercase() => Class::Upper,
+        _ => Class::Lower,
+    }
+}
+
+/// Thai to Burmese, Khmer, Hangul, Kana and Han, by Unicode's blocks. Korean has spaces, but hangs
+/// particles on its words, so that pairs find what words would not.
+fn unspaced(letter: char) -> bool {
+    matches!(letter,
+        '\u{0e00}'..='\u{0eff}'
+        | '\u{1000}'..='\u{109f}'
+        | '\u{1100}'..='\u{11ff}'
+        | '\u{1780}'..='\u{17ff}'
+        | '\u{2e80}'..='\u{2fdf}'
+        | '\u{3005}'..='\u{30ff}'
+        | '\u{3130}'..='\u{318f}'
+        | '\u{31f0}'..='\u{31ff}'
+        | '\u{3400}'..='\u{4dbf}'
+        | '\u{4e00}'..='\u{9fff}'
+        | '\u{ac00}'..='\u{d7af}'
+        | '\u{f900}'..='\u{faff}'
+        | '\u{ff66}'..='\u{ffdc}'
+        | '\u{20000}'..='\u{3ffff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        let mut words = Vec::new();
+        each(text, |word| words.push(word.to_owned()));
+        words
+    }
+
+    #[test]
+    fn an_identifier_is_its_parts_and_itself_however_it_is_spelled() {
+        for identifier in ["parseHttpHeader", "ParseHTTPHeader", "parse_http_header"] {
+            let expected = ["parse", "http", "header", "parsehttpheader"];
+            assert_eq!(words(identifier), expected, "{identifier}");
+        }
+        assert_eq!(words("PARSE_HTTP"), ["parse", "http", "parsehttp"]);
+    }
+
+    #[test]
+    fn digits_are_parts_and_stay_in_the_whole() {
+        assert_eq!(words("sha256sum"), ["sha", "256", "sum", "sha256sum"]);
+        assert_eq!(words("utf8"), ["utf", "utf8"]);
+        assert_eq!(words("HTTP2Frame"), ["http", "frame", "http2frame"]);
+    }
+
+    #[test]
+    fn an_acronym_ends_before_the_word_that_follows_and_keeps_its_plural() {
+        assert_eq!(words("HTTPServer"), ["http", "server", "httpserver"]);
+        assert_eq!(words("URLs"), ["url"]);
+        assert_eq!(words("IDsOf"), ["id", "idsof"]);
+        assert_eq!(words("APISchema"), ["api", "schema", "apischema"]);
+    }
+
+    #[test]
+    fn a_path_is_its_names() {
+        let expected = ["src", "user", "service", "userservice", "spec", "ts"];
+        assert_eq!(words("src/user_service.spec.ts"), expected);
+    }
+
+    #[test]
+    fn stop_words_and_single_letters_are_no_words_but_stay_in_the_whole() {
+        assert_eq!(words("what is the x of a file?"), ["file"]);
+        assert_eq!(words("is_empty"), ["empty", "isempty"]);
+        assert_eq!(words("Returns this size"), ["size"]);
+        assert!(words("let mut self; __ _a_").is_empty());
+    }
+
+    #[test]
+    fn stop_words_are_sorted_and_in_lower_case() {
+        assert!(STOP.is_sorted());
+        assert!(STOP.iter().all(|word| word.to_lowercase() == *word));
+    }
+
+    #[test]
+    fn letters_of_any_script_make_words() {
+        assert_eq!(words("Größe naïve"), ["größe", "naïve"]);
+        assert_eq!(
+            words("ПроверитьКлюч"),
+            ["проверить", "ключ", "проверитьключ"]
+        );
+        assert_eq!(words("π"), ["π"]);
+    }
+
+    #[test]
+    fn a_script_without_spaces_makes_pairs() {
+        assert_eq!(words("设置缓存"), ["设置", "置缓", "缓存"]);
+        assert_eq!(words("猫"), ["猫"]);
+        assert_eq!(words("猫 と"), ["猫", "と"]);
+        assert_eq!(words("用HttpClient连接"), ["用", "http", "client", "连接"]);
+    }
+
+    #[test]
+    fn what_is_too_long_to_be_typed_is_no_word() {
+        let long = "a".repeat(LONGEST + 1);
+        assert!(words(&long).is_empty());
+        assert_eq!(words(&format!("name_{long}")), ["name"]);
+    }
+}

@@ -1,0 +1,108 @@
+//! What is counted of indexing.
+
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Registry, Unit};
+
+/// How a run of the indexer ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Ran {
+    /// The index is whole.
+    Whole,
+    /// It is as it was.
+    Failed,
+    /// Another worker took it over.
+    Lost,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RunLabel {
+    outcome: &'static str,
+}
+
+/// What is counted of indexing.
+#[derive(Clone)]
+pub(crate) struct IndexMetrics {
+    runs: Family<RunLabel, Histogram, fn() -> Histogram>,
+    texts: Counter,
+    chunks: Counter,
+    /// Texts that runs under way have still to bring home.
+    left: Gauge,
+}
+
+impl IndexMetrics {
+    pub(super) fn registered(registry: &mut Registry) -> IndexMetrics {
+        let metrics = IndexMetrics {
+            runs: Family::new_with_constructor(buckets as fn() -> _),
+            texts: Counter::default(),
+            chunks: Counter::default(),
+            left: Gauge::default(),
+        };
+        let help = "Time that a run of the indexer took, by outcome";
+        registry.register_with_unit("index_run", help, Unit::Seconds, metrics.runs.clone());
+        let help = "Texts that were cut, embedded and brought home";
+        registry.register("index_texts", help, metrics.texts.clone());
+        let help = "Chunks of these texts";
+        registry.register("index_chunks", help, metrics.chunks.clone());
+        let help = "Texts that runs under way have still to bring home";
+        registry.register("index_texts_left", help, metrics.left.clone());
+        metrics
+    }
+
+    pub(crate) fn ran(&self, how: Ran, took: Duration) {
+        let outcome = match how {
+            Ran::Whole => "whole",
+            Ran::Failed => "failed",
+            Ran::Lost => "lost",
+        };
+        let runs = self.runs.get_or_create(&RunLabel { outcome });
+        runs.observe(took.as_secs_f64());
+    }
+
+    /// So many texts are to be brought home, until what is returned is dropped.
+    pub(crate) fn left(&self, texts: usize) -> Left {
+        let texts = i64::try_from(texts).unwrap_or(i64::MAX);
+        self.left.inc_by(texts);
+        Left {
+            gauge: self.left.clone(),
+            texts,
+        }
+    }
+
+    /// So many texts went home, with so many chunks.
+    pub(crate) fn brought(&self, texts: usize, chunks: usize) {
+        self.texts.inc_by(texts as u64);
+        self.chunks.inc_by(chunks as u64);
+    }
+}
+
+/// Texts that a run has still to bring home.
+pub(crate) struct Left {
+    gauge: Gauge,
+    texts: i64,
+}
+
+impl Left {
+    /// So many of them are there.
+    pub(crate) fn brought(&mut self, texts: usize) {
+        let texts = i64::try_from(texts).unwrap_or(i64::MAX).min(self.texts);
+        self.gauge.dec_by(texts);
+        self.texts -= texts;
+    }
+}
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        self.gauge.dec_by(self.texts);
+    }
+}
+
+/// From 10 ms to an hour and a half.
+fn buckets() -> Histogram {
+    Histogram::new(exponential_buckets(0.01, 3.0, 13))
+}

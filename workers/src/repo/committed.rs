@@ -1,0 +1,239 @@
+//! The files of HEAD's commit by their contents, for an index that outlives work trees.
+//!
+//! What a reader may not see is not among them, nor what a committed `.gitignore` names: such files
+//! are not listed in a work tree either. Links are no files of their own.
+
+use std::sync::Arc;
+
+use gix::ObjectId;
+use gix::bstr::ByteSlice as _;
+use gix::object::tree::EntryKind as Mode;
+
+use super::cancel::Cancel;
+use super::error::RepoError;
+use super::folder::{MAX_ENTRIES, MAX_NAMES};
+use super::git::git;
+use super::ignores::{Ignores, RuleFiles};
+use super::opened::Repo;
+use super::path::RepoPath;
+use super::rules::{Kind, Rules};
+
+const READING: &str = "reading a commit's files";
+const GITIGNORE: &[u8] = b".gitignore";
+/// The largest `.gitignore` that is read, in bytes.
+const MAX_RULES: u64 = 1 << 20;
+
+/// A file of a commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Committed {
+    pub(crate) path: RepoPath,
+    pub(crate) blob: ObjectId,
+}
+
+impl Repo {
+    /// The regular files of the commit that this call is pinned to, in the order of their paths;
+    /// none without git, or before the first commit.
+    ///
+    /// # Errors
+    /// If a tree can't be read, [`RepoError::TooManyEntries`], or the call has to stop.
+    pub(crate) fn committed(&self, cancel: &Cancel) -> Result<Vec<Committed>, RepoError> {
+        let (Some(repository), Some(commit)) = (self.git(), self.commit()) else {
+            return Ok(Vec::new());
+        };
+        let tree = repository.find_commit(commit).map_err(git(READING))?;
+        let tree = tree.tree_id().map_err(git(READING))?.detach();
+        let walk = Walk {
+            repository: &repository,
+            rules: &self.rules,
+            room: MAX_NAMES,
+            files: Vec::new(),
+        };
+        walk.run(tree, cancel)
+    }
+
+    /// The content of a blob; `None` if it has more than `most` bytes, or is not there.
+    pub(crate) fn blob(&self, id: ObjectId, most: u64) -> Option<Vec<u8>> {
+        let repository = self.git()?;
+        let header = repository.find_header(id).ok()?;
+        if header.size() > most {
+            return None;
+        }
+        Some(repository.find_blob(id).ok()?.take_data())
+    }
+}
+
+impl Repo {
+    /// Whether the work tree has something else at a path than this blob, line ends aside: git may
+    /// have been told to write others. Nothing differs where there is no work tree.
+    pub(crate) fn differs_from(&self, path: &RepoPath, blob: ObjectId) -> bool {
+        if self.is_bare() {
+            return false;
+        }
+        let mut content = Vec::new();
+        let read = self.read_standing(path, |piece| {
+            content.extend_from_slice(piece);
+            Ok(())
+        });
+        let is = |content: &[u8]| {
+            let hash = gix::objs::compute_hash(blob.kind(), gix::objs::Kind::Blob, content);
+            hash.is_ok_and(|hash| hash == blob)
+        };
+        read.is_err() || !(is(&content) || is(&content.replace(b"\r\n", b"\n")))
+    }
+
+    /// How many commits HEAD has that `commit` has not, `most` at most; `None` if they can't be
+    /// counted, as where a clone lacks some.
+    pub(crate) fn commits_since(&self, commit: &str, most: usize, cancel: &Cancel) -> Option<u64> {
+        let (repository, head) = (self.git()?, self.commit()?);
+        let commit = ObjectId::from_hex(commit.as_bytes()).ok()?;
+        if head == commit {
+            return Some(0);
+        }
+        let walk = repository
+            .rev_walk([head])
+            .with_hidden([commit])
+            .all()
+            .ok()?;
+        let mut count = 0;
+        for step in walk.take(most) {
+            cancel.check().ok()?;
+            step.ok()?;
+            count += 1;
+        }
+        Some(count)
+    }
+}
+
+struct Walk<'a> {
+    repository: &'a gix::Repository,
+    rules: &'a Rules,
+    /// How many bytes of names may still come.
+    room: usize,
+    files: Vec<Committed>,
+}
+
+/// A folder that is still to be looked at.
+struct Folder {
+    path: RepoPath,
+    tree: ObjectId,
+    above: Arc<Ignores>,
+}
+
+impl Walk<'_> {
+    fn run(mut self, tree: ObjectId, cancel: &Cancel) -> Result<Vec<Committed>, RepoError> {
+        let mut folders = vec![Folder {
+            path: RepoPath::root(),
+            tree,
+            above: Arc::default(),
+        }];
+        while let Some(folder) = folders.pop() {
+            cancel.check()?;
+            self.look(&folder, &mut folders)?;
+            if self.files.len() > MAX_ENTRIES {
+                return Err(too_many());
+            }
+        }
+        self.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        Ok(self.files)
+    }
+
+    fn look(&mut self, folder: &Folder, folders: &mut Vec<Folder>) -> Result<(), RepoError> {
+        let tree = self
+            .repository
+            .find_tree(folder.tree)
+            .map_err(git(READING))?;
+        let ignores = self.ignores(folder, &tree);
+        for entry in tree.iter() {
+            let entry = entry.map_err(git(READING))?;
+            let path = folder.path.join(entry.filename());
+            let left = self.room.checked_sub(path.as_bytes().len());
+            self.room = left.ok_or_else(too_many)?;
+            let mode = entry.mode().kind();
+            let kind = match mode {
+                Mode::Tree => Kind::Directory,
+                Mode::Blob | Mode::BlobExecutable => Kind::File,
+                Mode::Link | Mode::Commit => continue,
+            };
+            let is_hidden = self.rules.judge(&path, kind).is_err()
+                || ignores.ignores(&path, mode == Mode::Tree);
+            match (is_hidden, mode) {
+                (true, _) => {}
+                (false, Mode::Tree) => folders.push(Folder {
+                    path,
+                    tree: entry.object_id(),
+                    above: Arc::clone(&ignores),
+                }),
+                (false, _) => self.files.push(Committed {
+                    path,
+                    blob: entry.object_id(),
+                }),
+            }
+        }
+        Ok(())
+    }
+
+    /// What the entries of a folder are judged by.
+    fn ignores(&self, folder: &Folder, tree: &gix::Tree<'_>) -> Arc<Ignores> {
+        let rules = tree.iter().filter_map(Result::ok);
+        let mut rules = rules.filter(|entry| entry.filename() == GITIGNORE);
+        let id = rules.next().filter(|entry| entry.mode().is_blob());
+        let id = id.map(|entry| entry.object_id());
+        let read = |id| {
+            let size = self.repository.find_header(id).ok()?.size();
+            let blob = self.repository.find_blob(id).ok();
+            blob.filter(|_| size <= MAX_RULES)
+                .map(|mut blob| blob.take_data())
+        };
+        let files = RuleFiles {
+            gitignore: id.and_then(read),
+            exclude: None,
+        };
+        Ignores::beneath(&folder.above, &folder.path, &files, false)
+    }
+}
+
+fn too_many() -> RepoError {
+    RepoError::TooManyEntries { limit: MAX_ENTRIES }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Sandbox, cancel};
+
+    fn paths(app: &Sandbox) -> Vec<String> {
+        let files = app.repo().committed(&cancel()).unwrap();
+        files.iter().map(|file| file.path.display()).collect()
+    }
+
+    #[test]
+    fn what_is_blocked_ignored_or_a_link_is_not_among_a_commits_files() {
+        let app = Sandbox::new();
+        app.file("src/a.rs", "fn a() {}\n").file(".env", "secret");
+        app.file("docs/.gitignore", "*.log\n!keep.log\n");
+        app.file("docs/a.log", "x").file("docs/keep.log", "y");
+        app.file("a.log", "z").link("link", "src/a.rs");
+        app.git(&["init", "-q", "-b", "main"]).git(&["add", "-Af"]);
+        app.git(&["commit", "-qm", "one"]);
+        let expected = ["a.log", "docs/.gitignore", "docs/keep.log", "src/a.rs"];
+        assert_eq!(paths(&app), expected);
+    }
+
+    #[test]
+    fn a_file_has_the_content_of_the_commit_and_none_beyond_its_bound() {
+        let app = Sandbox::new();
+        app.file("a", "committed");
+        app.committed();
+        app.file("a", "changed since");
+        let repo = app.repo();
+        let file = repo.committed(&cancel()).unwrap().remove(0);
+        assert_eq!(repo.blob(file.blob, 9).unwrap(), b"committed");
+        assert!(repo.blob(file.blob, 8).is_none());
+    }
+
+    #[test]
+    fn without_git_there_are_no_committed_files() {
+        let app = Sandbox::new();
+        app.file("a", "text");
+        assert!(paths(&app).is_empty());
+    }
+}

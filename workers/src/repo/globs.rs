@@ -1,0 +1,122 @@
+//! Many globs, of which any may fit: asked all at once, which costs little more than one.
+//!
+//! Every path of a listing is held against the globs that close, and so is every folder above it:
+//! a hundred of them one by one take forty times as long.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::sync::Arc;
+
+use globset::{GlobSet, GlobSetBuilder};
+
+use super::glob::Glob;
+
+/// Globs of which any may fit. Equal if written alike, in the same order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Globs(Arc<Sets>);
+
+#[derive(Debug, Default)]
+struct Sets {
+    globs: Vec<Glob>,
+    all: Vec<GlobSet>,
+    /// Those which may mean everything beneath a folder.
+    open_ended: Vec<GlobSet>,
+}
+
+impl Globs {
+    pub(super) fn new(globs: Vec<Glob>) -> Globs {
+        let all = together(globs.iter());
+        let open_ended = together(globs.iter().filter(|glob| glob.is_open_ended()));
+        Globs(Arc::new(Sets {
+            globs,
+            all,
+            open_ended,
+        }))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.globs.is_empty()
+    }
+
+    #[cfg(test)]
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Glob> {
+        self.0.globs.iter()
+    }
+
+    /// Whether any fits this path.
+    pub(super) fn fits(&self, path: &[u8]) -> bool {
+        is_any(&self.0.all, path)
+    }
+
+    /// Whether any means everything beneath this folder.
+    pub(super) fn fits_all_beneath(&self, folder: &[u8]) -> bool {
+        let sets = &self.0.open_ended;
+        !sets.is_empty() && is_any(sets, &[folder, b"/any"].concat())
+    }
+}
+
+impl PartialEq for Globs {
+    fn eq(&self, other: &Globs) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0.globs == other.0.globs
+    }
+}
+
+impl Eq for Globs {}
+
+fn is_any(sets: &[GlobSet], path: &[u8]) -> bool {
+    sets.iter().any(|set| set.is_match(OsStr::from_bytes(path)))
+}
+
+/// One set of all; each on its own should they be too much for one. No glob is ever left out.
+fn together<'a>(globs: impl Iterator<Item = &'a Glob> + Clone) -> Vec<GlobSet> {
+    let mut builder = GlobSetBuilder::new();
+    for glob in globs.clone() {
+        builder.add(glob.matcher().clone());
+    }
+    match builder.build() {
+        Ok(set) if set.is_empty() => Vec::new(),
+        Ok(set) => vec![set],
+        Err(_too_much) => globs.map(|glob| glob.set().clone()).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn globs(texts: &[String]) -> Vec<Glob> {
+        let globs = texts.iter().map(|text| Glob::parse_ignoring_case(text));
+        globs.collect::<Result<_, _>>().unwrap()
+    }
+
+    #[test]
+    fn a_hundred_of_the_longest_are_one_set() {
+        let longest = |n: usize| format!("{n:03}{}", "?*".repeat(254));
+        let globs = Globs::new(globs(&(0..100).map(longest).collect::<Vec<_>>()));
+        assert_eq!(globs.0.all.len(), 1);
+        let path = format!("a/099{}", "x".repeat(254));
+        assert!(globs.fits(path.as_bytes()) && !globs.fits(b"a/100x"));
+    }
+
+    #[test]
+    fn none_fit_nothing() {
+        assert!(!Globs::default().fits(b"a") && !Globs::default().fits_all_beneath(b"a"));
+    }
+
+    proptest! {
+        #[test]
+        fn together_they_fit_what_any_of_them_fits(
+            texts in prop::collection::vec("/?(\\*\\*/|a/|B/)?(a|b|\\*|\\*\\.c|a\\*)(/\\*\\*|/)?", 0..6),
+            path in "(a|b|A)(/(a|b|x\\.C)){0,3}",
+        ) {
+            let single = globs(&texts);
+            let all = Globs::new(single.clone());
+            let path = path.as_bytes();
+            prop_assert_eq!(all.fits(path), single.iter().any(|glob| glob.fits_bytes(path)));
+            let beneath = single.iter().any(|glob| glob.fits_all_beneath(path));
+            prop_assert_eq!(all.fits_all_beneath(path), beneath);
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! What a repository says about itself in `.archway.toml`.
+//!
+//! It is written by who writes the repository, so it can take away and hardly give: `deny` closes
+//! paths, also those that the operator opened; `allow` widens the list of `read_repo_file` to what
+//! `read_file` shows anyway; `linked_projects` names projects, of which a caller gets those that it
+//! may read. `[architecture]` is not read here.
+//!
+//! What is wrong with the file is a warning and breaks nothing else: a key that nobody knows, an
+//! entry that is no glob. Of a file that is not TOML as a whole (a slip of the pen, a conflict half
+//! merged) what can still be told apart as `deny` closes, rather too much than too little, and
+//! nothing else holds. What a file says that is too large, or a link that leads out, can't be known:
+//! it closes nothing. One that is there and can't be read is the call's failure.
+//!
+//! Warnings stand in answers. They name keys and places, never what `deny` holds.
+
+use archway_proto::nearest;
+use toml::de::{DeTable, DeValue};
+
+use super::glob::{Glob, GlobError};
+use super::globs::Globs;
+use super::mounts::is_slug;
+use crate::text::shown;
+
+pub(super) use self::kept::{Kept, Said};
+
+mod kept;
+
+/// Where it stands.
+pub(super) const NAME: &str = ".archway.toml";
+
+/// How large it may be, in bytes.
+const MAX_BYTES: usize = 64 << 10;
+/// How many globs `deny` and `allow` may have each.
+const MAX_GLOBS: usize = 100;
+/// How many projects it may link to.
+const MAX_LINKED: usize = 20;
+/// In how many places a file that is not TOML may deny something.
+const MAX_DENIALS: usize = 10;
+/// How many things are said to be wrong with it.
+const MAX_WARNINGS: usize = 10;
+
+/// The keys that mean something.
+const KEYS: [&str; 4] = ["allow", "architecture", "deny", "linked_projects"];
+
+/// What a repository says about itself. The default: nothing.
+#[derive(Debug, Default)]
+pub struct Manifest {
+    deny: Globs,
+    allow: Vec<Glob>,
+    linked_projects: Vec<String>,
+    warnings: Vec<String>,
+}
+
+impl Manifest {
+    fn parse(bytes: &[u8]) -> Manifest {
+        let text = String::from_utf8_lossy(bytes);
+        let (document, errors) = DeTable::parse_recoverable(&text);
+        let document = document.get_ref();
+        if let Some(what) = not_toml(bytes, &text, &errors) {
+            return Manifest {
+                deny: Globs::new(told_apart(&text)),
+                ..Manifest::of_warning(&what)
+            };
+        }
+        let mut reader = Reader::default();
+        let deny = reader.globs(document, "deny", Glob::parse_ignoring_case);
+        let allow = reader.globs(document, "allow", Glob::parse);
+        let linked_projects = reader.slugs(document, "linked_projects");
+        reader.unknown_keys(document);
+        Manifest {
+            deny: Globs::new(deny),
+            allow,
+            linked_projects,
+            warnings: reader.into_warnings(),
+        }
+    }
+
+    /// A file that says nothing, and why.
+    fn of_warning(what: &str) -> Manifest {
+        Manifest {
+            warnings: vec![format!("{NAME}: {what}")],
+            ..Manifest::default()
+        }
+    }
+
+    /// The globs that close paths.
+    pub(super) fn deny(&self) -> &Globs {
+        &self.deny
+    }
+
+    /// The globs of what `read_repo_file` may read beside its list.
+    pub(super) fn allow(&self) -> &[Glob] {
+        &self.allow
+    }
+
+    /// The slugs of the projects it links to; whether there are any such nobody has looked.
+    pub fn linked_projects(&self) -> &[String] {
+        &self.linked_projects
+    }
+
+    /// What is wrong with the file, a sentence each, safe to show.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
+
+/// Why the file is not TOML as a whole, if it isn't.
+fn not_toml(bytes: &[u8], text: &str, errors: &[toml::de::Error]) -> Option<String> {
+    if std::str::from_utf8(bytes).is_err() {
+        return Some("it is not text in UTF-8; only what it clearly denies holds".to_owned());
+    }
+    let start = |error: &toml::de::Error| error.span().map_or(0, |span| span.start);
+    let error = errors.iter().min_by_key(|error| start(error))?;
+    let start = start(error);
+    let before = text.as_bytes().get(..start).unwrap_or_default();
+    let line = 1 + memchr::memchr_iter(b'\n', before).count();
+    let what = shown(error.message());
+    Some(format!(
+        "it is not TOML at line {line} ({what}); only what it clearly denies holds"
+    ))
+}
+
+/// What text that is not TOML denies. Nothing but its lines can be trusted: a mistake above may have
+/// swallowed the key, and a conflict may have it twice.
+fn told_apart(text: &str) -> Vec<Glob> {
+    let mut globs = Vec::new();
+    let lines = text.split_inclusive('\n').scan(0, |end, line| {
+        let start = *end;
+        *end += line.len();
+        Some((start, line.trim_start().trim_start_matches(['"', '\''])))
+    });
+    let denials = lines.filter(|(_, line)| line.starts_with("deny"));
+    for rest in denials
+        .take(MAX_DENIALS)
+        .filter_map(|(start, _)| text.get(start..))
+    {
+        let (document, _known) = DeTable::parse_recoverable(rest);
+        let read = Reader::default().globs(document.get_ref(), "deny", Glob::parse_ignoring_case);
+        globs.extend(read);
+    }
+    globs.truncate(MAX_GLOBS);
+    globs
+}
+
+/// Reads the values of keys, and notes what is wrong with them.
+#[derive(Default)]
+struct Reader {
+    warnings: Vec<String>,
+    unsaid: usize,
+}
+
+impl Reader {
+    fn globs(
+        &mut self,
+        document: &DeTable<'_>,
+        key: &str,
+        parse: fn(&str) -> Result<Glob, GlobError>,
+    ) -> Vec<Glob> {
+        let mut globs = Vec::new();
+        for (number, entry) in self.entries(document, key, MAX_GLOBS) {
+            match entry.map(parse) {
+                Some(Ok(glob)) => globs.push(glob),
+                Some(Err(error)) => self.warn(format!(
+                    "entry {number} of `{key}` is no glob ({})",
+                    error.message
+                )),
+                None => self.warn(format!("entry {number} of `{key}` is no string")),
+            }
+        }
+        globs
+    }
+
+    fn slugs(&mut self, document: &DeTable<'_>, key: &str) -> Vec<String> {
+        let mut slugs = Vec::new();
+        for (number, entry) in self.entries(document, key, MAX_LINKED) {
+            match entry.filter(|slug| is_slug(slug)) {
+                Some(slug) => slugs.push(slug.to_owned()),
+                None => self.warn(format!("entry {number} of `{key}` is no project's slug")),
+            }
+        }
+        slugs
+    }
+
+    /// The first `most` entries of a list of strings, numbered from 1; `None` stands for what is no
+    /// string. A string alone is a list of one: who wrote it meant that.
+    fn entries<'a>(
+        &mut self,
+        document: &'a DeTable<'_>,
+        key: &str,
+        most: usize,
+    ) -> Vec<(usize, Option<&'a str>)> {
+        let Some(value) = document.get(key) else {
+            return Vec::new();
+        };
+        match value.get_ref() {
+            DeValue::String(only) => vec![(1, Some(only.as_ref()))],
+            DeValue::Array(entries) => {
+                if entries.len() > most {
+                    self.warn(format!(
+                        "`{key}` has more than {most} entries; the first hold"
+                    ));
+                }
+                let strings = entries.iter().map(|entry| entry.get_ref().as_str());
+                (1..).zip(strings).take(most).collect()
+            }
+            _ => {
+                self.warn(format!("`{key}` is no list of strings"));
+                Vec::new()
+            }
+        }
+    }
+
+    fn unknown_keys(&mut self, document: &DeTable<'_>) {
+        for key in document.keys().map(|key| key.get_ref().as_ref()) {
+            if KEYS.contains(&key) {
+                continue;
+            }
+            let near = nearest::to(key, KEYS.into_iter());
+            let near = near.map_or(String::new(), |near| format!("; is `{near}` meant?"));
+            self.warn(format!("there is no key `{}`{near}", shown(key)));
+        }
+    }
+
+    fn warn(&mut self, what: String) {
+        if self.warnings.len() < MAX_WARNINGS {
+            self.warnings.push(format!("{NAME}: {what}"));
+        } else {
+            self.unsaid += 1;
+        }
+    }
+
+    fn into_warnings(mut self) -> Vec<String> {
+        if self.unsaid > 0 {
+            self.warnings
+                .push(format!("{NAME}: and {} more are wrong", self.unsaid));
+        }
+        self.warnings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts<'a>(globs: impl IntoIterator<Item = &'a Glob>) -> Vec<&'a str> {
+        globs.into_iter().map(Glob::as_str).collect()
+    }
+
+    /// What a file closes, and its warnings.
+    fn closed(text: &str) -> (Vec<String>, Vec<String>) {
+        let manifest = Manifest::parse(text.as_bytes());
+        let deny = texts(manifest.deny().iter()).into_iter().map(str::to_owned);
+        (deny.collect(), manifest.warnings)
+    }
+
+    #[test]
+    fn the_keys_are_read() {
+        let manifest = Manifest::parse(
+            b"deny = ['*.sql', \"private/\"]\nallow = 'notes/**'\nlinked_projects = ['web', 'api-2']\n\
+              [architecture]\nadr = ['docs/decided']\n",
+        );
+        assert_eq!(texts(manifest.deny().iter()), ["*.sql", "private/"]);
+        assert_eq!(texts(manifest.allow()), ["notes/**"]);
+        assert_eq!(manifest.linked_projects(), ["web", "api-2"]);
+        assert_eq!(manifest.warnings(), [""; 0]);
+    }
+
+    #[test]
+    fn a_bad_entry_or_key_is_a_warning_and_the_rest_holds() {
+        let manifest = Manifest::parse(
+            b"deny = ['a', 7, '[b', 'c', '!d']\nallow = 7\nlinked_projects = ['Web', 'ok', 1]\n\
+              denny = 1\nquite_else = 2\n",
+        );
+        assert_eq!(texts(manifest.deny().iter()), ["a", "c"]);
+        assert_eq!(manifest.linked_projects(), ["ok"]);
+        let expected = [
+            "entry 2 of `deny` is no string",
+            "entry 3 of `deny` is no glob (unclosed character class; missing ']')",
+            "entry 5 of `deny` is no glob (a glob can't be negated; write \\! for the character)",
+            "`allow` is no list of strings",
+            "entry 1 of `linked_projects` is no project's slug",
+            "entry 3 of `linked_projects` is no project's slug",
+            "there is no key `denny`; is `deny` meant?",
+            "there is no key `quite_else`",
+        ];
+        let expected = expected.map(|warning| format!("{NAME}: {warning}"));
+        assert_eq!(manifest.warnings(), expected);
+    }
+
+    #[test]
+    fn a_file_that_is_not_toml_closes_what_it_clearly_denies_and_gives_nothing() {
+        for (text, deny, line) in [
+            ("deny = ['a']\nallow = ['**'\n[x\n", vec!["a"], 3),
+            (
+                "allow = ['**']\n= 3\ndeny = ['a', 'b']\n",
+                vec!["a", "b"],
+                2,
+            ),
+            ("deny = ['a', 'b'\n", vec!["a", "b"], 1),
+            ("deny = ['a', b, 'c']\n", vec!["a", "b", "c"], 1),
+            ("deny = ['a']\ndeny = ['b']\n", vec!["a", "b"], 2),
+            ("[table\n  \"deny\" = ['a']\n", vec!["a"], 1),
+            (
+                "<<<<<<< ours\ndeny = ['a']\n=======\ndeny = ['b']\n>>>>>>> theirs\n",
+                vec!["a", "b"],
+                1,
+            ),
+            ("\0\0\0", vec![], 1),
+        ] {
+            let manifest = Manifest::parse(text.as_bytes());
+            let mut closed = texts(manifest.deny().iter());
+            closed.dedup();
+            assert_eq!(closed, deny, "{text:?}");
+            assert!(manifest.allow().is_empty(), "{text:?}");
+            let said = manifest.warnings().join("\n");
+            assert!(
+                said.contains(&format!("not TOML at line {line} (")),
+                "{text:?}: {said}"
+            );
+            assert_eq!(manifest.warnings().len(), 1, "{said}");
+        }
+        let merging = "deny = [\n'a',\n<<<<<<< ours\n'b',\n=======\n'c',\n>>>>>>> theirs\n]\n";
+        let merging = Manifest::parse(merging.as_bytes());
+        assert!(
+            ["a", "b", "c"]
+                .iter()
+                .all(|glob| texts(merging.deny().iter()).contains(glob))
+        );
+        let latin = Manifest::parse(b"deny = ['a']\n# gr\xfc\xdfe\nallow = ['b']\n");
+        assert_eq!(texts(latin.deny().iter()), ["a"]);
+        assert!(latin.allow().is_empty() && latin.warnings()[0].contains("UTF-8"));
+    }
+
+    #[test]
+    fn lists_and_warnings_are_bounded() {
+        let many = |count: usize| (0..count).map(|n| format!("'x{n}',")).collect::<String>();
+        let (deny, warnings) = closed(&format!("deny = [{}]", many(101)));
+        assert_eq!((deny.len(), deny.last().unwrap().as_str()), (100, "x99"));
+        assert_eq!(
+            warnings,
+            [format!(
+                "{NAME}: `deny` has more than 100 entries; the first hold"
+            )]
+        );
+        let keys: String = (0..50).map(|n| format!("k{n} = 1\n")).collect();
+        let (_, warnings) = closed(&keys);
+        assert_eq!(warnings.len(), MAX_WARNINGS + 1);
+        assert_eq!(
+            warnings[MAX_WARNINGS],
+            format!("{NAME}: and 40 more are wrong")
+        );
+        let long = format!("\"{}\\u202e\" = 1", "k".repeat(1000));
+        let (_, warnings) = closed(&long);
+        assert!(
+            warnings[0].len() < 300 && !warnings[0].contains('\u{202e}'),
+            "{warnings:?}"
+        );
+    }
+
+    #[test]
+    fn deep_nesting_is_refused_and_not_followed() {
+        for bad in [
+            format!("x = {}", "[".repeat(MAX_BYTES - 4)),
+            format!("{}x = 1", "a.".repeat(MAX_BYTES / 2 - 4)),
+            "[a]\n".repeat(MAX_BYTES / 4),
+        ] {
+            let (deny, warnings) = closed(&bad);
+            assert!(deny.is_empty() && warnings.len() == 1, "{warnings:?}");
+        }
+    }
+
+    #[test]
+    fn warnings_never_hold_what_is_denied() {
+        let (_, warnings) = closed("deny = ['[project-x', {a = 'project-x'}, 'project-x']");
+        assert!(
+            warnings.len() == 2 && !warnings.join("").contains("project-x"),
+            "{warnings:?}"
+        );
+        let (_, warnings) = closed("deny = ['project-x\n");
+        assert!(!warnings.join("").contains("project-x"), "{warnings:?}");
+    }
+}

@@ -1,0 +1,404 @@
+//! What was read of a project's `.archway.toml`, and the path rules that follow, kept between calls.
+//!
+//! A call that finds the file as it was pays one look at it. Where it is a link, it is read by
+//! every call, since a look at the link says nothing of what it leads to. What is wrong with it is
+//! logged when its content is first met.
+
+use std::io::Read as _;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use gix::ObjectId;
+use parking_lot::Mutex;
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::{MAX_BYTES, Manifest, NAME};
+use crate::repo::bare::BareTree;
+use crate::repo::error::RepoError;
+use crate::repo::file::RepoFile;
+use crate::repo::jail::file_type;
+use crate::repo::path::RepoPath;
+use crate::repo::rules::Rules;
+use crate::repo::stamp::Seen;
+use crate::repo::worktree::WorkTree;
+
+/// What is kept of one project.
+#[derive(Debug, Default)]
+pub(in crate::repo) struct Kept(Mutex<Reading>);
+
+/// What was read last.
+#[derive(Debug, Default)]
+struct Reading {
+    source: Option<Source>,
+    found: Found,
+    manifest: Arc<Manifest>,
+    /// The operator's rules, and what they are with the manifest's.
+    rules: Option<(Arc<Rules>, Arc<Rules>)>,
+}
+
+/// Where it was read, and what proves that it would be read alike.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    WorkTree(Seen),
+    Commit(Option<ObjectId>),
+}
+
+/// What stands at the file's place.
+#[derive(Debug, Default, PartialEq)]
+enum Found {
+    #[default]
+    Nothing,
+    Text(Vec<u8>),
+    /// What is not read, and why.
+    Refused(&'static str),
+}
+
+/// What holds for a call: what the repository says, and the operator's rules with that.
+pub(in crate::repo) type Said = (Arc<Manifest>, Arc<Rules>);
+
+impl Kept {
+    /// What the file in a work tree says now.
+    ///
+    /// # Errors
+    /// If the file is there and can't be read: what it closes is not known then.
+    pub(in crate::repo) fn of_work_tree(
+        &self,
+        project: &str,
+        work: &WorkTree,
+        operator: &Arc<Rules>,
+    ) -> Result<Said, RepoError> {
+        let path = RepoPath::trusted(NAME.as_bytes());
+        let looked_at = SystemTime::now();
+        let look = work.jail.glance(&path);
+        let holds = |source| matches!(source, Source::WorkTree(seen) if seen.still_holds(look));
+        if let Some(said) = self.known(holds, operator) {
+            return Ok(said);
+        }
+        let (seen, found) = match look {
+            Err(Errno::NOENT) => (Seen::Absent, Found::Nothing),
+            Err(errno) => return Err(RepoError::opening(&path, errno)),
+            Ok(stat) => {
+                let is_link = file_type(&stat) == FileType::Symlink;
+                let seen = Seen::at(looked_at, look);
+                let seen = if is_link { Seen::TooFresh } else { seen };
+                (seen, Found::read(work.open_judged(&path, operator))?)
+            }
+        };
+        Ok(self.put(project, Source::WorkTree(seen), found, operator))
+    }
+
+    /// What the file says in a commit, which the project's files are.
+    ///
+    /// # Errors
+    /// As [`Kept::of_work_tree`].
+    pub(in crate::repo) fn of_commit(
+        &self,
+        project: &str,
+        (commit, tree): (Option<ObjectId>, &BareTree),
+        operator: &Arc<Rules>,
+    ) -> Result<Said, RepoError> {
+        let holds = |source| matches!(source, Source::Commit(known) if known == commit);
+        if let Some(said) = self.known(holds, operator) {
+            return Ok(said);
+        }
+        let path = RepoPath::trusted(NAME.as_bytes());
+        let found = Found::read(tree.open_judged(&path, operator))?;
+        Ok(self.put(project, Source::Commit(commit), found, operator))
+    }
+
+    /// What was read last, if `holds` says that it still does.
+    fn known(&self, holds: impl FnOnce(Source) -> bool, operator: &Arc<Rules>) -> Option<Said> {
+        let mut reading = self.0.lock();
+        let still_holds = reading.source.is_some_and(holds);
+        still_holds.then(|| reading.under(operator))
+    }
+
+    fn put(&self, project: &str, source: Source, found: Found, operator: &Arc<Rules>) -> Said {
+        let mut reading = self.0.lock();
+        reading.source = Some(source);
+        // Often it was only too fresh to be trusted, or stands unchanged in another commit.
+        if reading.found != found {
+            let manifest = found.parse();
+            if !manifest.warnings().is_empty() {
+                let warnings = manifest.warnings();
+                tracing::warn!(
+                    project,
+                    ?warnings,
+                    "a repository says what can't be followed"
+                );
+            }
+            reading.found = found;
+            reading.manifest = Arc::new(manifest);
+            reading.rules = None;
+        }
+        reading.under(operator)
+    }
+}
+
+impl Reading {
+    /// The same rules again are the same `Arc`, which all that is kept under them finds quickly.
+    fn under(&mut self, operator: &Arc<Rules>) -> Said {
+        let manifest = Arc::clone(&self.manifest);
+        if manifest.deny().is_empty() && manifest.allow().is_empty() {
+            return (manifest, Arc::clone(operator));
+        }
+        let known = self.rules.as_ref().filter(|(under, _)| under == operator);
+        if let Some((_, rules)) = known {
+            return (manifest, Arc::clone(rules));
+        }
+        let rules = Arc::new(operator.with(&manifest));
+        self.rules = Some((Arc::clone(operator), Arc::clone(&rules)));
+        (manifest, rules)
+    }
+}
+
+impl Found {
+    fn read(opened: Result<RepoFile, RepoError>) -> Result<Found, RepoError> {
+        let mut file = match opened {
+            Ok(file) => file,
+            Err(RepoError::NotFound { .. }) => return Ok(Found::Nothing),
+            // Only a link leads to what a rule hides: the name itself was not judged.
+            Err(RepoError::Outside { .. } | RepoError::Blocked { .. }) => {
+                return Ok(Found::Refused("it is a link to what can't be read"));
+            }
+            Err(error) => return Err(error),
+        };
+        let too_large = Found::Refused("it is larger than 64 KiB, and not read");
+        if file.size() > MAX_BYTES as u64 {
+            return Ok(too_large);
+        }
+        let mut text = Vec::new();
+        let most = MAX_BYTES as u64 + 1;
+        let read = (&mut file).take(most).read_to_end(&mut text);
+        read.map_err(|source| RepoError::Io {
+            what: "reading .archway.toml",
+            source,
+        })?;
+        Ok(if text.len() > MAX_BYTES {
+            too_large
+        } else {
+            Found::Text(text)
+        })
+    }
+
+    fn parse(&self) -> Manifest {
+        match self {
+            Found::Nothing => Manifest::default(),
+            Found::Text(bytes) => Manifest::parse(bytes),
+            Found::Refused(why) => Manifest::of_warning(why),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use rustix::fs::{Mode, mknodat};
+    use tokio::time::{Duration, Instant};
+
+    use super::*;
+    use crate::repo::testing::{Sandbox, cancel, git, path, shown};
+    use crate::repo::{Kind, Repo};
+
+    fn lists(repo: &Repo) -> Vec<String> {
+        shown(&repo.listing(&cancel()).unwrap())
+    }
+
+    fn opens(repo: &Repo, name: &str) -> bool {
+        repo.open(&path(name)).is_ok()
+    }
+
+    /// A project that says this of itself.
+    fn saying(text: &str) -> Sandbox {
+        let app = Sandbox::new();
+        app.file(NAME, text)
+            .file("a", "")
+            .file("b", "")
+            .file(".env", "");
+        app
+    }
+
+    fn rules(open: &[&str], close: &[&str]) -> Rules {
+        let owned = |globs: &[&str]| globs.iter().map(ToString::to_string).collect::<Vec<_>>();
+        Rules::new(&owned(open), &owned(close), None).unwrap()
+    }
+
+    #[test]
+    fn a_repository_closes_what_the_operator_opened_and_opens_nothing() {
+        let app = saying("deny = ['A']\nallow = ['**']\nopen = ['.env']\n");
+        app.file("docs/x", "");
+        assert_eq!(app.listed(), [NAME, "b", "docs/x"]);
+        let repo = app.repo();
+        assert!(!opens(&repo, "a") && opens(&repo, "b") && !opens(&repo, ".env"));
+        let operated = app.repo_with(rules(&["a", ".env"], &["b"]));
+        assert_eq!(lists(&operated), [NAME, ".env", "docs/x"]);
+        assert!(!opens(&operated, "a") && !opens(&operated, "b"));
+        let allows = |name| repo.rules().allows_reading(&path(name));
+        assert!(allows("src/a.rs") && allows("docs/x"));
+    }
+
+    #[test]
+    fn a_change_holds_from_the_next_call_on_however_soon_it_comes() {
+        let app = saying("deny = ['a']");
+        for (text, listed) in [
+            ("deny = ['b']", [NAME, "a"]),
+            ("deny = ['a']", [NAME, "b"]),
+            ("deny = ['b']", [NAME, "a"]),
+        ] {
+            app.file(NAME, text);
+            assert_eq!(app.listed(), listed);
+        }
+        fs::remove_file(app.root().join(NAME)).unwrap();
+        assert_eq!(app.listed(), ["a", "b"]);
+        app.file(NAME, "deny = ['a', 'b']");
+        assert_eq!(app.listed(), [NAME]);
+    }
+
+    #[test]
+    fn the_same_content_under_the_same_rules_is_one_set_of_rules() {
+        let app = saying("deny = ['a']");
+        let first = app.repo();
+        app.file(NAME, "deny = ['a']");
+        let again = app.repo();
+        assert!(
+            Arc::ptr_eq(&first.rules(), &again.rules()),
+            "though both were read anew"
+        );
+        assert!(Arc::ptr_eq(&first.manifest(), &again.manifest()));
+        let closed = app.repo_with(rules(&[], &["b"]));
+        assert!(!opens(&closed, "a") && !opens(&closed, "b"));
+        assert!(
+            opens(&app.repo(), "b"),
+            "the other rules are not taken for these"
+        );
+        assert!(!opens(&again, "a") && opens(&again, "b"));
+        let plain = Arc::new(rules(&[], &[]));
+        app.file(NAME, "linked_projects = ['x']");
+        let open = app.repos.open("acme", "app", Arc::clone(&plain)).unwrap();
+        assert!(Arc::ptr_eq(&open.rules(), &plain), "nothing was added");
+    }
+
+    #[test]
+    fn a_file_as_it_was_is_not_read_again() {
+        let app = saying("deny = ['a']");
+        let kept = Kept::default();
+        let repo = app.repo();
+        let work = repo.snapshot.project().work_tree();
+        let operator = Arc::new(rules(&[], &[]));
+        let said = || kept.of_work_tree("app", work, &operator).unwrap();
+        let settled = || matches!(kept.0.lock().source, Some(Source::WorkTree(Seen::As(_))));
+        let give_up = Instant::now() + Duration::from_secs(10);
+        while !settled() {
+            said();
+            assert!(Instant::now() < give_up, "it never settles");
+        }
+        // What would be read is gone from here; what is looked at is not.
+        kept.0.lock().found = Found::Nothing;
+        assert!(said().1.judge(&path("a"), Kind::File).is_err());
+        assert_eq!(kept.0.lock().found, Found::Nothing);
+    }
+
+    #[test]
+    fn a_link_that_stays_inside_is_followed_by_every_call() {
+        let app = Sandbox::new();
+        app.file("a", "")
+            .file("conf/self.toml", "deny = ['a']")
+            .link(NAME, "conf/self.toml");
+        assert_eq!(app.listed(), [NAME, "conf/self.toml"]);
+        app.file("conf/self.toml", "deny = ['x']");
+        assert_eq!(app.listed(), [NAME, "a", "conf/self.toml"]);
+    }
+
+    #[test]
+    fn what_can_not_be_known_closes_nothing_and_is_a_warning_that_tells_nothing() {
+        let app = Sandbox::new();
+        app.file("a", "")
+            .file(".env", "sesame = 1\ndeny = ['a']\n")
+            .file("../out", "deny = ['a']");
+        for target in [".env", "../out", "/etc/hostname", "nowhere", NAME] {
+            app.link(NAME, target);
+            let repo = app.repo();
+            assert!(opens(&repo, "a"), "{target}");
+            assert_eq!(repo.manifest().warnings().len(), 1, "{target}");
+            assert!(repo.manifest().warnings()[0].ends_with("it is a link to what can't be read"));
+            fs::remove_file(app.root().join(NAME)).unwrap();
+        }
+        let large = format!("deny = ['a']\n#{}", "x".repeat(MAX_BYTES));
+        app.file(NAME, large);
+        assert!(opens(&app.repo(), "a"));
+        assert!(app.repo().warnings()[0].contains("larger than 64 KiB"));
+    }
+
+    #[test]
+    fn what_is_no_file_says_nothing() {
+        let app = Sandbox::new();
+        app.file(".archway.toml/a", "deny = ['*']");
+        assert_eq!(app.listed(), [".archway.toml/a"]);
+        assert_eq!(app.repo().warnings(), [""; 0]);
+        fs::remove_dir_all(app.root().join(NAME)).unwrap();
+        let place = app.root().join(NAME);
+        mknodat(rustix::fs::CWD, place, FileType::Fifo, Mode::RWXU, 0).unwrap();
+        assert_eq!(app.listed(), [""; 0]);
+        assert_eq!(app.repo().warnings(), [""; 0]);
+    }
+
+    #[test]
+    fn one_that_is_there_and_can_not_be_read_fails_the_call() {
+        let unreadable = RepoError::opening(&path(NAME), Errno::ACCESS);
+        assert!(matches!(
+            Found::read(Err(unreadable)),
+            Err(RepoError::Unreadable { .. })
+        ));
+        let exhausted = RepoError::opening(&path(NAME), Errno::MFILE);
+        assert!(matches!(
+            Found::read(Err(exhausted)),
+            Err(RepoError::Io { .. })
+        ));
+    }
+
+    #[test]
+    fn warnings_are_told_to_those_who_may_see_where_they_come_from() {
+        let app = saying("denny = ['a']");
+        assert_eq!(app.repo().warnings().len(), 1);
+        assert_eq!(app.repo_with(rules(&[], &[NAME])).warnings(), [""; 0]);
+        app.file(NAME, "denny = ['a']\ndeny = ['.archway.*', 'b']");
+        let repo = app.repo();
+        assert!(repo.warnings().is_empty() && !opens(&repo, NAME) && !opens(&repo, "b"));
+    }
+
+    #[test]
+    fn a_bare_repository_is_heard_as_of_its_head() {
+        let app = saying("deny = ['a']");
+        app.committed();
+        fs::rename(app.root(), app.host("acme/source")).unwrap();
+        git(
+            &app.host("acme"),
+            &["clone", "-q", "--bare", "source", "app"],
+        );
+        assert_eq!(app.listed(), [NAME, "b"]);
+        let rules = app.repo().rules();
+        assert!(Arc::ptr_eq(&rules, &app.repo().rules()) && !opens(&app.repo(), "a"));
+        let source = app.host("acme/source");
+        fs::write(source.join(NAME), "deny = ['b']").unwrap();
+        git(&source, &["commit", "-qam", "two"]);
+        git(&source, &["push", "-q", "../app", "main"]);
+        assert_eq!(app.listed(), [NAME, "a"]);
+    }
+
+    #[test]
+    fn what_is_closed_today_was_not_open_yesterday() {
+        let app = saying("deny = ['b']");
+        app.committed();
+        app.file(NAME, "deny = ['a']")
+            .git(&["commit", "-qam", "two"]);
+        let yesterday = git(&app.root(), &["rev-parse", "HEAD~1"]);
+        let past = app
+            .repo()
+            .as_of(ObjectId::from_hex(yesterday.as_bytes()).unwrap())
+            .unwrap();
+        assert!(!opens(&past, "a") && opens(&past, "b"));
+        assert_eq!(lists(&past), [NAME, "b"]);
+    }
+}

@@ -1,0 +1,190 @@
+//! What of a project is indexed, and by whom: rows of `indexes` and what hangs on them.
+//!
+//! Any number of workers may read them; only who holds the lease makes them whole. A lease runs out
+//! by Postgres' clock, so that a worker that was killed, or froze, is no obstacle for long.
+
+mod lease;
+mod pieces;
+mod texts;
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::{NoteId, StoreError, Stores, TenantStore};
+use crate::index::home::{Blob, Shelf};
+
+pub(crate) use lease::{LEASE, Lease, Whole};
+pub(crate) use texts::AtHome;
+
+/// How an index stands.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct IndexRow {
+    pub(crate) id: i64,
+    /// HEAD's commit when it was last whole; `None`: it never was.
+    pub(crate) commit: Option<String>,
+    pub(crate) indexed_at: Option<Timestamp>,
+    /// How often it was made whole; below 0 while it is not, since its home lost texts.
+    pub(crate) edition: i64,
+    /// How many words a chunk has on average; `None` before the first.
+    pub(crate) average: Option<f32>,
+    /// Texts that are at home, of those that are to be.
+    pub(crate) done: i64,
+    pub(crate) total: i64,
+    /// Somebody wants it to be looked at, and it was not since.
+    pub(crate) is_asked: bool,
+}
+
+/// A folder that this worker has, and whose it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mounted {
+    pub(crate) shelf: Shelf,
+    pub(crate) tenant: String,
+    pub(crate) project: String,
+    /// HEAD's commit when its index was last whole, if it ever was; there may have been none.
+    pub(crate) indexed: Option<Option<String>>,
+    /// Somebody wants its index to be looked at.
+    pub(crate) is_asked: bool,
+}
+
+/// Where a document came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(i16)]
+pub(crate) enum Source {
+    File = 0,
+    Discovery = 1,
+    Entry = 2,
+}
+
+/// A file or an entry, by its name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Document {
+    pub(crate) source: Source,
+    /// The bytes of a path, or of an id.
+    pub(crate) name: Vec<u8>,
+    pub(crate) blob: Blob,
+}
+
+impl Document {
+    /// Which note it is, if it is one.
+    pub(crate) fn note(&self) -> Option<NoteId> {
+        let name = String::from_utf8(self.name.clone()).ok();
+        let name = name.filter(|_| self.source != Source::File)?;
+        let source = self.source;
+        Some(NoteId { source, name })
+    }
+}
+
+impl Source {
+    pub(super) fn of(number: i16) -> Option<Source> {
+        let all = [Source::File, Source::Discovery, Source::Entry];
+        all.into_iter().find(|source| *source as i16 == number)
+    }
+}
+
+impl Stores {
+    /// Which projects these folders `(tenant, project)` are, and how the index of each stands that
+    /// was made so; folders that are none are passed over.
+    ///
+    /// # Errors
+    /// If Postgres gives no answer.
+    pub(crate) async fn mounted(
+        &self,
+        folders: &[(String, String)],
+        made_by: &str,
+    ) -> Result<Vec<Mounted>, StoreError> {
+        let (tenants, projects): (Vec<String>, Vec<String>) = folders.iter().cloned().unzip();
+        let rows = sqlx::query!(
+            r#"select tenant_id as "tenant_id!", tenant as "tenant!",
+                      project_id as "project_id!", project as "project!",
+                      commit_id, is_whole as "is_whole!", is_asked as "is_asked!"
+               from mounted_projects($1, $2, $3)"#,
+            &tenants,
+            &projects,
+            made_by
+        )
+        .fetch_all(&self.pool)
+        .await
+        .map_err(failed("reading which projects are mounted"))?;
+        let mounted = rows.into_iter().map(|row| Mounted {
+            shelf: Shelf {
+                tenant: row.tenant_id,
+                project: row.project_id,
+            },
+            tenant: row.tenant,
+            project: row.project,
+            indexed: row.is_whole.then_some(row.commit_id),
+            is_asked: row.is_asked,
+        });
+        Ok(mounted.collect())
+    }
+}
+
+impl TenantStore<'_> {
+    /// How the index of a project stands that was made so; `None` if there is none.
+    ///
+    /// # Errors
+    /// If Postgres gives no answer.
+    pub(crate) async fn index(
+        &self,
+        project: Uuid,
+        made_by: &str,
+    ) -> Result<Option<IndexRow>, StoreError> {
+        let mut tx = self.begin().await?;
+        let row = sqlx::query!(
+            r#"select id, commit_id, (extract(epoch from indexed_at) * 1000)::bigint as indexed_ms,
+                      edition, average, done, total,
+                      coalesce(asked_at > coalesce(indexed_at, '-infinity'), false) as "is_asked!"
+               from indexes where tenant_id = $1 and project_id = $2 and made_by = $3"#,
+            self.tenant,
+            project,
+            made_by
+        )
+        .fetch_optional(&mut *tx)
+        .await
+        .map_err(failed("reading how an index stands"))?;
+        Ok(row.map(|row| IndexRow {
+            id: row.id,
+            commit: row.commit_id,
+            indexed_at: row
+                .indexed_ms
+                .and_then(|ms| Timestamp::from_millisecond(ms).ok()),
+            edition: row.edition,
+            average: row.average,
+            done: row.done,
+            total: row.total,
+            is_asked: row.is_asked,
+        }))
+    }
+
+    /// All documents of an index, as of its last edition, by source and name.
+    ///
+    /// # Errors
+    /// If Postgres gives no answer.
+    pub(crate) async fn documents(&self, index: i64) -> Result<Vec<Document>, StoreError> {
+        let mut tx = self.begin().await?;
+        let rows = sqlx::query!(
+            "select source, name, blob from index_documents \
+             where tenant_id = $1 and index_id = $2 order by source, name",
+            self.tenant,
+            index
+        )
+        .fetch_all(&mut *tx)
+        .await
+        .map_err(failed("reading what is indexed"))?;
+        let document = |source, name, blob: Vec<u8>| {
+            Some(Document {
+                source: Source::of(source)?,
+                name,
+                blob: blob.try_into().ok()?,
+            })
+        };
+        let documents = rows.into_iter();
+        Ok(documents
+            .filter_map(|row| document(row.source, row.name, row.blob))
+            .collect())
+    }
+}
+
+fn failed(what: &'static str) -> impl FnOnce(sqlx::Error) -> StoreError {
+    move |source| StoreError::Query { what, source }
+}

@@ -1,0 +1,200 @@
+//! The right to make an index whole: one worker's at a time, for as long as it says that it lives.
+
+use tokio::time::Duration;
+use uuid::Uuid;
+
+use super::super::{StoreError, TenantStore};
+use super::{Document, failed, texts};
+use crate::index::home::{Blob, Shelf};
+
+/// How long a worker holds an index that says no more of itself.
+pub(crate) const LEASE: Duration = Duration::from_secs(20);
+
+/// An index that this worker holds. It has to say so again before [`LEASE`] is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lease {
+    pub(crate) index: i64,
+    pub(crate) shelf: Shelf,
+    holder: Uuid,
+}
+
+/// What makes an index whole.
+pub(crate) struct Whole<'a> {
+    pub(crate) commit: Option<&'a str>,
+    pub(crate) average: f32,
+    /// How much was noted when its notes were read, or before.
+    pub(crate) notes: i64,
+    /// Documents that are new, or have another text.
+    pub(crate) changed: &'a [Document],
+    /// Documents that are gone.
+    pub(crate) gone: &'a [Document],
+}
+
+impl TenantStore<'_> {
+    /// Takes the index of a project, making its row if there is none; `None` while another worker
+    /// holds it.
+    ///
+    /// # Errors
+    /// If Postgres gives no answer.
+    pub(crate) async fn take_index(
+        &self,
+        project: Uuid,
+        made_by: &str,
+        holder: Uuid,
+    ) -> Result<Option<Lease>, StoreError> {
+        let what = "taking an index";
+        let mut tx = self.begin().await?;
+        let row = sqlx::query_scalar!(
+            "insert into indexes as i (tenant_id, project_id, made_by, holder, held_until) \
+             values ($1, $2, $3, $4, now() + make_interval(secs => $5)) \
+             on conflict (tenant_id, project_id, made_by) do update \
+             set holder = excluded.holder, held_until = excluded.held_until \
+             where i.holder is null or i.holder = excluded.holder or i.held_until < now() \
+             returning id",
+            self.tenant,
+            project,
+            made_by,
+            holder,
+            LEASE.as_secs_f64()
+        )
+        .fetch_optional(&mut *tx)
+        .await
+        .map_err(failed(what))?;
+        tx.commit().await.map_err(failed(what))?;
+        let shelf = Shelf {
+            tenant: self.tenant,
+            project,
+        };
+        Ok(row.map(|index| Lease {
+            index,
+            shelf,
+            holder,
+        }))
+    }
+
+    /// Says that the holder lives, and how far it is; false if the index is no longer its own.
+    ///
+    /// # Errors
+    /// If Postgres gives no answer.
+    pub(crate) async fn keep_index(
+        &self,
+        lease: Lease,
+        done: usize,
+        total: usize,
+    ) -> Result<bool, StoreError> {
+        let what = "keeping an index";
+        let mut tx = self.begin().await?;
+        let kept = sqlx::query!(
+            "update indexes set held_until = now() + make_interval(secs => $4), \
+                                done = $5, total = $6 \
+             where tenant_id = $1 and id = $2 and holder = $3 and held_until > now()",
+            self.tenant,
+            lease.index,
+            lease.holder,
+            LEASE.as_secs_f64(),
+            count(done),
+            count(total)
+        )
+        .execute(&mut *tx)
+        .await
+        .map_err(failed(what))?;
+        tx.commit().await.map_err(failed(what))?;
+        Ok(kept.rows_affected() == 1)
+    }
+
+    /// Notes that the home lost texts, and so that none is there and the index is not whole; false
+    /// if the index is no longer the holder's, and nothing changed.
+    ///
+    /// # Errors
+    /// If Postgres gives no answer.
+    pub(crate) async fn lose_texts(&self, lease: Lease) -> Result<bool, StoreError> {
+        let what = "noting that an index was lost";
+        let mut tx = self.begin().await?;
+        // The number is kept: who holds a copy of a later edition would take it for this one.
+        let held = sqlx::query!(
+            "update indexes set edition = -abs(edition), done = 0 \
+             where tenant_id = $1 and id = $2 and holder = $3 and held_until > now()",
+            self.tenant,
+            lease.index,
+            lease.holder
+        )
+        .execute(&mut *tx)
+        .await
+        .map_err(failed(what))?;
+        if held.rows_affected() == 0 {
+            return Ok(false);
+        }
+        texts::drop_all(&mut tx, lease).await?;
+        tx.commit().await.map_err(failed(what))?;
+        Ok(true)
+    }
+
+    /// Gives the index back; with why it could not be made whole, if it could not.
+    ///
+    /// # Errors
+    /// If Postgres gives no answer.
+    pub(crate) async fn release_index(
+        &self,
+        lease: Lease,
+        failure: Option<&str>,
+    ) -> Result<(), StoreError> {
+        let what = "giving an index back";
+        let mut tx = self.begin().await?;
+        sqlx::query!(
+            "update indexes set holder = null, held_until = null, failure = $4 \
+             where tenant_id = $1 and id = $2 and holder = $3",
+            self.tenant,
+            lease.index,
+            lease.holder,
+            failure
+        )
+        .execute(&mut *tx)
+        .await
+        .map_err(failed(what))?;
+        tx.commit().await.map_err(failed(what))
+    }
+
+    /// Makes the index whole, all at once: who reads it sees what it was before, or all of this.
+    /// Gives the texts that no document has any longer, which are still at home; `None` if the index
+    /// is no longer the holder's, and nothing changed.
+    ///
+    /// # Errors
+    /// If Postgres gives no answer.
+    pub(crate) async fn complete_index(
+        &self,
+        lease: Lease,
+        whole: &Whole<'_>,
+    ) -> Result<Option<Vec<Blob>>, StoreError> {
+        let what = "making an index whole";
+        let mut tx = self.begin().await?;
+        let held = sqlx::query!(
+            "update indexes set commit_id = $4, average = $5, indexed_at = clock_timestamp(), \
+                                edition = abs(edition) + 1, failure = null, notes = $7, \
+                                held_until = now() + make_interval(secs => $6) \
+             where tenant_id = $1 and id = $2 and holder = $3 and held_until > now()",
+            self.tenant,
+            lease.index,
+            lease.holder,
+            whole.commit,
+            whole.average,
+            LEASE.as_secs_f64(),
+            whole.notes
+        )
+        .execute(&mut *tx)
+        .await
+        .map_err(failed(what))?;
+        if held.rows_affected() == 0 {
+            return Ok(None);
+        }
+        texts::forget(&mut tx, lease, whole.gone).await?;
+        texts::put(&mut tx, lease, whole.changed).await?;
+        let unused = texts::unused(&mut tx, lease).await?;
+        tx.commit().await.map_err(failed(what))?;
+        Ok(Some(unused))
+    }
+}
+
+/// A number as Postgres has it.
+fn count(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,200 @@
+//! Which texts are at home, and which documents have them.
+
+use std::collections::HashSet;
+
+use sqlx::{Postgres, Transaction};
+
+use super::super::{StoreError, TenantStore};
+use super::{Document, Lease, failed};
+use crate::index::home::Blob;
+
+/// A text that is at home.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AtHome {
+    pub(crate) blob: Blob,
+    pub(crate) chunks: i32,
+    /// Of all chunks together.
+    pub(crate) words: i64,
+}
+
+impl TenantStore<'_> {
+    /// The texts of an index that are at home.
+    ///
+    /// # Errors
+    /// If Postgres gives no answer.
+    pub(crate) async fn texts_at_home(&self, index: i64) -> Result<HashSet<Blob>, StoreError> {
+        let mut tx = self.begin().await?;
+        let blobs = sqlx::query_scalar!(
+            "select blob from index_texts where tenant_id = $1 and index_id = $2",
+            self.tenant,
+            index
+        )
+        .fetch_all(&mut *tx)
+        .await
+        .map_err(failed("reading which texts are indexed"))?;
+        Ok(blobs
+            .into_iter()
+            .filter_map(|blob| blob.try_into().ok())
+            .collect())
+    }
+
+    /// Notes that texts are at home now.
+    ///
+    /// # Errors
+    /// If Postgres gives no answer.
+    pub(crate) async fn note_texts(
+        &self,
+        lease: Lease,
+        texts: &[AtHome],
+    ) -> Result<(), StoreError> {
+        let what = "noting which texts are indexed";
+        let blobs: Vec<Vec<u8>> = texts.iter().map(|text| text.blob.to_vec()).collect();
+        let chunks: Vec<i32> = texts.iter().map(|text| text.chunks).collect();
+        let words: Vec<i64> = texts.iter().map(|text| text.words).collect();
+        let mut tx = self.begin().await?;
+        sqlx::query!(
+            "insert into index_texts (tenant_id, index_id, blob, chunks, words) \
+             select $1, $2, blob, chunks, words \
+             from unnest($3::bytea[], $4::integer[], $5::bigint[]) as t (blob, chunks, words) \
+             on conflict (index_id, blob) do update \
+             set chunks = excluded.chunks, words = excluded.words",
+            self.tenant,
+            lease.index,
+            &blobs,
+            &chunks,
+            &words
+        )
+        .execute(&mut *tx)
+        .await
+        .map_err(failed(what))?;
+        tx.commit().await.map_err(failed(what))
+    }
+
+    /// Notes that texts are at home no longer.
+    ///
+    /// # Errors
+    /// If Postgres gives no answer.
+    pub(crate) async fn drop_texts(&self, lease: Lease, blobs: &[Blob]) -> Result<(), StoreError> {
+        let what = "noting which texts are not indexed";
+        let blobs: Vec<Vec<u8>> = blobs.iter().map(|blob| blob.to_vec()).collect();
+        let mut tx = self.begin().await?;
+        sqlx::query!(
+            "delete from index_texts where tenant_id = $1 and index_id = $2 and blob = any($3)",
+            self.tenant,
+            lease.index,
+            &blobs
+        )
+        .execute(&mut *tx)
+        .await
+        .map_err(failed(what))?;
+        tx.commit().await.map_err(failed(what))
+    }
+
+    /// How many chunks there are in the texts at home, and words in them.
+    ///
+    /// # Errors
+    /// If Postgres gives no answer.
+    pub(crate) async fn size_of_index(&self, index: i64) -> Result<(i64, i64), StoreError> {
+        let mut tx = self.begin().await?;
+        let row = sqlx::query!(
+            r#"select coalesce(sum(chunks), 0)::bigint as "chunks!",
+                      coalesce(sum(words), 0)::bigint as "words!"
+               from index_texts where tenant_id = $1 and index_id = $2"#,
+            self.tenant,
+            index
+        )
+        .fetch_one(&mut *tx)
+        .await
+        .map_err(failed("reading how large an index is"))?;
+        Ok((row.chunks, row.words))
+    }
+}
+
+/// Notes that no text is at home.
+pub(super) async fn drop_all(
+    tx: &mut Transaction<'_, Postgres>,
+    lease: Lease,
+) -> Result<(), StoreError> {
+    sqlx::query!(
+        "delete from index_texts where tenant_id = $1 and index_id = $2",
+        lease.shelf.tenant,
+        lease.index
+    )
+    .execute(&mut **tx)
+    .await
+    .map(|_done| ())
+    .map_err(failed("noting that no text is indexed"))
+}
+
+/// Takes documents out.
+pub(super) async fn forget(
+    tx: &mut Transaction<'_, Postgres>,
+    lease: Lease,
+    gone: &[Document],
+) -> Result<(), StoreError> {
+    let (sources, names, _) = columns(gone);
+    sqlx::query!(
+        "delete from index_documents d using unnest($3::smallint[], $4::bytea[]) as g (source, name) \
+         where d.tenant_id = $1 and d.index_id = $2 and d.source = g.source and d.name = g.name",
+        lease.shelf.tenant,
+        lease.index,
+        &sources,
+        &names
+    )
+    .execute(&mut **tx)
+    .await
+    .map(|_done| ())
+    .map_err(failed("taking documents out of an index"))
+}
+
+/// Puts documents in, or gives them their new text.
+pub(super) async fn put(
+    tx: &mut Transaction<'_, Postgres>,
+    lease: Lease,
+    changed: &[Document],
+) -> Result<(), StoreError> {
+    let (sources, names, blobs) = columns(changed);
+    sqlx::query!(
+        "insert into index_documents (tenant_id, index_id, source, name, blob) \
+         select $1, $2, source, name, blob \
+         from unnest($3::smallint[], $4::bytea[], $5::bytea[]) as c (source, name, blob) \
+         on conflict (index_id, source, name) do update set blob = excluded.blob",
+        lease.shelf.tenant,
+        lease.index,
+        &sources,
+        &names,
+        &blobs
+    )
+    .execute(&mut **tx)
+    .await
+    .map(|_done| ())
+    .map_err(failed("putting documents into an index"))
+}
+
+/// The texts that no document has.
+pub(super) async fn unused(
+    tx: &mut Transaction<'_, Postgres>,
+    lease: Lease,
+) -> Result<Vec<Blob>, StoreError> {
+    let blobs = sqlx::query_scalar!(
+        "select blob from index_texts t where t.tenant_id = $1 and t.index_id = $2 and not exists \
+            (select from index_documents d \
+             where d.tenant_id = $1 and d.index_id = t.index_id and d.blob = t.blob)",
+        lease.shelf.tenant,
+        lease.index
+    )
+    .fetch_all(&mut **tx)
+    .await
+    .map_err(failed("reading which texts no document has"))?;
+    Ok(blobs
+        .into_iter()
+        .filter_map(|blob| blob.try_into().ok())
+        .collect())
+}
+
+fn columns(documents: &[Document]) -> (Vec<i16>, Vec<Vec<u8>>, Vec<Vec<u8>>) {
+    let sources = documents.iter().map(|document| document.source as i16);
+    let names = documents.iter().map(|document| document.name.clone());
+    let blobs = documents.iter().map(|document| document.blob.to_vec());
+    (sources.collect(), names.collect(), blobs.collect())
+}

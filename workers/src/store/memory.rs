@@ -1,0 +1,150 @@
+//! What agents remember, as one tenant sees it: entries and discoveries, appended and never changed.
+//!
+//! The worker's role may read the tables and nothing else: a function of the database appends,
+//! which counts, keeps the quota, and does a write once under its key (`migrations/0006_memory.sql`).
+
+mod entries;
+mod discoveries;
+mod search;
+mod words;
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sqlx::{Postgres, Transaction};
+use tokio::time::{Instant, timeout_at};
+use uuid::Uuid;
+
+use super::StoreError;
+
+pub(crate) use discoveries::NewDiscovery;
+pub(crate) use entries::{NewEntry, Whole};
+pub(crate) use search::{EntryFilter, Place, StoredEntry};
+pub(crate) use words::words;
+
+/// How long memory is waited for, whatever the call's deadline: longer than a connection and a
+/// statement may take by themselves.
+const PATIENCE: Duration = Duration::from_secs(8);
+
+/// A file that entries are appended to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) enum MemoryFile {
+    #[serde(rename = "progress_log.jsonl")]
+    ProgressLog,
+    #[serde(rename = "decisions.jsonl")]
+    Decisions,
+}
+
+impl MemoryFile {
+    pub(crate) const ALL: [MemoryFile; 2] = [MemoryFile::ProgressLog, MemoryFile::Decisions];
+
+    /// The name in arguments, in results and in the database.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            MemoryFile::ProgressLog => "progress_log.jsonl",
+            MemoryFile::Decisions => "decisions.jsonl",
+        }
+    }
+
+    /// The file of a name, or `None`.
+    pub(crate) fn parse(name: &str) -> Option<MemoryFile> {
+        MemoryFile::ALL.into_iter().find(|file| file.name() == name)
+    }
+}
+
+/// Under which key a write is done once, however often it comes.
+#[derive(Clone, Debug)]
+pub(crate) struct WriteKey(String);
+
+impl WriteKey {
+    /// The client's own key, else the gateway's id of the call, which its retries keep. The two are
+    /// told apart: a client can't name somebody's call.
+    pub(crate) fn new(of_client: Option<&str>, call: Uuid) -> Self {
+        WriteKey(match of_client {
+            Some(key) => format!("key:{key}"),
+            None => format!("call:{call}"),
+        })
+    }
+}
+
+/// Who writes, and under which key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Author<'a> {
+    pub(crate) principal: &'a str,
+    pub(crate) key: &'a WriteKey,
+}
+
+/// Why nothing was written, or nothing is known of it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WriteError {
+    /// Something else was written under the key.
+    #[error("other content was written under this key")]
+    OtherContent,
+    /// No room is left.
+    #[error("the tenant's memory is full")]
+    QuotaExceeded,
+    /// The project has no such discovery.
+    #[error("there is no such discovery to supersede")]
+    UnknownDiscovery,
+    /// The database was not asked, or said no.
+    #[error("nothing was written")]
+    NotWritten(#[source] StoreError),
+    /// The database was told to make it last, and did not say whether it did.
+    #[error("whether it was written is unknown")]
+    Unknown(#[source] StoreError),
+}
+
+impl WriteError {
+    /// What a function of the database says of a write.
+    fn judge(outcome: &str) -> Result<(), WriteError> {
+        match outcome {
+            "written" => Ok(()),
+            "other_content" => Err(WriteError::OtherContent),
+            "quota_exceeded" => Err(WriteError::QuotaExceeded),
+            "unknown_discovery" => Err(WriteError::UnknownDiscovery),
+            _ => Err(refused("reading what became of a write")(
+                sqlx::Error::RowNotFound,
+            )),
+        }
+    }
+}
+
+/// For `map_err`: a statement failed, so its transaction changes nothing.
+fn refused(what: &'static str) -> impl FnOnce(sqlx::Error) -> WriteError {
+    move |source| WriteError::NotWritten(StoreError::Query { what, source })
+}
+
+/// Makes a write last.
+async fn finish(tx: Transaction<'static, Postgres>) -> Result<(), WriteError> {
+    let what = "committing a write to memory";
+    tx.commit()
+        .await
+        .map_err(|source| WriteError::Unknown(StoreError::Query { what, source }))
+}
+
+/// Reads within the call's deadline.
+pub(crate) async fn read_by<T>(
+    deadline: Instant,
+    work: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    match timeout_at(latest(deadline), work).await {
+        Ok(read) => read,
+        Err(_elapsed) => Err(StoreError::Late("reading memory")),
+    }
+}
+
+/// Writes within the call's deadline. Only what was acknowledged is known to be there.
+pub(crate) async fn write_by<T>(
+    deadline: Instant,
+    work: impl Future<Output = Result<T, WriteError>>,
+) -> Result<T, WriteError> {
+    match timeout_at(latest(deadline), work).await {
+        Ok(written) => written,
+        Err(_elapsed) => Err(WriteError::Unknown(StoreError::Late("writing to memory"))),
+    }
+}
+
+fn latest(deadline: Instant) -> Instant {
+    deadline.min(Instant::now() + PATIENCE)
+}

@@ -1,0 +1,62 @@
+//! Discoveries: what an agent found out about a project, recorded for those that come after it.
+
+use uuid::Uuid;
+
+use super::{Author, WriteError, finish, refused};
+use crate::store::TenantStore;
+
+/// A discovery that was checked.
+#[derive(Debug)]
+pub(crate) struct NewDiscovery {
+    pub(crate) project: Uuid,
+    /// `pattern`, `rule`, `decision` or `issue`.
+    pub(crate) kind: &'static str,
+    pub(crate) content: String,
+    pub(crate) module: Option<String>,
+    pub(crate) paths: Vec<String>,
+    /// The discovery of the same project whose place it takes.
+    pub(crate) supersedes: Option<Uuid>,
+}
+
+/// A discovery that was recorded.
+#[derive(Debug)]
+pub(crate) struct RecordedDiscovery {
+    pub(crate) id: Uuid,
+    /// Microseconds since 1970.
+    pub(crate) created_at: i64,
+}
+
+impl TenantStore<'_> {
+    /// Records a discovery, once under the author's key.
+    pub(crate) async fn record_discovery(
+        &self,
+        author: Author<'_>,
+        discovery: &NewDiscovery,
+    ) -> Result<RecordedDiscovery, WriteError> {
+        let what = "recording a discovery";
+        let mut tx = self.begin().await.map_err(WriteError::NotWritten)?;
+        let said = sqlx::query!(
+            r#"select outcome as "outcome!", id,
+                      (extract(epoch from created_at) * 1000000)::bigint as created_at
+               from record_discovery($1, $2, $3, $4, $5, $6, $7, $8)"#,
+            discovery.project,
+            author.principal,
+            author.key.0,
+            discovery.kind,
+            discovery.content,
+            discovery.module.as_deref(),
+            &discovery.paths,
+            discovery.supersedes
+        )
+        .fetch_one(&mut *tx)
+        .await
+        .map_err(refused(what))?;
+        WriteError::judge(&said.outcome)?;
+        finish(tx).await?;
+        let (id, created_at) = said
+            .id
+            .zip(said.created_at)
+            .ok_or_else(|| refused(what)(sqlx::Error::RowNotFound))?;
+        Ok(RecordedDiscovery { id, created_at })
+    }
+}

@@ -1,0 +1,95 @@
+//! Entries of memory files: appended one at a time, and read back as the file they make.
+
+use uuid::Uuid;
+
+use super::{Author, MemoryFile, WriteError, finish, refused};
+use crate::store::{StoreError, TenantStore};
+
+/// An entry that was checked.
+#[derive(Debug)]
+pub(crate) struct NewEntry {
+    pub(crate) project: Uuid,
+    pub(crate) file: MemoryFile,
+    /// Compact JSON.
+    pub(crate) text: String,
+    /// The words of its keys and strings, each once.
+    pub(crate) words: Vec<String>,
+}
+
+/// A memory file as a whole.
+#[derive(Debug)]
+pub(crate) enum Whole {
+    /// Nothing was ever appended to it.
+    Absent,
+    /// It has more bytes than were asked for: so many.
+    TooLarge(u64),
+    /// Its entries as they were written, oldest first.
+    Entries(Vec<String>),
+}
+
+impl TenantStore<'_> {
+    /// Appends an entry, once under the author's key: the number of entries of its file then.
+    pub(crate) async fn append_entry(
+        &self,
+        author: Author<'_>,
+        entry: &NewEntry,
+    ) -> Result<u64, WriteError> {
+        let mut tx = self.begin().await.map_err(WriteError::NotWritten)?;
+        let said = sqlx::query!(
+            r#"select outcome as "outcome!", coalesce(number, 0) as "number!"
+               from append_memory_entry($1, $2, $3, $4, $5, $6)"#,
+            entry.project,
+            entry.file.name(),
+            author.principal,
+            author.key.0,
+            entry.text,
+            &entry.words
+        )
+        .fetch_one(&mut *tx)
+        .await
+        .map_err(refused("appending an entry"))?;
+        WriteError::judge(&said.outcome)?;
+        finish(tx).await?;
+        Ok(said.number.unsigned_abs())
+    }
+
+    /// The whole of a file, if it has at most so many bytes with a line end after each entry.
+    pub(crate) async fn memory_file(
+        &self,
+        project: Uuid,
+        file: MemoryFile,
+        most_bytes: u64,
+    ) -> Result<Whole, StoreError> {
+        let failed = |source| StoreError::Query {
+            what: "reading a memory file",
+            source,
+        };
+        let mut tx = self.begin().await?;
+        let size = sqlx::query_scalar!(
+            r#"select bytes + count as "size!" from memory_logs
+               where tenant_id = $1 and project_id = $2 and log = $3"#,
+            self.tenant,
+            project,
+            file.name()
+        )
+        .fetch_optional(&mut *tx)
+        .await
+        .map_err(failed)?;
+        match size.map(i64::unsigned_abs) {
+            None => return Ok(Whole::Absent),
+            Some(size) if size > most_bytes => return Ok(Whole::TooLarge(size)),
+            Some(_fits) => {}
+        }
+        let entries = sqlx::query_scalar!(
+            "select entry from memory_entries \
+             where tenant_id = $1 and project_id = $2 and file = $3 order by number",
+            self.tenant,
+            project,
+            file.name()
+        )
+        .fetch_all(&mut *tx)
+        .await
+        .map_err(failed)?;
+        Ok(Whole::Entries(entries))
+    }
+}

@@ -1,0 +1,180 @@
+//! Entries by their words and times, newest first, a page at a time.
+//!
+//! Pages follow one another by place, not by number: what is written meanwhile shifts nothing.
+//! Words are looked up by a function of the database, since beneath row-level security their index
+//! could not be used.
+
+use uuid::Uuid;
+
+use super::MemoryFile;
+use crate::store::{StoreError, TenantStore};
+
+/// Which entries are meant.
+#[derive(Debug)]
+pub(crate) struct EntryFilter {
+    pub(crate) project: Uuid,
+    pub(crate) file: Option<MemoryFile>,
+    /// All of them occur; none: whatever is written.
+    pub(crate) words: Vec<String>,
+    /// Written then or later, in seconds since 1970.
+    pub(crate) since: Option<i64>,
+    /// Written before the end of that second.
+    pub(crate) until: Option<i64>,
+}
+
+/// Where an entry stands: the next page begins behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// When it was written, in microseconds since 1970.
+    pub(crate) written_at: i64,
+    pub(crate) file: MemoryFile,
+    pub(crate) number: i64,
+}
+
+/// An entry as it is stored.
+#[derive(Debug)]
+pub(crate) struct StoredEntry {
+    pub(crate) file: String,
+    pub(crate) number: i64,
+    /// In microseconds since 1970.
+    pub(crate) written_at: i64,
+    /// Compact JSON.
+    pub(crate) entry: String,
+}
+
+impl EntryFilter {
+    fn file(&self) -> Option<&'static str> {
+        self.file.map(MemoryFile::name)
+    }
+}
+
+impl TenantStore<'_> {
+    /// How many entries there are, and at most so many of them behind a place.
+    pub(crate) async fn find_entries(
+        &self,
+        filter: &EntryFilter,
+        behind: Option<Place>,
+        most: i64,
+    ) -> Result<(u64, Vec<StoredEntry>), StoreError> {
+        if filter.words.is_empty() {
+            let total = self.count_all(filter).await?;
+            Ok((total, self.page_of_all(filter, behind, most).await?))
+        } else {
+            let total = self.count_with_words(filter).await?;
+            Ok((total, self.page_with_words(filter, behind, most).await?))
+        }
+    }
+
+    async fn count_all(&self, filter: &EntryFilter) -> Result<u64, StoreError> {
+        let mut tx = self.begin().await?;
+        sqlx::query_scalar!(
+            r#"select count(*) as "count!" from memory_entries
+               where tenant_id = $1 and project_id = $2 and ($3::text is null or file = $3)
+                 and ($4::bigint is null or written_at >= to_timestamp($4))
+                 and ($5::bigint is null or written_at < to_timestamp($5 + 1))"#,
+            self.tenant,
+            filter.project,
+            filter.file(),
+            filter.since,
+            filter.until
+        )
+        .fetch_one(&mut *tx)
+        .await
+        .map(i64::unsigned_abs)
+        .map_err(failed("counting entries"))
+    }
+
+    async fn page_of_all(
+        &self,
+        filter: &EntryFilter,
+        behind: Option<Place>,
+        most: i64,
+    ) -> Result<Vec<StoredEntry>, StoreError> {
+        let mut tx = self.begin().await?;
+        sqlx::query_as!(
+            StoredEntry,
+            r#"select file, number, entry,
+                      (extract(epoch from written_at) * 1000000)::bigint as "written_at!"
+               from memory_entries
+               where tenant_id = $1 and project_id = $2 and ($3::text is null or file = $3)
+                 and ($4::bigint is null or written_at >= to_timestamp($4))
+                 and ($5::bigint is null or written_at < to_timestamp($5 + 1))
+                 and ($6::bigint is null or (written_at, file, number)
+                      < ('epoch'::timestamptz + $6 * interval '1 microsecond', $7, $8))
+               order by written_at desc, file desc, number desc limit $9"#,
+            self.tenant,
+            filter.project,
+            filter.file(),
+            filter.since,
+            filter.until,
+            behind.map(|place| place.written_at),
+            behind.map(|place| place.file.name()),
+            behind.map(|place| place.number),
+            most
+        )
+        .fetch_all(&mut *tx)
+        .await
+        .map_err(failed("reading entries"))
+    }
+
+    async fn count_with_words(&self, filter: &EntryFilter) -> Result<u64, StoreError> {
+        let mut tx = self.begin().await?;
+        sqlx::query_scalar!(
+            r#"select count(*) as "count!" from memory_entries_with($1, $2)
+               where ($3::text is null or file = $3)
+                 and ($4::bigint is null or written_at >= to_timestamp($4))
+                 and ($5::bigint is null or written_at < to_timestamp($5 + 1))"#,
+            filter.project,
+            &filter.words,
+            filter.file(),
+            filter.since,
+            filter.until
+        )
+        .fetch_one(&mut *tx)
+        .await
+        .map(i64::unsigned_abs)
+        .map_err(failed("counting entries by their words"))
+    }
+
+    async fn page_with_words(
+        &self,
+        filter: &EntryFilter,
+        behind: Option<Place>,
+        most: i64,
+    ) -> Result<Vec<StoredEntry>, StoreError> {
+        let mut tx = self.begin().await?;
+        sqlx::query_as!(
+            StoredEntry,
+            r#"select e.file, e.number, e.entry,
+                      (extract(epoch from e.written_at) * 1000000)::bigint as "written_at!"
+               from (select file, number from memory_entries_with($1, $2)
+                     where ($3::text is null or file = $3)
+                       and ($4::bigint is null or written_at >= to_timestamp($4))
+                       and ($5::bigint is null or written_at < to_timestamp($5 + 1))
+                       and ($6::bigint is null or (written_at, file collate "C", number)
+                            < ('epoch'::timestamptz + $6 * interval '1 microsecond', $7, $8))
+                     order by written_at desc, file collate "C" desc, number desc
+                     limit $9) as found
+               join memory_entries e on e.tenant_id = $10 and e.project_id = $1
+                    and e.file = found.file and e.number = found.number
+               order by e.written_at desc, e.file desc, e.number desc"#,
+            filter.project,
+            &filter.words,
+            filter.file(),
+            filter.since,
+            filter.until,
+            behind.map(|place| place.written_at),
+            behind.map(|place| place.file.name()),
+            behind.map(|place| place.number),
+            most,
+            self.tenant
+        )
+        .fetch_all(&mut *tx)
+        .await
+        .map_err(failed("reading entries by their words"))
+    }
+}
+
+fn failed(what: &'static str) -> impl FnOnce(sqlx::Error) -> StoreError {
+    move |source| StoreError::Query { what, source }
+}

@@ -1,0 +1,82 @@
+//! What callers read lately, as far as it says something of what they will want next.
+
+use uuid::Uuid;
+
+use super::{StoreError, TenantStore};
+
+/// How many of a caller's last reads say which modules it works in.
+const LAST_READS: i64 = 20;
+
+/// What is known of the reads of one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FileReads {
+    pub(crate) path: String,
+    /// When the caller last read it, in seconds since 1970, within 7 days.
+    pub(crate) own_last: Option<i64>,
+    /// On how many days of the last 7 somebody read it, each reader counted apart.
+    pub(crate) times: i64,
+}
+
+impl TenantStore<'_> {
+    /// The reads of these files within 7 days; files without any are left out.
+    ///
+    /// # Errors
+    /// If Postgres gives no answer.
+    pub(crate) async fn reads_of(
+        &self,
+        project: Uuid,
+        principal: &str,
+        paths: &[String],
+    ) -> Result<Vec<FileReads>, StoreError> {
+        let mut tx = self.begin().await?;
+        sqlx::query_as!(
+            FileReads,
+            r#"select path,
+                      extract(epoch from max(last_at) filter (where principal = $3))::bigint
+                          as own_last,
+                      count(*) as "times!"
+               from file_accesses
+               where tenant_id = $1 and project_id = $2 and path = any($4)
+                     and day > (now() at time zone 'utc')::date - 7
+               group by path"#,
+            self.tenant,
+            project,
+            principal,
+            paths
+        )
+        .fetch_all(&mut *tx)
+        .await
+        .map_err(|source| StoreError::Query {
+            what: "reading who read files lately",
+            source,
+        })
+    }
+
+    /// What the caller read last, within 24 hours.
+    ///
+    /// # Errors
+    /// If Postgres gives no answer.
+    pub(crate) async fn last_reads(
+        &self,
+        project: Uuid,
+        principal: &str,
+    ) -> Result<Vec<String>, StoreError> {
+        let mut tx = self.begin().await?;
+        sqlx::query_scalar!(
+            "select path from file_accesses \
+             where tenant_id = $1 and project_id = $2 and principal = $3 \
+                   and last_at > now() - interval '24 hours' \
+             order by last_at desc limit $4",
+            self.tenant,
+            project,
+            principal,
+            LAST_READS
+        )
+        .fetch_all(&mut *tx)
+        .await
+        .map_err(|source| StoreError::Query {
+            what: "reading what a caller read lately",
+            source,
+        })
+    }
+}

@@ -1,0 +1,123 @@
+//! `context_search`: what is about a subject, by meaning and by words.
+//!
+//! One ranking of code, discoveries and entries of memory. What is shown of code is read from the
+//! commit that the index is of; the path rules of now decide what may be.
+
+mod asked;
+mod content;
+mod found;
+mod markdown;
+mod ranked;
+mod reads;
+mod result;
+
+use std::sync::Arc;
+
+use archway_proto::failure::Failure;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+
+use self::asked::{Asked, ChunkType, NoteType, ProjectScope};
+use self::found::Found;
+use self::result::{IndexState, SearchResult};
+use crate::tools::{Reply, Tool, ToolContext};
+
+/// What is about a subject.
+pub(in crate::tools) struct ContextSearch;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::tools) struct SearchArgs {
+    /// What to find, in your own words or with names from the code.
+    #[schemars(length(min = 3, max = 500))]
+    query: String,
+    /// Only discoveries and decisions of this type; default all, code included.
+    #[serde(default, rename = "type")]
+    kind: NoteType,
+    /// Only this module: a name that `read_file` gives, or a folder.
+    #[schemars(length(min = 1, max = 200))]
+    module: Option<String>,
+    /// Most results to return.
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = 20))]
+    limit: usize,
+    /// This project alone, or with those that it links to.
+    #[serde(default)]
+    project_scope: ProjectScope,
+    /// Only code of these kinds.
+    #[schemars(length(min = 1, max = 5))]
+    chunk_type: Option<Vec<ChunkType>>,
+    /// Only code in files that fit this glob, e.g. "src/**/*.ts".
+    #[schemars(length(min = 1, max = 512))]
+    path_glob: Option<String>,
+    /// Project slug; see `list_projects`.
+    #[schemars(length(min = 1, max = 63))]
+    project: Option<String>,
+}
+
+fn default_limit() -> usize {
+    5
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::tools) struct SearchResults {
+    results: Vec<SearchResult>,
+    query: String,
+    /// How many chunks were near, at most 200.
+    total_found: usize,
+    /// In milliseconds.
+    search_time: u64,
+    index: IndexState,
+    /// What else is to be known of the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+impl Tool for ContextSearch {
+    const NAME: &'static str = "context_search";
+    const TITLE: &'static str = "Search by meaning";
+    const DESCRIPTION: &'static str = "Find the functions, classes, documents, discoveries and \
+        decisions that are about a subject, described in your own words. For exact text or a \
+        regular expression use grep_codebase, for entries by date search_memory.";
+    const FAMILY: &'static str = "context";
+    const PER_MINUTE: Option<u32> = Some(30);
+    const WEIGHT: u32 = 5;
+    const UNTRUSTED: bool = true;
+    type Args = SearchArgs;
+    type Output = SearchResults;
+
+    async fn run(cx: &ToolContext, args: SearchArgs) -> Result<Reply<SearchResults>, Failure> {
+        let started = Instant::now();
+        let asked = Asked::of(&args)?;
+        let project = cx.project(args.project.as_deref()).await?;
+        let mut projects = vec![Arc::clone(&project)];
+        if args.project_scope == ProjectScope::AllLinked {
+            projects.extend(cx.linked(&project).await?);
+        }
+        let found = Found::of(cx, &projects, &asked, args.limit).await?;
+        let snapshot = content::read(cx, (&project, &projects), found).await?;
+        let commit = snapshot.value.index.commit.clone();
+        let heading = markdown::Heading {
+            query: &args.query,
+            now: jiff::Timestamp::now(),
+        };
+        let markdown = markdown::written(&heading, &snapshot.value);
+        let query = args.query.clone();
+        let is_of_one = projects.len() == 1;
+        let reply = Reply::from_snapshot(snapshot, |page| SearchResults {
+            results: page.results,
+            query,
+            total_found: page.total,
+            search_time: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            index: page.index,
+            note: page.note,
+        });
+        let reply = reply.markdown(markdown);
+        Ok(match is_of_one {
+            true => reply.as_of(commit),
+            false => reply.of_several(),
+        })
+    }
+}

@@ -1,0 +1,192 @@
+//! What is shown of what was found: read from the commit that the index is of.
+
+use std::sync::Arc;
+
+use archway_proto::failure::Failure;
+
+use super::found::Found;
+use super::ranked::Ranked;
+use super::result::{IndexState, SearchResult};
+use crate::projects::Project;
+use crate::repo::{Cancel, Kind, Repo, RepoError, RepoPath};
+use crate::store::Source;
+use crate::tools::{Snapshot, ToolContext};
+
+/// The largest file whose text is read, in bytes: no larger one is indexed.
+const MAX_FILE: u64 = 1 << 20;
+/// What a result needs besides its content, in bytes.
+const OVERHEAD: usize = 1024;
+/// How many commits are counted that an index lacks.
+const MOST_BEHIND: usize = 1000;
+
+/// A page of results.
+pub(super) struct Shown {
+    pub(super) results: Vec<SearchResult>,
+    pub(super) total: usize,
+    pub(super) index: IndexState,
+    pub(super) note: Option<String>,
+}
+
+/// What is read of a project.
+struct Texts {
+    /// Of each piece, in their order.
+    texts: Vec<Content>,
+    behind: Option<u64>,
+}
+
+/// What a result says, and whether the work tree has something else there; `None` if it can't be read
+/// any longer.
+type Content = Option<(String, bool)>;
+
+/// A piece of a file.
+#[derive(Clone)]
+struct Piece {
+    path: RepoPath,
+    blob: gix::ObjectId,
+    bytes: std::ops::Range<usize>,
+}
+
+/// Reads what is shown, project by project. What can't be read any longer is left out.
+///
+/// # Errors
+/// If a project can't be read, or the call has to stop.
+pub(super) async fn read(
+    cx: &ToolContext,
+    (first, projects): (&Project, &[Arc<Project>]),
+    found: Found,
+) -> Result<Snapshot<Shown>, Failure> {
+    let mut contents: Vec<Content> = found.ranked.iter().map(noted).collect();
+    for (number, project) in projects.iter().enumerate().skip(1) {
+        if !found.pieces_of(number).is_empty() {
+            read_of(cx, project, &found, number, &mut contents).await?;
+        }
+    }
+    let snapshot = read_of(cx, first, &found, 0, &mut contents).await?;
+    let room = cx.max_result_bytes() / contents.len().max(1);
+    let room = room.saturating_sub(OVERHEAD);
+    Ok(Snapshot {
+        value: found.shown(projects, contents, snapshot.value, room),
+        repo: snapshot.repo,
+        moved: snapshot.moved,
+    })
+}
+
+/// Reads what is shown of one project; how far behind its index is.
+async fn read_of(
+    cx: &ToolContext,
+    project: &Project,
+    found: &Found,
+    number: usize,
+    contents: &mut [Content],
+) -> Result<Snapshot<Option<u64>>, Failure> {
+    let places = found.pieces_of(number);
+    let pieces = places.iter().filter_map(|at| piece(found.ranked.get(*at)?));
+    let pieces: Vec<Piece> = pieces.collect();
+    let commit = found.row.commit.clone().filter(|_| number == 0);
+    let read =
+        move |repo: &Repo, cancel: &Cancel| Ok(texts(repo, &pieces, commit.as_deref(), cancel)?);
+    let snapshot = cx.read(project, read).await?;
+    let Texts { texts, behind } = snapshot.value;
+    for (at, text) in places.into_iter().zip(texts) {
+        if let Some(content) = contents.get_mut(at) {
+            *content = text;
+        }
+    }
+    Ok(Snapshot {
+        value: behind,
+        repo: snapshot.repo,
+        moved: snapshot.moved,
+    })
+}
+
+impl Found {
+    /// Which of the results are files of this project.
+    fn pieces_of(&self, project: usize) -> Vec<usize> {
+        let results = self.ranked.iter().enumerate();
+        let files = results.filter(|(_, found)| found.project == project && found.path.is_some());
+        files.map(|(at, _)| at).collect()
+    }
+
+    fn shown(
+        self,
+        projects: &[Arc<Project>],
+        contents: Vec<Content>,
+        behind: Option<u64>,
+        room: usize,
+    ) -> Shown {
+        let mode = if self.is_hybrid { "hybrid" } else { "lexical" };
+        let results = self.ranked.into_iter().zip(contents);
+        let results = results.filter_map(|(found, content)| {
+            let project = projects.get(found.project)?;
+            let (mut content, stale) = content?;
+            let content_truncated = cut(&mut content, room);
+            let mut result = SearchResult::of(found, &project.slug, content);
+            result.stale = stale;
+            result.content_truncated = content_truncated;
+            Some(result)
+        });
+        Shown {
+            results: results.collect(),
+            total: self.total,
+            index: IndexState {
+                commit: self.row.commit,
+                indexed_at: self.row.indexed_at.map(|time| time.to_string()),
+                behind,
+                mode: mode.to_owned(),
+            },
+            note: self.note,
+        }
+    }
+}
+
+fn noted(found: &Ranked) -> Content {
+    let note = found.note.as_ref()?;
+    Some((note.content.clone(), false))
+}
+
+fn piece(found: &Ranked) -> Option<Piece> {
+    let (from, to) = found.candidate.place.bytes;
+    Some(Piece {
+        path: found
+            .path
+            .clone()
+            .filter(|_| found.source == Source::File)?,
+        blob: gix::ObjectId::from(found.candidate.blob),
+        bytes: from as usize..to as usize,
+    })
+}
+
+fn texts(
+    repo: &Repo,
+    pieces: &[Piece],
+    indexed: Option<&str>,
+    cancel: &Cancel,
+) -> Result<Texts, RepoError> {
+    let rules = repo.rules();
+    let mut texts = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        cancel.check()?;
+        // What the repository has closed since it was indexed is closed.
+        let is_seen = rules.judge(&piece.path, Kind::File).is_ok();
+        let content = repo.blob(piece.blob, MAX_FILE).filter(|_| is_seen);
+        let text = content.and_then(|content| {
+            let text = content.get(piece.bytes.clone())?;
+            Some(String::from_utf8_lossy(text).into_owned())
+        });
+        texts.push(text.map(|text| (text, repo.differs_from(&piece.path, piece.blob))));
+    }
+    let behind = indexed.and_then(|indexed| repo.commits_since(indexed, MOST_BEHIND, cancel));
+    Ok(Texts { texts, behind })
+}
+
+/// Cuts a content at the end of a line, so that it has room; whether it was cut.
+fn cut(content: &mut String, room: usize) -> bool {
+    if content.len() <= room {
+        return false;
+    }
+    let end = content.floor_char_boundary(room);
+    let start = content.get(..end).unwrap_or_default();
+    let end = start.rfind('\n').map_or(end, |line| line + 1);
+    content.truncate(end);
+    true
+}

@@ -1,0 +1,216 @@
+//! What was found, in the order in which it is shown: what was read lately counts for more, and what
+//! another took the place of comes after that.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use archway_proto::chain::Chain;
+use uuid::Uuid;
+
+use super::found::Named;
+use super::reads::ProjectReads;
+use crate::index::fuse::{Boosts, Candidate, Reads, rank};
+use crate::projects::Project;
+use crate::repo::RepoPath;
+use crate::store::{Note, NoteId, Source};
+use crate::tools::ToolContext;
+use crate::tools::files::module;
+
+/// How many more notes are read than are shown: erased ones fall out, superseded ones back.
+const SPARE: usize = 20;
+
+/// Something that was found, in its place.
+pub(super) struct Ranked {
+    pub(super) id: String,
+    /// Which of the projects, from 0.
+    pub(super) project: usize,
+    pub(super) source: Source,
+    /// A path, or a note's id.
+    pub(super) name: String,
+    /// As it stands in git.
+    pub(super) path: Option<RepoPath>,
+    pub(super) module: Option<String>,
+    pub(super) session: Option<String>,
+    pub(super) candidate: Candidate,
+    pub(super) boosts: Boosts,
+    pub(super) score: f32,
+    pub(super) last_read: Option<i64>,
+    pub(super) times: u32,
+    pub(super) note: Option<Note>,
+}
+
+/// The document that a candidate is shown as, and what is known of its reads.
+struct Document {
+    project: usize,
+    source: Source,
+    name: Vec<u8>,
+    last_read: Option<i64>,
+    times: u32,
+}
+
+impl Document {
+    fn of(self, candidate: Candidate) -> Ranked {
+        let path = (self.source == Source::File).then(|| RepoPath::trusted(&self.name));
+        let name = shown(&self.name);
+        let blob = gix::ObjectId::from(candidate.blob);
+        Ranked {
+            id: match &path {
+                Some(_) => format!("{blob}:{}", candidate.position),
+                None => name.clone(),
+            },
+            project: self.project,
+            source: self.source,
+            module: path.as_ref().map(|_| module(&name).to_owned()),
+            name,
+            path,
+            session: None,
+            candidate,
+            boosts: Boosts::of(Reads::default()),
+            score: 0.0,
+            last_read: self.last_read,
+            times: self.times,
+            note: None,
+        }
+    }
+}
+
+/// Weighs in what was read lately.
+pub(super) async fn ranked(
+    cx: &ToolContext,
+    projects: &[Arc<Project>],
+    named: Vec<Named>,
+) -> Vec<Ranked> {
+    let mut reads = Vec::with_capacity(projects.len());
+    for (number, project) in projects.iter().enumerate() {
+        let files = named.iter().filter(|found| found.project == number);
+        let files = files.filter(|found| found.source == Source::File);
+        let paths: Vec<String> = files.map(|found| shown(&found.name)).collect();
+        reads.push(ProjectReads::of(cx, project.id, &paths).await);
+    }
+    let weighed = named.into_iter().map(|found| {
+        let name = shown(&found.name);
+        let of_project = reads.get(found.project);
+        let (reads, last) = match found.source {
+            Source::File => of_project.map(|reads| reads.of_file(&name)),
+            // A note's parent is its module.
+            Source::Discovery | Source::Entry => of_project.map(|reads| {
+                let module = found.candidate.place.parent.as_deref();
+                (reads.of_note(module), None)
+            }),
+        }
+        .unwrap_or_default();
+        let document = Document {
+            project: found.project,
+            source: found.source,
+            name: found.name,
+            last_read: last,
+            times: reads.times,
+        };
+        (found.candidate, Boosts::of(reads), document)
+    });
+    let ranked = rank(weighed.collect()).into_iter();
+    let ranked = ranked.map(|(score, candidate, boosts, known)| Ranked {
+        boosts,
+        score,
+        ..known.of(candidate)
+    });
+    ranked.collect()
+}
+
+/// The first `limit`, with what was noted; one whose place another took comes after that. False where
+/// notes could not be read: then they are left out.
+pub(super) async fn with_notes(
+    cx: &ToolContext,
+    projects: &[Arc<Project>],
+    mut ranked: Vec<Ranked>,
+    limit: usize,
+) -> (Vec<Ranked>, bool) {
+    ranked.truncate(limit + SPARE);
+    let mut all_read = true;
+    let mut notes: HashMap<(usize, NoteId), Note> = HashMap::new();
+    for (number, project) in projects.iter().enumerate() {
+        let ids = ranked.iter().filter(|found| found.project == number);
+        let ids: Vec<NoteId> = ids.filter_map(Ranked::note_id).collect();
+        if ids.is_empty() {
+            continue;
+        }
+        let read = match cx.store().notes(project.id, &ids).await {
+            Ok(read) => read,
+            Err(error) => {
+                tracing::warn!(error = %Chain(&error), "notes that were found are left out");
+                all_read = false;
+                continue;
+            }
+        };
+        notes.extend(
+            read.into_iter()
+                .map(|note| ((number, note.id.clone()), note)),
+        );
+    }
+    ranked.retain_mut(|found| {
+        let Some(id) = found.note_id() else {
+            return true;
+        };
+        let note = notes.remove(&(found.project, id));
+        found.module = note.as_ref().and_then(|note| note.module.clone());
+        found.session = note
+            .as_ref()
+            .map(|note| session(cx.tenant(), &note.principal));
+        found.note = note;
+        found.note.is_some()
+    });
+    successors_first(&mut ranked);
+    ranked.truncate(limit);
+    (ranked, all_read)
+}
+
+/// Moves a discovery behind the one that took its place, where both were found.
+fn successors_first(ranked: &mut Vec<Ranked>) {
+    for _ in 0..ranked.len() {
+        let place = |id: &str, project| {
+            ranked
+                .iter()
+                .position(|found| found.project == project && found.name == id)
+        };
+        let behind = ranked.iter().enumerate().find_map(|(at, found)| {
+            let successor = found.note.as_ref()?.superseded_by?.to_string();
+            let successor = place(&successor, found.project)?;
+            (successor > at).then_some((at, successor))
+        });
+        let Some((at, successor)) = behind else {
+            return;
+        };
+        let mut superseded = ranked.remove(at);
+        // It moved up by one.
+        superseded.score = ranked.get(successor - 1).map_or(0.0, |found| found.score);
+        ranked.insert(successor, superseded);
+    }
+}
+
+impl Ranked {
+    fn note_id(&self) -> Option<NoteId> {
+        let is_note = self.source != Source::File;
+        is_note.then(|| NoteId {
+            source: self.source,
+            name: self.name.clone(),
+        })
+    }
+}
+
+/// Who noted something, as others may know it: the same for the same writer, and of no other use.
+fn session(tenant: Uuid, principal: &str) -> String {
+    let text = format!("{tenant} {principal}");
+    let hash = gix::objs::compute_hash(
+        gix::hash::Kind::Sha1,
+        gix::objs::Kind::Blob,
+        text.as_bytes(),
+    );
+    hash.map_or_else(
+        |_collides| String::new(),
+        |hash| hash.to_hex_with_len(16).to_string(),
+    )
+}
+
+fn shown(name: &[u8]) -> String {
+    RepoPath::trusted(name).display()
+}

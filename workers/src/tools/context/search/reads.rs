@@ -1,0 +1,66 @@
+//! What the caller, and others, read lately of what was found.
+
+use std::collections::{HashMap, HashSet};
+
+use uuid::Uuid;
+
+use crate::index::fuse::Reads;
+use crate::store::FileReads;
+use crate::tools::ToolContext;
+use crate::tools::files::module;
+
+/// Within a day counts as lately, in seconds.
+const DAY: i64 = 24 * 60 * 60;
+
+/// The reads of a project's files.
+#[derive(Default)]
+pub(super) struct ProjectReads {
+    files: HashMap<String, FileReads>,
+    /// Modules of what the caller read last.
+    modules: HashSet<String>,
+    now: i64,
+}
+
+impl ProjectReads {
+    /// The reads of these files. With Postgres away nobody read anything.
+    pub(super) async fn of(cx: &ToolContext, project: Uuid, paths: &[String]) -> ProjectReads {
+        let reads = async {
+            let files = cx.store().reads_of(project, cx.principal(), paths).await?;
+            let last = cx.store().last_reads(project, cx.principal()).await?;
+            Ok::<_, crate::store::StoreError>((files, last))
+        };
+        let Ok((files, last)) = reads.await else {
+            return ProjectReads::default();
+        };
+        let modules = last.iter().map(|path| module(path).to_owned());
+        ProjectReads {
+            files: files
+                .into_iter()
+                .map(|file| (file.path.clone(), file))
+                .collect(),
+            modules: modules.filter(|module| !module.is_empty()).collect(),
+            now: jiff::Timestamp::now().as_second(),
+        }
+    }
+
+    /// What is known of a file, and when the caller read it last.
+    pub(super) fn of_file(&self, path: &str) -> (Reads, Option<i64>) {
+        let file = self.files.get(path);
+        let last = file.and_then(|file| file.own_last);
+        let times = file.map_or(0, |file| u32::try_from(file.times).unwrap_or(u32::MAX));
+        let reads = Reads {
+            is_recent: last.is_some_and(|last| self.now - last < DAY),
+            is_near: self.modules.contains(module(path)),
+            times,
+        };
+        (reads, last)
+    }
+
+    /// What is known of a note about this module.
+    pub(super) fn of_note(&self, module: Option<&str>) -> Reads {
+        Reads {
+            is_near: module.is_some_and(|module| self.modules.contains(module)),
+            ..Reads::default()
+        }
+    }
+}

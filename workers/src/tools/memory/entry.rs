@@ -1,0 +1,292 @@
+//! What may be an entry of a memory file: a small JSON object that says when, and what.
+//!
+//! The order of refusals is part of the contract: a large entry is told that it is too large,
+//! whatever else is wrong with it; of the rest all is told at once.
+
+use std::collections::BTreeSet;
+
+use archway_proto::{failure::Failure, fault::Fault};
+use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
+use serde_json::{Map, Value, json};
+
+use crate::store::memory::words;
+
+/// Bytes of an entry, as compact JSON.
+const LARGEST: usize = 10_240;
+/// Objects and arrays within one another, the entry itself counted.
+const DEEPEST: usize = 32;
+/// How far ahead of the server's clock an entry's own may be.
+const AHEAD_SECONDS: i64 = 24 * 60 * 60;
+
+/// An entry that was checked.
+#[derive(Debug)]
+pub(super) struct Entry {
+    /// Compact JSON.
+    pub(super) text: String,
+    /// The words of its keys and strings.
+    pub(super) words: Vec<String>,
+}
+
+impl Entry {
+    pub(super) fn check(entry: Map<String, Value>, now: Timestamp) -> Result<Entry, Failure> {
+        let fields = Value::Object(entry);
+        let text = fields.to_string();
+        if text.len() > LARGEST {
+            return Err(too_large(text.len()));
+        }
+        let mut wrong = Vec::new();
+        if let Err(problem) = timestamp(&fields["timestamp"], now) {
+            wrong.push(violation("entry.timestamp", problem, TIMES));
+        }
+        wrong.extend(said(&fields));
+        let mut found = BTreeSet::new();
+        if let Err(problem) = inside(&fields, 1, &mut found) {
+            wrong.push(violation("entry", problem, "plain JSON, not too deep"));
+        }
+        match wrong.is_empty() {
+            true => Ok(Entry {
+                text,
+                words: found.into_iter().collect(),
+            }),
+            false => Err(invalid(&wrong)),
+        }
+    }
+}
+
+const TIMES: &str = "an ISO 8601 date and time, as 2026-01-07T14:00:00Z, from 1970 to tomorrow";
+
+/// One thing that is wrong: where, what, and what would be right.
+struct Violation {
+    path: &'static str,
+    problem: &'static str,
+    allowed: &'static str,
+}
+
+fn violation(path: &'static str, problem: &'static str, allowed: &'static str) -> Violation {
+    Violation {
+        path,
+        problem,
+        allowed,
+    }
+}
+
+/// The writer's own time. Without a zone it is UTC; a date alone says too little.
+fn timestamp(value: &Value, now: Timestamp) -> Result<(), &'static str> {
+    let text = match value {
+        Value::Null => return Err("is required"),
+        Value::String(text) => text.as_str(),
+        _ => return Err("is no string"),
+    };
+    // The parser also reads dates alone, and names of zones in brackets.
+    let is_time = text.contains(['T', 't', ' ']) && !text.contains('[');
+    let in_utc = || {
+        let civil: DateTime = text.parse().ok()?;
+        Some(civil.to_zoned(TimeZone::UTC).ok()?.timestamp())
+    };
+    let moment = text.parse().ok().or_else(in_utc).filter(|_| is_time);
+    let moment: Timestamp = moment.ok_or("is no date and time")?;
+    let latest = now.as_second().saturating_add(AHEAD_SECONDS);
+    match moment.as_second() {
+        second if second < 0 => Err("is before 1970"),
+        second if second > latest => Err("is more than a day ahead"),
+        _ => Ok(()),
+    }
+}
+
+/// What is wrong with `event` and `decision`: one of them says what the entry is about.
+fn said(fields: &Value) -> Vec<Violation> {
+    let is_text = |value: &Value| value.as_str().is_some_and(|text| !text.is_empty());
+    let (event, decision) = (&fields["event"], &fields["decision"]);
+    if event.is_null() && decision.is_null() {
+        let problem = "needs an event or a decision";
+        return vec![violation("entry", problem, "event or decision, a text")];
+    }
+    let given = [("entry.event", event), ("entry.decision", decision)];
+    let wrong = given
+        .into_iter()
+        .filter(|(_, value)| !value.is_null() && !is_text(value));
+    wrong
+        .map(|(path, _)| violation(path, "is no text, or empty", "a string that is not empty"))
+        .collect()
+}
+
+/// Looks into everything: depth, characters that can't be kept, and the words on the way.
+fn inside(value: &Value, depth: usize, found: &mut BTreeSet<String>) -> Result<(), &'static str> {
+    let nested = |depth: usize| match depth > DEEPEST {
+        true => Err("is nested deeper than 32 levels"),
+        false => Ok(()),
+    };
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
+        Value::String(text) => text_inside(text, found),
+        Value::Array(items) => {
+            nested(depth)?;
+            items
+                .iter()
+                .try_for_each(|item| inside(item, depth + 1, found))
+        }
+        Value::Object(fields) => {
+            nested(depth)?;
+            fields.iter().try_for_each(|(key, value)| {
+                text_inside(key, found)?;
+                inside(value, depth + 1, found)
+            })
+        }
+    }
+}
+
+fn text_inside(text: &str, found: &mut BTreeSet<String>) -> Result<(), &'static str> {
+    if text.contains('\0') {
+        return Err("has a character U+0000 in it");
+    }
+    words(text, found);
+    Ok(())
+}
+
+fn too_large(size: usize) -> Failure {
+    Failure::new(
+        Fault::EntryTooLarge,
+        format!("the entry has {size} bytes as compact JSON, more than {LARGEST}"),
+        "write down what matters, in several entries if need be, and name files by path",
+    )
+    .detail("size", size)
+    .detail("limit", LARGEST)
+}
+
+fn invalid(wrong: &[Violation]) -> Failure {
+    let sentence =
+        |it: &Violation| format!("{}: {} (allowed: {})", it.path, it.problem, it.allowed);
+    let sentences: Vec<String> = wrong.iter().map(sentence).collect();
+    let listed: Vec<Value> = wrong
+        .iter()
+        .map(|it| json!({ "path": it.path, "problem": it.problem, "allowed": it.allowed }))
+        .collect();
+    Failure::new(
+        Fault::InvalidArguments,
+        sentences.join("; "),
+        "mend what is listed and call again",
+    )
+    .detail("violations", listed)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn check(entry: Value) -> Result<Entry, Failure> {
+        let Value::Object(entry) = entry else {
+            panic!("an object")
+        };
+        Entry::check(entry, "2026-01-08T00:00:00Z".parse().unwrap())
+    }
+
+    fn at(timestamp: Value) -> Result<Entry, Failure> {
+        check(json!({ "timestamp": timestamp, "event": "x" }))
+    }
+
+    fn paths(entry: Value) -> Vec<String> {
+        let failure = check(entry).unwrap_err();
+        assert_eq!(failure.code, Fault::InvalidArguments);
+        let violations = failure.details["violations"].as_array().unwrap();
+        let path = |it: &Value| it["path"].as_str().unwrap().to_owned();
+        violations.iter().map(path).collect()
+    }
+
+    #[test]
+    fn times_are_iso_8601_from_1970_to_a_day_ahead_and_dates_alone_are_refused() {
+        for good in [
+            "2026-01-07T14:00:00Z",
+            "2026-01-07T14:00:00.123456+02:00",
+            "2026-01-07t14:00",
+            "2026-01-07 14:00:00",
+            "20260107T140000Z",
+            "1970-01-01T00:00:00Z",
+            "2026-01-09T00:00:00Z",
+        ] {
+            assert!(at(json!(good)).is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            "now",
+            "2026-01-07",
+            "14:00:00",
+            "2026-02-30T00:00:00Z",
+            "2026-01-07T25:00:00Z",
+            "1969-12-31T23:59:59Z",
+            "2026-01-09T00:00:01Z",
+            "2026-01-07T14:00:00[Europe/Berlin]",
+        ] {
+            assert!(at(json!(bad)).is_err(), "{bad}");
+        }
+        assert!(at(json!(1_767_794_400)).is_err());
+        assert!(at(Value::Null).is_err());
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_told_at_once() {
+        assert_eq!(paths(json!({})), ["entry.timestamp", "entry"]);
+        assert_eq!(
+            paths(json!({ "timestamp": "x", "event": 7, "decision": "" })),
+            ["entry.timestamp", "entry.event", "entry.decision"]
+        );
+        let time = "2026-01-07T14:00:00Z";
+        assert_eq!(
+            paths(json!({ "timestamp": time, "event": "a\0b" })),
+            ["entry"]
+        );
+        let other = json!({ "timestamp": time, "decision": "x", "event": null });
+        assert!(check(other).is_ok());
+    }
+
+    #[test]
+    fn an_entry_is_small_before_it_is_anything_else() {
+        let entry = |fill: usize| json!({ "timestamp": "x", "event": "e".repeat(fill) });
+        let frame = entry(0).to_string().len();
+        let code = |fill: usize| check(entry(fill)).unwrap_err().code;
+        assert_eq!(code(LARGEST - frame), Fault::InvalidArguments);
+        assert_eq!(code(LARGEST - frame + 1), Fault::EntryTooLarge);
+    }
+
+    #[test]
+    fn levels_are_counted_from_the_entry_itself() {
+        let nested = |levels: usize| {
+            let inner = (1..levels).fold(json!("deep"), |inner, _| json!([inner]));
+            json!({ "timestamp": "2026-01-07T14:00:00Z", "event": "x", "inner": inner })
+        };
+        assert!(check(nested(32)).is_ok());
+        assert_eq!(paths(nested(33)), ["entry"]);
+    }
+
+    #[test]
+    fn words_are_those_of_keys_and_strings() {
+        let entry = json!({
+            "timestamp": "2026-01-07T14:00:00Z", "event": "Task-completed",
+            "more": [{ "Module": "auth" }, 17, true],
+        });
+        let words = check(entry).unwrap().words;
+        for word in [
+            "event",
+            "task",
+            "completed",
+            "module",
+            "auth",
+            "14",
+            "07t14",
+        ] {
+            assert_eq!(words.contains(&word.to_owned()), word != "14", "{word}");
+        }
+        assert!(!words.contains(&"17".to_owned()), "{words:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_stored_reads_back_as_the_same_value(number in any::<f64>(), whole in any::<i64>(), text in "\\PC{0,40}") {
+            prop_assume!(number.is_finite());
+            let entry = json!({ "timestamp": "2026-01-07T14:00:00Z", "event": "x", "n": number, "i": whole, "t": text });
+            let stored: Value = serde_json::from_str(&check(entry.clone()).unwrap().text).unwrap();
+            prop_assert_eq!(stored, entry);
+        }
+    }
+}

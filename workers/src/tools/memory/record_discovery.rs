@@ -1,0 +1,140 @@
+//! `record_discovery`: something found out about the project, for whoever searches later.
+
+use std::sync::Arc;
+
+use archway_proto::{catalog::Scope, failure::Failure, fault::Fault};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::rfc3339;
+use crate::{
+    repo::{Kind, RepoPath, Rules},
+    store::memory::{NewDiscovery, WriteError, write_by},
+    tools::{Reply, Tool, ToolContext},
+};
+
+/// Records a discovery.
+pub(in crate::tools) struct RecordDiscovery;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::tools) struct RecordDiscoveryArgs {
+    #[serde(rename = "type")]
+    /// What it is.
+    kind: DiscoveryKind,
+    /// What was found out, so that it is understood without this session.
+    #[schemars(length(min = 1, max = 5000))]
+    content: String,
+    /// The module it is about, as `read_file` names it.
+    #[schemars(length(min = 1, max = 200))]
+    module: Option<String>,
+    /// Files or folders it is about, relative to the project root.
+    #[schemars(length(max = 50), inner(length(min = 1, max = 4096)))]
+    paths: Option<Vec<String>>,
+    /// Id of an earlier discovery whose place it takes.
+    #[schemars(length(min = 1, max = 64))]
+    supersedes: Option<String>,
+    /// Project slug; see `list_projects`.
+    #[schemars(length(min = 1, max = 63))]
+    project: Option<String>,
+}
+
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum DiscoveryKind {
+    Pattern,
+    Rule,
+    Decision,
+    Issue,
+}
+
+impl DiscoveryKind {
+    fn name(self) -> &'static str {
+        match self {
+            DiscoveryKind::Pattern => "pattern",
+            DiscoveryKind::Rule => "rule",
+            DiscoveryKind::Decision => "decision",
+            DiscoveryKind::Issue => "issue",
+        }
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(in crate::tools) struct Recorded {
+    /// What a successor names in `supersedes`.
+    id: String,
+    /// By the server's clock, RFC 3339 in UTC.
+    created_at: String,
+}
+
+impl Tool for RecordDiscovery {
+    const NAME: &'static str = "record_discovery";
+    const TITLE: &'static str = "Record a discovery";
+    const DESCRIPTION: &'static str = "Record a pattern, rule, decision or issue of the project, so \
+        that later searches find it. It can't be changed, but a later one can supersede it. For a \
+        log of what was done, use write_memory_entry.";
+    const FAMILY: &'static str = "memory";
+    const SCOPE: Scope = Scope::MemoryWrite;
+    const PER_MINUTE: Option<u32> = Some(30);
+    const WEIGHT: u32 = 2;
+    const ONCE: bool = true;
+    const UNTRUSTED: bool = false;
+    type Args = RecordDiscoveryArgs;
+    type Output = Recorded;
+
+    async fn run(cx: &ToolContext, args: RecordDiscoveryArgs) -> Result<Reply<Recorded>, Failure> {
+        let project = cx.project(args.project.as_deref()).await?;
+        let paths = admitted(&project.rules, args.paths.as_deref().unwrap_or_default())?;
+        let discovery = NewDiscovery {
+            project: project.id,
+            kind: args.kind.name(),
+            content: kept("content", args.content)?,
+            module: args.module.map(|it| kept("module", it)).transpose()?,
+            paths,
+            supersedes: args.supersedes.as_deref().map(superseded).transpose()?,
+        };
+        let store = cx.store();
+        let recording = store.record_discovery(cx.author(), &discovery);
+        let recorded = write_by(cx.cancel().deadline, recording).await?;
+        cx.meaning().was_written();
+        Ok(Reply::new(Recorded {
+            id: recorded.id.to_string(),
+            created_at: rfc3339(recorded.created_at),
+        }))
+    }
+}
+
+/// The paths in their normal spelling, if the project's readers may read all of them. By the names
+/// alone: whether they exist is not told.
+fn admitted(rules: &Arc<Rules>, paths: &[String]) -> Result<Vec<String>, Failure> {
+    let admit = |path: &String| {
+        let path = RepoPath::parse(path)?;
+        rules.admit(&path, &path, Kind::File)?;
+        rules.admit(&path, &path, Kind::Directory)?;
+        Ok(path.display())
+    };
+    paths.iter().map(admit).collect()
+}
+
+/// A text that says something and can be kept.
+fn kept(argument: &'static str, text: String) -> Result<String, Failure> {
+    let problem = if text.trim().is_empty() {
+        "says nothing"
+    } else if text.contains('\0') {
+        "has a character U+0000 in it"
+    } else {
+        return Ok(text);
+    };
+    Err(Failure::new(
+        Fault::InvalidArguments,
+        format!("{argument} {problem}"),
+        "give a text that is understood by itself",
+    ))
+}
+
+/// A text that is no id names no discovery, like an id that is another project's.
+fn superseded(id: &str) -> Result<Uuid, Failure> {
+    id.parse()
+        .map_err(|_no_id| WriteError::UnknownDiscovery.into())
+}

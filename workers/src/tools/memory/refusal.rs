@@ -1,0 +1,58 @@
+//! What an agent is told when memory refuses, or can't be reached.
+
+use archway_proto::{chain::Chain, failure::Failure, fault::Fault, meta};
+
+use crate::store::{StoreError, memory::WriteError};
+
+/// How long an agent waits before it asks again.
+const RETRY_AFTER_SECONDS: u64 = 5;
+/// The detail that says whether a write may have been done.
+const OUTCOME: &str = "outcome";
+
+impl From<WriteError> for Failure {
+    fn from(error: WriteError) -> Failure {
+        let message = error.to_string();
+        match error {
+            WriteError::OtherContent => Failure::new(
+                Fault::InvalidArguments,
+                "the idempotency key was used for other content within the last 24 hours",
+                format!(
+                    "give a new key (`_meta` {}) to what is new, or repeat exactly what was \
+                     written under this one",
+                    meta::IDEMPOTENCY_KEY
+                ),
+            ),
+            WriteError::QuotaExceeded => Failure::new(
+                Fault::QuotaExceeded,
+                message,
+                "nothing was written; ask the operator for more room (the limit memory_mib)",
+            ),
+            WriteError::UnknownDiscovery => Failure::new(
+                Fault::InvalidArguments,
+                "supersedes names no discovery of this project",
+                "give the id that record_discovery or context_search told, of the same project",
+            ),
+            WriteError::NotWritten(source) => unreachable(&source).detail(OUTCOME, "not_written"),
+            WriteError::Unknown(source) => {
+                let mut failure = unreachable(&source).detail(OUTCOME, "unknown");
+                failure.suggestion = format!(
+                    "whether it was written is not known: call search_memory before you write \
+                     again, or repeat the call with the idempotency key it had (`_meta` {})",
+                    meta::IDEMPOTENCY_KEY
+                );
+                failure
+            }
+        }
+    }
+}
+
+/// The failure of a call that needs memory while it can't be asked.
+pub(in crate::tools) fn unreachable(error: &StoreError) -> Failure {
+    tracing::warn!(error = %Chain(error), "memory could not be asked");
+    Failure::new(
+        Fault::Unavailable,
+        "memory can't be reached at the moment",
+        format!("wait {RETRY_AFTER_SECONDS} seconds and try again; all other tools go on working"),
+    )
+    .detail("retry_after_seconds", RETRY_AFTER_SECONDS)
+}

@@ -1,0 +1,252 @@
+//! `search_memory`: the entries of the memory files, newest first, a page at a time.
+//!
+//! A plain cursor is `<microseconds>:<file>:<number>`, the place of the page's last entry.
+
+use std::collections::BTreeSet;
+
+use archway_proto::{failure::Failure, fault::Fault};
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::{refusal::unreachable, rfc3339};
+use crate::{
+    history::{End, bound},
+    store::memory::{EntryFilter, MemoryFile, Place, StoredEntry, read_by, words},
+    text::shown,
+    tools::{Reply, Tool, ToolContext, paging, schema::is_false},
+};
+
+/// Searches what was written to memory.
+pub(in crate::tools) struct SearchMemory;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::tools) struct SearchMemoryArgs {
+    /// Only entries of this file.
+    file: Option<MemoryFile>,
+    /// Only entries in which all these words occur, ignoring case.
+    #[schemars(length(min = 1, max = 500))]
+    query: Option<String>,
+    /// Written then or later, by the server's clock: a date or time, or as "30 days ago".
+    #[schemars(length(min = 1, max = 64))]
+    since: Option<String>,
+    /// Written then or before.
+    #[schemars(length(min = 1, max = 64))]
+    until: Option<String>,
+    /// Entries on a page.
+    #[serde(default = "default_limit")]
+    #[schemars(range(min = 1, max = 100))]
+    limit: usize,
+    /// Where to go on: the cursor of the page before.
+    cursor: Option<String>,
+    /// Project slug; see `list_projects`.
+    #[schemars(length(min = 1, max = 63))]
+    project: Option<String>,
+}
+
+fn default_limit() -> usize {
+    20
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(in crate::tools) struct FoundEntries {
+    /// Newest first.
+    entries: Vec<FoundEntry>,
+    /// Entries that fit, on this page and all others.
+    total: u64,
+    /// There are more: go on with the cursor.
+    #[serde(default, skip_serializing_if = "is_false")]
+    truncated: bool,
+    /// Where the next page begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cursor: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct FoundEntry {
+    file: String,
+    /// The file's `entry_count` when it was appended.
+    number: i64,
+    /// By the server's clock, RFC 3339 in UTC.
+    written_at: String,
+    /// As it was written; `{erased_at}` where the operator erased it.
+    entry: Value,
+}
+
+impl Tool for SearchMemory {
+    const NAME: &'static str = "search_memory";
+    const TITLE: &'static str = "Search memory";
+    const DESCRIPTION: &'static str = "Read back what was written with write_memory_entry, newest \
+        first: all of it, or by words, file and time.";
+    const FAMILY: &'static str = "memory";
+    const PER_MINUTE: Option<u32> = Some(60);
+    const WEIGHT: u32 = 2;
+    const UNTRUSTED: bool = true;
+    type Args = SearchMemoryArgs;
+    type Output = FoundEntries;
+
+    async fn run(cx: &ToolContext, args: SearchMemoryArgs) -> Result<Reply<FoundEntries>, Failure> {
+        let project = cx.project(args.project.as_deref()).await?;
+        let filter = args.filter(project.id, Timestamp::now())?;
+        let behind = args.cursor.as_deref().map(place).transpose()?;
+        let store = cx.store();
+        // One more than is shown: whether another page follows.
+        let most = i64::try_from(args.limit + 1).unwrap_or(i64::MAX);
+        let finding = store.find_entries(&filter, behind, most);
+        let found = read_by(cx.cancel().deadline, finding).await;
+        let (total, stored) = found.map_err(|error| unreachable(&error))?;
+        let entries: Vec<FoundEntry> = stored.iter().take(args.limit).map(found_entry).collect();
+        Ok(page(entries, &stored, total, cx.max_result_bytes()))
+    }
+}
+
+impl SearchMemoryArgs {
+    fn filter(&self, project: Uuid, now: Timestamp) -> Result<EntryFilter, Failure> {
+        let time = |argument, text: &Option<String>, end| {
+            let second = text
+                .as_deref()
+                .map(|text| bound(text, end, now).ok_or_else(|| no_date(argument, text)));
+            second.transpose()
+        };
+        Ok(EntryFilter {
+            project,
+            file: self.file,
+            words: self.query.as_deref().map_or(Ok(Vec::new()), words_of)?,
+            since: time("since", &self.since, End::Since)?,
+            until: time("until", &self.until, End::Until)?,
+        })
+    }
+}
+
+fn words_of(query: &str) -> Result<Vec<String>, Failure> {
+    let mut found = BTreeSet::new();
+    words(query, &mut found);
+    if found.is_empty() {
+        return Err(Failure::new(
+            Fault::InvalidArguments,
+            format!("there is no word in the query {:?}", shown(query)),
+            "give words of letters or digits, or leave query out to read all entries",
+        ));
+    }
+    Ok(found.into_iter().collect())
+}
+
+fn no_date(argument: &str, text: &str) -> Failure {
+    Failure::new(
+        Fault::InvalidArguments,
+        format!("{argument} {:?} is no date", shown(text)),
+        "give a date or time, such as \"2026-01-07\", \"2026-01-07T14:00:00Z\", \"30 days ago\" or \
+         \"yesterday\"",
+    )
+}
+
+fn found_entry(stored: &StoredEntry) -> FoundEntry {
+    FoundEntry {
+        file: stored.file.clone(),
+        number: stored.number,
+        written_at: rfc3339(stored.written_at),
+        entry: serde_json::from_str(&stored.entry).unwrap_or_default(),
+    }
+}
+
+/// As many of the entries as fit, one at least, and the cursor behind the last of them.
+fn page(
+    mut entries: Vec<FoundEntry>,
+    stored: &[StoredEntry],
+    total: u64,
+    budget: usize,
+) -> Reply<FoundEntries> {
+    entries.truncate(paging::fit(&entries, budget).max(1));
+    let is_cut = entries.len() < stored.len();
+    let last = entries.len().checked_sub(1).and_then(|at| stored.get(at));
+    let cursor = last.filter(|_| is_cut).map(cursor);
+    let body = FoundEntries {
+        entries,
+        total,
+        truncated: is_cut,
+        cursor: None,
+    };
+    Reply::new(body).cursor(cursor).verbatim()
+}
+
+fn cursor(last: &StoredEntry) -> String {
+    format!("{}:{}:{}", last.written_at, last.file, last.number)
+}
+
+/// The place that a cursor names.
+fn place(cursor: &str) -> Result<Place, Failure> {
+    let read = || {
+        let (written_at, rest) = cursor.split_once(':')?;
+        let (file, number) = rest.split_once(':')?;
+        Some(Place {
+            written_at: written_at.parse().ok()?,
+            file: MemoryFile::parse(file)?,
+            number: number.parse().ok()?,
+        })
+    };
+    read().ok_or_else(|| {
+        Failure::new(
+            Fault::InvalidArguments,
+            "the cursor is none of this tool's",
+            "start again without a cursor",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stored(number: i64, bytes: usize) -> StoredEntry {
+        StoredEntry {
+            file: "decisions.jsonl".to_owned(),
+            number,
+            written_at: 1_767_794_400_000_000 + number,
+            entry: format!("{{\"decision\":\"{}\"}}", "x".repeat(bytes)),
+        }
+    }
+
+    fn paged(stored: &[StoredEntry], limit: usize, budget: usize) -> (usize, bool, bool) {
+        let entries = stored.iter().take(limit).map(found_entry).collect();
+        let reply = page(entries, stored, 9, budget);
+        let result = reply.into_result(true).unwrap();
+        let data = &result["structuredContent"];
+        let count = data["entries"].as_array().unwrap().len();
+        let is_cut = data["truncated"] == true;
+        (
+            count,
+            is_cut,
+            result["_meta"].get("io.archway/cursor").is_some(),
+        )
+    }
+
+    #[test]
+    fn a_page_ends_where_its_limit_or_its_room_does_and_says_where_to_go_on() {
+        let found: Vec<_> = (0..3).map(|number| stored(number, 400)).collect();
+        assert_eq!(paged(&found, 3, 1 << 16), (3, false, false));
+        assert_eq!(paged(&found, 2, 1 << 16), (2, true, true));
+        assert_eq!(paged(&found, 3, 2_100), (2, true, true));
+        // An entry that has no room anywhere is given all the same, or no page would come after.
+        assert_eq!(paged(&found, 3, 10), (1, true, true));
+        assert_eq!(paged(&[], 3, 10), (0, false, false));
+    }
+
+    #[test]
+    fn a_cursor_leads_back_to_its_place_and_nothing_else_does() {
+        let last = stored(7, 1);
+        let found = place(&cursor(&last)).unwrap();
+        assert_eq!((found.written_at, found.number), (last.written_at, 7));
+        for bad in [
+            "",
+            "1",
+            "1:decisions.jsonl",
+            "1:x.jsonl:2",
+            "x:decisions.jsonl:2",
+        ] {
+            assert!(place(bad).is_err(), "{bad}");
+        }
+    }
+}
