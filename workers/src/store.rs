@@ -156,10 +156,7 @@ impl Stores {
         )
         .fetch_one(&self.pool)
         .await
-        .map_err(|source| StoreError::Query {
-            what: "reading its own role",
-            source,
-        })?;
+        .map_err(failed("reading its own role"))?;
         let why = match (found.superuser, found.bypasses, found.owns) {
             (true, _, _) => "is a superuser, or may become one",
             (_, true, _) => "may bypass row-level security",
@@ -182,15 +179,19 @@ impl TenantStore<'_> {
     /// Begins a transaction in which row-level security shows this tenant's rows alone.
     pub(crate) async fn begin(&self) -> Result<Transaction<'static, Postgres>, StoreError> {
         let what = "beginning a transaction";
-        let failed = |source| StoreError::Query { what, source };
-        let mut tx = self.pool.begin().await.map_err(failed)?;
+        let mut tx = self.pool.begin().await.map_err(failed(what))?;
         sqlx::query!(
             "select set_config('archway.tenant_id', $1, true)",
             self.tenant.to_string()
         )
         .fetch_one(&mut *tx)
         .await
-        .map_err(failed)?;
+        .map_err(failed(what))?;
         Ok(tx)
     }
+}
+
+/// For `map_err`: which query it was that failed.
+fn failed(what: &'static str) -> impl FnOnce(sqlx::Error) -> StoreError {
+    move |source| StoreError::Query { what, source }
 }

@@ -76,6 +76,20 @@ pub enum Kind {
     Entry,
 }
 
+impl Kind {
+    /// All there are, in no order that means anything.
+    pub const ALL: [Kind; 8] = [
+        Kind::Function,
+        Kind::Class,
+        Kind::Method,
+        Kind::Interface,
+        Kind::Type,
+        Kind::Section,
+        Kind::Lines,
+        Kind::Entry,
+    ];
+}
+
 /// A part of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chunk {

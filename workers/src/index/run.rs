@@ -8,6 +8,7 @@ mod progress;
 mod texts;
 
 use std::collections::{HashMap, HashSet};
+use std::mem;
 use std::sync::Arc;
 
 use tokio::time::{Duration, Instant};
@@ -220,9 +221,11 @@ impl<'a> Run<'a> {
         let (repo, batch, cancel) = (repo.clone(), batch.to_vec(), self.cancel());
         let embedder = Arc::clone(&self.indexer.with.embedder);
         let prepare = move || {
-            let prepared = prepared(&repo, &batch, &notes, &cancel)?;
-            let readings = prepared.iter().flat_map(|text| text.readings.clone());
-            let readings: Vec<String> = readings.collect();
+            let mut prepared = prepared(&repo, &batch, &notes, &cancel)?;
+            let readings = prepared
+                .iter_mut()
+                .map(|text| mem::take(&mut text.readings));
+            let readings: Vec<String> = readings.flatten().collect();
             let vectors = embedder.at_once(&readings);
             Ok::<_, Stopped>((prepared, readings, vectors))
         };

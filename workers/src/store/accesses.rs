@@ -15,7 +15,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{StoreError, Stores, TenantStore};
+use super::{StoreError, Stores, TenantStore, failed};
 
 /// How many accesses wait to be written.
 const QUEUE: usize = 4096;
@@ -124,10 +124,7 @@ fn count(batch: impl Iterator<Item = Access>) -> BTreeMap<Uuid, BTreeMap<Access,
 
 impl TenantStore<'_> {
     async fn add_accesses(&self, counts: &BTreeMap<Access, i64>) -> Result<(), StoreError> {
-        let failed = |source| StoreError::Query {
-            what: "recording file accesses",
-            source,
-        };
+        let what = "recording file accesses";
         let projects: Vec<Uuid> = counts.keys().map(|access| access.project_id).collect();
         let principals: Vec<String> = counts
             .keys()
@@ -151,8 +148,8 @@ impl TenantStore<'_> {
         )
         .execute(&mut *tx)
         .await
-        .map_err(failed)?;
-        tx.commit().await.map_err(failed)
+        .map_err(failed(what))?;
+        tx.commit().await.map_err(failed(what))
     }
 }
 

@@ -10,7 +10,7 @@ mod texts;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::{NoteId, StoreError, Stores, TenantStore};
+use super::{NoteId, StoreError, Stores, TenantStore, failed};
 use crate::index::home::{Blob, Shelf};
 
 pub(crate) use lease::{LEASE, Lease, Whole};
@@ -183,8 +183,4 @@ impl TenantStore<'_> {
             .filter_map(|row| document(row.source, row.name, row.blob))
             .collect())
     }
-}
-
-fn failed(what: &'static str) -> impl FnOnce(sqlx::Error) -> StoreError {
-    move |source| StoreError::Query { what, source }
 }

@@ -1,6 +1,6 @@
 //! What a worker reports about itself: which projects' folders it sees.
 
-use super::{StoreError, Stores};
+use super::{StoreError, Stores, failed};
 
 impl Stores {
     /// Replaces what the worker `name` of `pool` reported before: the folders `tenant/project` it
@@ -22,9 +22,6 @@ impl Stores {
         .execute(&self.pool)
         .await
         .map(|_done| ())
-        .map_err(|source| StoreError::Query {
-            what: "reporting which projects are mounted",
-            source,
-        })
+        .map_err(failed("reporting which projects are mounted"))
     }
 }

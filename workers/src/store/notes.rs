@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::indexes::Source;
-use super::{StoreError, TenantStore};
+use super::{StoreError, TenantStore, failed};
 
 /// A discovery or an entry, by its id: of an entry its file and number.
 #[derive(Clone, Debug, PartialEq)]
@@ -168,8 +168,4 @@ impl NoteRow {
             superseded_by: self.superseded_by,
         })
     }
-}
-
-fn failed(what: &'static str) -> impl FnOnce(sqlx::Error) -> StoreError {
-    move |source| StoreError::Query { what, source }
 }

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::{StoreError, TenantStore};
+use super::{StoreError, TenantStore, failed};
 
 /// A project as it is stored.
 pub(crate) struct ProjectRow {
@@ -27,9 +27,6 @@ impl TenantStore<'_> {
         )
         .fetch_all(&mut *tx)
         .await
-        .map_err(|source| StoreError::Query {
-            what: "reading projects",
-            source,
-        })
+        .map_err(failed("reading projects"))
     }
 }

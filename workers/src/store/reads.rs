@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::{StoreError, TenantStore};
+use super::{StoreError, TenantStore, failed};
 
 /// How many of a caller's last reads say which modules it works in.
 const LAST_READS: i64 = 20;
@@ -46,10 +46,7 @@ impl TenantStore<'_> {
         )
         .fetch_all(&mut *tx)
         .await
-        .map_err(|source| StoreError::Query {
-            what: "reading who read files lately",
-            source,
-        })
+        .map_err(failed("reading who read files lately"))
     }
 
     /// What the caller read last, within 24 hours.
@@ -74,9 +71,6 @@ impl TenantStore<'_> {
         )
         .fetch_all(&mut *tx)
         .await
-        .map_err(|source| StoreError::Query {
-            what: "reading what a caller read lately",
-            source,
-        })
+        .map_err(failed("reading what a caller read lately"))
     }
 }

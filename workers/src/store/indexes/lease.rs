@@ -3,8 +3,8 @@
 use tokio::time::Duration;
 use uuid::Uuid;
 
-use super::super::{StoreError, TenantStore};
-use super::{Document, failed, texts};
+use super::super::{StoreError, TenantStore, failed};
+use super::{Document, texts};
 use crate::index::home::{Blob, Shelf};
 
 /// How long a worker holds an index that says no more of itself.

@@ -2,8 +2,7 @@
 
 use uuid::Uuid;
 
-use super::super::{StoreError, TenantStore};
-use super::failed;
+use super::super::{StoreError, TenantStore, failed};
 use crate::index::home::Blob;
 
 impl TenantStore<'_> {

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use sqlx::{Postgres, Transaction};
 
-use super::super::{StoreError, TenantStore};
-use super::{Document, Lease, failed};
+use super::super::{StoreError, TenantStore, failed};
+use super::{Document, Lease};
 use crate::index::home::Blob;
 
 /// A text that is at home.

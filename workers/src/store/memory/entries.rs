@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::{Author, MemoryFile, WriteError, finish, refused};
-use crate::store::{StoreError, TenantStore};
+use crate::store::{StoreError, TenantStore, failed};
 
 /// An entry that was checked.
 #[derive(Debug)]
@@ -60,10 +60,7 @@ impl TenantStore<'_> {
         file: MemoryFile,
         most_bytes: u64,
     ) -> Result<Whole, StoreError> {
-        let failed = |source| StoreError::Query {
-            what: "reading a memory file",
-            source,
-        };
+        let what = "reading a memory file";
         let mut tx = self.begin().await?;
         let size = sqlx::query_scalar!(
             r#"select bytes + count as "size!" from memory_logs
@@ -74,7 +71,7 @@ impl TenantStore<'_> {
         )
         .fetch_optional(&mut *tx)
         .await
-        .map_err(failed)?;
+        .map_err(failed(what))?;
         match size.map(i64::unsigned_abs) {
             None => return Ok(Whole::Absent),
             Some(size) if size > most_bytes => return Ok(Whole::TooLarge(size)),
@@ -89,7 +86,7 @@ impl TenantStore<'_> {
         )
         .fetch_all(&mut *tx)
         .await
-        .map_err(failed)?;
+        .map_err(failed(what))?;
         Ok(Whole::Entries(entries))
     }
 }

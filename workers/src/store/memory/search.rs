@@ -4,10 +4,14 @@
 //! Words are looked up by a function of the database, since beneath row-level security their index
 //! could not be used.
 
+use sqlx::{Postgres, Transaction};
 use uuid::Uuid;
 
 use super::MemoryFile;
-use crate::store::{StoreError, TenantStore};
+use crate::store::{StoreError, TenantStore, failed};
+
+/// A transaction that names its tenant.
+type Tx = Transaction<'static, Postgres>;
 
 /// Which entries are meant.
 #[derive(Debug)]
@@ -56,17 +60,19 @@ impl TenantStore<'_> {
         behind: Option<Place>,
         most: i64,
     ) -> Result<(u64, Vec<StoredEntry>), StoreError> {
+        let tx = &mut self.begin().await?;
         if filter.words.is_empty() {
-            let total = self.count_all(filter).await?;
-            Ok((total, self.page_of_all(filter, behind, most).await?))
+            let total = self.count_all(tx, filter).await?;
+            let page = self.page_of_all(tx, filter, behind, most).await?;
+            Ok((total, page))
         } else {
-            let total = self.count_with_words(filter).await?;
-            Ok((total, self.page_with_words(filter, behind, most).await?))
+            let total = count_with_words(tx, filter).await?;
+            let page = self.page_with_words(tx, filter, behind, most).await?;
+            Ok((total, page))
         }
     }
 
-    async fn count_all(&self, filter: &EntryFilter) -> Result<u64, StoreError> {
-        let mut tx = self.begin().await?;
+    async fn count_all(&self, tx: &mut Tx, filter: &EntryFilter) -> Result<u64, StoreError> {
         sqlx::query_scalar!(
             r#"select count(*) as "count!" from memory_entries
                where tenant_id = $1 and project_id = $2 and ($3::text is null or file = $3)
@@ -78,7 +84,7 @@ impl TenantStore<'_> {
             filter.since,
             filter.until
         )
-        .fetch_one(&mut *tx)
+        .fetch_one(&mut **tx)
         .await
         .map(i64::unsigned_abs)
         .map_err(failed("counting entries"))
@@ -86,11 +92,11 @@ impl TenantStore<'_> {
 
     async fn page_of_all(
         &self,
+        tx: &mut Tx,
         filter: &EntryFilter,
         behind: Option<Place>,
         most: i64,
     ) -> Result<Vec<StoredEntry>, StoreError> {
-        let mut tx = self.begin().await?;
         sqlx::query_as!(
             StoredEntry,
             r#"select file, number, entry,
@@ -112,37 +118,18 @@ impl TenantStore<'_> {
             behind.map(|place| place.number),
             most
         )
-        .fetch_all(&mut *tx)
+        .fetch_all(&mut **tx)
         .await
         .map_err(failed("reading entries"))
     }
 
-    async fn count_with_words(&self, filter: &EntryFilter) -> Result<u64, StoreError> {
-        let mut tx = self.begin().await?;
-        sqlx::query_scalar!(
-            r#"select count(*) as "count!" from memory_entries_with($1, $2)
-               where ($3::text is null or file = $3)
-                 and ($4::bigint is null or written_at >= to_timestamp($4))
-                 and ($5::bigint is null or written_at < to_timestamp($5 + 1))"#,
-            filter.project,
-            &filter.words,
-            filter.file(),
-            filter.since,
-            filter.until
-        )
-        .fetch_one(&mut *tx)
-        .await
-        .map(i64::unsigned_abs)
-        .map_err(failed("counting entries by their words"))
-    }
-
     async fn page_with_words(
         &self,
+        tx: &mut Tx,
         filter: &EntryFilter,
         behind: Option<Place>,
         most: i64,
     ) -> Result<Vec<StoredEntry>, StoreError> {
-        let mut tx = self.begin().await?;
         sqlx::query_as!(
             StoredEntry,
             r#"select e.file, e.number, e.entry,
@@ -169,12 +156,26 @@ impl TenantStore<'_> {
             most,
             self.tenant
         )
-        .fetch_all(&mut *tx)
+        .fetch_all(&mut **tx)
         .await
         .map_err(failed("reading entries by their words"))
     }
 }
 
-fn failed(what: &'static str) -> impl FnOnce(sqlx::Error) -> StoreError {
-    move |source| StoreError::Query { what, source }
+async fn count_with_words(tx: &mut Tx, filter: &EntryFilter) -> Result<u64, StoreError> {
+    sqlx::query_scalar!(
+        r#"select count(*) as "count!" from memory_entries_with($1, $2)
+           where ($3::text is null or file = $3)
+             and ($4::bigint is null or written_at >= to_timestamp($4))
+             and ($5::bigint is null or written_at < to_timestamp($5 + 1))"#,
+        filter.project,
+        &filter.words,
+        filter.file(),
+        filter.since,
+        filter.until
+    )
+    .fetch_one(&mut **tx)
+    .await
+    .map(i64::unsigned_abs)
+    .map_err(failed("counting entries by their words"))
 }

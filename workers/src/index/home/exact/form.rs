@@ -225,17 +225,8 @@ fn code(kind: Kind) -> u8 {
 }
 
 fn kind(code: u8) -> Option<Kind> {
-    let all = [
-        Kind::Function,
-        Kind::Class,
-        Kind::Method,
-        Kind::Interface,
-        Kind::Type,
-        Kind::Section,
-        Kind::Lines,
-        Kind::Entry,
-    ];
-    all.into_iter().find(|kind| self::code(*kind) == code)
+    let mut all = Kind::ALL.into_iter();
+    all.find(|kind| self::code(*kind) == code)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! A new edition adds one segment with the texts that are new, and notes which others went; when
 //! that has become many, all is read anew. What is found does not depend on which way it came.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use uuid::Uuid;
@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::super::{Blob, Candidates, Hit, Question};
 use super::form::{self, Read};
 use super::segment::{Segment, Texts};
-use crate::index::terms;
+use crate::index::terms::{self, Term};
 
 /// With more segments all is read anew.
 const MAX_SEGMENTS: usize = 8;
@@ -204,30 +204,30 @@ impl<'a> Asking<'a> {
     }
 
     fn by_words(&self) -> Vec<Hit> {
-        let counts = self.question.terms.iter();
-        let mut frequencies: HashMap<terms::Term, usize> = HashMap::new();
-        for term in counts {
-            let parts = self.parts.iter();
-            let found = parts.map(|(_, part, texts)| part.segment.frequency(*term, texts.live));
-            frequencies.insert(*term, found.sum());
-        }
-        let mut frequencies: Vec<(terms::Term, usize)> = frequencies.into_iter().collect();
-        // Sums of floating point numbers depend on the order.
-        frequencies.sort_unstable();
+        let mut terms = self.question.terms.clone();
+        // In order, since sums of floating point numbers depend on it.
+        terms.sort_unstable();
+        terms.dedup();
+        let rare = terms.into_iter().map(|term| (term, self.idf(term)));
+        let rare: Vec<(Term, f32)> = rare.collect();
         let mut best = Best::of(self);
         for (number, (_, part, texts)) in self.parts.iter().enumerate() {
             let mut scores = vec![0.0; part.segment.len()];
-            for (term, frequency) in &frequencies {
-                let idf = terms::idf(self.chunks as u64, *frequency as u64);
-                part.segment
-                    .add(*term, texts, &mut scores, |count, length| {
-                        idf * terms::weight(count, length, self.average)
-                    });
+            for (term, idf) in &rare {
+                let weigh = |count, length| idf * terms::weight(count, length, self.average);
+                part.segment.add(*term, texts, &mut scores, weigh);
             }
             let scores = scores.into_iter().enumerate();
             best.take(number, scores.filter(|(_, score)| *score > 0.0));
         }
         best.hits()
+    }
+
+    /// How rare a word is in all that is asked.
+    fn idf(&self, term: Term) -> f32 {
+        let parts = self.parts.iter();
+        let found = parts.map(|(_, part, texts)| part.segment.frequency(term, texts.live));
+        terms::idf(self.chunks as u64, found.sum::<usize>() as u64)
     }
 }
 

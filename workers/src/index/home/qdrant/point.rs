@@ -214,17 +214,8 @@ pub(super) fn word(kind: Kind) -> &'static str {
 }
 
 fn kind(word: &str) -> Option<Kind> {
-    Some(match word {
-        "function" => Kind::Function,
-        "class" => Kind::Class,
-        "method" => Kind::Method,
-        "interface" => Kind::Interface,
-        "type" => Kind::Type,
-        "section" => Kind::Section,
-        "lines" => Kind::Lines,
-        "entry" => Kind::Entry,
-        _ => return None,
-    })
+    let mut all = Kind::ALL.into_iter();
+    all.find(|kind| self::word(*kind) == word)
 }
 
 #[cfg(test)]
@@ -337,16 +328,7 @@ mod tests {
 
     #[test]
     fn every_kind_is_read_as_it_was_written() {
-        for each in [
-            Kind::Function,
-            Kind::Class,
-            Kind::Method,
-            Kind::Interface,
-            Kind::Type,
-            Kind::Section,
-            Kind::Lines,
-            Kind::Entry,
-        ] {
+        for each in Kind::ALL {
             assert_eq!(kind(word(each)), Some(each));
         }
     }
