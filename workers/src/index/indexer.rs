@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use archway_proto::chain::Chain;
 use futures::FutureExt as _;
-use futures::future::BoxFuture;
 use rayon::ThreadPool;
 use tokio::sync::Notify;
 use tokio::task::{JoinError, JoinSet};
@@ -150,7 +149,7 @@ impl Indexer {
             }
             memory.running.insert(project.shelf);
             let (indexer, shelf) = (Arc::clone(self), project.shelf);
-            let run = async move { (shelf, indexer.make(&project).await) };
+            let run = async move { (shelf, indexer.make(&project).boxed().await) };
             memory.runs.spawn(run.in_current_span());
         }
         Ok(())
@@ -193,11 +192,7 @@ impl Indexer {
     }
 
     /// Makes the index of a project whole, unless another worker does.
-    fn make<'a>(&'a self, project: &'a Mounted) -> BoxFuture<'a, Result<(), RunError>> {
-        self.made(project).boxed()
-    }
-
-    async fn made(&self, project: &Mounted) -> Result<(), RunError> {
+    async fn make(&self, project: &Mounted) -> Result<(), RunError> {
         let shelf = project.shelf;
         let store = self.with.stores.tenant(shelf.tenant);
         let taken = store.take_index(shelf.project, &self.with.made_by, self.holder);
