@@ -1,6 +1,6 @@
 //! Which documents have a text: what a project's index says of names, held while it is asked about.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use moka::policy::EvictionPolicy;
@@ -97,4 +97,19 @@ impl KnownDocuments {
         self.0.insert(shelf, Arc::clone(&documents));
         Ok(documents)
     }
+}
+
+/// Documents that are new or have another text, and those that are gone. Both lists are in order.
+pub(super) fn differences(had: &[Document], wanted: &[Document]) -> (Vec<Document>, Vec<Document>) {
+    let key = |document: &Document| (document.source, document.name.clone());
+    let before: HashMap<_, Blob> = had
+        .iter()
+        .map(|document| (key(document), document.blob))
+        .collect();
+    let now: HashSet<_> = wanted.iter().map(key).collect();
+    let changed = wanted
+        .iter()
+        .filter(|document| before.get(&key(document)) != Some(&document.blob));
+    let gone = had.iter().filter(|document| !now.contains(&key(document)));
+    (changed.cloned().collect(), gone.cloned().collect())
 }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
+use super::documents::differences;
 use super::embed::EmbedError;
 use super::home::{Blob, HomeError, Text};
 use super::indexer::Indexer;
@@ -101,6 +102,11 @@ impl<'a> Run<'a> {
         let at_home = self.at_home().await?;
         self.bring(&wanted, &at_home, row.and_then(|row| row.average))
             .await?;
+        // Who keeps the lease says it now and then: an index that is whole must not seem half done.
+        let (done, total) = self.progress.read();
+        if !store.keep_index(self.lease, done, total).await? {
+            return Err(RunError::Lost);
+        }
         let (chunks, words) = store.size_of_index(self.lease.index).await?;
         let (changed, gone) = differences(&had, &wanted.documents);
         let whole = Whole {
@@ -284,19 +290,4 @@ impl<'a> Run<'a> {
     fn cancel(&self) -> Cancel {
         Cancel::new(Instant::now() + BATCH_TIME, self.stop.clone())
     }
-}
-
-/// Documents that are new or have another text, and those that are gone. Both lists are in order.
-fn differences(had: &[Document], wanted: &[Document]) -> (Vec<Document>, Vec<Document>) {
-    let key = |document: &Document| (document.source, document.name.clone());
-    let before: HashMap<_, Blob> = had
-        .iter()
-        .map(|document| (key(document), document.blob))
-        .collect();
-    let now: HashSet<_> = wanted.iter().map(key).collect();
-    let changed = wanted
-        .iter()
-        .filter(|document| before.get(&key(document)) != Some(&document.blob));
-    let gone = had.iter().filter(|document| !now.contains(&key(document)));
-    (changed.cloned().collect(), gone.cloned().collect())
 }
