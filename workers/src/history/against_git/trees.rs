@@ -30,23 +30,38 @@ fn files_renames_and_counts_are_those_of_git() {
 #[test]
 fn of_files_of_one_content_as_many_are_looked_through_as_git_looks_through() {
     for count in 98..104 {
-        let app = Sandbox::new();
-        app.git(&["init", "-q", "-b", "main"]);
-        let mut stream = "commit refs/heads/main\ncommitter A <a@b.c> 1 +0000\ndata 0\n".to_owned();
-        for at in 1..count {
-            stream.push_str(&format!("M 644 inline old/{at:03}\ndata 2\n1\n"));
-        }
-        // The last is the one that fits best.
-        stream.push_str("M 644 inline old/name\ndata 2\n1\n");
-        stream.push_str("commit refs/heads/main\ncommitter A <a@b.c> 2 +0000\ndata 0\n");
-        stream.push_str("deleteall\nM 644 inline new/name\ndata 2\n1\n");
-        app.import(&stream);
-        let tree = |revision: &str| git(&app.root(), &["rev-parse", revision]);
-        let (old, new) = (tree("HEAD~1^{tree}"), tree("HEAD^{tree}"));
-        let history = History::of(&app.repo(), &Histories::new(), &cancel()).unwrap();
-        let sides = (old.parse().unwrap(), new.parse().unwrap());
-        let found = history.compare(Some(sides.0), Some(sides.1), &cancel());
-        let gits = read(&app.root(), &["diff-tree", "-r", "-M"], &[&old, &new]);
-        assert_eq!(shown(&found.unwrap()), gits, "{count}");
+        one_of_many_is_taken_as_git_takes_it(count, "name");
     }
+}
+
+#[test]
+fn of_files_of_one_content_the_last_is_taken_where_git_turns_them_around() {
+    for count in [51, 52, 203, 204, 205, 206, 207, 820] {
+        for name in ["name", "other"] {
+            one_of_many_is_taken_as_git_takes_it(count, name);
+        }
+    }
+}
+
+/// Deletes so many files of one content, of which the last has the name `name`, and adds one of that
+/// content.
+fn one_of_many_is_taken_as_git_takes_it(count: usize, added: &str) {
+    let app = Sandbox::new();
+    app.git(&["init", "-q", "-b", "main"]);
+    let mut stream = "commit refs/heads/main\ncommitter A <a@b.c> 1 +0000\ndata 0\n".to_owned();
+    for at in 1..count {
+        stream.push_str(&format!("M 644 inline old/{at:03}\ndata 2\n1\n"));
+    }
+    // The last is the one that fits best.
+    stream.push_str("M 644 inline old/name\ndata 2\n1\n");
+    stream.push_str("commit refs/heads/main\ncommitter A <a@b.c> 2 +0000\ndata 0\n");
+    stream.push_str(&format!("deleteall\nM 644 inline new/{added}\ndata 2\n1\n"));
+    app.import(&stream);
+    let tree = |revision: &str| git(&app.root(), &["rev-parse", revision]);
+    let (old, new) = (tree("HEAD~1^{tree}"), tree("HEAD^{tree}"));
+    let history = History::of(&app.repo(), &Histories::new(), &cancel()).unwrap();
+    let sides = (old.parse().unwrap(), new.parse().unwrap());
+    let found = history.compare(Some(sides.0), Some(sides.1), &cancel());
+    let gits = read(&app.root(), &["diff-tree", "-r", "-M"], &[&old, &new]);
+    assert_eq!(shown(&found.unwrap()), gits, "{count} {added}");
 }
