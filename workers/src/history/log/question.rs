@@ -102,21 +102,25 @@ impl History {
         Ok(place)
     }
 
-    /// The path as it is called where the log begins, and whether it is a folder, if that is known.
+    /// The path as the repository calls it, and whether it is a folder, if that is known.
+    ///
+    /// A name that is not UTF-8 is shown with `\xNN`, so such text is taken for that name, unless
+    /// where the log begins something is called by the text itself.
     fn found(
         &self,
         path: &RepoPath,
         place: &Place,
     ) -> Result<(Option<RepoPath>, Option<bool>), HistoryError> {
         let kind = self.kind_at(path, &place.from)?;
-        // A name that is not UTF-8 is shown with `\xNN`.
-        if let (None, Some(other)) = (kind, path.unescaped())
-            && let Some(kind) = self.kind_at(&other, &place.from)?
-        {
-            self.rules.admit(&other, path, Kind::Directory)?;
-            return Ok((Some(other), Some(kind)));
-        }
-        Ok((Some(path.clone()), place.is_folder.or(kind)))
+        let (path, kind) = match (kind, path.unescaped()) {
+            (None, Some(other)) => {
+                self.rules.admit(&other, path, Kind::Directory)?;
+                let kind = self.kind_at(&other, &place.from)?;
+                (other, kind)
+            }
+            _ => (path.clone(), kind),
+        };
+        Ok((Some(path), place.is_folder.or(kind)))
     }
 
     /// Whether the path is a folder in one of these commits; `None` if none has it.

@@ -139,6 +139,11 @@ fn a_name_that_is_not_utf8_is_found_by_how_it_is_shown() {
     commit(&app, "one");
     let told = whole(&app, &ask(Some("caf\\xe9.txt")));
     assert_eq!(told[0].1, ["A caf\\xe9.txt"]);
+    std::fs::remove_file(app.root().join(name)).unwrap();
+    commit(&app, "two");
+    let told = whole(&app, &ask(Some("caf\\xe9.txt")));
+    let files = told.iter().map(|(_, files)| files.join(" "));
+    assert!(files.eq(["D caf\\xe9.txt", "A caf\\xe9.txt"]));
 }
 
 #[test]
