@@ -11,7 +11,7 @@
 //!
 //! Run: `cargo build --release && cargo bench -p archway-benches --bench cores`.
 
-use archway_benches::{Bare, Client, HELLO, Layout, Round, Stack, median};
+use archway_benches::{Bare, Client, HELLO, Layout, Project, Round, Stack, median};
 
 const CONNECTIONS: usize = 64;
 const CALLS_EACH: usize = 200;
@@ -95,7 +95,7 @@ async fn chain(bare: &Bare) -> Round {
 async fn stack(cores: String) -> Stack {
     let stack = Stack::start(Layout {
         tenants: vec![TENANT.to_owned()],
-        files: 10,
+        project: Project::Generated(10),
         gateways: 1,
         workers: 1,
         cores: Some(cores),

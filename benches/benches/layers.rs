@@ -10,7 +10,7 @@
 //! Run: `cargo build --release && cargo bench -p archway-benches --bench layers`; the last line
 //! needs `redis-server`.
 
-use archway_benches::{Bare, Client, HELLO, Layout, Round, Stack, median};
+use archway_benches::{Bare, Client, HELLO, Layout, Project, Round, Stack, median};
 use e2e::RedisServer;
 
 const CONNECTIONS: usize = 64;
@@ -98,7 +98,7 @@ impl Layer {
 async fn stack(gateway_arguments: Vec<String>) -> Stack {
     let stack = Stack::start(Layout {
         tenants: vec![FREE.to_owned(), BOUND.to_owned()],
-        files: 10,
+        project: Project::Generated(10),
         gateways: 1,
         workers: 1,
         cores: None,

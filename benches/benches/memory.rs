@@ -13,7 +13,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use archway_benches::{Client, Dev, HELLO, Layout, Stack, median, number, quantile};
+use archway_benches::{Client, Dev, HELLO, Layout, Project, Stack, median, number, quantile};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -62,7 +62,7 @@ async fn spend_all(count: usize) {
     let (attacker, other) = ("attacker", "other");
     let stack = Stack::start(Layout {
         tenants: vec![attacker.to_owned(), other.to_owned()],
-        files: 10,
+        project: Project::Generated(10),
         gateways: 1,
         workers: 1,
         cores: None,

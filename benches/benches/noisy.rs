@@ -14,7 +14,7 @@
 
 use std::time::Duration;
 
-use archway_benches::{Layout, Stack, Usage, argument, held, median, number, quantile};
+use archway_benches::{Layout, Project, Stack, Usage, argument, held, median, number, quantile};
 use serde_json::{Value, json};
 
 use calm::Calm;
@@ -54,7 +54,7 @@ async fn measure() {
             .into_iter()
             .chain(Manner::ALL.map(Manner::tenant))
             .collect(),
-        files: FILES,
+        project: Project::Generated(FILES),
         gateways: 1,
         workers: 1,
         cores: Some(SERVERS_CORE.to_owned()),

@@ -7,6 +7,7 @@ mod bare;
 mod client;
 mod process;
 mod round;
+mod running;
 mod stack;
 mod tree;
 
@@ -14,7 +15,8 @@ pub use bare::Bare;
 pub use client::{Answer, Client};
 pub use process::{Dev, Usage};
 pub use round::{HELLO, Round};
-pub use stack::{Layout, Running, Stack, held};
+pub use running::Running;
+pub use stack::{Layout, Project, Stack, held};
 pub use tree::generate;
 
 /// The middle of `values`; sorts them.

@@ -116,7 +116,7 @@ pub(crate) async fn in_force(url: &str, key: &str) {
 }
 
 /// What has a limit that a bench may meet.
-const LIMITED: [&str; 8] = [
+const LIMITED: [&str; 9] = [
     "total",
     "hello",
     "list_projects",
@@ -125,6 +125,7 @@ const LIMITED: [&str; 8] = [
     "read_file",
     "grep_codebase",
     "search_files",
+    "context_search",
 ];
 
 /// The release binary beside this bench: `target/release/archway`.

@@ -5,9 +5,8 @@
 
 use std::{
     collections::BTreeMap,
-    io::{BufRead, BufReader, Read},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::Command,
 };
 
 use e2e::Database;
@@ -15,8 +14,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::{
-    Usage, generate,
-    process::{binary, end, in_force, set_limits},
+    Running, generate,
+    process::{binary, in_force, set_limits},
 };
 
 /// What a [`Stack`] is made of.
@@ -24,8 +23,8 @@ use crate::{
 pub struct Layout {
     /// Slugs of tenants; each has the project `site` and one key.
     pub tenants: Vec<String>,
-    /// Files of each project, of about 4 KiB.
-    pub files: usize,
+    /// What each project is.
+    pub project: Project,
     /// How many gateways.
     pub gateways: usize,
     /// How many workers, all of the shared pool.
@@ -34,6 +33,15 @@ pub struct Layout {
     pub cores: Option<String>,
     /// Arguments of every gateway beyond those it needs.
     pub gateway_arguments: Vec<String>,
+}
+
+/// What a project is made from.
+#[derive(Clone, Debug)]
+pub enum Project {
+    /// So many generated files of about 4 KiB.
+    Generated(usize),
+    /// A clone of the last commit of a repository on this machine.
+    CloneOf(PathBuf),
 }
 
 /// A running installation. Its processes end with this value.
@@ -52,7 +60,7 @@ impl Stack {
         let place = Place::make().await;
         let mut keys = BTreeMap::new();
         for tenant in &layout.tenants {
-            generate(&place.path("repos").join(tenant).join("site"), layout.files);
+            layout.project.make(&place.project(tenant));
             place.run(&["tenant", "create", tenant]);
             place.run(&["project", "add", tenant, "site"]);
             let issued = place.run(&["key", "issue", tenant]);
@@ -72,6 +80,11 @@ impl Stack {
             keys,
             place,
         }
+    }
+
+    /// The folder of a tenant's project.
+    pub fn project(&self, tenant: &str) -> PathBuf {
+        self.place.project(tenant)
     }
 
     /// The key of a tenant.
@@ -94,77 +107,19 @@ impl Stack {
     }
 }
 
-/// One gateway or worker.
-pub struct Running {
-    child: Child,
-    /// Where gateways or agents connect.
-    pub address: String,
-    /// Where probes ask.
-    pub admin: String,
-}
-
-impl Running {
-    /// Starts it; returns once it says where it listens.
-    fn start(mut command: Command) -> Running {
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("archway starts");
-        let mut log = BufReader::new(child.stderr.take().expect("stderr is piped"));
-        let listens = |line: std::io::Result<String>| {
-            let line = line.expect("a log");
-            let said: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
-            said["fields"]["admin"].is_string().then_some(said)
-        };
-        let said = log.by_ref().lines().find_map(listens);
-        let said = said.expect("it says where it listens");
-        // A process whose log nobody reads stops at a full pipe.
-        std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
-        let field = |name: &str| said["fields"][name].as_str().expect("a string").to_owned();
-        Running {
-            address: field("address"),
-            admin: field("admin"),
-            child,
+impl Project {
+    fn make(&self, folder: &Path) {
+        match self {
+            Project::Generated(files) => generate(folder, *files),
+            Project::CloneOf(repository) => {
+                let from = format!("file://{}", repository.display());
+                let mut clone = Command::new("git");
+                clone.args(["clone", "--quiet", "--depth", "1", &from]);
+                let done = clone.arg(folder).status().expect("git runs");
+                assert!(done.success(), "{clone:?}");
+            }
         }
     }
-
-    /// The MCP endpoint of a gateway.
-    pub fn url(&self) -> String {
-        format!("http://{}/mcp", self.address)
-    }
-
-    /// What the process has used so far.
-    pub fn usage(&self) -> Usage {
-        Usage::of(self.child.id())
-    }
-
-    /// Waits until it is.
-    fn is_ready(&self) {
-        let url = format!("http://{}", self.admin);
-        let check = || {
-            let mut check = Command::new(binary());
-            check.args(["healthcheck", "--admin-url", &url]);
-            check.output().expect("archway starts").status.success()
-        };
-        assert!(
-            (0..300).any(|_| check() || pause()),
-            "the gateway never was ready"
-        );
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        end(&mut self.child, "-TERM");
-    }
-}
-
-/// Between two looks; false.
-fn pause() -> bool {
-    std::thread::sleep(std::time::Duration::from_millis(50));
-    false
 }
 
 /// Where an installation keeps what it needs.
@@ -192,6 +147,10 @@ impl Place {
                 .args(pair),
         );
         place
+    }
+
+    fn project(&self, tenant: &str) -> PathBuf {
+        self.path("repos").join(tenant).join("site")
     }
 
     fn path(&self, name: &str) -> PathBuf {

@@ -101,6 +101,8 @@ pub enum CommandError {
 
 /// Runs the command to its end.
 pub fn run(line: CommandLine) -> Result<(), CommandError> {
+    #[cfg(target_env = "gnu")]
+    crate::allocator::bound();
     tls::choose_cryptography();
     logging::start(&line.log, line.command.default_log());
     match line.command {

@@ -27,6 +27,8 @@ pub mod data_dir;
 pub mod socket_dir;
 
 mod account;
+#[cfg(target_env = "gnu")]
+mod allocator;
 mod key_file;
 pub mod bind;
 pub mod drain;

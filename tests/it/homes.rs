@@ -4,7 +4,7 @@
 use archway_workers::{
     index::{
         embed::Model,
-        home::{ExactHome, Home},
+        home::{ExactHome, Home, Room},
     },
     store::{StoreConfig, Stores},
 };
@@ -59,8 +59,12 @@ impl InPostgres {
             name: "test".to_owned(),
             dimensions,
         });
+        let room = Room {
+            bytes: budget,
+            ..Room::default()
+        };
         InPostgres {
-            home: ExactHome::new(stores.clone(), "test", model.as_ref(), budget),
+            home: ExactHome::new(stores.clone(), "test", model.as_ref(), room),
             stores,
             database,
         }

@@ -145,7 +145,7 @@ impl Worker {
             config.search_cache_bytes,
         )?);
         let projects = Projects::new(stores.clone());
-        let index = Index::open(&config.index, &stores, parts);
+        let index = Index::open(&config.index, &stores, parts, &metrics.index());
         let indexer = index.indexer(&repos, &mounts, &projects, metrics.index())?;
         let doors = Doors {
             repos,

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::chunk::Kind;
 use super::terms::{Term, Terms};
-pub use exact::ExactHome;
+pub use exact::{ExactHome, Room};
 
 pub mod qdrant;
 #[cfg(test)]

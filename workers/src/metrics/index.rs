@@ -33,6 +33,8 @@ pub(crate) struct IndexMetrics {
     chunks: Counter,
     /// Texts that runs under way have still to bring home.
     left: Gauge,
+    /// What indexes take that are held in memory.
+    pub(crate) memory: Gauge,
 }
 
 impl IndexMetrics {
@@ -42,6 +44,7 @@ impl IndexMetrics {
             texts: Counter::default(),
             chunks: Counter::default(),
             left: Gauge::default(),
+            memory: Gauge::default(),
         };
         let help = "Time that a run of the indexer took, by outcome";
         registry.register_with_unit("index_run", help, Unit::Seconds, metrics.runs.clone());
@@ -51,6 +54,9 @@ impl IndexMetrics {
         registry.register("index_chunks", help, metrics.chunks.clone());
         let help = "Texts that runs under way have still to bring home";
         registry.register("index_texts_left", help, metrics.left.clone());
+        let help = "Memory of the indexes that are held here to be searched";
+        let memory = metrics.memory.clone();
+        registry.register_with_unit("index_memory", help, Unit::Bytes, memory);
         metrics
     }
 

@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 use crate::index::config::{IndexConfig, IndexParts};
 use crate::index::embed::Embedder;
 use crate::index::home::qdrant::QdrantHome;
-use crate::index::home::{ExactHome, Home};
+use crate::index::home::{ExactHome, Home, Room};
 use crate::index::indexer::{Indexer, Tools};
 use crate::index::meaning::Meaning;
 use crate::metrics::IndexMetrics;
@@ -30,7 +30,12 @@ pub(crate) struct Index {
 
 impl Index {
     /// Opens the home that is configured. It is not asked yet.
-    pub(crate) fn open(config: &IndexConfig, stores: &Stores, parts: IndexParts) -> Index {
+    pub(crate) fn open(
+        config: &IndexConfig,
+        stores: &Stores,
+        parts: IndexParts,
+        metrics: &IndexMetrics,
+    ) -> Index {
         let model = parts.embedder.model();
         let name = model.map_or_else(
             || "none".to_owned(),
@@ -43,8 +48,11 @@ impl Index {
             }
             None => {
                 let made_by = format!("postgres {name} {FORM}");
-                let most = config.index_memory_bytes;
-                let home = ExactHome::new(stores.clone(), &made_by, model, most);
+                let room = Room {
+                    bytes: config.index_memory_bytes,
+                    taken: metrics.memory.clone(),
+                };
+                let home = ExactHome::new(stores.clone(), &made_by, model, room);
                 (made_by, Arc::new(home))
             }
         };

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
+use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::Mutex;
 use tokio::task::JoinError;
 use tokio::time::{Duration, timeout_at};
@@ -29,6 +30,15 @@ const MAX_PROJECTS: u64 = 10_000;
 /// How long a project is held that nobody asks about.
 const IDLE: Duration = Duration::from_secs(60 * 60);
 
+/// The memory that all views of a process have together.
+#[derive(Clone, Debug, Default)]
+pub struct Room {
+    /// What they may take, in bytes.
+    pub bytes: usize,
+    /// What they take, in bytes.
+    pub taken: Gauge,
+}
+
 /// Rows in Postgres, searched in this process' memory.
 pub struct ExactHome {
     stores: Stores,
@@ -36,20 +46,23 @@ pub struct ExactHome {
     made_by: String,
     /// Whether vectors are kept, or words alone.
     is_dense: bool,
-    /// What all views together may take, in bytes.
-    budget: usize,
+    room: Room,
     views: Cache<Shelf, Arc<View>>,
     /// Held while a project is read, so that calls that come together read once.
     reading: Cache<Shelf, Arc<Mutex<()>>>,
 }
 
 impl ExactHome {
-    /// The rows that `made_by` names, of which up to `budget` bytes are held in memory; with the
-    /// vectors of this model, or without one, for words alone.
-    pub fn new(stores: Stores, made_by: &str, model: Option<&Model>, budget: usize) -> ExactHome {
+    /// The rows that `made_by` names, held in memory while there is room; with the vectors of this
+    /// model, or without one, for words alone.
+    pub fn new(stores: Stores, made_by: &str, model: Option<&Model>, room: Room) -> ExactHome {
+        let taken = room.taken.clone();
         let views = Cache::builder()
             .weigher(|_, view: &Arc<View>| u32::try_from(kib(view.bytes())).unwrap_or(u32::MAX))
-            .max_capacity(kib(budget) as u64)
+            .max_capacity(kib(room.bytes) as u64)
+            .eviction_listener(move |_, view, _| {
+                taken.dec_by(counted(&view));
+            })
             .eviction_policy(EvictionPolicy::lru())
             .time_to_idle(IDLE)
             .build();
@@ -57,7 +70,7 @@ impl ExactHome {
             stores,
             made_by: made_by.to_owned(),
             is_dense: model.is_some(),
-            budget,
+            room,
             views,
             reading: Cache::new(MAX_PROJECTS),
         }
@@ -77,6 +90,7 @@ impl ExactHome {
         let view = Arc::new(self.read(shelf, edition, before).await?);
         // Rows are smaller than what is made of them.
         self.may_be(view.bytes())?;
+        self.room.taken.inc_by(counted(&view));
         self.views.insert(shelf, Arc::clone(&view));
         Ok(view)
     }
@@ -108,7 +122,7 @@ impl ExactHome {
 
     /// Refuses a project that would take more than all may together.
     fn may_be(&self, needed: usize) -> Result<(), HomeError> {
-        let allowed = self.budget;
+        let allowed = self.room.bytes;
         match needed > allowed {
             true => Err(HomeError::TooLarge { needed, allowed }),
             false => Ok(()),
@@ -178,6 +192,11 @@ impl Home for ExactHome {
             Ok(chunks.map(|chunks| chunks as u64).sum())
         })
     }
+}
+
+/// What a view takes, in bytes, as gauges count.
+fn counted(view: &View) -> i64 {
+    i64::try_from(view.bytes()).unwrap_or(i64::MAX)
 }
 
 /// At least one, so that small projects have a bound, too.

@@ -1,0 +1,214 @@
+//! What an index costs, and how fast `context_search` answers from it.
+//!
+//! A worker and a gateway as an installation runs them, the table of vectors, the exact home, and
+//! the last commit of a real repository. Printed are:
+//! - source indexed a second of the worker's CPU, cutting, embedding and storing (target ≥ 2 MB/s;
+//!   Postgres, a process of its own, is not in it);
+//! - memory of the index a chunk, as the worker counts it (target ≤ 1.5 KB), and how much its
+//!   resident memory grew by the first question;
+//! - time of `context_search` through the gateway for questions of words that stand in the
+//!   repository, none asked twice (target: p95 ≤ 20 ms with 50,000 chunks);
+//! - how long the index takes for a commit that changes one file (target ≤ 1 s), and how long after
+//!   the commit it is found: HEAD is looked at every 2 s.
+//!
+//! Run: `cargo build --release && cargo bench -p archway-benches --bench index -- --repo PATH`,
+//! with `--questions N` and `--commits N` behind it for other numbers.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use archway_benches::{
+    Client, Layout, Project, Running, Stack, argument, median, number, quantile,
+};
+use rand::{Rng, SeedableRng, rngs::StdRng, seq::IndexedRandom};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+const TENANT: &str = "bench";
+const QUESTIONS: usize = 400;
+const COMMITS: usize = 10;
+/// How long an index may take at most.
+const PATIENCE: Duration = Duration::from_secs(1800);
+/// Words that a reader of code would ask for.
+const WORD: std::ops::RangeInclusive<usize> = 4..=12;
+
+#[tokio::main]
+async fn main() {
+    let repository = argument("--repo").expect("-- --repo PATH");
+    let repository = fs::canonicalize(repository).expect("a repository");
+    let stack = Stack::start(Layout {
+        tenants: vec![TENANT.to_owned()],
+        project: Project::CloneOf(repository),
+        gateways: 1,
+        workers: 1,
+        cores: None,
+        gateway_arguments: Vec::new(),
+    });
+    let stack = stack.await;
+    stack.set_limits(TENANT, 0).await;
+    let folder = stack.project(TENANT);
+    let (files, bytes) = size(&folder);
+    println!("{files} files, {:.1} MB", bytes / 1e6);
+
+    let chunks = indexed(&stack.workers[0], bytes).await;
+    let words = words(&folder);
+    search(&stack, &words, chunks).await;
+    commits(&stack, &folder).await;
+}
+
+/// Waits for the first index; prints what it took. How many chunks it has.
+async fn indexed(worker: &Running, bytes: f64) -> f64 {
+    runs(worker, 1.0).await;
+    let (chunks, usage) = (worker.metric(CHUNKS), worker.usage());
+    println!(
+        "index: {chunks} chunks; {:.2} s, of the worker's CPU {:.2} s: {:.1} MB/s (target ≥ 2); \
+         peak memory {:.0} MiB",
+        worker.metric(RUN_SECONDS),
+        usage.cpu_seconds,
+        bytes / 1e6 / usage.cpu_seconds,
+        usage.peak_mib
+    );
+    chunks
+}
+
+/// Asks; prints what the index takes in memory, and how long answers take.
+async fn search(stack: &Stack, words: &[String], chunks: f64) {
+    let (worker, mut random) = (&stack.workers[0], StdRng::seed_from_u64(5));
+    let before = worker.usage().resident_mib;
+    let first = ask(stack, "how is it read and written").await;
+    let memory = worker.metric("archway_worker_index_memory_bytes");
+    println!(
+        "memory: {:.2} KB a chunk (target ≤ 1.5); resident {before:.0} → {:.0} MiB by the first \
+         question, which took {first:.0} ms",
+        memory / chunks / 1e3,
+        worker.usage().resident_mib
+    );
+    let mut taken = Vec::new();
+    for _ in 0..number("--questions", QUESTIONS) {
+        let count = random.random_range(2..=6);
+        let question: Vec<&str> = (0..count)
+            .map(|_| words.choose(&mut random).expect("words").as_str())
+            .collect();
+        taken.push(ask(stack, &question.join(" ")).await);
+    }
+    println!(
+        "context_search, {} questions: p50 {:.1} ms, p95 {:.1} ms (target ≤ 20), most {:.1} ms",
+        taken.len(),
+        median(&mut taken),
+        quantile(&mut taken, 0.95),
+        quantile(&mut taken, 1.0)
+    );
+}
+
+/// Commits a change of one file, again and again; prints how long the index took.
+async fn commits(stack: &Stack, folder: &Path) {
+    let worker = &stack.workers[0];
+    let (mut taken, mut seen) = (Vec::new(), Vec::new());
+    for number in 0..number("--commits", COMMITS) {
+        let (count, seconds) = (worker.metric(RUNS), worker.metric(RUN_SECONDS));
+        commit(folder, number);
+        let committed = Instant::now();
+        runs(worker, count + 1.0).await;
+        seen.push(committed.elapsed().as_secs_f64());
+        taken.push(worker.metric(RUN_SECONDS) - seconds);
+        let found = answer(stack, &format!("bench marker {number}")).await;
+        let found = found["results"].as_array().expect("results");
+        let symbol = format!("bench_marker_{number}");
+        let is_found = found.iter().any(|result| result["symbol"] == symbol);
+        assert!(is_found, "{symbol} is not among {found:?}");
+    }
+    println!(
+        "a commit of one file: {:.2} s for the index (target ≤ 1), most {:.2} s; {:.1} s after the \
+         commit it is there, most {:.1} s",
+        median(&mut taken),
+        quantile(&mut taken, 1.0),
+        median(&mut seen),
+        quantile(&mut seen, 1.0)
+    );
+}
+
+const RUNS: &str = r#"archway_worker_index_run_seconds_count{outcome="whole"}"#;
+const RUN_SECONDS: &str = r#"archway_worker_index_run_seconds_sum{outcome="whole"}"#;
+const CHUNKS: &str = "archway_worker_index_chunks_total";
+
+/// Waits until the worker has made its index whole so often.
+async fn runs(worker: &Running, count: f64) {
+    let begun = Instant::now();
+    while worker.metric(RUNS) < count {
+        assert!(begun.elapsed() < PATIENCE, "the index never was whole");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// How many files HEAD has, and how many bytes.
+fn size(folder: &Path) -> (usize, f64) {
+    let listed = git(folder, &["ls-tree", "-r", "-l", "HEAD"]);
+    let sizes = listed
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(3)?.parse::<f64>().ok());
+    sizes.fold((0, 0.0), |(files, bytes), size| (files + 1, bytes + size))
+}
+
+/// Words that stand in the repository, in order of the alphabet.
+fn words(folder: &Path) -> Vec<String> {
+    let listed = git(folder, &["ls-files", "-z"]);
+    let paths: Vec<PathBuf> = listed.split('\0').map(|path| folder.join(path)).collect();
+    let mut words = BTreeSet::new();
+    for text in paths
+        .iter()
+        .filter_map(|path| fs::read_to_string(path).ok())
+    {
+        let parts = text.split(|letter: char| !letter.is_ascii_alphabetic());
+        let parts = parts.filter(|part| WORD.contains(&part.len()));
+        words.extend(parts.take(200).map(str::to_lowercase));
+    }
+    words.into_iter().collect()
+}
+
+/// Adds a function to a file of its own, and commits it.
+fn commit(folder: &Path, number: usize) {
+    let text = format!(
+        "/// Bench marker {number}.\nfn bench_marker_{number}() -> usize {{\n    {number}\n}}\n"
+    );
+    fs::write(folder.join("bench_marker.rs"), text).expect("a file");
+    git(folder, &["add", "bench_marker.rs"]);
+    let who = ["-c", "user.name=bench", "-c", "user.email=bench@localhost"];
+    git(folder, &[&who[..], &["commit", "-qm", "marker"]].concat());
+}
+
+fn git(folder: &Path, arguments: &[&str]) -> String {
+    let mut git = Command::new("git");
+    let done = git.args(arguments).current_dir(folder).output();
+    let done = done.expect("git runs");
+    assert!(done.status.success(), "git {arguments:?}");
+    String::from_utf8_lossy(&done.stdout).into_owned()
+}
+
+/// Asks; how long the answer took, in milliseconds.
+async fn ask(stack: &Stack, question: &str) -> f64 {
+    let mut client = client(stack, question).await;
+    let started = Instant::now();
+    client.post().await;
+    started.elapsed().as_secs_f64() * 1e3
+}
+
+/// Asks; what was found.
+async fn answer(stack: &Stack, question: &str) -> Value {
+    let mut client = client(stack, question).await;
+    let answer: Value = serde_json::from_slice(client.post().await).expect("JSON");
+    answer["result"]["structuredContent"].clone()
+}
+
+async fn client(stack: &Stack, question: &str) -> Client {
+    let call = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": { "name": "context_search", "arguments": { "query": question } },
+    });
+    let url = stack.gateways[0].url();
+    Client::connect(&url, stack.key(TENANT), &call.to_string()).await
+}
