@@ -3,39 +3,30 @@
 //! The registry belongs to one [`Metrics`], not to the process, so that tests can run several
 //! gateways side by side.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
-    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
-    registry::{Metric, Registry, Unit},
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
+    registry::{Metric, Registry},
 };
 
 pub(crate) use bodies::BodyMetrics;
 pub(crate) use breaker::{BreakerMetrics, CircuitLabels, Kind};
 pub(crate) use limit_store::LimitStore;
 pub(crate) use limits::LimitMetrics;
+pub(crate) use tools::{Outcome, ToolMetrics, ToolSums};
 pub(crate) use upstream::UpstreamMetrics;
 
 mod bodies;
 mod breaker;
 mod limit_store;
 mod limits;
+mod tools;
 mod upstream;
 
 /// The tool label of names that are not in the catalogue.
 pub(crate) const UNKNOWN_TOOL: &str = "unknown";
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct CallLabels {
-    tool: Arc<str>,
-    outcome: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ToolLabel {
-    tool: Arc<str>,
-}
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct StatusLabel {
@@ -53,8 +44,7 @@ pub(crate) struct Metrics {
     /// Of circuits and bulkheads.
     pub(crate) breaker: Arc<BreakerMetrics>,
     requests: Family<StatusLabel, Counter>,
-    calls: Family<CallLabels, Counter>,
-    durations: Family<ToolLabel, Histogram, fn() -> Histogram>,
+    tools: ToolMetrics,
     failed_credentials: Family<ReasonLabel, Counter>,
     dropped_logs: Family<ReasonLabel, Counter>,
     connections: Gauge,
@@ -70,19 +60,11 @@ pub(crate) struct Metrics {
 impl Metrics {
     pub(crate) fn new() -> Self {
         let mut registry = Registry::with_prefix("archway_gateway");
-        let durations = Family::<ToolLabel, _, _>::new_with_constructor(call_buckets as fn() -> _);
-        registry.register_with_unit(
-            "tool_call_duration",
-            "Time from body read to result built, by tool",
-            Unit::Seconds,
-            durations.clone(),
-        );
         let own = &mut registry;
         Metrics {
             breaker: Arc::new(BreakerMetrics::new(own)),
             requests: registered(own, "http_requests", "HTTP requests by status"),
-            calls: registered(own, "tool_calls", "Tool calls by tool and outcome"),
-            durations,
+            tools: ToolMetrics::new(own),
             failed_credentials: registered(
                 own,
                 "failed_credentials",
@@ -127,6 +109,11 @@ impl Metrics {
         &self.limit_store
     }
 
+    /// What is counted of tool calls.
+    pub(crate) fn tools(&self) -> &ToolMetrics {
+        &self.tools
+    }
+
     /// What is told of limits.
     pub(crate) fn limits(&self) -> &LimitMetrics {
         &self.limits
@@ -164,21 +151,6 @@ impl Metrics {
         self.failed_credentials
             .get_or_create(&ReasonLabel { reason })
             .inc();
-    }
-
-    /// Counts a tool call. `outcome` is `ok`, a fault's code, `refused` (an error of the
-    /// protocol) or `cancelled` (the client went away).
-    pub(crate) fn call(&self, tool: &Arc<str>, outcome: &'static str, took: Duration) {
-        self.calls
-            .get_or_create(&CallLabels {
-                tool: tool.clone(),
-                outcome,
-            })
-            .inc();
-        let duration = self
-            .durations
-            .get_or_create(&ToolLabel { tool: tool.clone() });
-        duration.observe(took.as_secs_f64());
     }
 
     /// Counts a log event that was not passed on. `reason` is `malformed`, `oversized` or `excess`.
@@ -231,28 +203,4 @@ fn registered<M: Metric + Clone + Default>(
     let metric = M::default();
     registry.register(name, help, metric.clone());
     metric
-}
-
-/// 1 ms to about 33 s: from a cached answer to the longest deadline.
-fn call_buckets() -> Histogram {
-    Histogram::new(prometheus_client::metrics::histogram::exponential_buckets(
-        0.001, 2.0, 16,
-    ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_call_shows_up_under_its_tool_and_outcome() {
-        let metrics = Metrics::new();
-        metrics.call(&Arc::from("hello"), "ok", Duration::from_millis(3));
-        let text = metrics.text().unwrap();
-        let count = r#"archway_gateway_tool_calls_total{tool="hello",outcome="ok"} 1"#;
-        assert!(text.contains(count), "{text}");
-        assert!(
-            text.contains(r#"archway_gateway_tool_call_duration_seconds_count{tool="hello"} 1"#)
-        );
-    }
 }

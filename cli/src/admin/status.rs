@@ -1,6 +1,8 @@
 //! `archway status`: what the database says of the installation, and what its gateways say of
 //! themselves.
 
+use std::collections::BTreeMap;
+
 use archway_gateway::tenants::Census;
 use http::Uri;
 use serde::Serialize;
@@ -10,8 +12,10 @@ use super::connect::Place;
 use super::print::{Answer, print, table};
 use crate::healthcheck::admin_url;
 use gateway::GatewayRow;
+use tools::ToolRow;
 
 mod gateway;
+mod tools;
 
 /// What `archway status` is told.
 #[derive(Debug, clap::Args)]
@@ -54,6 +58,7 @@ pub async fn run(args: StatusArgs) -> Result<(), AdminError> {
         ready: refusal.is_none(),
         schema,
         counts: census.into(),
+        tools: gateway::tools(&gateways),
         gateways,
         workers,
     };
@@ -69,6 +74,8 @@ struct Status {
     #[serde(flatten)]
     counts: Counts,
     gateways: Vec<GatewayRow>,
+    /// Over all gateways that were asked, by name.
+    tools: BTreeMap<String, ToolRow>,
     /// Those that reported a project's folder within the last 90 s.
     workers: Vec<WorkerRow>,
 }
@@ -165,7 +172,8 @@ impl Answer for Status {
             text.push_str("\n\nworkers that reported folders to Postgres within 90 s\n");
             text.push_str(&table(header, rows, ""));
         }
-        for table in gateway::tables(&self.gateways) {
+        let tools = tools::shown(&self.tools);
+        for table in gateway::tables(&self.gateways).into_iter().chain(tools) {
             text.push_str("\n\n");
             text.push_str(&table);
         }

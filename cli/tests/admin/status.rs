@@ -160,6 +160,35 @@ fn circuits_that_are_not_closed_are_shown_and_all_of_them_to_programs() {
 }
 
 #[test]
+fn calls_of_tools_are_added_up_over_gateways() {
+    let place = Place::new();
+    let told = |hello: u64, late: u64| {
+        let sums = |invocations: u64, failures: u64| {
+            json!({
+                "invocations": invocations, "failures": failures, "timeouts": failures,
+                "total_ms": 10 * invocations,
+            })
+        };
+        json!({ "tools": { "hello": sums(hello, 0), "git_blame": sums(1, late) } }).to_string()
+    };
+    let urls = || format!("{},{}", telling_port(told(3, 0)), telling_port(told(4, 1)));
+    let shown = place.run(&format!("status --admin-url {}", urls())).ok();
+    let cells = |tool: &str| {
+        let line = shown.lines().find(|line| line.starts_with(tool)).unwrap();
+        line.split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(cells("hello"), ["hello", "7", "0", "0", "10", "ms"]);
+    assert_eq!(cells("git_blame"), ["git_blame", "2", "1", "1", "10", "ms"]);
+    let status = place.json(&format!("status --admin-url {}", urls()));
+    assert_eq!(
+        status["tools"]["hello"],
+        json!({ "invocations": 7, "failures": 0, "timeouts": 0, "total_ms": 70 })
+    );
+}
+
+#[test]
 fn workers_and_the_store_of_limits_are_shown_as_each_gateway_sees_them() {
     let place = Place::new();
     let worker = |address: &str, state: &str, in_flight: u64| json!({ "pool": "gold", "address": address, "state": state, "in_flight": in_flight });

@@ -1,10 +1,13 @@
 //! `/status`: what this gateway knows of itself, for the operator. Lists have bounds: workers that of
-//! their pools, circuits that of pools and families, tenants a hundred.
+//! their pools, circuits that of pools and families, tenants a hundred,
+//! tools that of the catalogue.
+
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde::Serialize;
 
 use super::Admin;
-use crate::{breaker::BreakerReport, upstream::ReplicaStatus};
+use crate::{breaker::BreakerReport, metrics::ToolSums, upstream::ReplicaStatus};
 
 /// The answer. Its JSON is an interface: members are added, not renamed.
 #[derive(Serialize)]
@@ -18,6 +21,8 @@ pub(super) struct GatewayStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     limits_store: Option<&'static str>,
     workers: Vec<WorkerRow>,
+    /// Since it started, by name; those that were called.
+    tools: BTreeMap<Arc<str>, ToolSums>,
     #[serde(flatten)]
     breaker: BreakerReport,
 }
@@ -43,6 +48,7 @@ impl GatewayStatus {
             reason,
             limits_store: admin.limits.store_answers().map(answers),
             workers: workers.map(WorkerRow::from).collect(),
+            tools: admin.metrics.tools().sums(),
             breaker: admin.breaker.report(),
         }
     }

@@ -27,7 +27,7 @@ use crate::{
     cursor::{CURSOR, CursorContext, Cursors},
     error::GatewayError,
     limits::{Price, Refused},
-    metrics::{Metrics, UNKNOWN_TOOL},
+    metrics::{Metrics, Outcome, UNKNOWN_TOOL},
     upstream::{self, CallStream, Outgoing, Step, Upstream},
 };
 
@@ -132,7 +132,8 @@ impl Calls {
 
     /// Counts a call that ends in an error of the protocol.
     fn refused(&self, tool: &Arc<str>, ask: &Ask) {
-        self.metrics.call(tool, "refused", ask.received.elapsed());
+        let took = ask.received.elapsed();
+        self.metrics.tools().call(tool, Outcome::Refused, took);
     }
 
     fn settle(&self, tool: Arc<str>, ask: Ask) -> Settle {

@@ -6,7 +6,7 @@
 
 use std::{convert::Infallible, future::ready, sync::Arc};
 
-use archway_proto::{failure::Failure, fault::Fault};
+use archway_proto::failure::Failure;
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
 use futures::{StreamExt, stream};
@@ -18,7 +18,7 @@ use super::{ask::Ask, content::json_response, hearing::Hearing, reply};
 use crate::{
     breaker::Permit,
     cursor::{CursorContext, Cursors},
-    metrics::Metrics,
+    metrics::{Metrics, Outcome},
     upstream::{self, CallStream, Step},
 };
 
@@ -43,8 +43,9 @@ impl Drop for Settle {
     /// Dropped without an answer: the client went away.
     fn drop(&mut self) {
         if !self.counted {
-            self.metrics
-                .call(&self.tool, "cancelled", self.ask.received.elapsed());
+            let took = self.ask.received.elapsed();
+            let tools = self.metrics.tools();
+            tools.call(&self.tool, Outcome::Cancelled, took);
         }
     }
 }
@@ -93,8 +94,8 @@ impl Settle {
                 (reply::failure(&head, &failure), Some(failure.code))
             }
         };
-        self.metrics
-            .call(&self.tool, fault.map_or("ok", Fault::code), took);
+        let outcome = fault.map_or(Outcome::Ok, Outcome::Failed);
+        self.metrics.tools().call(&self.tool, outcome, took);
         self.counted = true;
         message
     }

@@ -40,6 +40,11 @@ async fn a_tenant_runs_64_calls_and_64_wait_and_one_more_is_refused_at_once() {
     );
     let calls = &scene.status().await["calls"];
     assert_eq!(*calls, json!({ "in_flight": 0, "queued": 0 }));
+    let tools = &scene.status().await["tools"];
+    let sums =
+        |tool: &str| ["invocations", "failures", "timeouts"].map(|sum| tools[tool][sum].clone());
+    assert_eq!(sums("gate"), [128, 0, 0]);
+    assert_eq!(sums("echo"), [2, 1, 0], "one of them was refused");
     let metrics = scene.probe("/metrics").await;
     let refusals = r#"bulkhead_refusals_total{reason="full"} 1"#;
     assert!(metrics.contains(refusals), "{metrics}");

@@ -4,6 +4,7 @@
 //! says is printed as it came with `--json`; the tables show its workers, and the circuits that are
 //! not closed.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use http::Uri;
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::task::JoinSet;
 
+use super::tools::{self, ToolRow};
 use crate::admin::print::{harmless, table};
 use crate::http_get;
 
@@ -40,6 +42,7 @@ struct Told {
     circuits: Vec<Circuit>,
     tenant_circuits_open: Vec<Circuit>,
     tenant_circuits_open_total: usize,
+    tools: BTreeMap<String, ToolRow>,
 }
 
 #[derive(Deserialize)]
@@ -98,6 +101,11 @@ async fn more(url: &Uri) -> Option<Value> {
     let (status, body) = http_get::get(&url, LIMIT).await.ok()?;
     let said = status.is_success().then_some(body)?;
     serde_json::from_str(&said).ok().filter(Value::is_object)
+}
+
+/// What all gateways say of tools together.
+pub(super) fn tools(gateways: &[GatewayRow]) -> BTreeMap<String, ToolRow> {
+    tools::sums(gateways.iter().map(|gateway| gateway.told().tools))
 }
 
 /// For people: the gateways, the store of limits, workers, and the circuits that are not closed.
