@@ -4,9 +4,11 @@ mod behind;
 mod database;
 mod filters;
 mod hidden;
+mod linked;
 mod notes;
 mod outage;
 mod reads;
+mod rules;
 mod service;
 mod text;
 
@@ -72,6 +74,19 @@ async fn until(
 async fn owner(stack: &Stack) -> PgPool {
     let owner = stack.database().owner();
     PgPool::connect_with(owner).await.unwrap()
+}
+
+/// Has another worker hold the index, as long as the interval says.
+async fn hold(stack: &Stack, owner: &PgPool, interval: &'static str) {
+    // Free: what the last run gave back.
+    let take = "update indexes set holder = gen_random_uuid(), \
+                held_until = now() + $1::text::interval where holder is null";
+    stack
+        .eventually(async || {
+            let taken = sqlx::query(take).bind(interval).execute(owner).await;
+            (taken.unwrap().rows_affected() == 1).then_some(())
+        })
+        .await;
 }
 
 fn results(reply: &Reply) -> &[Value] {

@@ -26,6 +26,7 @@ mod suite {
 
 mod lost;
 mod memory;
+mod orphans;
 mod qdrant;
 
 mod in_postgres {

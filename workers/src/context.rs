@@ -20,7 +20,7 @@ use crate::{
     history::Histories,
     index::{home::Shelf, meaning::Meaning},
     projects::{Project, Projects},
-    repo::{Cancel, Head, Repo, RepoError, Repos},
+    repo::{Cancel, Head, Repo, RepoError, Repos, Rules},
     store::{
         Access, Accesses, Stores, TenantStore,
         memory::{Author, WriteKey},
@@ -161,6 +161,25 @@ impl ToolContext {
         self.blocking(heads).await?
     }
 
+    /// Which paths of each project exist for readers, by the operator's rules and by what it says
+    /// about itself; by the operator's alone where it can't be opened, and so nothing of it be read.
+    pub(crate) async fn rules(
+        &self,
+        projects: &[Arc<Project>],
+    ) -> Result<Vec<Arc<Rules>>, Failure> {
+        let repos = Arc::clone(&self.doors.repos);
+        let (tenant, projects) = (self.pass.tenant.clone(), projects.to_vec());
+        let rules = move || {
+            let rules = |project: &Arc<Project>| {
+                let operators = Arc::clone(&project.rules);
+                let opened = repos.open(&tenant, &project.slug, Arc::clone(&operators));
+                opened.map_or(operators, |repo| repo.rules())
+            };
+            projects.iter().map(rules).collect()
+        };
+        self.blocking(rules).await
+    }
+
     /// The rows of the caller's tenant.
     pub(crate) fn store(&self) -> TenantStore<'_> {
         self.doors.stores.tenant(self.pass.tenant_id)
@@ -270,7 +289,7 @@ mod tests {
     use crate::{
         index::config::{IndexConfig, IndexParts},
         metrics::Metrics,
-        repo::{Mounts, Rules},
+        repo::Mounts,
         server::Index,
         store::{StoreConfig, Stores},
         tools::{Registry, Reply, Tool},
@@ -385,7 +404,7 @@ mod tests {
             let config = IndexConfig::default();
             let parts = IndexParts::read(&config).unwrap();
             let doors = Doors {
-                meaning: Arc::new(Index::open(&config, &stores, parts).meaning()),
+                meaning: Arc::new(Index::open(&config, &stores, parts, &metrics.index()).meaning()),
                 repos: Arc::new(Repos::new(mounts, turns, 0).unwrap()),
                 histories: Histories::new(),
                 projects: Projects::new(stores.clone()),

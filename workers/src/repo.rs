@@ -129,7 +129,23 @@ impl Repos {
     /// # Errors
     /// As [`Repos::open`].
     pub fn head(&self, tenant: &str, project: &str) -> Result<Option<Head>, RepoError> {
-        self.0.head(tenant, project)
+        Ok(self.0.passing(tenant, project)?.head())
+    }
+
+    /// Where HEAD of a project stands, and which paths exist for its readers, by the operator's
+    /// `rules` and what it says about itself; for lists of many projects, like [`Repos::head`].
+    ///
+    /// # Errors
+    /// As [`Repos::open`].
+    pub(crate) fn standing(
+        &self,
+        tenant: &str,
+        project: &str,
+        rules: &Arc<Rules>,
+    ) -> Result<(Option<Head>, Arc<Rules>), RepoError> {
+        let snapshot = self.0.passing(tenant, project)?;
+        let (_manifest, rules) = snapshot.said(rules)?;
+        Ok((snapshot.head(), rules))
     }
 
     /// Opens a project as it is now: its folder is found, its HEAD is pinned, and what it says
@@ -165,14 +181,14 @@ impl Shared {
         known.snapshot(&located)
     }
 
-    /// Where HEAD of a project stands, without remembering the project for it.
-    fn head(&self, tenant: &str, project: &str) -> Result<Option<Head>, RepoError> {
+    /// A project as it is now, which is not remembered for that.
+    fn passing(&self, tenant: &str, project: &str) -> Result<Snapshot, RepoError> {
         let located = self.mounts.locate(tenant, project)?;
         let key = Key::of(tenant, project, &located)?;
         let project = match self.projects.get(&key) {
             Some(known) => known,
             None => Arc::new(Project::new(key, &located, Arc::clone(&self.budget))?),
         };
-        Ok(project.snapshot(&located)?.head())
+        project.snapshot(&located)
     }
 }

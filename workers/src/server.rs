@@ -146,7 +146,7 @@ impl Worker {
         )?);
         let projects = Projects::new(stores.clone());
         let index = Index::open(&config.index, &stores, parts, &metrics.index());
-        let indexer = index.indexer(&repos, &mounts, &projects, metrics.index())?;
+        let indexer = index.indexer(&repos, &mounts, metrics.index())?;
         let doors = Doors {
             repos,
             histories,

@@ -155,14 +155,13 @@ impl Place {
         work: impl AsyncFnOnce(&mut TenantsTx, &Connected) -> Result<T, AdminError>,
     ) -> Result<T, AdminError> {
         let connected = self.connect().await?;
-        let read = async { work(&mut connected.tenants.read().await?, &connected).await };
-        let read = read.await;
+        let read = connected.read(work).await;
         connected.close().await;
         read
     }
 
-    /// Connects, and checks the schema.
-    async fn connect(&self) -> Result<Connected, ConnectError> {
+    /// Connects, and checks the schema. Who asks only once has [`Place::read`].
+    pub(super) async fn connect(&self) -> Result<Connected, ConnectError> {
         let (options, dev) = self.find()?;
         let options = options.application_name("archway-admin");
         migrate::reach(&options)
@@ -244,8 +243,16 @@ impl SecretFile {
 }
 
 impl Connected {
+    /// Does `work` that only reads, as of one moment.
+    pub(super) async fn read<T>(
+        &self,
+        work: impl AsyncFnOnce(&mut TenantsTx, &Connected) -> Result<T, AdminError>,
+    ) -> Result<T, AdminError> {
+        work(&mut self.tenants.read().await?, self).await
+    }
+
     /// Says goodbye to the server.
-    async fn close(self) {
+    pub(super) async fn close(self) {
         self.pool.close().await;
     }
 }

@@ -13,7 +13,7 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use super::AdminError;
-use super::connect::Place;
+use super::connect::{Connected, Place};
 use super::print::{Answer, moment, print, table};
 use bar::Bar;
 
@@ -69,7 +69,8 @@ pub async fn run(args: IndexArgs) -> Result<(), AdminError> {
     let (place, json) = (&args.place, args.place.json);
     match &args.command {
         IndexCommand::Status { of, project } => {
-            print(&status(place, of, project.as_deref()).await?, json)
+            let states = place.read(async |tx, _| states(tx, of, project.as_deref()).await);
+            print(&states.await?, json)
         }
         IndexCommand::Run {
             of,
@@ -77,29 +78,34 @@ pub async fn run(args: IndexArgs) -> Result<(), AdminError> {
             no_wait,
         } => {
             ask(place, of, project).await?;
-            if !no_wait {
-                wait(place, of, project).await?;
-            }
-            print(&status(place, of, Some(project)).await?, json)
+            // One connection for all looks.
+            let connected = place.connect().await?;
+            let states = async {
+                if !no_wait {
+                    wait(&connected, of, project).await?;
+                }
+                let states = connected.read(async |tx, _| states(tx, of, Some(project)).await);
+                states.await
+            };
+            let states = states.await;
+            connected.close().await;
+            print(&states?, json)
         }
     }
 }
 
-async fn status(place: &Place, of: &Of, project: Option<&str>) -> Result<States, AdminError> {
-    place
-        .read(async |tx, _| {
-            let (tenant, id) = of.find(tx).await?;
-            if let Some(project) = project {
-                tx.find_project(id, project).await?;
-            }
-            let states = tx.index_states(id).await?.into_iter();
-            let states = states.filter(|state| project.is_none_or(|slug| state.project == slug));
-            Ok(States {
-                tenant,
-                indexes: states.map(Row::of).collect(),
-            })
-        })
-        .await
+/// The indexes of a tenant's projects, or of one of them.
+async fn states(tx: &mut TenantsTx, of: &Of, project: Option<&str>) -> Result<States, AdminError> {
+    let (tenant, id) = of.find(tx).await?;
+    if let Some(project) = project {
+        tx.find_project(id, project).await?;
+    }
+    let states = tx.index_states(id).await?.into_iter();
+    let states = states.filter(|state| project.is_none_or(|slug| state.project == slug));
+    Ok(States {
+        tenant,
+        indexes: states.map(Row::of).collect(),
+    })
 }
 
 async fn ask(place: &Place, of: &Of, project: &str) -> Result<(), AdminError> {
@@ -115,11 +121,12 @@ async fn ask(place: &Place, of: &Of, project: &str) -> Result<(), AdminError> {
 }
 
 /// Waits until no index of the project is asked for any longer, showing how far it is.
-async fn wait(place: &Place, of: &Of, project: &str) -> Result<(), AdminError> {
+async fn wait(connected: &Connected, of: &Of, project: &str) -> Result<(), AdminError> {
     let bar = Bar::new();
     let (mut seen, mut since) = (None, Instant::now());
     loop {
-        let states = status(place, of, Some(project)).await?;
+        let states = connected.read(async |tx, _| states(tx, of, Some(project)).await);
+        let states = states.await?;
         let Some(state) = states.indexes.into_iter().next() else {
             return Ok(());
         };

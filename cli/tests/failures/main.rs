@@ -25,10 +25,12 @@ mod role;
 mod http;
 
 mod impostor;
+mod index;
 mod load;
 mod memory;
 mod relay;
 mod scene;
+mod vectors;
 
 /// Good calls that show that all is well.
 const ENOUGH: u64 = 200;

@@ -16,7 +16,7 @@ static TURN: Mutex<()> = Mutex::new(());
 const LIFT: &str = "insert into limits (tenant_id, level, of, per_minute) \
     select id, level, of, 0 from tenants, unnest(array['session', 'key', 'tenant']) level, \
     unnest(array['total', 'hello', 'read_file', 'list_files', 'grep_codebase', 'search_files', \
-                 'write_memory_entry']) of \
+                 'write_memory_entry', 'context_search']) of \
     where not (level = 'session' and of = 'total')";
 
 /// A stage for one scenario.

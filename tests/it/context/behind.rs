@@ -3,25 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use e2e::{Embeddings, Harness, Mishap, Repo, Stack, Tenant, git};
+use e2e::{Embeddings, Harness, Mishap, Repo, Tenant, git};
 use serde_json::json;
-use sqlx::PgPool;
 
-use super::{AUTH, indexed, owner, paths, repo, results, search, until};
+use super::{AUTH, hold, indexed, owner, paths, repo, results, search, until};
 use crate::serve;
-
-/// Has another worker hold the index, as long as the interval says.
-async fn hold(stack: &Stack, owner: &PgPool, interval: &'static str) {
-    // Free: what the last run gave back.
-    let take = "update indexes set holder = gen_random_uuid(), \
-                held_until = now() + $1::text::interval where holder is null";
-    stack
-        .eventually(async || {
-            let taken = sqlx::query(take).bind(interval).execute(owner).await;
-            (taken.unwrap().rows_affected() == 1).then_some(())
-        })
-        .await;
-}
 
 fn commit(folder: &Path, path: &str, content: &str) {
     fs::write(folder.join(path), content).unwrap();
@@ -148,4 +134,36 @@ async fn a_project_without_files_has_an_index_and_nothing_in_it() {
     let reply = search(&stack, &client, json!({ "query": "anything at all" })).await;
     assert_eq!(reply.structured()["totalFound"], 0);
     assert_eq!(reply.structured()["index"]["behind"], 0);
+}
+
+#[tokio::test]
+async fn how_far_each_index_is_stands_in_the_list_of_projects() {
+    let service = Embeddings::start(64).await;
+    service.always(Some(Mishap::Hang));
+    let tenant = Tenant::new("acme").project("site", repo());
+    let harness = Harness::new().tenant(tenant).indexing();
+    let stack = harness.embedder(&service).start().await;
+    let client = stack.client("acme");
+    let is_so = async |expected: serde_json::Value| {
+        stack
+            .eventually(async || {
+                let reply = client.call("list_projects", json!({})).await;
+                (reply.structured()["projects"][0]["indexed"] == expected).then_some(())
+            })
+            .await;
+    };
+    is_so(json!({ "indexed": 0, "total": 2 })).await;
+    service.always(None);
+    is_so(json!({ "indexed": 2, "total": 2 })).await;
+}
+
+#[tokio::test]
+async fn an_index_that_is_whole_says_that_all_its_texts_are_there_and_not_how_far_the_run_was() {
+    let (stack, client) = indexed(repo()).await;
+    search(&stack, &client, json!({ "query": "weather report" })).await;
+    let owner = owner(&stack).await;
+    let said = "select done, total from indexes";
+    let said: (i64, i64) = sqlx::query_as(said).fetch_one(&owner).await.unwrap();
+    assert_eq!(said, (2, 2), "the run was over before it said anything");
+    owner.close().await;
 }

@@ -24,7 +24,6 @@ use super::home::{Home, Shelf};
 use super::lost::{self, Turns};
 use super::run::{Progress, Run, RunError};
 use crate::metrics::{IndexMetrics, Ran};
-use crate::projects::Projects;
 use crate::repo::{Mounts, RepoError, Repos, crew};
 use crate::store::{LEASE, Lease, Mounted, Stores};
 
@@ -75,7 +74,6 @@ struct Rest {
 pub(crate) struct Tools {
     pub(crate) repos: Arc<Repos>,
     pub(crate) mounts: Mounts,
-    pub(crate) projects: Projects,
     pub(crate) stores: Stores,
     pub(crate) home: Arc<dyn Home>,
     pub(crate) embedder: Arc<Embedder>,
@@ -155,19 +153,22 @@ impl Indexer {
         Ok(())
     }
 
-    /// Whether a project's index is not of the commit that HEAD names.
+    /// Whether a project's index is not of the commit that HEAD names, or not by the path rules that
+    /// hold: what was opened since then is not in it.
     async fn is_due(&self, project: &Mounted) -> Result<bool, LookError> {
-        let Some(indexed) = &project.indexed else {
+        let (Some(indexed), Some(rules)) = (&project.indexed, &project.rules) else {
             return Ok(true);
         };
-        let repos = Arc::clone(&self.with.repos);
+        let (repos, rules) = (Arc::clone(&self.with.repos), Arc::clone(rules));
         let (tenant, slug) = (project.tenant.clone(), project.project.clone());
-        let head = tokio::task::spawn_blocking(move || repos.head(&tenant, &slug)).await?;
+        let look = move || repos.standing(&tenant, &slug, &rules);
         // Whoever asks for it is told what is wrong with it; here it stays as it is.
-        let Ok(head) = head else {
+        let Ok((head, rules)) = tokio::task::spawn_blocking(look).await? else {
             return Ok(false);
         };
-        Ok(project.is_asked || head.map(|head| head.commit) != *indexed)
+        Ok(project.is_asked
+            || head.map(|head| head.commit) != *indexed
+            || project.ruled != Some(rules.fingerprint()))
     }
 
     /// Whether it is a project's turn, and its index lost chunks. The run that this begins counts

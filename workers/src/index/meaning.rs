@@ -4,7 +4,7 @@
 //! embedder away, words alone are. What is found is of whole indexes only: a text that no document
 //! has is passed over, be it not yet or no longer a project's.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use archway_proto::chain::Chain;
@@ -61,6 +61,8 @@ pub(crate) struct Query<'a> {
     pub(crate) text: &'a str,
     /// Of these kinds only.
     pub(crate) kinds: Option<Vec<Kind>>,
+    /// It asks for some documents, kinds or modules: then all of them are ranked, however far.
+    pub(crate) is_filtered: bool,
     /// Whether a document may be found; `None`: whichever.
     pub(crate) passes: Option<&'a Passes<'a>>,
     pub(crate) deadline: Instant,
@@ -126,6 +128,25 @@ impl Meaning {
         }
     }
 
+    /// How many texts of each of these projects' indexes are at home, and of how many; as it last was
+    /// known to be, while Postgres gives no answer.
+    pub(crate) async fn progress(
+        &self,
+        tenant: Uuid,
+        projects: &[Uuid],
+    ) -> HashMap<Uuid, (i64, i64)> {
+        let store = self.stores.tenant(tenant);
+        let read = store.progress_of_indexes(projects, &self.made_by);
+        if let Ok(Ok(read)) = timeout(PATIENCE, read).await {
+            return read;
+        }
+        let known = projects.iter().filter_map(|&project| {
+            let row = self.rows.get(&Shelf { tenant, project })?;
+            Some((project, (row.done, row.total)))
+        });
+        known.collect()
+    }
+
     /// What of a project's index there is to search, if it was ever whole.
     ///
     /// # Errors
@@ -160,7 +181,6 @@ impl Meaning {
         let (dense, is_embedder_away) = self.vector(tenant, projects, query).await;
         let is_hybrid = dense.is_some();
         let blobs = query.passes.map(|passes| Arc::new(blobs(projects, passes)));
-        let is_filtered = query.kinds.is_some() || blobs.is_some();
         let question = Question {
             dense,
             terms: terms::query_terms(query.text),
@@ -176,7 +196,7 @@ impl Meaning {
         let candidates = timeout_at(query.deadline, candidates).await;
         let candidates = candidates.map_err(|_elapsed| HomeError::Late("searching it"))??;
         Ok(Found {
-            candidates: fuse(candidates, is_hybrid, is_filtered),
+            candidates: fuse(candidates, is_hybrid, query.is_filtered),
             is_hybrid,
             is_embedder_away,
         })

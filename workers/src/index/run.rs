@@ -20,7 +20,7 @@ use super::home::{Blob, HomeError, Text};
 use super::indexer::Indexer;
 use super::lost;
 use super::prepare;
-use crate::repo::{Cancel, Repo, RepoError, Rules, Stopped};
+use crate::repo::{Cancel, Repo, RepoError, Stopped};
 use crate::store::{
     AtHome, Document, LEASE, Lease, Mounted, Note, NoteId, Source, StoreError, Whole,
 };
@@ -48,8 +48,8 @@ pub(crate) enum RunError {
     Lost,
     #[error("the thread that reads texts ended")]
     Thread(#[source] tokio::sync::oneshot::error::RecvError),
-    #[error("the project has no rules by which it may be read")]
-    NoProject,
+    #[error("a path rule of the project does not parse: set it anew with `archway project set`")]
+    NoRules,
 }
 
 /// A run under way.
@@ -65,6 +65,8 @@ pub(super) struct Run<'a> {
 struct Wanted {
     repo: Repo,
     commit: Option<String>,
+    /// The fingerprint of the path rules.
+    rules: String,
     /// How much was noted.
     notes: i64,
     /// By source and name, and so by path.
@@ -102,15 +104,12 @@ impl<'a> Run<'a> {
         let at_home = self.at_home().await?;
         self.bring(&wanted, &at_home, row.and_then(|row| row.average))
             .await?;
-        // Who keeps the lease says it now and then: an index that is whole must not seem half done.
-        let (done, total) = self.progress.read();
-        if !store.keep_index(self.lease, done, total).await? {
-            return Err(RunError::Lost);
-        }
         let (chunks, words) = store.size_of_index(self.lease.index).await?;
         let (changed, gone) = differences(&had, &wanted.documents);
         let whole = Whole {
             commit: wanted.commit.as_deref(),
+            rules: &wanted.rules,
+            texts: self.progress.read().1,
             average: average(chunks, words),
             notes: wanted.notes,
             changed: &changed,
@@ -152,7 +151,7 @@ impl<'a> Run<'a> {
     }
 
     async fn files(&self) -> Result<Wanted, RunError> {
-        let rules = self.rules().await?;
+        let rules = self.project.rules.clone().ok_or(RunError::NoRules)?;
         let repos = Arc::clone(&self.indexer.with.repos);
         let (tenant, slug) = (self.project.tenant.clone(), self.project.project.clone());
         let cancel = self.cancel();
@@ -169,20 +168,12 @@ impl<'a> Run<'a> {
             Ok(Wanted {
                 documents: files.collect(),
                 commit: repo.head().map(|head| head.commit),
+                rules: repo.rules().fingerprint(),
                 notes: 0,
                 repo,
             })
         })
         .await?
-    }
-
-    async fn rules(&self) -> Result<Arc<Rules>, RunError> {
-        let shelf = self.lease.shelf;
-        let projects = self.indexer.with.projects.of(shelf.tenant).await;
-        let projects = projects.map_err(|_logged| RunError::NoProject)?;
-        let project = projects.iter().find(|project| project.id == shelf.project);
-        let project = project.ok_or(RunError::NoProject)?;
-        Ok(Arc::clone(&project.rules))
     }
 
     /// Brings the texts home that are not there yet. By their ids, and so in no order: the first
@@ -209,9 +200,11 @@ impl<'a> Run<'a> {
             let texts = self.texts(&wanted.repo, batch).await?;
             let known = *average.get_or_insert_with(|| first_average(&texts));
             let home = &self.indexer.with.home;
+            let store = self.indexer.with.stores.tenant(self.lease.shelf.tenant);
+            let blobs: Vec<Blob> = batch.iter().map(|document| document.blob).collect();
+            store.expect_texts(self.lease, &blobs).await?;
             home.upsert(self.lease.shelf, &texts, known).await?;
             let noted: Vec<AtHome> = texts.iter().map(noted).collect();
-            let store = self.indexer.with.stores.tenant(self.lease.shelf.tenant);
             store.note_texts(self.lease, &noted).await?;
             let chunks = texts.iter().map(|text| text.pieces.len()).sum();
             self.indexer.with.metrics.brought(texts.len(), chunks);

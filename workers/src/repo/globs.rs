@@ -38,7 +38,6 @@ impl Globs {
         self.0.globs.is_empty()
     }
 
-    #[cfg(test)]
     pub(super) fn iter(&self) -> impl Iterator<Item = &Glob> {
         self.0.globs.iter()
     }

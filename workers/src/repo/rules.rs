@@ -9,6 +9,8 @@
 //! Nothing opens `.git`. A folder that is blocked itself may still hold a path that was opened by
 //! name; then the folder is walked, and only that path is seen in it.
 
+mod fingerprint;
+
 use super::error::RepoError;
 use super::glob::{Glob, GlobError};
 use super::globs::Globs;

@@ -11,7 +11,6 @@ use crate::index::home::{ExactHome, Home, Room};
 use crate::index::indexer::{Indexer, Tools};
 use crate::index::meaning::Meaning;
 use crate::metrics::IndexMetrics;
-use crate::projects::Projects;
 use crate::repo::{Mounts, RepoError, Repos};
 use crate::store::Stores;
 
@@ -84,13 +83,11 @@ impl Index {
         &self,
         repos: &Arc<Repos>,
         mounts: &Mounts,
-        projects: &Projects,
         metrics: IndexMetrics,
     ) -> Result<Indexer, RepoError> {
         let with = Tools {
             repos: Arc::clone(repos),
             mounts: mounts.clone(),
-            projects: projects.clone(),
             stores: self.stores.clone(),
             home: Arc::clone(&self.home),
             embedder: Arc::clone(&self.embedder),

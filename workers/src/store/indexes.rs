@@ -7,11 +7,15 @@ mod lease;
 mod pieces;
 mod texts;
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::{NoteId, StoreError, Stores, TenantStore, failed};
 use crate::index::home::{Blob, Shelf};
+use crate::repo::Rules;
 
 pub(crate) use lease::{LEASE, Lease, Whole};
 pub(crate) use texts::AtHome;
@@ -22,6 +26,8 @@ pub(crate) struct IndexRow {
     pub(crate) id: i64,
     /// HEAD's commit when it was last whole; `None`: it never was.
     pub(crate) commit: Option<String>,
+    /// The fingerprint of the path rules then.
+    pub(crate) rules: Option<String>,
     pub(crate) indexed_at: Option<Timestamp>,
     /// How often it was made whole; below 0 while it is not, since its home lost texts.
     pub(crate) edition: i64,
@@ -40,8 +46,12 @@ pub(crate) struct Mounted {
     pub(crate) shelf: Shelf,
     pub(crate) tenant: String,
     pub(crate) project: String,
+    /// The operator's path rules; `None`: they do not parse.
+    pub(crate) rules: Option<Arc<Rules>>,
     /// HEAD's commit when its index was last whole, if it ever was; there may have been none.
     pub(crate) indexed: Option<Option<String>>,
+    /// The fingerprint of all its path rules then.
+    pub(crate) ruled: Option<String>,
     /// Somebody wants its index to be looked at.
     pub(crate) is_asked: bool,
 }
@@ -96,7 +106,8 @@ impl Stores {
         let rows = sqlx::query!(
             r#"select tenant_id as "tenant_id!", tenant as "tenant!",
                       project_id as "project_id!", project as "project!",
-                      commit_id, is_whole as "is_whole!", is_asked as "is_asked!"
+                      open_globs as "open_globs!", close_globs as "close_globs!", allow_globs,
+                      commit_id, rules, is_whole as "is_whole!", is_asked as "is_asked!"
                from mounted_projects($1, $2, $3)"#,
             &tenants,
             &projects,
@@ -105,7 +116,15 @@ impl Stores {
         .fetch_all(&self.pool)
         .await
         .map_err(failed("reading which projects are mounted"))?;
+        let plain = Rules::new(&[], &[], None).ok().map(Arc::new);
         let mounted = rows.into_iter().map(|row| Mounted {
+            rules: match (&*row.open_globs, &*row.close_globs, row.allow_globs) {
+                ([], [], None) => plain.clone(),
+                (open, close, allow) => {
+                    let rules = Rules::new(open, close, allow.as_deref());
+                    rules.ok().map(Arc::new)
+                }
+            },
             shelf: Shelf {
                 tenant: row.tenant_id,
                 project: row.project_id,
@@ -113,6 +132,7 @@ impl Stores {
             tenant: row.tenant,
             project: row.project,
             indexed: row.is_whole.then_some(row.commit_id),
+            ruled: row.rules,
             is_asked: row.is_asked,
         });
         Ok(mounted.collect())
@@ -131,7 +151,7 @@ impl TenantStore<'_> {
     ) -> Result<Option<IndexRow>, StoreError> {
         let mut tx = self.begin().await?;
         let row = sqlx::query!(
-            r#"select id, commit_id, (extract(epoch from indexed_at) * 1000)::bigint as indexed_ms,
+            r#"select id, commit_id, rules, (extract(epoch from indexed_at) * 1000)::bigint as indexed_ms,
                       edition, average, done, total,
                       coalesce(asked_at > coalesce(indexed_at, '-infinity'), false) as "is_asked!"
                from indexes where tenant_id = $1 and project_id = $2 and made_by = $3"#,
@@ -145,6 +165,7 @@ impl TenantStore<'_> {
         Ok(row.map(|row| IndexRow {
             id: row.id,
             commit: row.commit_id,
+            rules: row.rules,
             indexed_at: row
                 .indexed_ms
                 .and_then(|ms| Timestamp::from_millisecond(ms).ok()),
@@ -154,6 +175,33 @@ impl TenantStore<'_> {
             total: row.total,
             is_asked: row.is_asked,
         }))
+    }
+
+    /// How many texts of these projects' indexes that were made so are at home, and of how many;
+    /// those without an index are left out.
+    ///
+    /// # Errors
+    /// If Postgres gives no answer.
+    pub(crate) async fn progress_of_indexes(
+        &self,
+        projects: &[Uuid],
+        made_by: &str,
+    ) -> Result<HashMap<Uuid, (i64, i64)>, StoreError> {
+        let mut tx = self.begin().await?;
+        let rows = sqlx::query!(
+            "select project_id, done, total from indexes \
+             where tenant_id = $1 and project_id = any($2) and made_by = $3",
+            self.tenant,
+            projects,
+            made_by
+        )
+        .fetch_all(&mut *tx)
+        .await
+        .map_err(failed("reading how far indexes are"))?;
+        let rows = rows.into_iter();
+        Ok(rows
+            .map(|row| (row.project_id, (row.done, row.total)))
+            .collect())
     }
 
     /// All documents of an index, as of its last edition, by source and name.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use archway_proto::failure::Failure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::{Reply, Tool, ToolContext, paging, reply, schema::is_false};
 use crate::{projects::Project, repo::Head};
@@ -74,7 +75,7 @@ struct ListedProject {
     default: bool,
     /// `{id, dirty?}` of HEAD; null without git.
     commit: Value,
-    /// `{indexed, total}`; null without an index.
+    /// `{indexed, total}`, in texts: files of one content are one; null without an index.
     indexed: Value,
 }
 
@@ -102,11 +103,16 @@ impl Tool for ListProjects {
         };
         let listed: Vec<_> = readable.into_iter().filter(fits).collect();
         let heads = cx.heads(&listed).await?;
+        let ids: Vec<Uuid> = listed.iter().map(|project| project.id).collect();
+        let indexes = cx.meaning().progress(cx.tenant(), &ids).await;
         let total_count = listed.len();
         let entry = |(project, head): (Arc<Project>, Option<Head>)| ListedProject {
             default: default.as_deref() == Some(&project.slug),
             commit: head.as_ref().map_or(Value::Null, reply::commit),
-            indexed: Value::Null,
+            indexed: indexes.get(&project.id).map_or(
+                Value::Null,
+                |(indexed, total)| json!({ "indexed": indexed, "total": total }),
+            ),
             slug: project.slug.clone(),
             name: project.name.clone(),
         };

@@ -21,6 +21,10 @@ pub(crate) struct Lease {
 /// What makes an index whole.
 pub(crate) struct Whole<'a> {
     pub(crate) commit: Option<&'a str>,
+    /// The fingerprint of the path rules that its files were found by.
+    pub(crate) rules: &'a str,
+    /// How many texts it has, all of which are at home.
+    pub(crate) texts: usize,
     pub(crate) average: f32,
     /// How much was noted when its notes were read, or before.
     pub(crate) notes: i64,
@@ -170,6 +174,7 @@ impl TenantStore<'_> {
         let held = sqlx::query!(
             "update indexes set commit_id = $4, average = $5, indexed_at = clock_timestamp(), \
                                 edition = abs(edition) + 1, failure = null, notes = $7, \
+                                rules = $8, done = $9, total = $9, \
                                 held_until = now() + make_interval(secs => $6) \
              where tenant_id = $1 and id = $2 and holder = $3 and held_until > now()",
             self.tenant,
@@ -178,7 +183,9 @@ impl TenantStore<'_> {
             whole.commit,
             whole.average,
             LEASE.as_secs_f64(),
-            whole.notes
+            whole.notes,
+            whole.rules,
+            count(whole.texts)
         )
         .execute(&mut *tx)
         .await
@@ -188,7 +195,7 @@ impl TenantStore<'_> {
         }
         texts::forget(&mut tx, lease, whole.gone).await?;
         texts::put(&mut tx, lease, whole.changed).await?;
-        let unused = texts::unused(&mut tx, lease).await?;
+        let unused = texts::take_unused(&mut tx, lease).await?;
         tx.commit().await.map_err(failed(what))?;
         Ok(Some(unused))
     }

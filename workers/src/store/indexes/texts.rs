@@ -25,7 +25,7 @@ impl TenantStore<'_> {
     pub(crate) async fn texts_at_home(&self, index: i64) -> Result<HashSet<Blob>, StoreError> {
         let mut tx = self.begin().await?;
         let blobs = sqlx::query_scalar!(
-            "select blob from index_texts where tenant_id = $1 and index_id = $2",
+            "select blob from index_texts where tenant_id = $1 and index_id = $2 and is_home",
             self.tenant,
             index
         )
@@ -36,6 +36,33 @@ impl TenantStore<'_> {
             .into_iter()
             .filter_map(|blob| blob.try_into().ok())
             .collect())
+    }
+
+    /// Notes that texts are about to go home: should nobody note that they are there, they are found
+    /// again, and go once no document has them.
+    ///
+    /// # Errors
+    /// If Postgres gives no answer.
+    pub(crate) async fn expect_texts(
+        &self,
+        lease: Lease,
+        blobs: &[Blob],
+    ) -> Result<(), StoreError> {
+        let what = "noting which texts are to be indexed";
+        let blobs: Vec<Vec<u8>> = blobs.iter().map(|blob| blob.to_vec()).collect();
+        let mut tx = self.begin().await?;
+        sqlx::query!(
+            "insert into index_texts (tenant_id, index_id, blob, chunks, words, is_home) \
+             select $1, $2, blob, 0, 0, false from unnest($3::bytea[]) as t (blob) \
+             on conflict (index_id, blob) do nothing",
+            self.tenant,
+            lease.index,
+            &blobs
+        )
+        .execute(&mut *tx)
+        .await
+        .map_err(failed(what))?;
+        tx.commit().await.map_err(failed(what))
     }
 
     /// Notes that texts are at home now.
@@ -57,7 +84,7 @@ impl TenantStore<'_> {
              select $1, $2, blob, chunks, words \
              from unnest($3::bytea[], $4::integer[], $5::bigint[]) as t (blob, chunks, words) \
              on conflict (index_id, blob) do update \
-             set chunks = excluded.chunks, words = excluded.words",
+             set chunks = excluded.chunks, words = excluded.words, is_home = true",
             self.tenant,
             lease.index,
             &blobs,
@@ -171,15 +198,17 @@ pub(super) async fn put(
     .map_err(failed("putting documents into an index"))
 }
 
-/// The texts that no document has.
-pub(super) async fn unused(
+/// The texts that no document has, which from now on are not at home: they are to go.
+pub(super) async fn take_unused(
     tx: &mut Transaction<'_, Postgres>,
     lease: Lease,
 ) -> Result<Vec<Blob>, StoreError> {
     let blobs = sqlx::query_scalar!(
-        "select blob from index_texts t where t.tenant_id = $1 and t.index_id = $2 and not exists \
+        "update index_texts t set is_home = false, chunks = 0, words = 0 \
+         where t.tenant_id = $1 and t.index_id = $2 and not exists \
             (select from index_documents d \
-             where d.tenant_id = $1 and d.index_id = t.index_id and d.blob = t.blob)",
+             where d.tenant_id = $1 and d.index_id = t.index_id and d.blob = t.blob) \
+         returning blob",
         lease.shelf.tenant,
         lease.index
     )

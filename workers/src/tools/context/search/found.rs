@@ -1,6 +1,6 @@
 //! What the index finds, ranked, before anything is read.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use archway_proto::chain::Chain;
@@ -13,7 +13,7 @@ use crate::index::fuse::Candidate;
 use crate::index::home::HomeError;
 use crate::index::meaning::{Query, Whole};
 use crate::projects::Project;
-use crate::repo::{Kind, RepoPath};
+use crate::repo::{Kind, RepoPath, Rules};
 use crate::store::{IndexRow, NoteId, Source};
 use crate::tools::ToolContext;
 
@@ -47,7 +47,9 @@ impl Found {
         let query = Query {
             text: &asked.query,
             kinds: asked.kinds.clone(),
-            passes: asked.is_filtered().then_some(&passes),
+            is_filtered: asked.is_filtered(),
+            // What was closed since a project was indexed must not take the place of what is open.
+            passes: (asked.is_filtered() || filter.is_newer(&wholes)).then_some(&passes),
             deadline: cx.cancel().deadline,
         };
         let found = cx.meaning().find(cx.tenant(), &wholes, &query).await;
@@ -111,6 +113,8 @@ async fn wholes(
 /// Which documents may be found.
 struct Filter<'a> {
     projects: &'a [Arc<Project>],
+    /// The path rules of each, what it says about itself included.
+    rules: HashMap<Uuid, Arc<Rules>>,
     asked: &'a Asked,
     /// The notes that were picked, where not each may be found.
     notes: Option<HashSet<(Uuid, NoteId)>>,
@@ -140,10 +144,21 @@ impl<'a> Filter<'a> {
                 notes.extend(heads.map(|head| (project.id, head.id)));
             }
         }
+        let rules = cx.rules(projects).await?;
+        let ids = projects.iter().map(|project| project.id);
         Ok(Filter {
             projects,
+            rules: ids.zip(rules).collect(),
             asked,
             notes,
+        })
+    }
+
+    /// Whether an index was made by other path rules than hold now.
+    fn is_newer(&self, wholes: &[Whole]) -> bool {
+        wholes.iter().any(|whole| {
+            let rules = self.rules.get(&whole.project);
+            whole.row.rules != rules.map(|rules| rules.fingerprint())
         })
     }
 
@@ -152,9 +167,8 @@ impl<'a> Filter<'a> {
         match source {
             Source::File => {
                 let path = RepoPath::trusted(name);
-                let rules = self.projects.iter().find(|known| known.id == project);
-                let is_seen =
-                    rules.is_some_and(|known| known.rules.judge(&path, Kind::File).is_ok());
+                let rules = self.rules.get(&project);
+                let is_seen = rules.is_some_and(|rules| rules.judge(&path, Kind::File).is_ok());
                 is_seen && self.asked.takes_file(&path)
             }
             Source::Discovery | Source::Entry if !self.asked.wants_notes() => false,
