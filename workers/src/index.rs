@@ -14,6 +14,7 @@ pub mod terms;
 pub mod embed;
 pub mod home;
 mod prepare;
+mod thread;
 mod lost;
 mod run;
 mod documents;

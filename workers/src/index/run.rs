@@ -6,12 +6,13 @@
 
 mod progress;
 mod texts;
+mod wanted;
 
 use std::collections::{HashMap, HashSet};
 use std::mem;
 use std::sync::Arc;
 
-use tokio::time::{Duration, Instant};
+use tokio::time::{Duration, Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::documents::differences;
@@ -19,17 +20,16 @@ use super::embed::EmbedError;
 use super::home::{Blob, HomeError, Text};
 use super::indexer::Indexer;
 use super::lost;
-use super::prepare;
+use super::thread::Panicked;
 use crate::repo::{Cancel, Repo, RepoError, Stopped};
-use crate::store::{
-    AtHome, Document, LEASE, Lease, Mounted, Note, NoteId, Source, StoreError, Whole,
-};
+use crate::store::{AtHome, Document, LEASE, Lease, Mounted, Note, NoteId, StoreError, Whole};
 pub(super) use progress::Progress;
-use texts::{average, first_average, noted, prepared};
+use texts::{FULL, average, first_average, noted, prepared};
+use wanted::Wanted;
 
-/// How many texts go home at once.
+/// How many texts go home at once, at most: fewer where they have many chunks.
 const BATCH: usize = 64;
-/// How long a batch may take: reading, embedding, going home.
+/// How long it may take to read and cut a batch, to embed [`FULL`] chunks, and to bring all home.
 const BATCH_TIME: Duration = Duration::from_secs(120);
 
 /// Why an index was not made whole. What stands in Postgres of it is shown to whoever asks: no
@@ -46,8 +46,10 @@ pub(crate) enum RunError {
     Embed(#[from] EmbedError),
     #[error("another worker took the index over")]
     Lost,
-    #[error("the thread that reads texts ended")]
-    Thread(#[source] tokio::sync::oneshot::error::RecvError),
+    #[error("the worker ended")]
+    Ended,
+    #[error(transparent)]
+    Bug(#[from] Panicked),
     #[error("a path rule of the project does not parse: set it anew with `archway project set`")]
     NoRules,
 }
@@ -59,18 +61,6 @@ pub(super) struct Run<'a> {
     lease: Lease,
     progress: &'a Progress,
     stop: CancellationToken,
-}
-
-/// What is to be in an index.
-struct Wanted {
-    repo: Repo,
-    commit: Option<String>,
-    /// The fingerprint of the path rules.
-    rules: String,
-    /// How much was noted.
-    notes: i64,
-    /// By source and name, and so by path.
-    documents: Vec<Document>,
 }
 
 impl<'a> Run<'a> {
@@ -107,6 +97,7 @@ impl<'a> Run<'a> {
         let (chunks, words) = store.size_of_index(self.lease.index).await?;
         let (changed, gone) = differences(&had, &wanted.documents);
         let whole = Whole {
+            begun: wanted.begun,
             commit: wanted.commit.as_deref(),
             rules: &wanted.rules,
             texts: self.progress.read().1,
@@ -133,49 +124,6 @@ impl<'a> Run<'a> {
         Ok(store.texts_at_home(index).await?)
     }
 
-    /// All files of HEAD's commit that readers may see, and all that was noted.
-    async fn wanted(&self) -> Result<Wanted, RunError> {
-        let mut wanted = self.files().await?;
-        let store = self.indexer.with.stores.tenant(self.lease.shelf.tenant);
-        // First the mark: what is noted between the two changes it once more.
-        wanted.notes = store.memory_mark(self.lease.shelf.project).await?;
-        let notes = store.note_heads(self.lease.shelf.project, None).await?;
-        wanted
-            .documents
-            .extend(notes.into_iter().map(|note| Document {
-                source: note.id.source,
-                blob: prepare::blob_of(&note.id),
-                name: note.id.name.into_bytes(),
-            }));
-        Ok(wanted)
-    }
-
-    async fn files(&self) -> Result<Wanted, RunError> {
-        let rules = self.project.rules.clone().ok_or(RunError::NoRules)?;
-        let repos = Arc::clone(&self.indexer.with.repos);
-        let (tenant, slug) = (self.project.tenant.clone(), self.project.project.clone());
-        let cancel = self.cancel();
-        self.on_thread(move || {
-            let repo = repos.open(&tenant, &slug, rules)?;
-            let files = repo.committed(&cancel)?.into_iter();
-            let files = files.filter_map(|file| {
-                Some(Document {
-                    source: Source::File,
-                    name: file.path.as_bytes().to_vec(),
-                    blob: file.blob.as_slice().try_into().ok()?,
-                })
-            });
-            Ok(Wanted {
-                documents: files.collect(),
-                commit: repo.head().map(|head| head.commit),
-                rules: repo.rules().fingerprint(),
-                notes: 0,
-                repo,
-            })
-        })
-        .await?
-    }
-
     /// Brings the texts home that are not there yet. By their ids, and so in no order: the first
     /// ones have the average length of all.
     async fn bring(
@@ -196,31 +144,47 @@ impl<'a> Run<'a> {
         self.progress.begin(all - lacking.len(), all);
         let mut left = self.indexer.with.metrics.left(lacking.len());
         let mut average = average;
-        for batch in lacking.chunks(BATCH) {
+        let mut rest = &lacking[..];
+        while !rest.is_empty() {
+            let batch = rest.get(..BATCH).unwrap_or(rest);
             let texts = self.texts(&wanted.repo, batch).await?;
             let known = *average.get_or_insert_with(|| first_average(&texts));
-            let home = &self.indexer.with.home;
-            let store = self.indexer.with.stores.tenant(self.lease.shelf.tenant);
-            let blobs: Vec<Blob> = batch.iter().map(|document| document.blob).collect();
-            store.expect_texts(self.lease, &blobs).await?;
-            home.upsert(self.lease.shelf, &texts, known).await?;
-            let noted: Vec<AtHome> = texts.iter().map(noted).collect();
-            store.note_texts(self.lease, &noted).await?;
-            let chunks = texts.iter().map(|text| text.pieces.len()).sum();
-            self.indexer.with.metrics.brought(texts.len(), chunks);
-            left.brought(batch.len());
-            self.progress.brought(batch.len());
+            self.bring_home(&texts, known).await?;
+            left.brought(texts.len());
+            self.progress.brought(texts.len());
+            rest = rest.get(texts.len()..).unwrap_or_default();
         }
         Ok(())
     }
 
-    /// Texts, cut, with the vectors of all chunks.
+    /// Brings texts home, and notes that they are there.
+    async fn bring_home(&self, texts: &[Text], average: f32) -> Result<(), RunError> {
+        let with = &self.indexer.with;
+        let store = with.stores.tenant(self.lease.shelf.tenant);
+        let blobs: Vec<Blob> = texts.iter().map(|text| text.blob).collect();
+        if !store.expect_texts(self.lease, &blobs).await? {
+            return Err(RunError::Lost);
+        }
+        let brought = with.home.upsert(self.lease.shelf, texts, average);
+        let brought = timeout(BATCH_TIME, brought).await;
+        brought.map_err(|_elapsed| HomeError::Late("keeping texts"))??;
+        let noted: Vec<AtHome> = texts.iter().map(noted).collect();
+        if !store.note_texts(self.lease, &noted).await? {
+            return Err(RunError::Lost);
+        }
+        let chunks = texts.iter().map(|text| text.pieces.len()).sum();
+        with.metrics.brought(texts.len(), chunks);
+        Ok(())
+    }
+
+    /// The first of these texts, as many as have a fitting number of chunks: cut, with the vectors
+    /// of all chunks.
     async fn texts(&self, repo: &Repo, batch: &[Document]) -> Result<Vec<Text>, RunError> {
         let notes = self.notes(batch).await?;
-        let (repo, batch, cancel) = (repo.clone(), batch.to_vec(), self.cancel());
+        let (repo, batch, stop) = (repo.clone(), batch.to_vec(), self.stop.clone());
         let embedder = Arc::clone(&self.indexer.with.embedder);
         let prepare = move || {
-            let mut prepared = prepared(&repo, &batch, &notes, &cancel)?;
+            let mut prepared = prepared(&repo, &batch, &notes, &cancel(stop))?;
             let readings = prepared
                 .iter_mut()
                 .map(|text| mem::take(&mut text.readings));
@@ -228,12 +192,13 @@ impl<'a> Run<'a> {
             let vectors = embedder.at_once(&readings);
             Ok::<_, Stopped>((prepared, readings, vectors))
         };
-        let prepared = self.on_thread(prepare).await?;
+        let prepared = self.indexer.thread.run(prepare).await?;
         let (prepared, readings, vectors) = prepared.map_err(RepoError::from)?;
         let mut vectors = match vectors {
             Some(vectors) => vectors,
             None => {
-                let until = Instant::now() + BATCH_TIME;
+                let batches = u32::try_from(readings.len() / FULL).unwrap_or(u32::MAX);
+                let until = Instant::now() + BATCH_TIME * batches.saturating_add(1);
                 self.indexer.with.embedder.texts(&readings, until).await?
             }
         }
@@ -256,31 +221,24 @@ impl<'a> Run<'a> {
             .collect())
     }
 
-    /// Has texts go that no document has. They go while the lease surely holds, so that no other
-    /// worker has brought one of them again.
+    /// Has texts go that no document has, while the lease holds: another worker may have brought one
+    /// of them again since it was lost.
     async fn forget(&self, unused: &[Blob]) -> Result<(), RunError> {
         let store = self.indexer.with.stores.tenant(self.lease.shelf.tenant);
         for blobs in unused.chunks(BATCH) {
+            if !store.holds_index(self.lease).await? {
+                return Err(RunError::Lost);
+            }
             let removed = self.indexer.with.home.remove(self.lease.shelf, blobs);
-            let removed = tokio::time::timeout(LEASE / 4, removed).await;
+            let removed = timeout(LEASE / 4, removed).await;
             removed.map_err(|_elapsed| HomeError::Late("forgetting texts"))??;
             store.drop_texts(self.lease, blobs).await?;
         }
         Ok(())
     }
+}
 
-    /// Does work on the thread that all runs share.
-    async fn on_thread<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, RunError> {
-        let (done, result) = tokio::sync::oneshot::channel();
-        // Nobody waits for it if the run was given up.
-        self.indexer.thread.spawn(move || drop(done.send(work())));
-        result.await.map_err(RunError::Thread)
-    }
-
-    fn cancel(&self) -> Cancel {
-        Cancel::new(Instant::now() + BATCH_TIME, self.stop.clone())
-    }
+/// Ends work that begins now when its time is up, or its run is given up.
+fn cancel(stop: CancellationToken) -> Cancel {
+    Cancel::new(Instant::now() + BATCH_TIME, stop)
 }

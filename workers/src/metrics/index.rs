@@ -18,6 +18,8 @@ pub(crate) enum Ran {
     Failed,
     /// Another worker took it over.
     Lost,
+    /// The worker ended first.
+    Ended,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -65,6 +67,7 @@ impl IndexMetrics {
             Ran::Whole => "whole",
             Ran::Failed => "failed",
             Ran::Lost => "lost",
+            Ran::Ended => "ended",
         };
         let runs = self.runs.get_or_create(&RunLabel { outcome });
         runs.observe(took.as_secs_f64());

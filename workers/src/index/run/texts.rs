@@ -6,6 +6,7 @@ use gix::ObjectId;
 
 use super::super::home::Text;
 use super::super::prepare::Prepared;
+use super::super::thread::caught;
 use crate::repo::{Cancel, Repo, RepoPath, Stopped};
 use crate::store::{AtHome, Document, Note, NoteId};
 
@@ -14,7 +15,11 @@ const MAX_FILE: u64 = 1 << 20;
 /// How many words a chunk is taken to have before the first was counted.
 const FIRST_AVERAGE: f32 = 60.0;
 
-/// The texts of documents, cut. One that is too large, or gone, is one without chunks.
+/// With how many chunks a batch is full.
+pub(super) const FULL: usize = 512;
+
+/// The texts of the first of these documents, cut, until they have [`FULL`] chunks. One that is too
+/// large, or gone, is one without chunks.
 pub(super) fn prepared(
     repo: &Repo,
     batch: &[Document],
@@ -29,14 +34,32 @@ pub(super) fn prepared(
             return Ok(note.unwrap_or_else(|| Prepared::empty(blob)));
         }
         match repo.blob(ObjectId::from(blob), MAX_FILE) {
-            Some(content) => {
-                let path = RepoPath::trusted(&document.name);
-                Prepared::file(blob, &path, &content, cancel)
-            }
+            Some(content) => file(document, &content, cancel),
             None => Ok(Prepared::empty(blob)),
         }
     };
-    batch.iter().map(text).collect()
+    let mut texts = Vec::new();
+    let mut chunks = 0;
+    for document in batch {
+        let text = text(document)?;
+        chunks += text.readings.len();
+        texts.push(text);
+        if chunks >= FULL {
+            break;
+        }
+    }
+    Ok(texts)
+}
+
+/// A file, cut. One that nobody foresaw has no chunks, and is told once: the others shall be found.
+fn file(document: &Document, content: &[u8], cancel: &Cancel) -> Result<Prepared, Stopped> {
+    let path = RepoPath::trusted(&document.name);
+    let cut = caught(|| Prepared::file(document.blob, &path, content, cancel));
+    cut.unwrap_or_else(|error| {
+        let blob = ObjectId::from(document.blob);
+        tracing::error!(%blob, %error, "a file is not indexed");
+        Ok(Prepared::empty(document.blob))
+    })
 }
 
 /// A text, as it is noted to be at home.

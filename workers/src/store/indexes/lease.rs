@@ -1,6 +1,6 @@
 //! The right to make an index whole: one worker's at a time, for as long as it says that it lives.
 
-use tokio::time::Duration;
+use tokio::time::{Duration, Instant};
 use uuid::Uuid;
 
 use super::super::{StoreError, TenantStore, failed};
@@ -15,11 +15,15 @@ pub(crate) const LEASE: Duration = Duration::from_secs(20);
 pub(crate) struct Lease {
     pub(crate) index: i64,
     pub(crate) shelf: Shelf,
-    holder: Uuid,
+    pub(super) holder: Uuid,
+    /// Before it was taken.
+    pub(crate) taken: Instant,
 }
 
 /// What makes an index whole.
 pub(crate) struct Whole<'a> {
+    /// When it was found out what is to be in it: whoever asks for it since asks for more.
+    pub(crate) begun: Instant,
     pub(crate) commit: Option<&'a str>,
     /// The fingerprint of the path rules that its files were found by.
     pub(crate) rules: &'a str,
@@ -46,7 +50,7 @@ impl TenantStore<'_> {
         made_by: &str,
         holder: Uuid,
     ) -> Result<Option<Lease>, StoreError> {
-        let what = "taking an index";
+        let (what, taken) = ("taking an index", Instant::now());
         let mut tx = self.begin().await?;
         let row = sqlx::query_scalar!(
             "insert into indexes as i (tenant_id, project_id, made_by, holder, held_until) \
@@ -73,6 +77,7 @@ impl TenantStore<'_> {
             index,
             shelf,
             holder,
+            taken,
         }))
     }
 
@@ -104,6 +109,15 @@ impl TenantStore<'_> {
         .map_err(failed(what))?;
         tx.commit().await.map_err(failed(what))?;
         Ok(kept.rows_affected() == 1)
+    }
+
+    /// Whether the index is still the holder's.
+    ///
+    /// # Errors
+    /// If Postgres gives no answer.
+    pub(crate) async fn holds_index(&self, lease: Lease) -> Result<bool, StoreError> {
+        let mut tx = self.begin().await?;
+        texts::is_held(&mut tx, lease).await
     }
 
     /// Notes that the home lost texts, and so that none is there and the index is not whole; false
@@ -172,9 +186,10 @@ impl TenantStore<'_> {
         let what = "making an index whole";
         let mut tx = self.begin().await?;
         let held = sqlx::query!(
-            "update indexes set commit_id = $4, average = $5, indexed_at = clock_timestamp(), \
+            "update indexes set commit_id = $4, average = $5, done = $9, total = $9, \
+                                indexed_at = clock_timestamp() - make_interval(secs => $10), \
                                 edition = abs(edition) + 1, failure = null, notes = $7, \
-                                rules = $8, done = $9, total = $9, \
+                                rules = $8, \
                                 held_until = now() + make_interval(secs => $6) \
              where tenant_id = $1 and id = $2 and holder = $3 and held_until > now()",
             self.tenant,
@@ -185,7 +200,8 @@ impl TenantStore<'_> {
             LEASE.as_secs_f64(),
             whole.notes,
             whole.rules,
-            count(whole.texts)
+            count(whole.texts),
+            whole.begun.elapsed().as_secs_f64()
         )
         .execute(&mut *tx)
         .await

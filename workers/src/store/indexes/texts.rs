@@ -39,7 +39,7 @@ impl TenantStore<'_> {
     }
 
     /// Notes that texts are about to go home: should nobody note that they are there, they are found
-    /// again, and go once no document has them.
+    /// again, and go once no document has them. False if the index is no longer the holder's.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -47,10 +47,13 @@ impl TenantStore<'_> {
         &self,
         lease: Lease,
         blobs: &[Blob],
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         let what = "noting which texts are to be indexed";
         let blobs: Vec<Vec<u8>> = blobs.iter().map(|blob| blob.to_vec()).collect();
         let mut tx = self.begin().await?;
+        if !is_held(&mut tx, lease).await? {
+            return Ok(false);
+        }
         sqlx::query!(
             "insert into index_texts (tenant_id, index_id, blob, chunks, words, is_home) \
              select $1, $2, blob, 0, 0, false from unnest($3::bytea[]) as t (blob) \
@@ -62,10 +65,11 @@ impl TenantStore<'_> {
         .execute(&mut *tx)
         .await
         .map_err(failed(what))?;
-        tx.commit().await.map_err(failed(what))
+        tx.commit().await.map_err(failed(what))?;
+        Ok(true)
     }
 
-    /// Notes that texts are at home now.
+    /// Notes that texts are at home now; false if the index is no longer the holder's.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -73,12 +77,15 @@ impl TenantStore<'_> {
         &self,
         lease: Lease,
         texts: &[AtHome],
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         let what = "noting which texts are indexed";
         let blobs: Vec<Vec<u8>> = texts.iter().map(|text| text.blob.to_vec()).collect();
         let chunks: Vec<i32> = texts.iter().map(|text| text.chunks).collect();
         let words: Vec<i64> = texts.iter().map(|text| text.words).collect();
         let mut tx = self.begin().await?;
+        if !is_held(&mut tx, lease).await? {
+            return Ok(false);
+        }
         sqlx::query!(
             "insert into index_texts (tenant_id, index_id, blob, chunks, words) \
              select $1, $2, blob, chunks, words \
@@ -94,10 +101,11 @@ impl TenantStore<'_> {
         .execute(&mut *tx)
         .await
         .map_err(failed(what))?;
-        tx.commit().await.map_err(failed(what))
+        tx.commit().await.map_err(failed(what))?;
+        Ok(true)
     }
 
-    /// Notes that texts are at home no longer.
+    /// Notes that texts are at home no longer, but for those that came back.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -106,7 +114,8 @@ impl TenantStore<'_> {
         let blobs: Vec<Vec<u8>> = blobs.iter().map(|blob| blob.to_vec()).collect();
         let mut tx = self.begin().await?;
         sqlx::query!(
-            "delete from index_texts where tenant_id = $1 and index_id = $2 and blob = any($3)",
+            "delete from index_texts where tenant_id = $1 and index_id = $2 and blob = any($3) \
+                and not is_home",
             self.tenant,
             lease.index,
             &blobs
@@ -135,6 +144,24 @@ impl TenantStore<'_> {
         .map_err(failed("reading how large an index is"))?;
         Ok((row.chunks, row.words))
     }
+}
+
+/// Whether the index is the holder's, as it stays until the transaction ends.
+pub(super) async fn is_held(
+    tx: &mut Transaction<'_, Postgres>,
+    lease: Lease,
+) -> Result<bool, StoreError> {
+    let held = sqlx::query_scalar!(
+        "select true from indexes \
+         where tenant_id = $1 and id = $2 and holder = $3 and held_until > now() for share",
+        lease.shelf.tenant,
+        lease.index,
+        lease.holder
+    )
+    .fetch_optional(&mut **tx)
+    .await
+    .map_err(failed("reading who holds an index"))?;
+    Ok(held.is_some())
 }
 
 /// Notes that no text is at home.

@@ -1,0 +1,254 @@
+//! What the indexer remembers between two looks: what runs, whose turn it is, who rests, and which
+//! folders do not answer.
+
+use std::collections::{HashMap, HashSet};
+
+use archway_proto::chain::Chain;
+use tokio::task::{Id, JoinError, JoinHandle, JoinSet};
+use tokio::time::{Duration, Instant};
+use uuid::Uuid;
+
+use super::super::home::Shelf;
+use super::super::lost::Turns;
+use super::super::run::RunError;
+use crate::store::Mounted;
+
+/// How many indexes one worker makes at once. They share one thread: a small change beside a large
+/// repository waits for a batch of it, not for all.
+const RUNS_AT_ONCE: usize = 8;
+/// How many of them are one tenant's.
+const OF_ONE_TENANT: usize = 2;
+/// How long a project is left alone after its run failed, at first and at most.
+const REST: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(60));
+
+/// What is remembered between two looks.
+#[derive(Default)]
+pub(super) struct Memory {
+    /// The runs under way, by what they index.
+    pub(super) runs: JoinSet<Result<(), RunError>>,
+    running: HashMap<Id, Shelf>,
+    rests: HashMap<Shelf, Rest>,
+    /// Looks at folders that went on for too long, until they end.
+    stuck: HashMap<Shelf, JoinHandle<()>>,
+    /// When a run of each tenant last began: the number of that run.
+    begun: HashMap<Uuid, u64>,
+    runs_begun: u64,
+    /// When it is counted what homes have.
+    pub(super) turns: Turns,
+    /// Projects of which it is counted now; whether chunks are lost.
+    pub(super) counts: JoinSet<(Shelf, bool)>,
+    lost: HashSet<Shelf>,
+    /// Whether the last look failed: an outage is told once.
+    pub(super) is_away: bool,
+}
+
+/// Until when a project is left alone, after so many failures in a row.
+struct Rest {
+    until: Instant,
+    failures: u32,
+}
+
+impl Memory {
+    /// A look begins at these projects: those whose tenant has waited longest come first. What is no
+    /// longer there is forgotten.
+    pub(super) fn begin(&mut self, mounted: &mut [Mounted]) {
+        let there: HashSet<Shelf> = mounted.iter().map(|project| project.shelf).collect();
+        self.rests.retain(|shelf, _| there.contains(shelf));
+        self.lost.retain(|shelf| there.contains(shelf));
+        self.stuck.retain(|_, look| !look.is_finished());
+        let tenants: HashSet<Uuid> = there.iter().map(|shelf| shelf.tenant).collect();
+        self.begun.retain(|tenant, _| tenants.contains(tenant));
+        self.turns.begin(&there);
+        mounted.sort_by_key(|project| self.begun.get(&project.shelf.tenant).copied());
+    }
+
+    /// Whether there is room for another run.
+    pub(super) fn has_room(&self) -> bool {
+        self.runs.len() < RUNS_AT_ONCE
+    }
+
+    /// Whether a run of this project could begin now.
+    pub(super) fn may_run(&self, shelf: Shelf) -> bool {
+        let of_tenant = |other: &&Shelf| other.tenant == shelf.tenant;
+        let rests = self.rests.get(&shelf);
+        !self.is_running(shelf)
+            && !self.stuck.contains_key(&shelf)
+            && rests.is_none_or(|rest| rest.until <= Instant::now())
+            && self.running.values().filter(of_tenant).count() < OF_ONE_TENANT
+    }
+
+    fn is_running(&self, shelf: Shelf) -> bool {
+        self.running.values().any(|other| *other == shelf)
+    }
+
+    /// A run of this project begins.
+    pub(super) fn run(
+        &mut self,
+        shelf: Shelf,
+        run: impl Future<Output = Result<(), RunError>> + Send + 'static,
+    ) {
+        self.lost.remove(&shelf);
+        self.runs_begun += 1;
+        self.begun.insert(shelf.tenant, self.runs_begun);
+        let id = self.runs.spawn(run).id();
+        self.running.insert(id, shelf);
+    }
+
+    /// A look at this folder is not waited for any longer. Until it ends there is no other one.
+    pub(super) fn stuck<T: Send + 'static>(&mut self, shelf: Shelf, look: JoinHandle<T>) {
+        tracing::warn!(project = %shelf.project, "a project's folder does not answer");
+        let look = tokio::spawn(async move { drop(look.await) });
+        self.stuck.insert(shelf, look);
+    }
+
+    /// Whether a home was seen to have lost chunks of this project.
+    pub(super) fn is_lost(&self, shelf: Shelf) -> bool {
+        self.lost.contains(&shelf)
+    }
+
+    /// What was counted of a project.
+    pub(super) fn counted(&mut self, counted: Result<(Shelf, bool), JoinError>) {
+        match counted {
+            Ok((shelf, true)) => _ = self.lost.insert(shelf),
+            Ok((_, false)) => {}
+            Err(panicked) => tracing::error!(error = %panicked, "chunks were not counted: bug"),
+        }
+    }
+
+    /// A run ended.
+    pub(super) fn ended(&mut self, ended: Result<(Id, Result<(), RunError>), JoinError>) {
+        let id = match &ended {
+            Ok((id, _)) => *id,
+            Err(panicked) => panicked.id(),
+        };
+        let Some(shelf) = self.running.remove(&id) else {
+            return;
+        };
+        match ended {
+            Ok((_, Ok(()))) => _ = self.rests.remove(&shelf),
+            Ok((_, Err(error))) => self.failed(shelf, &Chain(&error)),
+            Err(panicked) => self.failed(shelf, &panicked),
+        }
+    }
+
+    /// Leaves a project alone for a while, longer with each failure in a row, of which the first is
+    /// told.
+    fn failed(&mut self, shelf: Shelf, error: &dyn std::fmt::Display) {
+        let failures = self.rests.get(&shelf).map_or(0, |rest| rest.failures);
+        if failures == 0 {
+            tracing::warn!(project = %shelf.project, %error, "a project was not indexed");
+        }
+        let (first, most) = REST;
+        let rest = first.saturating_mul(1 << failures.min(5)).min(most);
+        let until = Instant::now() + rest;
+        let failures = failures.saturating_add(1);
+        self.rests.insert(shelf, Rest { until, failures });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use super::*;
+
+    fn mounted(tenant: u128, project: u128) -> Mounted {
+        Mounted {
+            shelf: Shelf {
+                tenant: Uuid::from_u128(tenant),
+                project: Uuid::from_u128(project),
+            },
+            tenant: String::new(),
+            project: String::new(),
+            rules: None,
+            indexed: None,
+            ruled: None,
+            is_asked: false,
+        }
+    }
+
+    /// Begins what runs a look begins, all of which go on; which ones.
+    fn look(memory: &mut Memory, projects: &[(u128, u128)]) -> Vec<(u128, u128)> {
+        let mut projects: Vec<Mounted> = projects.iter().map(|&(t, p)| mounted(t, p)).collect();
+        memory.begin(&mut projects);
+        let mut begun = Vec::new();
+        for Mounted { shelf, .. } in projects {
+            if memory.has_room() && memory.may_run(shelf) {
+                memory.run(shelf, pending());
+                begun.push((shelf.tenant.as_u128(), shelf.project.as_u128()));
+            }
+        }
+        begun
+    }
+
+    #[tokio::test]
+    async fn a_tenant_with_many_projects_leaves_room_for_the_others() {
+        let projects: Vec<_> = (0..9).map(|project| (1, project)).chain([(2, 1)]).collect();
+        let mut memory = Memory::default();
+        assert_eq!(look(&mut memory, &projects), [(1, 0), (1, 1), (2, 1)]);
+        assert_eq!(look(&mut memory, &projects), []);
+    }
+
+    #[tokio::test]
+    async fn who_has_waited_longest_comes_first() {
+        let mut memory = Memory::default();
+        let tenants: Vec<_> = (1..=6)
+            .flat_map(|tenant| [(tenant, 1), (tenant, 2)])
+            .collect();
+        let begun = look(&mut memory, &tenants);
+        assert_eq!(begun.len(), RUNS_AT_ONCE);
+        assert_eq!(begun.last(), Some(&(4, 2)));
+        memory.runs = JoinSet::new();
+        memory.running.clear();
+        let begun = look(&mut memory, &tenants);
+        assert_eq!(begun.first(), Some(&(5, 1)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_run_that_panics_costs_its_project_a_rest_and_no_other() {
+        let (shelf, other) = (mounted(1, 1).shelf, mounted(1, 2).shelf);
+        let mut memory = Memory::default();
+        memory.run(shelf, async { std::panic::panic_any(()) });
+        memory.run(other, pending());
+        let ended = memory.runs.join_next_with_id().await.unwrap();
+        memory.ended(ended);
+        assert!(!memory.may_run(shelf));
+        assert!(memory.is_running(other));
+        tokio::time::advance(REST.0).await;
+        assert!(memory.may_run(shelf));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn rests_grow_with_failures_in_a_row_up_to_a_minute() {
+        let shelf = mounted(1, 1).shelf;
+        let mut memory = Memory::default();
+        let mut rests = Vec::new();
+        for _ in 0..8 {
+            memory.run(shelf, ready(Err(RunError::Lost)));
+            let ended = memory.runs.join_next_with_id().await.unwrap();
+            memory.ended(ended);
+            rests.push((memory.rests[&shelf].until - Instant::now()).as_secs());
+        }
+        assert_eq!(rests, [2, 4, 8, 16, 32, 60, 60, 60]);
+        memory.run(shelf, ready(Ok(())));
+        let ended = memory.runs.join_next_with_id().await.unwrap();
+        memory.ended(ended);
+        assert!(memory.may_run(shelf));
+    }
+
+    #[tokio::test]
+    async fn a_folder_that_does_not_answer_is_looked_at_again_when_it_did() {
+        let shelf = mounted(1, 1).shelf;
+        let mut memory = Memory::default();
+        let (answer, hangs) = tokio::sync::oneshot::channel::<()>();
+        memory.stuck(shelf, tokio::spawn(hangs));
+        memory.begin(&mut [mounted(1, 1)]);
+        assert!(!memory.may_run(shelf));
+        answer.send(()).unwrap();
+        while memory.stuck.values().any(|look| !look.is_finished()) {
+            tokio::task::yield_now().await;
+        }
+        memory.begin(&mut [mounted(1, 1)]);
+        assert!(memory.may_run(shelf));
+    }
+}

@@ -1,0 +1,70 @@
+//! What is to be in an index: the files of HEAD's commit, and what was noted.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::super::prepare;
+use super::{Run, RunError, cancel};
+use crate::repo::Repo;
+use crate::store::{Document, Source};
+
+/// What is to be in an index.
+pub(super) struct Wanted {
+    /// When it was looked at.
+    pub(super) begun: Instant,
+    pub(super) repo: Repo,
+    pub(super) commit: Option<String>,
+    /// The fingerprint of the path rules.
+    pub(super) rules: String,
+    /// How much was noted.
+    pub(super) notes: i64,
+    /// By source and name, and so by path.
+    pub(super) documents: Vec<Document>,
+}
+
+impl Run<'_> {
+    /// All files of HEAD's commit that readers may see, and all that was noted.
+    pub(super) async fn wanted(&self) -> Result<Wanted, RunError> {
+        let mut wanted = self.files().await?;
+        let store = self.indexer.with.stores.tenant(self.lease.shelf.tenant);
+        // First the mark: what is noted between the two changes it once more.
+        wanted.notes = store.memory_mark(self.lease.shelf.project).await?;
+        let notes = store.note_heads(self.lease.shelf.project, None).await?;
+        wanted
+            .documents
+            .extend(notes.into_iter().map(|note| Document {
+                source: note.id.source,
+                blob: prepare::blob_of(&note.id),
+                name: note.id.name.into_bytes(),
+            }));
+        Ok(wanted)
+    }
+
+    async fn files(&self) -> Result<Wanted, RunError> {
+        let rules = self.project.rules.clone().ok_or(RunError::NoRules)?;
+        let repos = Arc::clone(&self.indexer.with.repos);
+        let (tenant, slug) = (self.project.tenant.clone(), self.project.project.clone());
+        let (begun, stop) = (Instant::now(), self.stop.clone());
+        let files = move || {
+            let repo = repos.open(&tenant, &slug, rules)?;
+            let files = repo.committed(&cancel(stop))?.into_iter();
+            let files = files.filter_map(|file| {
+                Some(Document {
+                    source: Source::File,
+                    name: file.path.as_bytes().to_vec(),
+                    blob: file.blob.as_slice().try_into().ok()?,
+                })
+            });
+            Ok(Wanted {
+                begun,
+                documents: files.collect(),
+                commit: repo.head().map(|head| head.commit),
+                rules: repo.rules().fingerprint(),
+                notes: 0,
+                repo,
+            })
+        };
+        self.indexer.thread.run(files).await?
+    }
+}
