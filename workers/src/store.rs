@@ -38,7 +38,7 @@ pub struct StoreConfig {
         hide_env_values = true
     )]
     pub url: SecretString,
-    /// Connections at most.
+    /// Connections of calls at most; indexing has 3 of its own.
     #[arg(
         long = "database-connections",
         value_name = "N",
@@ -121,11 +121,18 @@ impl Stores {
             ("statement_timeout", "5s"),
             ("idle_in_transaction_session_timeout", "10s"),
         ]);
-        let pool = PgPoolOptions::new()
-            .max_connections(config.max_connections)
-            .acquire_timeout(Duration::from_secs(2))
-            .connect_lazy_with(options);
-        Ok(Stores { pool })
+        Ok(Stores {
+            pool: pool(options, config.max_connections),
+        })
+    }
+
+    /// The same rows, over so many connections of their own: who does much beside the calls leaves
+    /// them theirs.
+    pub(crate) fn apart(&self, connections: u32) -> Stores {
+        let options = PgConnectOptions::clone(&self.pool.connect_options());
+        Stores {
+            pool: pool(options, connections),
+        }
     }
 
     pub(crate) fn tenant(&self, tenant: Uuid) -> TenantStore<'_> {
@@ -189,6 +196,13 @@ impl TenantStore<'_> {
         .map_err(failed(what))?;
         Ok(tx)
     }
+}
+
+fn pool(options: PgConnectOptions, connections: u32) -> PgPool {
+    PgPoolOptions::new()
+        .max_connections(connections)
+        .acquire_timeout(Duration::from_secs(2))
+        .connect_lazy_with(options)
 }
 
 /// For `map_err`: which query it was that failed.

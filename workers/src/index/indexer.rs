@@ -8,6 +8,7 @@
 mod clock;
 mod memory;
 
+use std::mem;
 use std::sync::Arc;
 
 use archway_proto::chain::Chain;
@@ -84,8 +85,9 @@ impl Indexer {
                 }
                 Some(ended) = memory.runs.join_next_with_id() => {
                     memory.ended(ended);
-                    // There is room for another one.
-                    clock.wake();
+                    if mem::take(&mut memory.is_full) {
+                        clock.wake();
+                    }
                     continue;
                 }
                 Some(counted) = memory.counts.join_next() => {
@@ -102,10 +104,14 @@ impl Indexer {
                 tracing::warn!(error = %Chain(&**error), "projects were not looked at");
             }
             memory.is_away = looked.is_err();
+            if !memory.is_away {
+                self.with.metrics.looked();
+            }
             clock.looked(started);
         }
         let given_up = async { while memory.runs.join_next().await.is_some() {} };
         timeout(FAREWELL, given_up).await.ok();
+        self.with.stores.close().await;
     }
 
     /// Begins a run of each project whose index is not what it should be.
@@ -121,7 +127,8 @@ impl Indexer {
         memory.begin(&mut mounted);
         for project in mounted {
             let shelf = project.shelf;
-            if !memory.has_room() {
+            memory.is_full = !memory.has_room();
+            if memory.is_full {
                 break;
             }
             if !memory.may_run(shelf) {
@@ -194,10 +201,9 @@ impl Indexer {
         let store = self.with.stores.tenant(shelf.tenant);
         // Each run is another holder: what an earlier one still does must not pass for its own.
         let taken = store.take_index(shelf.project, &self.with.made_by, Uuid::now_v7());
-        let Some(lease) = taken.await? else {
-            return Ok(());
-        };
+        let lease = taken.await?.ok_or(RunError::Held)?;
         let started = Instant::now();
+        let _under_way = self.with.metrics.under_way();
         let stop = CancellationToken::new();
         let progress = Progress::default();
         let run = Run::new(self, project, lease, &progress, stop.clone());

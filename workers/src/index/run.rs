@@ -44,6 +44,8 @@ pub(crate) enum RunError {
     Home(#[from] HomeError),
     #[error(transparent)]
     Embed(#[from] EmbedError),
+    #[error("another worker makes it")]
+    Held,
     #[error("another worker took the index over")]
     Lost,
     #[error("the worker ended")]
@@ -119,6 +121,7 @@ impl<'a> Run<'a> {
         if lost::is_lost(with, shelf, index).await? {
             tracing::warn!(project = %shelf.project, "chunks of a project were lost: it is indexed anew");
             let lost = store.lose_texts(self.lease).await?;
+            with.metrics.lost();
             return lost.then(HashSet::new).ok_or(RunError::Lost);
         }
         Ok(store.texts_at_home(index).await?)

@@ -37,6 +37,10 @@ pub(crate) struct IndexMetrics {
     left: Gauge,
     /// What indexes take that are held in memory.
     pub(crate) memory: Gauge,
+    /// When projects were last looked at, in seconds since 1970.
+    looked: Gauge,
+    under_way: Gauge,
+    lost: Counter,
 }
 
 impl IndexMetrics {
@@ -47,6 +51,9 @@ impl IndexMetrics {
             chunks: Counter::default(),
             left: Gauge::default(),
             memory: Gauge::default(),
+            looked: Gauge::default(),
+            under_way: Gauge::default(),
+            lost: Counter::default(),
         };
         let help = "Time that a run of the indexer took, by outcome";
         registry.register_with_unit("index_run", help, Unit::Seconds, metrics.runs.clone());
@@ -59,7 +66,30 @@ impl IndexMetrics {
         let help = "Memory of the indexes that are held here to be searched";
         let memory = metrics.memory.clone();
         registry.register_with_unit("index_memory", help, Unit::Bytes, memory);
+        let help = "When all projects were last looked at, in seconds since 1970; every 2 to 10 s";
+        let looked = metrics.looked.clone();
+        registry.register_with_unit("index_looked_timestamp", help, Unit::Seconds, looked);
+        let help = "Runs of the indexer under way";
+        registry.register("index_runs_under_way", help, metrics.under_way.clone());
+        let help = "Indexes whose home had lost chunks, and which were made anew";
+        registry.register("index_losses", help, metrics.lost.clone());
         metrics
+    }
+
+    /// All projects were looked at.
+    pub(crate) fn looked(&self) {
+        self.looked.set(jiff::Timestamp::now().as_second());
+    }
+
+    /// A run is under way, until what is returned is dropped.
+    pub(crate) fn under_way(&self) -> UnderWay {
+        self.under_way.inc();
+        UnderWay(self.under_way.clone())
+    }
+
+    /// A home lost chunks.
+    pub(crate) fn lost(&self) {
+        self.lost.inc();
     }
 
     pub(crate) fn ran(&self, how: Ran, took: Duration) {
@@ -87,6 +117,15 @@ impl IndexMetrics {
     pub(crate) fn brought(&self, texts: usize, chunks: usize) {
         self.texts.inc_by(texts as u64);
         self.chunks.inc_by(chunks as u64);
+    }
+}
+
+/// A run that is under way.
+pub(crate) struct UnderWay(Gauge);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.dec();
     }
 }
 

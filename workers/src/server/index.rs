@@ -14,6 +14,8 @@ use crate::metrics::IndexMetrics;
 use crate::repo::{Mounts, RepoError, Repos};
 use crate::store::Stores;
 
+/// How many connections indexing has.
+const CONNECTIONS: u32 = 3;
 /// Changes with how texts are cut, how words are counted, and what vectors are made of: all is
 /// indexed anew then.
 const FORM: u32 = 1;
@@ -88,7 +90,7 @@ impl Index {
         let with = Tools {
             repos: Arc::clone(repos),
             mounts: mounts.clone(),
-            stores: self.stores.clone(),
+            stores: self.stores.apart(CONNECTIONS),
             home: Arc::clone(&self.home),
             embedder: Arc::clone(&self.embedder),
             made_by: self.made_by.clone(),

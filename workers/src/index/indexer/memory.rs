@@ -38,6 +38,8 @@ pub(super) struct Memory {
     /// Projects of which it is counted now; whether chunks are lost.
     pub(super) counts: JoinSet<(Shelf, bool)>,
     lost: HashSet<Shelf>,
+    /// Whether the last look ended because all places were taken.
+    pub(super) is_full: bool,
     /// Whether the last look failed: an outage is told once.
     pub(super) is_away: bool,
 }
@@ -126,6 +128,7 @@ impl Memory {
         };
         match ended {
             Ok((_, Ok(()))) => _ = self.rests.remove(&shelf),
+            Ok((_, Err(RunError::Held))) => self.rest(shelf, REST.0, 0),
             Ok((_, Err(error))) => self.failed(shelf, &Chain(&error)),
             Err(panicked) => self.failed(shelf, &panicked),
         }
@@ -140,8 +143,11 @@ impl Memory {
         }
         let (first, most) = REST;
         let rest = first.saturating_mul(1 << failures.min(5)).min(most);
+        self.rest(shelf, rest, failures.saturating_add(1));
+    }
+
+    fn rest(&mut self, shelf: Shelf, rest: Duration, failures: u32) {
         let until = Instant::now() + rest;
-        let failures = failures.saturating_add(1);
         self.rests.insert(shelf, Rest { until, failures });
     }
 }

@@ -185,6 +185,11 @@ impl TenantStore<'_> {
     ) -> Result<Option<Vec<Blob>>, StoreError> {
         let what = "making an index whole";
         let mut tx = self.begin().await?;
+        // All documents of a new index are written in one statement, which has most of a lease.
+        sqlx::query("set local statement_timeout = '15s'")
+            .execute(&mut *tx)
+            .await
+            .map_err(failed(what))?;
         let held = sqlx::query!(
             "update indexes set commit_id = $4, average = $5, done = $9, total = $9, \
                                 indexed_at = clock_timestamp() - make_interval(secs => $10), \
