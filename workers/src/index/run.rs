@@ -52,6 +52,8 @@ pub(crate) enum RunError {
     Ended,
     #[error(transparent)]
     Bug(#[from] Panicked),
+    #[error("the repository is not used: {0}")]
+    Refused(&'static str),
     #[error("a path rule of the project does not parse: set it anew with `archway project set`")]
     NoRules,
 }
@@ -93,28 +95,32 @@ impl<'a> Run<'a> {
             .await?;
         let wanted = self.wanted().await?;
         let had = store.documents(self.lease.index).await?;
-        let at_home = self.at_home().await?;
-        self.bring(&wanted, &at_home, row.and_then(|row| row.average))
+        let there = self.there().await?;
+        self.bring(&wanted, &there, row.and_then(|row| row.average))
             .await?;
         let (chunks, words) = store.size_of_index(self.lease.index).await?;
         let (changed, gone) = differences(&had, &wanted.documents);
+        let unused = unused(there, &wanted.documents);
         let whole = Whole {
             begun: wanted.begun,
             commit: wanted.commit.as_deref(),
             rules: &wanted.rules,
-            texts: self.progress.read().1,
+            texts: self.progress.read(),
             average: average(chunks, words),
             notes: wanted.notes,
             changed: &changed,
             gone: &gone,
+            unused: &unused,
         };
-        let unused = store.complete_index(self.lease, &whole).await?;
-        self.forget(&unused.ok_or(RunError::Lost)?).await
+        if !store.complete_index(self.lease, &whole).await? {
+            return Err(RunError::Lost);
+        }
+        self.forget(&unused).await
     }
 
-    /// The texts that are at home; none, if the home lost any. The index is not whole then until all
-    /// are back.
-    async fn at_home(&self) -> Result<HashSet<Blob>, RunError> {
+    /// The texts that are at home, or may be since a run ended in between: whether they surely are.
+    /// None, if the home lost any: the index is not whole then until all are back.
+    async fn there(&self) -> Result<HashMap<Blob, bool>, RunError> {
         let (shelf, index) = (self.lease.shelf, self.lease.index);
         let with = &self.indexer.with;
         let store = with.stores.tenant(shelf.tenant);
@@ -122,9 +128,9 @@ impl<'a> Run<'a> {
             tracing::warn!(project = %shelf.project, "chunks of a project were lost: it is indexed anew");
             let lost = store.lose_texts(self.lease).await?;
             with.metrics.lost();
-            return lost.then(HashSet::new).ok_or(RunError::Lost);
+            return lost.then(HashMap::new).ok_or(RunError::Lost);
         }
-        Ok(store.texts_at_home(index).await?)
+        Ok(store.texts_of_index(index).await?)
     }
 
     /// Brings the texts home that are not there yet. By their ids, and so in no order: the first
@@ -132,7 +138,7 @@ impl<'a> Run<'a> {
     async fn bring(
         &self,
         wanted: &Wanted,
-        at_home: &HashSet<Blob>,
+        there: &HashMap<Blob, bool>,
         average: Option<f32>,
     ) -> Result<(), RunError> {
         let mut texts: HashMap<Blob, &Document> = HashMap::new();
@@ -141,7 +147,7 @@ impl<'a> Run<'a> {
             texts.entry(document.blob).or_insert(document);
         }
         let all = texts.len();
-        texts.retain(|blob, _| !at_home.contains(blob));
+        texts.retain(|blob, _| there.get(blob) != Some(&true));
         let mut lacking: Vec<Document> = texts.into_values().cloned().collect();
         lacking.sort_unstable_by_key(|document| document.blob);
         self.progress.begin(all - lacking.len(), all);
@@ -150,12 +156,12 @@ impl<'a> Run<'a> {
         let mut rest = &lacking[..];
         while !rest.is_empty() {
             let batch = rest.get(..BATCH).unwrap_or(rest);
-            let texts = self.texts(&wanted.repo, batch).await?;
+            let (texts, taken) = self.texts(&wanted.repo, batch).await?;
             let known = *average.get_or_insert_with(|| first_average(&texts));
             self.bring_home(&texts, known).await?;
-            left.brought(texts.len());
+            left.brought(taken);
             self.progress.brought(texts.len());
-            rest = rest.get(texts.len()..).unwrap_or_default();
+            rest = rest.get(taken..).unwrap_or_default();
         }
         Ok(())
     }
@@ -181,22 +187,21 @@ impl<'a> Run<'a> {
     }
 
     /// The first of these texts, as many as have a fitting number of chunks: cut, with the vectors
-    /// of all chunks.
-    async fn texts(&self, repo: &Repo, batch: &[Document]) -> Result<Vec<Text>, RunError> {
+    /// of all chunks. And of how many documents.
+    async fn texts(&self, repo: &Repo, batch: &[Document]) -> Result<(Vec<Text>, usize), RunError> {
         let notes = self.notes(batch).await?;
         let (repo, batch, stop) = (repo.clone(), batch.to_vec(), self.stop.clone());
         let embedder = Arc::clone(&self.indexer.with.embedder);
         let prepare = move || {
-            let mut prepared = prepared(&repo, &batch, &notes, &cancel(stop))?;
-            let readings = prepared
-                .iter_mut()
-                .map(|text| mem::take(&mut text.readings));
+            let mut cut = prepared(&repo, &batch, &notes, &cancel(stop))?;
+            let texts = cut.texts.iter_mut();
+            let readings = texts.map(|text| mem::take(&mut text.readings));
             let readings: Vec<String> = readings.flatten().collect();
             let vectors = embedder.at_once(&readings);
-            Ok::<_, Stopped>((prepared, readings, vectors))
+            Ok::<_, Stopped>((cut, readings, vectors))
         };
         let prepared = self.indexer.thread.run(prepare).await?;
-        let (prepared, readings, vectors) = prepared.map_err(RepoError::from)?;
+        let (cut, readings, vectors) = prepared.map_err(RepoError::from)?;
         let mut vectors = match vectors {
             Some(vectors) => vectors,
             None => {
@@ -206,8 +211,9 @@ impl<'a> Run<'a> {
             }
         }
         .into_iter();
-        let texts = prepared.into_iter();
-        Ok(texts.map(|text| text.with(&mut vectors)).collect())
+        let texts = cut.texts.into_iter();
+        let texts = texts.map(|text| text.with(&mut vectors)).collect();
+        Ok((texts, cut.taken))
     }
 
     /// The notes among some documents.
@@ -239,6 +245,13 @@ impl<'a> Run<'a> {
         }
         Ok(())
     }
+}
+
+/// The texts that no document has.
+fn unused(there: HashMap<Blob, bool>, documents: &[Document]) -> Vec<Blob> {
+    let used: HashSet<Blob> = documents.iter().map(|document| document.blob).collect();
+    let blobs = there.into_keys();
+    blobs.filter(|blob| !used.contains(blob)).collect()
 }
 
 /// Ends work that begins now when its time is up, or its run is given up.

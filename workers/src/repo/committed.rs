@@ -51,6 +51,11 @@ impl Repo {
         walk.run(tree, cancel)
     }
 
+    /// How large a blob is, in bytes; `None` if it is not there, or can't be read now.
+    pub(crate) fn blob_size(&self, id: ObjectId) -> Option<u64> {
+        Some(self.git()?.find_header(id).ok()?.size())
+    }
+
     /// The content of a blob; `None` if it has more than `most` bytes, or is not there.
     pub(crate) fn blob(&self, id: ObjectId, most: u64) -> Option<Vec<u8>> {
         let repository = self.git()?;

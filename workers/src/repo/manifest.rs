@@ -8,8 +8,8 @@
 //! What is wrong with the file is a warning and breaks nothing else: a key that nobody knows, an
 //! entry that is no glob. Of a file that is not TOML as a whole (a slip of the pen, a conflict half
 //! merged) what can still be told apart as `deny` closes, rather too much than too little, and
-//! nothing else holds. What a file says that is too large, or a link that leads out, can't be known:
-//! it closes nothing. One that is there and can't be read is the call's failure.
+//! nothing else holds; so it is with the first 64 KiB of a file that is larger. What a link says that
+//! leads out can't be known: it closes nothing. One that is there and can't be read is the call's failure.
 //!
 //! Warnings stand in answers. They name keys and places, never what `deny` holds.
 
@@ -72,6 +72,16 @@ impl Manifest {
             allow,
             linked_projects,
             warnings: reader.into_warnings(),
+        }
+    }
+
+    /// A file that is too large. What its beginning clearly denies is closed: a long comment must
+    /// not open it.
+    fn of_beginning(bytes: &[u8]) -> Manifest {
+        let what = "it is larger than 64 KiB; only what its beginning clearly denies holds";
+        Manifest {
+            deny: Globs::new(told_apart(&String::from_utf8_lossy(bytes))),
+            ..Manifest::of_warning(what)
         }
     }
 

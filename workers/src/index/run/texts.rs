@@ -18,37 +18,51 @@ const FIRST_AVERAGE: f32 = 60.0;
 /// With how many chunks a batch is full.
 pub(super) const FULL: usize = 512;
 
+/// Texts that were cut.
+pub(super) struct Cut {
+    pub(super) texts: Vec<Prepared>,
+    /// Of how many documents: more than texts, where some can't be read now. Those are not noted to
+    /// be at home, so the next run tries them again.
+    pub(super) taken: usize,
+}
+
 /// The texts of the first of these documents, cut, until they have [`FULL`] chunks. One that is too
-/// large, or gone, is one without chunks.
+/// large is one without chunks.
 pub(super) fn prepared(
     repo: &Repo,
     batch: &[Document],
     notes: &HashMap<NoteId, Note>,
     cancel: &Cancel,
-) -> Result<Vec<Prepared>, Stopped> {
+) -> Result<Cut, Stopped> {
     let text = |document: &Document| {
         cancel.check()?;
         let blob = document.blob;
         if let Some(id) = document.note() {
             let note = notes.get(&id).map(|note| Prepared::note(blob, note));
-            return Ok(note.unwrap_or_else(|| Prepared::empty(blob)));
+            return Ok(Some(note.unwrap_or_else(|| Prepared::empty(blob))));
         }
-        match repo.blob(ObjectId::from(blob), MAX_FILE) {
-            Some(content) => file(document, &content, cancel),
-            None => Ok(Prepared::empty(blob)),
+        let id = ObjectId::from(blob);
+        if let Some(content) = repo.blob(id, MAX_FILE) {
+            return file(document, &content, cancel).map(Some);
         }
+        let is_too_large = repo.blob_size(id).is_some_and(|size| size > MAX_FILE);
+        Ok(is_too_large.then(|| Prepared::empty(blob)))
     };
-    let mut texts = Vec::new();
+    let mut cut = Cut {
+        texts: Vec::new(),
+        taken: 0,
+    };
     let mut chunks = 0;
     for document in batch {
         let text = text(document)?;
-        chunks += text.readings.len();
-        texts.push(text);
+        chunks += text.as_ref().map_or(0, |text| text.readings.len());
+        cut.texts.extend(text);
+        cut.taken += 1;
         if chunks >= FULL {
             break;
         }
     }
-    Ok(texts)
+    Ok(cut)
 }
 
 /// A file, cut. One that nobody foresaw has no chunks, and is told once: the others shall be found.

@@ -45,9 +45,14 @@ impl Run<'_> {
         let rules = self.project.rules.clone().ok_or(RunError::NoRules)?;
         let repos = Arc::clone(&self.indexer.with.repos);
         let (tenant, slug) = (self.project.tenant.clone(), self.project.project.clone());
+        let had_commit = matches!(self.project.indexed, Some(Some(_)));
         let (begun, stop) = (Instant::now(), self.stop.clone());
         let files = move || {
             let repo = repos.open(&tenant, &slug, rules)?;
+            // What can't be read for a moment is no reason to forget all that was.
+            if let Some(why) = repo.git_refused().filter(|_| had_commit) {
+                return Err(RunError::Refused(why));
+            }
             let files = repo.committed(&cancel(stop))?.into_iter();
             let files = files.filter_map(|file| {
                 Some(Document {

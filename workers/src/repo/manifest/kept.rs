@@ -50,6 +50,8 @@ enum Found {
     #[default]
     Nothing,
     Text(Vec<u8>),
+    /// The beginning of what is too large to be read as a whole.
+    Beginning(Vec<u8>),
     /// What is not read, and why.
     Refused(&'static str),
 }
@@ -164,10 +166,6 @@ impl Found {
             }
             Err(error) => return Err(error),
         };
-        let too_large = Found::Refused("it is larger than 64 KiB, and not read");
-        if file.size() > MAX_BYTES as u64 {
-            return Ok(too_large);
-        }
         let mut text = Vec::new();
         let most = MAX_BYTES as u64 + 1;
         let read = (&mut file).take(most).read_to_end(&mut text);
@@ -175,10 +173,11 @@ impl Found {
             what: "reading .archway.toml",
             source,
         })?;
-        Ok(if text.len() > MAX_BYTES {
-            too_large
-        } else {
-            Found::Text(text)
+        let is_too_large = text.len() > MAX_BYTES;
+        text.truncate(MAX_BYTES);
+        Ok(match is_too_large {
+            true => Found::Beginning(text),
+            false => Found::Text(text),
         })
     }
 
@@ -186,6 +185,7 @@ impl Found {
         match self {
             Found::Nothing => Manifest::default(),
             Found::Text(bytes) => Manifest::parse(bytes),
+            Found::Beginning(bytes) => Manifest::of_beginning(bytes),
             Found::Refused(why) => Manifest::of_warning(why),
         }
     }
@@ -327,7 +327,7 @@ mod tests {
         }
         let large = format!("deny = ['a']\n#{}", "x".repeat(MAX_BYTES));
         app.file(NAME, large);
-        assert!(opens(&app.repo(), "a"));
+        assert!(!opens(&app.repo(), "a"));
         assert!(app.repo().warnings()[0].contains("larger than 64 KiB"));
     }
 

@@ -27,8 +27,8 @@ pub(crate) struct Whole<'a> {
     pub(crate) commit: Option<&'a str>,
     /// The fingerprint of the path rules that its files were found by.
     pub(crate) rules: &'a str,
-    /// How many texts it has, all of which are at home.
-    pub(crate) texts: usize,
+    /// How many texts are at home, and how many it has: the others can't be read.
+    pub(crate) texts: (usize, usize),
     pub(crate) average: f32,
     /// How much was noted when its notes were read, or before.
     pub(crate) notes: i64,
@@ -36,6 +36,8 @@ pub(crate) struct Whole<'a> {
     pub(crate) changed: &'a [Document],
     /// Documents that are gone.
     pub(crate) gone: &'a [Document],
+    /// Texts that no document has any longer, which are still at home.
+    pub(crate) unused: &'a [Blob],
 }
 
 impl TenantStore<'_> {
@@ -173,8 +175,7 @@ impl TenantStore<'_> {
     }
 
     /// Makes the index whole, all at once: who reads it sees what it was before, or all of this.
-    /// Gives the texts that no document has any longer, which are still at home; `None` if the index
-    /// is no longer the holder's, and nothing changed.
+    /// False if the index is no longer the holder's, and nothing changed.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -182,7 +183,7 @@ impl TenantStore<'_> {
         &self,
         lease: Lease,
         whole: &Whole<'_>,
-    ) -> Result<Option<Vec<Blob>>, StoreError> {
+    ) -> Result<bool, StoreError> {
         let what = "making an index whole";
         let mut tx = self.begin().await?;
         // All documents of a new index are written in one statement, which has most of a lease.
@@ -191,7 +192,7 @@ impl TenantStore<'_> {
             .await
             .map_err(failed(what))?;
         let held = sqlx::query!(
-            "update indexes set commit_id = $4, average = $5, done = $9, total = $9, \
+            "update indexes set commit_id = $4, average = $5, done = $9, total = $11, \
                                 indexed_at = clock_timestamp() - make_interval(secs => $10), \
                                 edition = abs(edition) + 1, failure = null, notes = $7, \
                                 rules = $8, \
@@ -205,20 +206,21 @@ impl TenantStore<'_> {
             LEASE.as_secs_f64(),
             whole.notes,
             whole.rules,
-            count(whole.texts),
-            whole.begun.elapsed().as_secs_f64()
+            count(whole.texts.0),
+            whole.begun.elapsed().as_secs_f64(),
+            count(whole.texts.1)
         )
         .execute(&mut *tx)
         .await
         .map_err(failed(what))?;
         if held.rows_affected() == 0 {
-            return Ok(None);
+            return Ok(false);
         }
         texts::forget(&mut tx, lease, whole.gone).await?;
         texts::put(&mut tx, lease, whole.changed).await?;
-        let unused = texts::take_unused(&mut tx, lease).await?;
+        texts::give_up(&mut tx, lease, whole.unused).await?;
         tx.commit().await.map_err(failed(what))?;
-        Ok(Some(unused))
+        Ok(true)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which texts are at home, and which documents have them.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use sqlx::{Postgres, Transaction};
 
@@ -18,23 +18,26 @@ pub(crate) struct AtHome {
 }
 
 impl TenantStore<'_> {
-    /// The texts of an index that are at home.
+    /// The texts of an index: whether they are at home, or only may be.
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn texts_at_home(&self, index: i64) -> Result<HashSet<Blob>, StoreError> {
+    pub(crate) async fn texts_of_index(
+        &self,
+        index: i64,
+    ) -> Result<HashMap<Blob, bool>, StoreError> {
         let mut tx = self.begin().await?;
-        let blobs = sqlx::query_scalar!(
-            "select blob from index_texts where tenant_id = $1 and index_id = $2 and is_home",
+        let rows = sqlx::query!(
+            "select blob, is_home from index_texts where tenant_id = $1 and index_id = $2",
             self.tenant,
             index
         )
         .fetch_all(&mut *tx)
         .await
         .map_err(failed("reading which texts are indexed"))?;
-        Ok(blobs
-            .into_iter()
-            .filter_map(|blob| blob.try_into().ok())
+        let texts = rows.into_iter();
+        Ok(texts
+            .filter_map(|row| Some((row.blob.try_into().ok()?, row.is_home)))
             .collect())
     }
 
@@ -225,27 +228,24 @@ pub(super) async fn put(
     .map_err(failed("putting documents into an index"))
 }
 
-/// The texts that no document has, which from now on are not at home: they are to go.
-pub(super) async fn take_unused(
+/// Notes that texts are to go: from now on they may be at home, or not.
+pub(super) async fn give_up(
     tx: &mut Transaction<'_, Postgres>,
     lease: Lease,
-) -> Result<Vec<Blob>, StoreError> {
-    let blobs = sqlx::query_scalar!(
-        "update index_texts t set is_home = false, chunks = 0, words = 0 \
-         where t.tenant_id = $1 and t.index_id = $2 and not exists \
-            (select from index_documents d \
-             where d.tenant_id = $1 and d.index_id = t.index_id and d.blob = t.blob) \
-         returning blob",
+    unused: &[Blob],
+) -> Result<(), StoreError> {
+    let blobs: Vec<Vec<u8>> = unused.iter().map(|blob| blob.to_vec()).collect();
+    sqlx::query!(
+        "update index_texts set is_home = false, chunks = 0, words = 0 \
+         where tenant_id = $1 and index_id = $2 and blob = any($3)",
         lease.shelf.tenant,
-        lease.index
+        lease.index,
+        &blobs
     )
-    .fetch_all(&mut **tx)
+    .execute(&mut **tx)
     .await
-    .map_err(failed("reading which texts no document has"))?;
-    Ok(blobs
-        .into_iter()
-        .filter_map(|blob| blob.try_into().ok())
-        .collect())
+    .map(|_done| ())
+    .map_err(failed("noting which texts are to go"))
 }
 
 fn columns(documents: &[Document]) -> (Vec<i16>, Vec<Vec<u8>>, Vec<Vec<u8>>) {

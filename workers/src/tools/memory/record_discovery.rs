@@ -85,7 +85,13 @@ impl Tool for RecordDiscovery {
 
     async fn run(cx: &ToolContext, args: RecordDiscoveryArgs) -> Result<Reply<Recorded>, Failure> {
         let project = cx.project(args.project.as_deref()).await?;
-        let paths = admitted(&project.rules, args.paths.as_deref().unwrap_or_default())?;
+        let paths = match args.paths.as_deref() {
+            None | Some([]) => Vec::new(),
+            Some(paths) => {
+                let rules = cx.rules(std::slice::from_ref(&project)).await?;
+                admitted(rules.first().unwrap_or(&project.rules), paths)?
+            }
+        };
         let discovery = NewDiscovery {
             project: project.id,
             kind: args.kind.name(),

@@ -22,6 +22,9 @@ use crate::{
 /// Searches what was written to memory.
 pub(in crate::tools) struct SearchMemory;
 
+/// Nothing was written before 1970, and Postgres knows no dates of long before.
+const EARLIEST: i64 = 0;
+
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::tools) struct SearchMemoryArgs {
@@ -106,9 +109,10 @@ impl Tool for SearchMemory {
 impl SearchMemoryArgs {
     fn filter(&self, project: Uuid, now: Timestamp) -> Result<EntryFilter, Failure> {
         let time = |argument, text: &Option<String>, end| {
-            let second = text
-                .as_deref()
-                .map(|text| bound(text, end, now).ok_or_else(|| no_date(argument, text)));
+            let second = text.as_deref().map(|text| {
+                let second = bound(text, end, now).ok_or_else(|| no_date(argument, text))?;
+                Ok::<_, Failure>(second.max(EARLIEST))
+            });
             second.transpose()
         };
         Ok(EntryFilter {
