@@ -114,6 +114,31 @@ async fn nothing_is_asked_for_no_texts_and_long_ones_are_cut_where_it_was_said()
 }
 
 #[tokio::test]
+async fn a_model_is_told_what_is_a_query_and_what_a_document() {
+    let service = Embeddings::start(DIMENSIONS).await;
+    let mut config = config(&service);
+    let plain = Embedder::open(&config).unwrap().model().cloned().unwrap();
+    config.prefixes.embedder_query_prefix = Some("query: ".to_owned());
+    let asking = Embedder::open(&config).unwrap().model().cloned().unwrap();
+    assert_eq!(asking, plain, "the vectors of an index are what they were");
+    config.prefixes.embedder_document_prefix = Some("größe: ".to_owned());
+    config.embedder_text_chars = 14.try_into().unwrap();
+    let embedder = Embedder::open(&config).unwrap();
+    let model = embedder.model().unwrap();
+    assert_eq!(model.name.len(), "words@24+".len() + 8, "{}", model.name);
+    let made = embedder
+        .texts(&texts(["größte Zahl"]), soon())
+        .await
+        .unwrap();
+    assert!(is_of(&service, "größe: größte ", made[0].as_ref().unwrap()));
+    let made = embedder.query(shelf(), "main", soon()).await.unwrap();
+    assert!(is_of(&service, "query: main", &made.unwrap()));
+    let asked = service.questions();
+    let asked: Vec<String> = asked.iter().flat_map(e2e::Question::texts).collect();
+    assert_eq!(asked, ["größe: größte ", "query: main"]);
+}
+
+#[tokio::test]
 async fn a_query_is_asked_once_for_a_project_and_again_for_any_other() {
     let (service, embedder) = served().await;
     let (ours, theirs) = (shelf(), shelf());

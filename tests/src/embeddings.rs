@@ -37,26 +37,9 @@ use tokio_rustls::{
     },
 };
 
-/// What goes wrong with a request.
-#[derive(Clone, Debug)]
-pub enum Mishap {
-    /// It is refused with a status and these headers.
-    Status(u16, Vec<(&'static str, String)>),
-    /// Nobody ever answers.
-    Hang,
-    /// The connection ends before the answer begins.
-    Cut,
-    /// The connection ends in the middle of the answer.
-    CutShort,
-    /// Vectors have this many numbers.
-    Dimensions(usize),
-    /// There is one vector too few.
-    Fewer,
-    /// The answer is what was asked, and no JSON.
-    Echo,
-    /// The answer never ends.
-    Endless,
-}
+mod mishap;
+
+pub use mishap::Mishap;
 
 /// A request that came.
 #[derive(Clone, Debug)]
@@ -216,7 +199,10 @@ async fn answer(
     let mishap = next.or_else(|| state.always.lock().clone());
     let whole = |dimensions| Body::from(list(&texts, dimensions).to_string());
     let body = match mishap {
-        None => whole(state.dimensions),
+        Some(Mishap::Dislikes(word)) if texts.iter().any(|text| text.contains(word)) => {
+            return Ok(refusal(400, &[], body));
+        }
+        None | Some(Mishap::Dislikes(_)) => whole(state.dimensions),
         Some(Mishap::Status(status, headers)) => return Ok(refusal(status, &headers, body)),
         Some(Mishap::Hang) => std::future::pending().await,
         Some(Mishap::Cut) => return Err(io::ErrorKind::ConnectionReset.into()),

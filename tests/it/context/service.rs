@@ -158,3 +158,26 @@ async fn of_two_workers_one_indexes_a_project_and_both_find_what_it_did() {
     let once: BTreeSet<&String> = texts.iter().collect();
     assert_eq!((texts.len(), once.len()), (202, 202));
 }
+
+#[tokio::test]
+async fn a_text_that_the_service_refuses_is_found_by_its_words_and_keeps_nothing_from_being_indexed()
+ {
+    let service = Embeddings::start(DIMENSIONS).await;
+    service.always(Some(Mishap::Dislikes("constant_time_eq")));
+    let tenant = Tenant::new("acme").project("site", repo());
+    let harness = Harness::new().tenant(tenant).indexing();
+    let stack = harness.embedder(&service).start().await;
+    let client = stack.client("acme");
+    // With a filter all are ranked, however far.
+    let query = json!({ "query": "password or weather", "path_glob": "**" });
+    let reply = search(&stack, &client, query).await;
+    assert_eq!(mode(&reply), "hybrid");
+    let semantic = |path: &str| {
+        let mut found = super::results(&reply).iter();
+        let found = found.find(|found| found["path"] == path).unwrap();
+        found["ranking"]["semantic"].clone()
+    };
+    assert_eq!(semantic("src/auth/password.rs"), Value::Null);
+    assert!(semantic("src/weather/report.rs").is_number());
+    assert_eq!(reply.structured()["index"]["behind"], 0);
+}

@@ -160,7 +160,10 @@ async fn what_would_not_change_is_asked_once_and_told_at_once() {
         let (error, took) = refusal(&embedder).await;
         assert!(expected(&error), "{mishap:?}: {error:?}");
         assert!(took < SECOND, "{mishap:?}: {took:?}");
-        assert_eq!(service.questions().len(), 1, "{mishap:?}");
+        // Whether a refusal is about the text or about all, a plain text tells.
+        let plain = matches!(error, EmbedError::Refused { status: 400 });
+        let asked = 1 + usize::from(plain);
+        assert_eq!(service.questions().len(), asked, "{mishap:?}");
     }
 }
 
@@ -246,6 +249,37 @@ async fn texts_that_it_does_not_take_are_no_reason_to_leave_it_alone() {
     }
     service.always(None);
     embedder.texts(&texts([TEXT]), soon()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_text_that_it_refuses_has_no_vector_and_all_others_have_theirs() {
+    let service = Embeddings::start(super::DIMENSIONS).await;
+    let mut config = config(&service);
+    config.embedder_batch = 64.try_into().unwrap();
+    let embedder = Embedder::open(&config).unwrap();
+    service.always(Some(Mishap::Dislikes("sesame")));
+    let mut all: Vec<String> = (0..64).map(|number| format!("text {number}")).collect();
+    for bad in [0, 17, 18, 63] {
+        all[bad] = format!("sesame {bad}");
+    }
+    let vectors = embedder.texts(&all, soon()).await.unwrap();
+    for (text, vector) in all.iter().zip(&vectors) {
+        match vector {
+            Some(vector) => assert!(is_of(&service, text, vector), "{text}"),
+            None => assert!(text.contains("sesame"), "{text}"),
+        }
+    }
+    assert_eq!(vectors.iter().flatten().count(), 60);
+    let asked = service.questions().len();
+    assert!(asked <= 2 + 2 * 6 * 4, "asked {asked} times");
+    let (service, embedder) = (service, Embedder::open(&config).unwrap());
+    service.always(Some(status(400)));
+    let wrong = embedder.texts(&all, soon()).await;
+    assert!(
+        matches!(wrong, Err(EmbedError::Refused { status: 400 })),
+        "a service that is set up wrongly leaves nothing out: {wrong:?}"
+    );
+    assert_eq!(service.questions().len(), asked + 2);
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use crate::metrics::EmbedderMetrics;
 use service::{Lane, Service};
 use table::Table;
 
-pub use config::{EmbedderConfig, EmbedderConfigError, EmbedderKind};
+pub use config::{EmbedderConfig, EmbedderConfigError, EmbedderKind, Prefixes};
 pub use service::AnswerError;
 
 mod config;
@@ -153,7 +153,8 @@ impl Embedder {
     }
 
     /// The vector of each text, in their order; none for a text that says nothing, nor for any
-    /// where no embedder is set. It is all of them or an error.
+    /// where no embedder is set, nor for one that a service refuses while it takes others. Apart from
+    /// those it is all of them or an error.
     ///
     /// # Errors
     /// What the service's failure was once asking again did not help, or the deadline is too near.

@@ -40,6 +40,7 @@ pub(crate) struct EmbedderMetrics {
     requests: Family<OutcomeLabel, Counter>,
     durations: Histogram,
     texts: Counter,
+    texts_refused: Counter,
     tokens: Counter,
     queries: Family<OutcomeLabel, Counter>,
     circuit: Gauge,
@@ -51,6 +52,7 @@ impl Default for EmbedderMetrics {
             requests: Family::default(),
             durations: buckets(),
             texts: Counter::default(),
+            texts_refused: Counter::default(),
             tokens: Counter::default(),
             queries: Family::default(),
             circuit: Gauge::default(),
@@ -70,6 +72,8 @@ impl EmbedderMetrics {
         );
         let help = "Texts that the embedding service made vectors of";
         registry.register("embedder_texts", help, self.texts.clone());
+        let help = "Texts that it refused, which are found by their words alone";
+        registry.register("embedder_texts_refused", help, self.texts_refused.clone());
         let help = "Tokens that the embedding service says it read";
         registry.register("embedder_tokens", help, self.tokens.clone());
         let help = "Vectors of queries that were looked for among kept ones";
@@ -97,6 +101,11 @@ impl EmbedderMetrics {
     pub(crate) fn read(&self, texts: usize, tokens: u64) {
         self.texts.inc_by(texts.try_into().unwrap_or(u64::MAX));
         self.tokens.inc_by(tokens);
+    }
+
+    /// It refuses a text, while it takes others.
+    pub(crate) fn text_refused(&self) {
+        self.texts_refused.inc();
     }
 
     /// The vector of a query was looked for.

@@ -1,6 +1,7 @@
 //! What makes vectors, as its operator says it, and what can be wrong with that.
 
 mod error;
+mod prefixes;
 
 use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
@@ -8,6 +9,7 @@ use reqwest::{Certificate, Url};
 use secrecy::{ExposeSecret as _, SecretString};
 
 pub use error::EmbedderConfigError;
+pub use prefixes::Prefixes;
 
 /// Texts in a request, at most: what OpenAI takes.
 const MOST_TEXTS: usize = 2048;
@@ -15,8 +17,8 @@ const MOST_TEXTS: usize = 2048;
 const MOST_DIMENSIONS: usize = 16_384;
 /// A file with a key or certificates is no larger.
 const MOST_FILE_BYTES: u64 = 4 << 20;
-/// The longest name of a model, in bytes.
-const LONGEST_MODEL: usize = 200;
+/// The longest name of a model, in bytes: an index is named for it, and more.
+const LONGEST_MODEL: usize = 150;
 
 /// What makes vectors of code and queries, so that what means the same is found.
 #[derive(Clone, Debug, clap::Args)]
@@ -77,6 +79,9 @@ pub struct EmbedderConfig {
         default_value_t = EmbedderConfig::DEFAULT.1
     )]
     pub embedder_text_chars: NonZeroUsize,
+    /// What stands before each text.
+    #[command(flatten)]
+    pub prefixes: Prefixes,
     /// Seconds that the service has for one request.
     #[arg(
         long,
@@ -110,6 +115,8 @@ pub(super) struct ServiceConfig {
     pub(super) ask_dimensions: bool,
     pub(super) batch: usize,
     pub(super) text_chars: usize,
+    pub(super) query_prefix: String,
+    pub(super) document_prefix: String,
     pub(super) timeout: Duration,
 }
 
@@ -127,6 +134,7 @@ impl Default for EmbedderConfig {
             embedder_ask_dimensions: false,
             embedder_batch,
             embedder_text_chars,
+            prefixes: Prefixes::default(),
             embedder_timeout,
         }
     }
@@ -175,6 +183,8 @@ impl EmbedderConfig {
             .ok_or(EmbedderConfigError::Missing(
                 "the model's dimensions: --embedder-dimensions (ARCHWAY_EMBEDDER_DIMENSIONS)",
             ))?;
+        let text_chars = self.embedder_text_chars.get();
+        let (query_prefix, document_prefix) = self.prefixes.check(text_chars)?;
         Ok(ServiceConfig {
             base,
             key: self.key()?,
@@ -183,7 +193,9 @@ impl EmbedderConfig {
             dimensions: at_most("--embedder-dimensions", dimensions, MOST_DIMENSIONS)?,
             ask_dimensions: self.embedder_ask_dimensions,
             batch: at_most("--embedder-batch", self.embedder_batch, MOST_TEXTS)?,
-            text_chars: self.embedder_text_chars.get(),
+            text_chars,
+            query_prefix,
+            document_prefix,
             timeout: Duration::from_secs(self.embedder_timeout.max(1)),
         })
     }
@@ -348,6 +360,12 @@ mod tests {
         assert!(refusal(|c| c.embedder_dimensions = many).contains("at most 16384"));
         let many = NonZeroUsize::new(2049).unwrap();
         assert!(refusal(|c| c.embedder_batch = many).contains("at most 2048"));
+        let long = Some("x".repeat(4001));
+        let told = refusal(|c| c.prefixes.embedder_document_prefix = long);
+        assert!(
+            told.contains("--embedder-document-prefix is longer"),
+            "{told}"
+        );
         let nowhere = Some(PathBuf::from("/nowhere/at/all"));
         assert!(refusal(|c| c.embedder_key_file = nowhere.clone()).contains("/nowhere/at/all"));
         assert!(refusal(|c| c.embedder_ca_file = nowhere).contains("--embedder-ca-file"));

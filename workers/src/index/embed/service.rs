@@ -5,6 +5,7 @@
 //! the indexing of a repository.
 
 // In the order a request meets them.
+mod halving;
 mod pace;
 mod circuit;
 mod wire;
@@ -12,7 +13,10 @@ mod transport;
 mod answer;
 mod failure;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
 
 use futures::{FutureExt as _, StreamExt as _, TryStreamExt as _, stream};
 use tokio::{
@@ -52,12 +56,16 @@ pub(super) struct Service {
     wire: Wire,
     batch: usize,
     text_chars: usize,
+    query_prefix: String,
+    document_prefix: String,
     timeout: Duration,
     index: Arc<Semaphore>,
     queries: Arc<Semaphore>,
     pace: Pace,
     breaker: Breaker,
     metrics: EmbedderMetrics,
+    /// That it refuses a text was logged.
+    was_told: AtomicBool,
 }
 
 impl Service {
@@ -67,18 +75,21 @@ impl Service {
     ) -> Result<Self, EmbedderConfigError> {
         Ok(Service {
             model: Model {
-                name: format!("{}@{}", config.model, config.dimensions),
+                name: name(config),
                 dimensions: config.dimensions,
             },
             wire: Wire::new(config)?,
             batch: config.batch,
             text_chars: config.text_chars,
+            query_prefix: config.query_prefix.clone(),
+            document_prefix: config.document_prefix.clone(),
             timeout: config.timeout,
             index: Arc::new(Semaphore::new(INDEX_PLACES)),
             queries: Arc::new(Semaphore::new(QUERY_PLACES)),
             pace: Pace::default(),
             breaker: Breaker::new(metrics.clone()),
             metrics: metrics.clone(),
+            was_told: AtomicBool::new(false),
         })
     }
 
@@ -87,20 +98,25 @@ impl Service {
     }
 
     /// The vectors of these texts, in their order; none for those that are blank, which services
-    /// refuse or make nonsense of.
+    /// refuse or make nonsense of, nor for those of the index that it refuses.
     pub(super) async fn texts(
         &self,
         texts: &[String],
         lane: Lane,
         deadline: Instant,
     ) -> Result<Vec<Option<Vec<f32>>>, EmbedError> {
-        let sent: Vec<&str> = texts
+        let prefix = match lane {
+            Lane::Index => &self.document_prefix,
+            Lane::Query => &self.query_prefix,
+        };
+        let room = self.text_chars.saturating_sub(prefix.chars().count());
+        let sent: Vec<String> = texts
             .iter()
             .filter(|text| !text.trim().is_empty())
-            .map(|text| cut(text, self.text_chars))
+            .map(|text| format!("{prefix}{}", cut(text, room)))
             .collect();
         let batches = sent.chunks(self.batch);
-        let asked = batches.map(|batch| self.batch(batch, lane, deadline).boxed());
+        let asked = batches.map(|batch| self.made(batch, lane, deadline).boxed());
         let asked: Vec<_> = asked.collect();
         let asked = stream::iter(asked).buffered(INDEX_PLACES);
         let made: Vec<_> = asked.try_collect().await?;
@@ -109,15 +125,30 @@ impl Service {
             if text.trim().is_empty() {
                 None
             } else {
-                made.next()
+                made.next().flatten()
             }
         });
         Ok(vectors.collect())
     }
 
+    async fn made(
+        &self,
+        texts: &[String],
+        lane: Lane,
+        deadline: Instant,
+    ) -> Result<Vec<Option<Vec<f32>>>, EmbedError> {
+        match lane {
+            Lane::Index => self.halving(texts, deadline).await,
+            Lane::Query => {
+                let made = self.batch(texts, lane, deadline).await?;
+                Ok(made.into_iter().map(Some).collect())
+            }
+        }
+    }
+
     async fn batch(
         &self,
-        texts: &[&str],
+        texts: &[String],
         lane: Lane,
         deadline: Instant,
     ) -> Result<Vec<Vec<f32>>, EmbedError> {
@@ -146,7 +177,7 @@ impl Service {
     /// Asks once, unless the circuit is open.
     async fn attempt(
         &self,
-        texts: &[&str],
+        texts: &[String],
         deadline: Instant,
     ) -> Result<Result<Vec<Vec<f32>>, Failure>, EmbedError> {
         let permit = self.breaker.admit()?;
@@ -170,6 +201,22 @@ impl Service {
         }
         Ok(made)
     }
+}
+
+/// What its vectors are known by. What stands before texts of the index makes other vectors; what
+/// stands before queries is the queries' matter.
+fn name(config: &ServiceConfig) -> String {
+    let name = format!("{}@{}", config.model, config.dimensions);
+    if config.document_prefix.is_empty() {
+        return name;
+    }
+    let prefix = config.document_prefix.as_bytes();
+    let hash = gix::objs::compute_hash(gix::hash::Kind::Sha1, gix::objs::Kind::Blob, prefix);
+    let hash = hash.map_or_else(
+        |_collides| String::new(),
+        |hash| hash.to_hex_with_len(8).to_string(),
+    );
+    format!("{name}+{hash}")
 }
 
 /// The first so many characters: the rest of a text that is longer would be refused, or left out

@@ -27,6 +27,9 @@ pub enum EmbedderConfigError {
     /// A number is out of its range.
     #[error("{0} is at most {1}")]
     TooMany(&'static str, usize),
+    /// What stands before each text leaves too little of it.
+    #[error("{0} is longer than half of what a text may have (--embedder-text-chars)")]
+    Prefix(&'static str),
     /// Both the key and a file with it.
     #[error("--embedder-key and --embedder-key-file are both given: leave one out")]
     TwoKeys,

@@ -77,7 +77,7 @@ impl Failure {
             | Failure::Unusable(_)
             | Failure::Late => true,
             Failure::Limited { .. } => false,
-            Failure::Refused { status } => !matches!(status, 400 | 413 | 422),
+            Failure::Refused { status } => !is_about_texts(*status),
         }
     }
 
@@ -102,6 +102,11 @@ impl Failure {
             | Failure::Late => None,
         }
     }
+}
+
+/// Whether a refusal may be about the texts that were sent, as far as its status tells.
+pub(super) fn is_about_texts(status: u16) -> bool {
+    matches!(status, 400 | 413 | 422)
 }
 
 impl From<Failure> for EmbedError {

@@ -182,6 +182,30 @@ async fn requests_texts_and_tokens_are_counted_by_outcome() {
     serving.abort();
 }
 
+#[tokio::test]
+async fn a_text_that_is_refused_is_counted_and_the_log_says_so_once() {
+    let (config, serving) = serve(|body| {
+        let answer = r#"{"data":[{"embedding":[3,4]}]}"#.to_owned();
+        if body.contains("sesame") {
+            return (400, String::new());
+        }
+        (200, answer)
+    })
+    .await;
+    let (service, metrics) = open(&config);
+    let log = Log::default();
+    let _second = tracing::Dispatch::new(Log::default());
+    let _logged = tracing::subscriber::set_default(log.clone());
+    for _ in 0..3 {
+        assert_eq!(ask(&service).await.unwrap(), [None]);
+    }
+    let told = log.0.lock().clone();
+    assert_eq!(told.matches("refuses a text").count(), 1, "{told}");
+    let told = text(&metrics);
+    assert!(told.contains("embedder_texts_refused_total 3"), "{told}");
+    serving.abort();
+}
+
 #[test]
 fn a_long_text_is_cut_between_characters() {
     assert_eq!(cut("größe", 3), "grö");

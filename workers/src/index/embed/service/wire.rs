@@ -59,11 +59,10 @@ impl Wire {
     }
 
     /// Asks once. The time it may take is the caller's to bound.
-    pub(super) async fn ask(&self, texts: &[&str]) -> Result<Answer, Failure> {
-        let texts = texts.iter().map(|text| (*text).to_owned()).collect();
+    pub(super) async fn ask(&self, texts: &[String]) -> Result<Answer, Failure> {
         let request = CreateEmbeddingRequest {
             model: self.model.clone(),
-            input: EmbeddingInput::StringArray(texts),
+            input: EmbeddingInput::StringArray(texts.to_vec()),
             dimensions: self.dimensions,
             ..CreateEmbeddingRequest::default()
         };
