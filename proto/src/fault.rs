@@ -134,7 +134,8 @@ impl Fault {
             Fault::InvalidLineRange => ("invalid_line_range", Blame::Caller, Code::OutOfRange),
             Fault::IndexNotReady => ("index_not_ready", Blame::Caller, Code::FailedPrecondition),
             Fault::EmbeddingUnavailable => {
-                ("embedding_unavailable", Blame::Callee, Code::Unavailable)
+                // A third party's failure, of which the words alone are the answer.
+                ("embedding_unavailable", Blame::Caller, Code::Unavailable)
             }
             Fault::WriteNotAllowed => ("write_not_allowed", Blame::Caller, Code::PermissionDenied),
             Fault::EntryTooLarge => ("entry_too_large", Blame::Caller, Code::InvalidArgument),
@@ -168,6 +169,15 @@ pub enum Blame {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_others_of_a_workers_callers_can_still_have_opens_no_circuit() {
+        let callee = Fault::ALL.into_iter();
+        let callee: Vec<Fault> = callee
+            .filter(|fault| fault.blame() == Blame::Callee)
+            .collect();
+        assert_eq!(callee, [Fault::Unavailable, Fault::InternalError]);
+    }
 
     #[test]
     fn every_fault_is_found_by_its_own_code_and_by_its_serde_name() {

@@ -36,6 +36,7 @@ mod in_postgres {
 /// A home in a database of its own.
 struct InPostgres {
     home: ExactHome,
+    room: Room,
     stores: Stores,
     /// Ends with this value.
     database: Database,
@@ -65,7 +66,8 @@ impl InPostgres {
             ..Room::default()
         };
         InPostgres {
-            home: ExactHome::new(stores.clone(), "test", model.as_ref(), room),
+            home: ExactHome::new(stores.clone(), "test", model.as_ref(), room.clone()),
+            room,
             stores,
             database,
         }

@@ -250,7 +250,9 @@ impl ToolContext {
         }));
     }
 
-    async fn blocking<T: Send + 'static>(
+    /// Runs work on a blocking thread, after the turn that a tool of this weight takes. It has to look
+    /// at [`ToolContext::cancel`] itself.
+    pub(crate) async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Failure> {

@@ -22,10 +22,15 @@ mod projects;
 mod reads;
 
 pub(crate) use accesses::{Access, Accesses};
-pub(crate) use indexes::{AtHome, Document, IndexRow, LEASE, Lease, Mounted, Source, Whole};
+pub(crate) use indexes::{
+    AtHome, Document, IndexRow, LEASE, Lease, Mounted, Pieces, Source, Whole,
+};
 pub(crate) use notes::{Note, NoteId};
 pub(crate) use projects::ProjectRow;
 pub(crate) use reads::FileReads;
+
+/// What Postgres calls the end of a statement that took too long.
+const STATEMENT_TIMEOUT: &str = "57014";
 
 /// Where a worker's rows are.
 #[derive(Clone, Debug, clap::Args)]
@@ -77,6 +82,20 @@ pub enum StoreError {
         /// What frees it.
         why: &'static str,
     },
+}
+
+impl StoreError {
+    /// Whether there was an answer to be had, and not in time: too much was asked for, or others kept
+    /// the rows.
+    pub(crate) fn is_late(&self) -> bool {
+        match self {
+            StoreError::Late(_) => true,
+            StoreError::Query { source, .. } => source
+                .as_database_error()
+                .is_some_and(|error| error.code().as_deref() == Some(STATEMENT_TIMEOUT)),
+            StoreError::Url | StoreError::Unbound { .. } => false,
+        }
+    }
 }
 
 impl StoreConfig {

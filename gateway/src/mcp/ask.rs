@@ -78,8 +78,7 @@ pub(super) fn tool_name(message: &Envelope) -> Result<&str, GatewayError> {
 
 /// The key under which its caller wants a write to be done once, if it gave one.
 pub(super) fn idempotency_key(message: &Envelope) -> Result<Option<String>, GatewayError> {
-    let fits =
-        |key: &str| (1..=LONGEST_KEY).contains(&key.chars().count()) && !key.contains('\0');
+    let fits = |key: &str| (1..=LONGEST_KEY).contains(&key.chars().count()) && !key.contains('\0');
     match message.meta().and_then(|it| it.get(meta::IDEMPOTENCY_KEY)) {
         None => Ok(None),
         Some(Value::String(key)) if fits(key) => Ok(Some(key.clone())),

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use archway_workers::index::home::{Asked, Home, HomeError, Shelf, Text};
+use sqlx::{Connection, PgConnection};
 use tokio::time::Instant;
 
 use super::{
@@ -23,8 +24,18 @@ fn large(number: u32, chunks: usize) -> Text {
 
 /// How many are found of a project in an edition, by words.
 async fn found(stage: &InPostgres, shelf: Shelf, edition: i64) -> Result<usize, HomeError> {
+    found_by(stage, shelf, edition, question(&[1]).deadline).await
+}
+
+async fn found_by(
+    stage: &InPostgres,
+    shelf: Shelf,
+    edition: i64,
+    deadline: Instant,
+) -> Result<usize, HomeError> {
     let mut question = question(&[1]);
     question.most = 10_000;
+    question.deadline = deadline;
     let project = shelf.project;
     let asked = [Asked { project, edition }];
     let candidates = stage.home.nearest(shelf.tenant, &asked, &question).await?;
@@ -45,6 +56,29 @@ async fn a_project_is_read_when_its_edition_is_new_and_not_before() {
     assert_eq!(found(&stage, mine, 1).await.unwrap(), 3, "it is held");
     assert_eq!(found(&stage, mine, 2).await.unwrap(), 7);
     assert_eq!(found(&stage, mine, 1).await.unwrap(), 7, "a later one does");
+}
+
+#[tokio::test]
+async fn a_project_that_takes_longer_to_read_than_a_call_may_wait_is_there_for_the_next() {
+    let stage = InPostgres::with(Some(2), BUDGET).await;
+    let mine = shelf(1, 1);
+    keep(&stage, mine, large(1, 3)).await;
+    let owner = stage.database.owner();
+    let mut owner = PgConnection::connect_with(&owner).await.unwrap();
+    let mut locked = owner.begin().await.unwrap();
+    let lock = sqlx::query("lock table index_pieces");
+    lock.execute(&mut *locked).await.unwrap();
+    let soon = Instant::now() + Duration::from_millis(300);
+    let late = found_by(&stage, mine, 1, soon).await.unwrap_err();
+    assert!(matches!(late, HomeError::Late(_)), "{late:?}");
+    locked.rollback().await.unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    while stage.room.taken.get() == 0 {
+        assert!(Instant::now() < deadline, "nobody read it to the end");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    stage.database.close().await;
+    assert_eq!(found(&stage, mine, 1).await.unwrap(), 3, "it is held");
 }
 
 #[tokio::test]

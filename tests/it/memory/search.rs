@@ -2,6 +2,7 @@
 
 use e2e::{Client, Harness, Repo, Stack, Tenant};
 use serde_json::{Value, json};
+use sqlx::{Connection, PgConnection};
 
 use super::{append, entry, events};
 use crate::serve;
@@ -54,6 +55,31 @@ async fn all_words_must_occur_in_any_key_or_string_whatever_their_case() {
         .call("search_memory", json!({ "query": "-- …" }))
         .await;
     assert_eq!(none.code(), "invalid_arguments");
+}
+
+#[tokio::test]
+async fn no_more_entries_are_counted_than_ten_thousand() {
+    let (stack, client) = empty().await;
+    append(&client, entry("first")).await.structured();
+    let owner = stack.database().owner();
+    let mut owner = PgConnection::connect_with(&owner).await.unwrap();
+    let many = "insert into memory_entries (tenant_id, project_id, file, number, principal, \
+                                            written_at, entry, words) \
+                select tenant_id, project_id, file, number + n, principal, written_at, entry, words \
+                from memory_entries, generate_series(1, 10050) as n";
+    sqlx::query(many).execute(&mut owner).await.unwrap();
+    let (first, before) = (json!("first"), json!("2020-01-01"));
+    for (arguments, total) in [
+        (json!({}), 10_000),
+        (json!({ "query": first }), 10_000),
+        (json!({ "query": first, "since": before }), 10_000),
+        (json!({ "query": first, "until": before }), 0),
+        (json!({ "query": "second" }), 0),
+        (json!({ "until": before }), 0),
+    ] {
+        let counted = found(&client, arguments.clone()).await.1;
+        assert_eq!(counted, total, "{arguments}");
+    }
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
+use tokio::sync::Mutex;
 use tokio::time::Duration;
 
 use super::home::{Blob, Shelf};
@@ -62,8 +63,15 @@ impl Documents {
     }
 }
 
+/// How many projects may be read at once.
+const MAX_READING: u64 = 10_000;
+
 /// The documents of projects that were asked about lately.
-pub(crate) struct KnownDocuments(Cache<Shelf, Arc<Documents>>);
+pub(crate) struct KnownDocuments {
+    known: Cache<Shelf, Arc<Documents>>,
+    /// Held while a project's are read, so that calls that come together read once.
+    reading: Cache<Shelf, Arc<Mutex<()>>>,
+}
 
 impl KnownDocuments {
     pub(crate) fn new() -> KnownDocuments {
@@ -75,7 +83,10 @@ impl KnownDocuments {
             .max_capacity(MAX_KIB)
             .eviction_policy(EvictionPolicy::lru())
             .time_to_idle(IDLE);
-        KnownDocuments(cache.build())
+        KnownDocuments {
+            known: cache.build(),
+            reading: Cache::new(MAX_READING),
+        }
     }
 
     /// The documents of an index, in this edition or a later one.
@@ -88,14 +99,23 @@ impl KnownDocuments {
         shelf: Shelf,
         (index, edition): (i64, i64),
     ) -> Result<Arc<Documents>, StoreError> {
-        let known = self.0.get(&shelf);
-        if let Some(known) = known.filter(|known| known.edition >= edition) {
+        if let Some(known) = self.known(shelf, edition) {
+            return Ok(known);
+        }
+        let alone = self.reading.get_with(shelf, Arc::default);
+        let _alone = alone.lock().await;
+        if let Some(known) = self.known(shelf, edition) {
             return Ok(known);
         }
         let documents = stores.tenant(shelf.tenant).documents(index).await?;
         let documents = Arc::new(Documents::of(edition, documents));
-        self.0.insert(shelf, Arc::clone(&documents));
+        self.known.insert(shelf, Arc::clone(&documents));
         Ok(documents)
+    }
+
+    fn known(&self, shelf: Shelf, edition: i64) -> Option<Arc<Documents>> {
+        let known = self.known.get(&shelf);
+        known.filter(|known| known.edition >= edition)
     }
 }
 

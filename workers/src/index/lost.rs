@@ -7,6 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use archway_proto::chain::Chain;
 use tokio::time::{Duration, Instant};
 
 use super::home::Shelf;
@@ -18,10 +19,11 @@ const EVERY: Duration = Duration::from_secs(20);
 /// How many projects are counted in one look: the others in the next ones.
 const AT_ONCE: usize = 8;
 
-/// Whether chunks are gone that are noted to be at home.
+/// Whether chunks are gone that are noted to be at home. A home that does not count lost none: a run
+/// goes on without the number, and the next turn asks again.
 ///
 /// # Errors
-/// If Postgres or the home gives no answer.
+/// If Postgres gives no answer.
 pub(super) async fn is_lost(with: &Tools, shelf: Shelf, index: i64) -> Result<bool, RunError> {
     // First what is noted: what comes home meanwhile is counted, and noted later.
     let (noted, _) = with
@@ -32,8 +34,13 @@ pub(super) async fn is_lost(with: &Tools, shelf: Shelf, index: i64) -> Result<bo
     let Ok(noted @ 1..) = u64::try_from(noted) else {
         return Ok(false);
     };
-    let counted = with.home.count(shelf).await?;
-    Ok(counted < noted)
+    match with.home.count(shelf).await {
+        Ok(counted) => Ok(counted < noted),
+        Err(error) => {
+            tracing::debug!(project = %shelf.project, error = %Chain(&error), "chunks were not counted");
+            Ok(false)
+        }
+    }
 }
 
 /// When projects are counted.

@@ -19,7 +19,7 @@ use super::embed::Embedder;
 use super::fuse::{Candidate, fuse};
 use super::home::{Asked, Blob, Filter, Home, HomeError, Question, Shelf};
 use super::terms;
-use crate::store::{IndexRow, Source, StoreError, Stores};
+use crate::store::{IndexRow, StoreError, Stores};
 
 /// How many candidates each list has.
 const CANDIDATES: usize = 100;
@@ -53,9 +53,6 @@ pub(crate) struct Whole {
     pub(crate) documents: Arc<Documents>,
 }
 
-/// Whether a document of a project may be found, by its source and name.
-pub(crate) type Passes<'a> = dyn Fn(Uuid, Source, &[u8]) -> bool + Sync + 'a;
-
 /// What is looked for.
 pub(crate) struct Query<'a> {
     pub(crate) text: &'a str,
@@ -63,8 +60,8 @@ pub(crate) struct Query<'a> {
     pub(crate) kinds: Option<Vec<Kind>>,
     /// It asks for some documents, kinds or modules: then all of them are ranked, however far.
     pub(crate) is_filtered: bool,
-    /// Whether a document may be found; `None`: whichever.
-    pub(crate) passes: Option<&'a Passes<'a>>,
+    /// Of the documents that have these texts only.
+    pub(crate) blobs: Option<Arc<HashSet<Blob>>>,
     pub(crate) deadline: Instant,
 }
 
@@ -180,13 +177,12 @@ impl Meaning {
     ) -> Result<Found, HomeError> {
         let (dense, is_embedder_away) = self.vector(tenant, projects, query).await;
         let is_hybrid = dense.is_some();
-        let blobs = query.passes.map(|passes| Arc::new(blobs(projects, passes)));
         let question = Question {
             dense,
             terms: terms::query_terms(query.text),
             filter: Filter {
                 kinds: query.kinds.clone(),
-                blobs,
+                blobs: query.blobs.clone(),
             },
             most: CANDIDATES,
             deadline: query.deadline,
@@ -235,14 +231,4 @@ impl Whole {
             edition: self.row.edition,
         }
     }
-}
-
-/// The texts of all documents that may be found.
-fn blobs(projects: &[Whole], passes: &Passes<'_>) -> HashSet<Blob> {
-    let documents = projects.iter().flat_map(|whole| {
-        let documents = whole.documents.iter();
-        documents.map(|document| (whole.project, document))
-    });
-    let passing = documents.filter(|(project, (_, source, name))| passes(*project, *source, name));
-    passing.map(|(_, (blob, ..))| *blob).collect()
 }

@@ -32,6 +32,16 @@ pub fn header<'a>(path: &'a str, parent: Option<&'a str>, symbol: Option<&'a str
     [path, parent.unwrap_or_default(), symbol, symbol]
 }
 
+/// What stands for a text where only its being the same counts: 16 characters.
+pub(crate) fn short_hash(text: &str) -> String {
+    let kind = gix::objs::Kind::Blob;
+    let hash = gix::objs::compute_hash(gix::hash::Kind::Sha1, kind, text.as_bytes());
+    hash.map_or_else(
+        |_collides| String::new(),
+        |hash| hash.to_hex_with_len(16).to_string(),
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::terms::{Terms, query_terms};

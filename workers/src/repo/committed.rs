@@ -1,7 +1,8 @@
 //! The files of HEAD's commit by their contents, for an index that outlives work trees.
 //!
 //! What a reader may not see is not among them, nor what a committed `.gitignore` names: such files
-//! are not listed in a work tree either. Links are no files of their own.
+//! are not listed in a work tree either. Links are no files of their own. Files with longer paths than
+//! a row of the index can be found by are left out.
 
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use gix::ObjectId;
 use gix::bstr::ByteSlice as _;
 use gix::object::tree::EntryKind as Mode;
 
-use super::cancel::Cancel;
+use super::cancel::{Cancel, Stopped};
 use super::error::RepoError;
 use super::folder::{MAX_ENTRIES, MAX_NAMES};
 use super::git::git;
@@ -22,6 +23,9 @@ const READING: &str = "reading a commit's files";
 const GITIGNORE: &[u8] = b".gitignore";
 /// The largest `.gitignore` that is read, in bytes.
 const MAX_RULES: u64 = 1 << 20;
+/// The longest path of a file that is indexed, in bytes: what Postgres finds rows by has a third of a
+/// page at most, 2,704 bytes, with what else stands in it.
+const MAX_PATH: usize = 2560;
 
 /// A file of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +51,7 @@ impl Repo {
             rules: &self.rules,
             room: MAX_NAMES,
             files: Vec::new(),
+            too_long: 0,
         };
         walk.run(tree, cancel)
     }
@@ -69,21 +74,44 @@ impl Repo {
 
 impl Repo {
     /// Whether the work tree has something else at a path than this blob, line ends aside: git may
-    /// have been told to write others. Nothing differs where there is no work tree.
-    pub(crate) fn differs_from(&self, path: &RepoPath, blob: ObjectId) -> bool {
-        if self.is_bare() {
-            return false;
-        }
+    /// have been told to write others. Nothing differs where there is no work tree. No more is read
+    /// of a file than the blob can stand in, be it a thousand times larger.
+    ///
+    /// # Errors
+    /// If the call has to stop.
+    pub(crate) fn differs_from(
+        &self,
+        path: &RepoPath,
+        blob: ObjectId,
+        cancel: &Cancel,
+    ) -> Result<bool, Stopped> {
+        let Some(repository) = self.git().filter(|_| !self.is_bare()) else {
+            return Ok(false);
+        };
+        let Ok(header) = repository.find_header(blob) else {
+            return Ok(true);
+        };
+        // Each line end may have become two bytes.
+        let most = usize::try_from(header.size().saturating_mul(2)).unwrap_or(usize::MAX);
         let mut content = Vec::new();
         let read = self.read_standing(path, |piece| {
+            cancel.check()?;
             content.extend_from_slice(piece);
-            Ok(())
+            match content.len() > most {
+                true => Err(RepoError::NotFound { path: path.clone() }),
+                false => Ok(()),
+            }
         });
+        match read {
+            Err(RepoError::Stopped(stopped)) => return Err(stopped),
+            Err(_other) => return Ok(true),
+            Ok(()) => {}
+        }
         let is = |content: &[u8]| {
             let hash = gix::objs::compute_hash(blob.kind(), gix::objs::Kind::Blob, content);
             hash.is_ok_and(|hash| hash == blob)
         };
-        read.is_err() || !(is(&content) || is(&content.replace(b"\r\n", b"\n")))
+        Ok(!(is(&content) || is(&content.replace(b"\r\n", b"\n"))))
     }
 
     /// How many commits HEAD has that `commit` has not, `most` at most; `None` if they can't be
@@ -115,6 +143,8 @@ struct Walk<'a> {
     /// How many bytes of names may still come.
     room: usize,
     files: Vec<Committed>,
+    /// Files that were left out for their paths.
+    too_long: usize,
 }
 
 /// A folder that is still to be looked at.
@@ -137,6 +167,14 @@ impl Walk<'_> {
             if self.files.len() > MAX_ENTRIES {
                 return Err(too_many());
             }
+        }
+        if self.too_long > 0 {
+            let (files, most) = (self.too_long, MAX_PATH);
+            tracing::warn!(
+                files,
+                most,
+                "files whose paths are too long are not indexed"
+            );
         }
         self.files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         Ok(self.files)
@@ -168,6 +206,7 @@ impl Walk<'_> {
                     tree: entry.object_id(),
                     above: Arc::clone(&ignores),
                 }),
+                (false, _) if path.as_bytes().len() > MAX_PATH => self.too_long += 1,
                 (false, _) => self.files.push(Committed {
                     path,
                     blob: entry.object_id(),
@@ -233,6 +272,57 @@ mod tests {
         let file = repo.committed(&cancel()).unwrap().remove(0);
         assert_eq!(repo.blob(file.blob, 9).unwrap(), b"committed");
         assert!(repo.blob(file.blob, 8).is_none());
+    }
+
+    #[test]
+    fn a_file_whose_path_is_too_long_for_an_index_is_left_out_and_no_other() {
+        let app = Sandbox::new();
+        app.git(&["init", "-q", "-b", "main"]);
+        let folders = |count: usize| vec!["f".repeat(255); count].join("/");
+        let file = |path: &str| format!("M 100644 inline {path}\ndata 1\nx\n");
+        let head = "commit refs/heads/main\ncommitter a <a@b.c> 1 +0000\ndata 1\nm\n";
+        let fits = folders(10);
+        let files = [
+            file("a"),
+            file(&fits),
+            file(&format!("{fits}.{}", folders(2))),
+        ];
+        app.import(&format!("{head}{}", files.concat()));
+        assert_eq!(fits.len(), 2559);
+        assert_eq!(paths(&app), ["a", &*fits]);
+    }
+
+    #[test]
+    fn a_file_is_compared_with_its_blob_whatever_line_ends_git_wrote() {
+        let app = Sandbox::new();
+        app.file("a", "one\ntwo\n");
+        app.committed();
+        let differs = || {
+            let repo = app.repo();
+            let file = repo.committed(&cancel()).unwrap().remove(0);
+            repo.differs_from(&file.path, file.blob, &cancel()).unwrap()
+        };
+        assert!(!differs());
+        app.file("a", "one\r\ntwo\r\n");
+        assert!(!differs());
+        app.file("a", "one\ntwo\nthree\n");
+        assert!(differs());
+    }
+
+    #[test]
+    fn of_a_file_that_became_huge_no_more_is_read_than_its_blob_could_be_in() {
+        let app = Sandbox::new();
+        app.file("a", "small");
+        app.committed();
+        let repo = app.repo();
+        let file = repo.committed(&cancel()).unwrap().remove(0);
+        let huge = std::fs::File::create(app.root().join("a")).unwrap();
+        huge.set_len(64 << 30).unwrap();
+        let cancel = cancel();
+        assert!(repo.differs_from(&file.path, file.blob, &cancel).unwrap());
+        assert_eq!(cancel.looks(), 1, "it stopped after the first piece");
+        let stopped = cancel.at_look(2);
+        assert!(repo.differs_from(&file.path, file.blob, &stopped).is_err());
     }
 
     #[test]

@@ -18,6 +18,7 @@ use crate::index::home::{Blob, Shelf};
 use crate::repo::Rules;
 
 pub(crate) use lease::{LEASE, Lease, Whole};
+pub(crate) use pieces::Pieces;
 pub(crate) use texts::AtHome;
 
 /// How an index stands.

@@ -29,14 +29,6 @@ pub(crate) struct NoteId {
     pub(crate) name: String,
 }
 
-/// What a filter asks of a note.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct NoteHead {
-    pub(crate) id: NoteId,
-    pub(crate) kind: String,
-    pub(crate) module: Option<String>,
-}
-
 impl TenantStore<'_> {
     /// How much was noted of a project, and erased: another number, other notes.
     ///
@@ -50,43 +42,105 @@ impl TenantStore<'_> {
             .map_err(failed("reading how much was noted"))
     }
 
-    /// All notes of a project that were not erased, of this kind if one is given.
+    /// All notes of a project that were not erased, by source and name.
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn note_heads(
-        &self,
-        project: Uuid,
-        kind: Option<&str>,
-    ) -> Result<Vec<NoteHead>, StoreError> {
+    pub(crate) async fn note_heads(&self, project: Uuid) -> Result<Vec<NoteId>, StoreError> {
         let mut tx = self.begin().await?;
         let rows = sqlx::query!(
-            r#"select source as "source!", name as "name!", kind as "kind!", module
-               from (select 1::smallint as source, id::text as name, kind, module
+            r#"select source as "source!", name as "name!"
+               from (select 1::smallint as source, id::text as name
                      from discoveries
                      where tenant_id = $1 and project_id = $2 and erased_at is null
                      union all
-                     select 2::smallint, file || '/' || number,
-                            case file when 'decisions.jsonl' then 'decision' else 'event' end, null
+                     select 2::smallint, file || '/' || number
                      from memory_entries
                      where tenant_id = $1 and project_id = $2 and erased_at is null) as notes
-               where $3::text is null or kind = $3
                order by source, name collate "C""#,
             self.tenant,
-            project,
-            kind
+            project
         )
         .fetch_all(&mut *tx)
         .await
         .map_err(failed("reading what was noted"))?;
-        let head = |source, name, kind, module| {
-            let source = Source::of(source)?;
-            let id = NoteId { source, name };
-            Some(NoteHead { id, kind, module })
-        };
-        let rows = rows.into_iter();
-        Ok(rows
-            .filter_map(|row| head(row.source, row.name, row.kind, row.module))
+        let ids = rows.into_iter();
+        Ok(ids
+            .filter_map(|row| NoteId::of(row.source, row.name))
+            .collect())
+    }
+
+    /// The newest discoveries of a module, and of those beneath it, of this kind if one is given; at
+    /// most `most`.
+    ///
+    /// # Errors
+    /// If Postgres gives no answer.
+    pub(crate) async fn notes_of_module(
+        &self,
+        project: Uuid,
+        (module, kind): (&str, Option<&str>),
+        most: i64,
+    ) -> Result<Vec<NoteId>, StoreError> {
+        let mut tx = self.begin().await?;
+        // `0` comes after `/`: so begin the names of all that is beneath it, and of nothing else.
+        let ids = sqlx::query_scalar!(
+            r#"select id as "id!" from
+                   ((select id, created_at from discoveries
+                     where tenant_id = $1 and project_id = $2 and erased_at is null
+                       and module is not null and module collate "C" = $3
+                       and ($4::text is null or kind = $4)
+                     order by created_at desc limit $5)
+                    union all
+                    (select id, created_at from discoveries
+                     where tenant_id = $1 and project_id = $2 and erased_at is null
+                       and module is not null and module collate "C" > $3 || '/'
+                       and module collate "C" < $3 || '0'
+                       and ($4::text is null or kind = $4)
+                     order by created_at desc limit $5)) as found
+               order by created_at desc limit $5"#,
+            self.tenant,
+            project,
+            module,
+            kind,
+            most
+        )
+        .fetch_all(&mut *tx)
+        .await
+        .map_err(failed("reading what was noted of a module"))?;
+        Ok(ids.into_iter().map(NoteId::discovery).collect())
+    }
+
+    /// The newest notes of a kind, of discoveries and of entries at most `most` each.
+    ///
+    /// # Errors
+    /// If Postgres gives no answer.
+    pub(crate) async fn notes_of_kind(
+        &self,
+        project: Uuid,
+        kind: &str,
+        most: i64,
+    ) -> Result<Vec<NoteId>, StoreError> {
+        let mut tx = self.begin().await?;
+        let rows = sqlx::query!(
+            r#"(select 1::smallint as "source!", id::text as "name!" from discoveries
+                where tenant_id = $1 and project_id = $2 and kind = $3 and erased_at is null
+                order by created_at desc limit $4)
+               union all
+               (select 2::smallint, file || '/' || number from memory_entries
+                where tenant_id = $1 and project_id = $2 and $3 = 'decision'
+                  and file = 'decisions.jsonl' and erased_at is null
+                order by number desc limit $4)"#,
+            self.tenant,
+            project,
+            kind,
+            most
+        )
+        .fetch_all(&mut *tx)
+        .await
+        .map_err(failed("reading what was noted of a kind"))?;
+        let ids = rows.into_iter();
+        Ok(ids
+            .filter_map(|row| NoteId::of(row.source, row.name))
             .collect())
     }
 
@@ -99,43 +153,67 @@ impl TenantStore<'_> {
         project: Uuid,
         ids: &[NoteId],
     ) -> Result<Vec<Note>, StoreError> {
-        let sources: Vec<i16> = ids.iter().map(|id| id.source as i16).collect();
-        let names: Vec<String> = ids.iter().map(|id| id.name.clone()).collect();
+        let discoveries: Vec<Uuid> = ids.iter().filter_map(NoteId::as_discovery).collect();
+        let entries = ids.iter().filter_map(NoteId::as_entry);
+        let (files, numbers): (Vec<String>, Vec<i64>) = entries.unzip();
         let mut tx = self.begin().await?;
         let rows = sqlx::query_as!(
             NoteRow,
-            r#"select source as "source!", name as "name!", kind as "kind!", content as "content!",
-                      module, principal as "principal!",
-                      (extract(epoch from written_at) * 1000)::bigint as "written_ms!",
-                      supersedes, superseded_by
-               from unnest($3::smallint[], $4::text[]) as asked (source, name)
-               cross join lateral
-                   (select d.kind, d.content, d.module, d.principal, d.created_at as written_at,
-                           d.supersedes,
-                           (select s.id from discoveries s
-                            where s.tenant_id = $1 and s.project_id = $2 and s.supersedes = d.id
-                                  and s.erased_at is null
-                            order by s.created_at desc, s.id desc limit 1) as superseded_by
-                    from discoveries d
-                    where asked.source = 1 and d.tenant_id = $1 and d.project_id = $2
-                          and d.id::text = asked.name and d.erased_at is null
-                    union all
-                    select case e.file when 'decisions.jsonl' then 'decision' else 'event' end,
-                           e.entry, null, e.principal, e.written_at, null, null
-                    from memory_entries e
-                    where asked.source = 2 and e.tenant_id = $1 and e.project_id = $2
-                          and e.file = split_part(asked.name, '/', 1)
-                          and e.number = nullif(split_part(asked.name, '/', 2), '')::bigint
-                          and e.erased_at is null) as note"#,
+            r#"select 1::smallint as "source!", d.id::text as "name!", d.kind as "kind!",
+                      d.content as "content!", d.module, d.principal as "principal!",
+                      (extract(epoch from d.created_at) * 1000)::bigint as "written_ms!",
+                      d.supersedes,
+                      (select s.id from discoveries s
+                       where s.tenant_id = $1 and s.project_id = $2 and s.supersedes = d.id
+                             and s.erased_at is null
+                       order by s.created_at desc, s.id desc limit 1) as superseded_by
+               from discoveries d
+               where d.tenant_id = $1 and d.project_id = $2 and d.id = any($3)
+                     and d.erased_at is null
+               union all
+               select 2::smallint, e.file || '/' || e.number,
+                      case e.file when 'decisions.jsonl' then 'decision' else 'event' end,
+                      e.entry, null, e.principal,
+                      (extract(epoch from e.written_at) * 1000)::bigint, null, null
+               from unnest($4::text[], $5::bigint[]) as asked (file, number)
+               join memory_entries e on e.tenant_id = $1 and e.project_id = $2
+                    and e.file = asked.file and e.number = asked.number and e.erased_at is null"#,
             self.tenant,
             project,
-            &sources,
-            &names
+            &discoveries,
+            &files,
+            &numbers
         )
         .fetch_all(&mut *tx)
         .await
         .map_err(failed("reading notes"))?;
         Ok(rows.into_iter().filter_map(NoteRow::note).collect())
+    }
+}
+
+impl NoteId {
+    fn of(source: i16, name: String) -> Option<NoteId> {
+        let source = Source::of(source)?;
+        Some(NoteId { source, name })
+    }
+
+    fn discovery(id: Uuid) -> NoteId {
+        NoteId {
+            source: Source::Discovery,
+            name: id.to_string(),
+        }
+    }
+
+    fn as_discovery(&self) -> Option<Uuid> {
+        let is_one = self.source == Source::Discovery;
+        is_one.then(|| self.name.parse().ok()).flatten()
+    }
+
+    /// An entry's file and number.
+    fn as_entry(&self) -> Option<(String, i64)> {
+        let (file, number) = self.name.split_once('/')?;
+        let number = number.parse().ok()?;
+        (self.source == Source::Entry).then(|| (file.to_owned(), number))
     }
 }
 
@@ -155,10 +233,7 @@ struct NoteRow {
 impl NoteRow {
     fn note(self) -> Option<Note> {
         Some(Note {
-            id: NoteId {
-                source: Source::of(self.source)?,
-                name: self.name,
-            },
+            id: NoteId::of(self.source, self.name)?,
             kind: self.kind,
             content: self.content,
             module: self.module,

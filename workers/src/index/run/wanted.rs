@@ -30,13 +30,13 @@ impl Run<'_> {
         let store = self.indexer.with.stores.tenant(self.lease.shelf.tenant);
         // First the mark: what is noted between the two changes it once more.
         wanted.notes = store.memory_mark(self.lease.shelf.project).await?;
-        let notes = store.note_heads(self.lease.shelf.project, None).await?;
+        let notes = store.note_heads(self.lease.shelf.project).await?;
         wanted
             .documents
             .extend(notes.into_iter().map(|note| Document {
-                source: note.id.source,
-                blob: prepare::blob_of(&note.id),
-                name: note.id.name.into_bytes(),
+                source: note.source,
+                blob: prepare::blob_of(&note),
+                name: note.name.into_bytes(),
             }));
         Ok(wanted)
     }

@@ -5,6 +5,15 @@ use uuid::Uuid;
 use super::super::{StoreError, TenantStore, failed};
 use crate::index::home::Blob;
 
+/// A text as it is kept.
+pub(crate) struct Pieces {
+    pub(crate) blob: Blob,
+    /// In the form of the home.
+    pub(crate) bytes: Vec<u8>,
+    /// How many there are.
+    pub(crate) chunks: i32,
+}
+
 impl TenantStore<'_> {
     /// Keeps texts, each in its form; one that is there is replaced.
     ///
@@ -14,22 +23,25 @@ impl TenantStore<'_> {
         &self,
         project: Uuid,
         made_by: &str,
-        texts: &[(Blob, Vec<u8>)],
+        texts: &[Pieces],
     ) -> Result<(), StoreError> {
         let what = "keeping texts of an index";
-        let blobs: Vec<Vec<u8>> = texts.iter().map(|(blob, _)| blob.to_vec()).collect();
-        let pieces: Vec<&[u8]> = texts.iter().map(|(_, pieces)| pieces.as_slice()).collect();
+        let blobs: Vec<Vec<u8>> = texts.iter().map(|text| text.blob.to_vec()).collect();
+        let pieces: Vec<&[u8]> = texts.iter().map(|text| text.bytes.as_slice()).collect();
+        let chunks: Vec<i32> = texts.iter().map(|text| text.chunks).collect();
         let mut tx = self.begin().await?;
         sqlx::query!(
-            "insert into index_pieces (tenant_id, project_id, made_by, blob, pieces) \
-             select $1, $2, $3, blob, pieces from unnest($4::bytea[], $5::bytea[]) as t (blob, pieces) \
+            "insert into index_pieces (tenant_id, project_id, made_by, blob, pieces, chunks) \
+             select $1, $2, $3, blob, pieces, chunks \
+             from unnest($4::bytea[], $5::bytea[], $6::integer[]) as t (blob, pieces, chunks) \
              on conflict (tenant_id, project_id, made_by, blob) do update \
-             set pieces = excluded.pieces",
+             set pieces = excluded.pieces, chunks = excluded.chunks",
             self.tenant,
             project,
             made_by,
             &blobs,
-            &pieces as _
+            &pieces as _,
+            &chunks
         )
         .execute(&mut *tx)
         .await
@@ -90,24 +102,24 @@ impl TenantStore<'_> {
         Ok(texts.filter_map(|row| text(row.blob, row.bytes)).collect())
     }
 
-    /// The first bytes of each text's form: as many as are needed to tell how many chunks it has.
+    /// How many chunks all texts have together.
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn heads_of_pieces(
+    pub(crate) async fn count_pieces(
         &self,
         project: Uuid,
         made_by: &str,
-    ) -> Result<Vec<Vec<u8>>, StoreError> {
+    ) -> Result<i64, StoreError> {
         let mut tx = self.begin().await?;
         sqlx::query_scalar!(
-            r#"select substring(pieces from 1 for 12) as "head!" from index_pieces
+            r#"select coalesce(sum(chunks), 0)::bigint as "chunks!" from index_pieces
                where tenant_id = $1 and project_id = $2 and made_by = $3"#,
             self.tenant,
             project,
             made_by
         )
-        .fetch_all(&mut *tx)
+        .fetch_one(&mut *tx)
         .await
         .map_err(failed("counting what an index has"))
     }

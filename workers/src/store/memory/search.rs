@@ -10,6 +10,9 @@ use uuid::Uuid;
 use super::MemoryFile;
 use crate::store::{StoreError, TenantStore, failed};
 
+/// How many entries are counted; the rest would cost each page what all of them do.
+const MOST_COUNTED: i64 = 10_000;
+
 /// A transaction that names its tenant.
 type Tx = Transaction<'static, Postgres>;
 
@@ -53,7 +56,8 @@ impl EntryFilter {
 }
 
 impl TenantStore<'_> {
-    /// How many entries there are, and at most so many of them behind a place.
+    /// How many entries there are, as far as [`MOST_COUNTED`], and at most so many of them behind a
+    /// place.
     pub(crate) async fn find_entries(
         &self,
         filter: &EntryFilter,
@@ -74,15 +78,18 @@ impl TenantStore<'_> {
 
     async fn count_all(&self, tx: &mut Tx, filter: &EntryFilter) -> Result<u64, StoreError> {
         sqlx::query_scalar!(
-            r#"select count(*) as "count!" from memory_entries
-               where tenant_id = $1 and project_id = $2 and ($3::text is null or file = $3)
-                 and ($4::bigint is null or written_at >= to_timestamp($4))
-                 and ($5::bigint is null or written_at < to_timestamp($5 + 1))"#,
+            r#"select count(*) as "count!" from
+                   (select from memory_entries
+                    where tenant_id = $1 and project_id = $2 and ($3::text is null or file = $3)
+                      and ($4::bigint is null or written_at >= to_timestamp($4))
+                      and ($5::bigint is null or written_at < to_timestamp($5 + 1))
+                    limit $6) as found"#,
             self.tenant,
             filter.project,
             filter.file(),
             filter.since,
-            filter.until
+            filter.until,
+            MOST_COUNTED
         )
         .fetch_one(&mut **tx)
         .await
@@ -164,15 +171,14 @@ impl TenantStore<'_> {
 
 async fn count_with_words(tx: &mut Tx, filter: &EntryFilter) -> Result<u64, StoreError> {
     sqlx::query_scalar!(
-        r#"select count(*) as "count!" from memory_entries_with($1, $2)
-           where ($3::text is null or file = $3)
-             and ($4::bigint is null or written_at >= to_timestamp($4))
-             and ($5::bigint is null or written_at < to_timestamp($5 + 1))"#,
+        r#"select count_memory_entries_with(
+               $1, $2, $3, to_timestamp($4::bigint), to_timestamp($5::bigint + 1), $6) as "count!""#,
         filter.project,
         &filter.words,
         filter.file(),
         filter.since,
-        filter.until
+        filter.until,
+        MOST_COUNTED
     )
     .fetch_one(&mut **tx)
     .await

@@ -5,6 +5,7 @@
 
 mod asked;
 mod content;
+mod filter;
 mod found;
 mod markdown;
 mod ranked;
@@ -90,7 +91,7 @@ impl Tool for ContextSearch {
 
     async fn run(cx: &ToolContext, args: SearchArgs) -> Result<Reply<SearchResults>, Failure> {
         let started = Instant::now();
-        let asked = Asked::of(&args)?;
+        let asked = Arc::new(Asked::of(&args)?);
         let project = cx.project(args.project.as_deref()).await?;
         let mut projects = vec![Arc::clone(&project)];
         if args.project_scope == ProjectScope::AllLinked {

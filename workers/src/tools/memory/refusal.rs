@@ -46,13 +46,42 @@ impl From<WriteError> for Failure {
     }
 }
 
-/// The failure of a call that needs memory while it can't be asked.
+/// The failure of a call that needs memory while it can't be asked, or that asks too much of it.
 pub(in crate::tools) fn unreachable(error: &StoreError) -> Failure {
     tracing::warn!(error = %Chain(error), "memory could not be asked");
+    if error.is_late() {
+        return Failure::new(
+            Fault::DeadlineExceeded,
+            "memory did not answer in time",
+            "ask for less (`file`, `since`, rarer words), or try again in a few seconds",
+        )
+        .detail("retry_after_seconds", RETRY_AFTER_SECONDS);
+    }
     Failure::new(
         Fault::Unavailable,
         "memory can't be reached at the moment",
         format!("wait {RETRY_AFTER_SECONDS} seconds and try again; all other tools go on working"),
     )
     .detail("retry_after_seconds", RETRY_AFTER_SECONDS)
+}
+
+#[cfg(test)]
+mod tests {
+    use archway_proto::fault::Blame;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_that_took_too_long_is_the_works_doing_and_one_that_never_came_memorys() {
+        let blame = |error: &StoreError| unreachable(error).code.blame();
+        assert_eq!(blame(&StoreError::Late("reading memory")), Blame::Work);
+        let away = StoreError::Query {
+            what: "reading entries",
+            source: sqlx::Error::PoolTimedOut,
+        };
+        assert_eq!(blame(&away), Blame::Callee);
+        let unknown = Failure::from(WriteError::Unknown(StoreError::Late("writing to memory")));
+        assert_eq!(unknown.code, Fault::DeadlineExceeded);
+        assert_eq!(unknown.details.get(OUTCOME), Some(&"unknown".into()));
+    }
 }

@@ -58,7 +58,7 @@ fn default_limit() -> usize {
 pub(in crate::tools) struct FoundEntries {
     /// Newest first.
     entries: Vec<FoundEntry>,
-    /// Entries that fit, on this page and all others.
+    /// Entries that fit, on this page and all others; 10000 where there are as many or more.
     total: u64,
     /// There are more: go on with the cursor.
     #[serde(default, skip_serializing_if = "is_false")]

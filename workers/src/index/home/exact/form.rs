@@ -97,11 +97,6 @@ pub(super) fn unpacked(bytes: &[u8]) -> Option<Place> {
     Reader(bytes).place()
 }
 
-/// How many chunks a row has, by its first bytes; `None` if it is of another form.
-pub(super) fn chunks(head: &[u8]) -> Option<usize> {
-    begun(head).map(|(chunks, _)| chunks)
-}
-
 /// The chunks of a row; `None` if it is of another form, or broken.
 pub(super) fn read(row: &[u8]) -> Option<Vec<Read>> {
     let (chunks, mut reader) = begun(row)?;
@@ -266,7 +261,6 @@ mod tests {
         fn what_is_written_is_read_again(pieces in pieces()) {
             let read = read(&written(&pieces, true)).unwrap();
             prop_assert_eq!(read.len(), pieces.len());
-            prop_assert_eq!(chunks(&written(&pieces, true)), Some(pieces.len()));
             for (read, piece) in read.into_iter().zip(pieces) {
                 prop_assert_eq!(&read.place, &piece.place);
                 prop_assert_eq!(unpacked(&packed(&piece.place)), Some(piece.place));

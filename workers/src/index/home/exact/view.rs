@@ -6,9 +6,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::super::{Blob, Candidates, Hit, Question};
+use super::super::{Blob, Candidates, Hit, HomeError, Question};
 use super::form::{self, Read};
 use super::segment::{Segment, Texts};
 use crate::index::terms::{self, Term};
@@ -110,6 +111,11 @@ impl Part {
 }
 
 impl Draft {
+    /// How many bytes have to be read.
+    pub(super) fn bytes(&self) -> usize {
+        self.lacking.iter().map(|(_, bytes)| bytes).sum()
+    }
+
     /// The texts that have to be read, as many at once as may be.
     pub(super) fn lacking(&self) -> Vec<Vec<Blob>> {
         let (mut batches, mut room): (Vec<Vec<Blob>>, usize) = (Vec::new(), 0);
@@ -156,13 +162,19 @@ impl Draft {
 }
 
 /// The nearest chunks of all these projects.
-pub(super) fn nearest(views: &[(Uuid, Arc<View>)], question: &Question) -> Candidates {
+///
+/// # Errors
+/// [`HomeError::Late`], looked at before each segment.
+pub(super) fn nearest(
+    views: &[(Uuid, Arc<View>)],
+    question: &Question,
+) -> Result<Candidates, HomeError> {
     let asked = Asking::of(views, question);
     let dense = question.dense.as_ref().map(|query| asked.by_vector(query));
-    Candidates {
-        dense: dense.unwrap_or_default(),
-        sparse: asked.by_words(),
-    }
+    Ok(Candidates {
+        dense: dense.transpose()?.unwrap_or_default(),
+        sparse: asked.by_words()?,
+    })
 }
 
 /// A question, and all parts that it is asked of.
@@ -191,19 +203,20 @@ impl<'a> Asking<'a> {
         }
     }
 
-    fn by_vector(&self, query: &[f32]) -> Vec<Hit> {
+    fn by_vector(&self, query: &[f32]) -> Result<Vec<Hit>, HomeError> {
         let mut best = Best::of(self);
         for (number, (_, part, texts)) in self.parts.iter().enumerate() {
+            self.check()?;
             let cosines = part.segment.cosines(query, texts).into_iter().enumerate();
             best.take(
                 number,
                 cosines.filter_map(|(chunk, cosine)| Some((chunk, cosine?))),
             );
         }
-        best.hits()
+        Ok(best.hits())
     }
 
-    fn by_words(&self) -> Vec<Hit> {
+    fn by_words(&self) -> Result<Vec<Hit>, HomeError> {
         let mut terms = self.question.terms.clone();
         // In order, since sums of floating point numbers depend on it.
         terms.sort_unstable();
@@ -212,6 +225,7 @@ impl<'a> Asking<'a> {
         let rare: Vec<(Term, f32)> = rare.collect();
         let mut best = Best::of(self);
         for (number, (_, part, texts)) in self.parts.iter().enumerate() {
+            self.check()?;
             let mut scores = vec![0.0; part.segment.len()];
             for (term, idf) in &rare {
                 let weigh = |count, length| idf * terms::weight(count, length, self.average);
@@ -220,7 +234,14 @@ impl<'a> Asking<'a> {
             let scores = scores.into_iter().enumerate();
             best.take(number, scores.filter(|(_, score)| *score > 0.0));
         }
-        best.hits()
+        Ok(best.hits())
+    }
+
+    fn check(&self) -> Result<(), HomeError> {
+        match Instant::now() >= self.question.deadline {
+            true => Err(HomeError::Late("searching in memory")),
+            false => Ok(()),
+        }
     }
 
     /// How rare a word is in all that is asked.
@@ -293,7 +314,7 @@ impl<'a> Best<'a> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use tokio::time::{Duration, Instant};
+    use tokio::time::Duration;
 
     use super::*;
     use crate::index::chunk::Kind;
@@ -387,12 +408,22 @@ mod tests {
                 prop_assert_eq!((view.chunks, view.words), (fresh.chunks, fresh.words));
                 for question in questions() {
                     let project = Uuid::nil();
-                    let found = nearest(&[(project, Arc::clone(&view))], &question);
-                    prop_assert_eq!(found, nearest(&[(project, fresh.clone())], &question));
+                    let found = nearest(&[(project, Arc::clone(&view))], &question).unwrap();
+                    let of_fresh = nearest(&[(project, fresh.clone())], &question).unwrap();
+                    prop_assert_eq!(found, of_fresh);
                 }
                 grown = Some(view);
             }
         }
+    }
+
+    #[test]
+    fn nothing_is_looked_at_for_a_question_whose_time_is_up() {
+        let views = [(Uuid::nil(), view(None, &(0..50).collect()))];
+        let [mut question, ..] = questions();
+        question.deadline = Instant::now();
+        let late = nearest(&views, &question).unwrap_err();
+        assert!(matches!(late, HomeError::Late(_)), "{late:?}");
     }
 
     #[test]

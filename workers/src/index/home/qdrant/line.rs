@@ -125,12 +125,14 @@ impl Line {
         answer
     }
 
-    /// Whether the server is there, by what became of a request.
+    /// Whether the server is there, by what became of a request. One that was too much for it may be
+    /// the doing of who asked, and holds up no other; several after one another are the server's.
     fn remember(&self, begun: Instant, failure: Option<&Failure>) {
         let now = Instant::now();
         match failure {
-            Some(Failure::Said(status)) if is_away(status.code()) => self.pause.begin(now),
-            Some(Failure::Late) if now - begun >= PATIENCE => self.pause.begin(now),
+            Some(Failure::Said(status)) if is_broken(status) => self.pause.begin(now),
+            Some(Failure::Said(status)) if is_away(status.code()) => self.pause.doubt(now),
+            Some(Failure::Late) if now - begun >= PATIENCE => self.pause.doubt(now),
             Some(Failure::Late | Failure::Paused) => {}
             Some(Failure::Said(_)) | None => self.pause.end(),
         }
@@ -179,6 +181,11 @@ fn is_late(status: &Status, asking: Asking) -> bool {
         Code::Cancelled => Instant::now() >= asking.until,
         _ => false,
     }
+}
+
+/// Whether the way to the server broke, or it says itself that nobody can ask it.
+fn is_broken(status: &Status) -> bool {
+    status.code() == Code::Unavailable || std::error::Error::source(status).is_some()
 }
 
 /// Whether a code says that the server can't now, rather than won't.

@@ -9,6 +9,7 @@ use tonic::{
 };
 
 use super::config::{QdrantConfig, QdrantConfigError};
+use crate::index::named::short_hash;
 
 /// A connection, on any network that is well.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
@@ -24,6 +25,12 @@ pub struct QdrantServer {
 }
 
 impl QdrantServer {
+    /// What tells its collections from those of another server, or of another installation in the
+    /// same: rows in Postgres say by it what is at home here.
+    pub(crate) fn mark(&self) -> String {
+        short_hash(&format!("{} {}", self.endpoint.uri(), self.prefix))
+    }
+
     /// The server of the configuration. Reads the key's file and, for TLS, the certificates of the
     /// authorities that this machine trusts, so it comes before a process is confined. Connects
     /// to nothing.

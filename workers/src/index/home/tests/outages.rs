@@ -67,11 +67,14 @@ async fn a_server_that_crashed_is_away_until_it_is_back_and_nothing_is_lost() {
 }
 
 #[tokio::test]
-async fn a_server_that_says_nothing_costs_one_call_its_deadline_and_no_other() {
+async fn a_server_that_says_nothing_costs_three_calls_their_deadline_and_no_other() {
     let (double, home) = kept().await;
     double.be(Mood::Silent);
-    let late = ask(&home, Duration::from_millis(1100)).await.unwrap_err();
-    assert!(matches!(late, HomeError::Late(_)), "{late:?}");
+    let slow = join_all((0..3).map(|_| ask(&home, Duration::from_millis(1100)))).await;
+    for outcome in slow {
+        let late = outcome.unwrap_err();
+        assert!(matches!(late, HomeError::Late(_)), "{late:?}");
+    }
     double.seen();
     let calls = join_all((0..20).map(|_| ask(&home, PATIENCE))).await;
     for outcome in calls {
@@ -81,6 +84,19 @@ async fn a_server_that_says_nothing_costs_one_call_its_deadline_and_no_other() {
     assert!(double.seen().is_empty(), "it was left alone");
     double.be(Mood::Well);
     assert_eq!(comes_back(&home).await, (1, 1));
+}
+
+#[tokio::test]
+async fn a_request_that_is_too_much_for_the_server_holds_up_no_other() {
+    let (double, home) = kept().await;
+    double.be(Mood::Silent);
+    let late = ask(&home, Duration::from_millis(1100)).await.unwrap_err();
+    assert!(matches!(late, HomeError::Late(_)), "{late:?}");
+    double.be(Mood::Refusing(Code::ResourceExhausted));
+    let away = ask(&home, PATIENCE).await.unwrap_err();
+    assert!(matches!(away, HomeError::Away { .. }), "{away:?}");
+    double.be(Mood::Well);
+    assert_eq!(ask(&home, PATIENCE).await.unwrap(), (1, 1), "at once");
 }
 
 #[tokio::test]

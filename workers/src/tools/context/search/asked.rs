@@ -110,14 +110,6 @@ impl Asked {
             && self.module.as_deref().is_none_or(is_in)
             && self.glob.as_ref().is_none_or(|glob| glob.fits(path))
     }
-
-    /// Whether what was noted of this module is asked for.
-    pub(super) fn takes_module(&self, module: Option<&str>) -> bool {
-        let is_in = |wanted: &str| {
-            module.is_some_and(|module| module == wanted || is_beneath(module, wanted))
-        };
-        self.module.as_deref().is_none_or(is_in)
-    }
 }
 
 impl NoteType {

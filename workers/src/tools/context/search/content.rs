@@ -8,14 +8,16 @@ use super::found::Found;
 use super::ranked::Ranked;
 use super::result::{IndexState, SearchResult};
 use crate::projects::Project;
-use crate::repo::{Cancel, Kind, Repo, RepoError, RepoPath};
+use crate::repo::{Cancel, Kind, Repo, RepoError, RepoPath, Stopped};
 use crate::store::Source;
-use crate::tools::{Snapshot, ToolContext};
+use crate::tools::{Snapshot, ToolContext, paging};
 
 /// The largest file whose text is read, in bytes: no larger one is indexed.
 const MAX_FILE: u64 = 1 << 20;
 /// What a result needs besides its content, in bytes.
 const OVERHEAD: usize = 1024;
+/// What stands around a string in JSON, in bytes.
+const QUOTES: usize = 2;
 /// How many commits are counted that an index lacks.
 const MOST_BEHIND: usize = 1000;
 
@@ -62,10 +64,9 @@ pub(super) async fn read(
         }
     }
     let snapshot = read_of(cx, first, &found, 0, &mut contents).await?;
-    let room = cx.max_result_bytes() / contents.len().max(1);
-    let room = room.saturating_sub(OVERHEAD);
+    let budget = cx.max_result_bytes();
     Ok(Snapshot {
-        value: found.shown(projects, contents, snapshot.value, room),
+        value: found.shown(projects, contents, snapshot.value, budget),
         repo: snapshot.repo,
         moved: snapshot.moved,
     })
@@ -112,21 +113,25 @@ impl Found {
         projects: &[Arc<Project>],
         contents: Vec<Content>,
         behind: Option<u64>,
-        room: usize,
+        budget: usize,
     ) -> Shown {
+        let room = budget / contents.len().max(1);
         let mode = if self.is_hybrid { "hybrid" } else { "lexical" };
         let results = self.ranked.into_iter().zip(contents);
         let results = results.filter_map(|(found, content)| {
             let project = projects.get(found.project)?;
             let (mut content, stale) = content?;
-            let content_truncated = cut(&mut content, room);
-            let mut result = SearchResult::of(found, &project.slug, content);
+            let mut result = SearchResult::of(found, &project.slug);
+            let around = paging::size(&result).max(OVERHEAD);
             result.stale = stale;
-            result.content_truncated = content_truncated;
+            result.content_truncated = cut(&mut content, room.saturating_sub(around));
+            result.content = content;
             Some(result)
         });
+        let mut results: Vec<SearchResult> = results.collect();
+        results.truncate(paging::fit(&results, budget).max(1));
         Shown {
-            results: results.collect(),
+            results,
             total: self.total,
             index: IndexState {
                 commit: self.row.commit,
@@ -173,20 +178,63 @@ fn texts(
             let text = content.get(piece.bytes.clone())?;
             Some(String::from_utf8_lossy(text).into_owned())
         });
-        texts.push(text.map(|text| (text, repo.differs_from(&piece.path, piece.blob))));
+        let text = text.map(|text| {
+            let differs = repo.differs_from(&piece.path, piece.blob, cancel)?;
+            Ok::<_, Stopped>((text, differs))
+        });
+        texts.push(text.transpose()?);
     }
     let behind = indexed.and_then(|indexed| repo.commits_since(indexed, MOST_BEHIND, cancel));
     Ok(Texts { texts, behind })
 }
 
-/// Cuts a content at the end of a line, so that it has room; whether it was cut.
+/// Cuts a content at the end of a line, so that it has room as it will be shown, escapes and all;
+/// whether it was cut.
 fn cut(content: &mut String, room: usize) -> bool {
-    if content.len() <= room {
+    let size = |piece: &str| paging::size(&piece) - QUOTES;
+    if size(content) <= room {
         return false;
     }
-    let end = content.floor_char_boundary(room);
-    let start = content.get(..end).unwrap_or_default();
-    let end = start.rfind('\n').map_or(end, |line| line + 1);
+    let fits = |piece: &str, left: usize| left.checked_sub(size(piece));
+    let (mut end, mut left) = (0, room);
+    for line in content.split_inclusive('\n') {
+        let Some(rest) = fits(line, left) else { break };
+        (end, left) = (end + line.len(), rest);
+    }
+    if end == 0 {
+        // A single line that is too long.
+        for (at, letter) in content.char_indices() {
+            let Some(rest) = fits(letter.encode_utf8(&mut [0; 4]), left) else {
+                break;
+            };
+            (end, left) = (at + letter.len_utf8(), rest);
+        }
+    }
     content.truncate(end);
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is left of a text where there is so much room.
+    fn left(text: &str, room: usize) -> String {
+        let mut content = text.to_owned();
+        let is_cut = cut(&mut content, room);
+        assert_eq!(is_cut, content != text);
+        assert!(paging::size(&content) <= room + QUOTES);
+        content
+    }
+
+    #[test]
+    fn a_content_is_cut_by_how_it_is_shown() {
+        assert_eq!(left("one\ntwo\n", 100), "one\ntwo\n");
+        assert_eq!(left("one\ntwo\n", 8), "one\n");
+        assert_eq!(left("three", 3), "thr");
+        // Shown as six letters each, with a backslash that JSON doubles.
+        let hidden = "\u{7f}".repeat(100);
+        assert!(left(&hidden, 200).chars().count() < 30);
+        assert_eq!(left("", 0), "");
+    }
 }

@@ -1,20 +1,18 @@
 //! What the index finds, ranked, before anything is read.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use archway_proto::chain::Chain;
 use archway_proto::{failure::Failure, fault::Fault};
-use uuid::Uuid;
 
 use super::asked::Asked;
+use super::filter::Filter;
 use super::ranked::{Ranked, ranked, with_notes};
 use crate::index::fuse::Candidate;
 use crate::index::home::HomeError;
 use crate::index::meaning::{Query, Whole};
 use crate::projects::Project;
-use crate::repo::{Kind, RepoPath, Rules};
-use crate::store::{IndexRow, NoteId, Source};
+use crate::store::{IndexRow, Source, StoreError};
 use crate::tools::ToolContext;
 
 /// How many results there are at most, shown or not.
@@ -38,18 +36,21 @@ impl Found {
     pub(super) async fn of(
         cx: &ToolContext,
         projects: &[Arc<Project>],
-        asked: &Asked,
+        asked: &Arc<Asked>,
         limit: usize,
     ) -> Result<Found, Failure> {
         let (wholes, missing) = wholes(cx, projects).await?;
-        let filter = Filter::of(cx, projects, asked).await?;
-        let passes = |project, source, name: &[u8]| filter.passes(project, source, name);
+        let filter = Arc::new(Filter::of(cx, projects, asked).await?);
+        // What was closed since a project was indexed must not take the place of what is open.
+        let blobs = match asked.is_filtered() || filter.is_newer(&wholes) {
+            true => Some(Filter::blobs(&filter, cx, &wholes).await?),
+            false => None,
+        };
         let query = Query {
             text: &asked.query,
             kinds: asked.kinds.clone(),
             is_filtered: asked.is_filtered(),
-            // What was closed since a project was indexed must not take the place of what is open.
-            passes: (asked.is_filtered() || filter.is_newer(&wholes)).then_some(&passes),
+            blobs,
             deadline: cx.cancel().deadline,
         };
         let found = cx.meaning().find(cx.tenant(), &wholes, &query).await;
@@ -75,7 +76,14 @@ impl Found {
                 .map(|whole| whole.row)
                 .unwrap_or_default(),
             is_hybrid: found.is_hybrid,
-            note: note(&missing, found.is_embedder_away, all_read),
+            note: note(
+                &missing,
+                &[
+                    (found.is_embedder_away, NO_EMBEDDER),
+                    (!all_read, UNREAD),
+                    (filter.is_cut, CUT),
+                ],
+            ),
         })
     }
 }
@@ -110,16 +118,6 @@ async fn wholes(
     Ok((wholes, missing))
 }
 
-/// Which documents may be found.
-struct Filter<'a> {
-    projects: &'a [Arc<Project>],
-    /// The path rules of each, what it says about itself included.
-    rules: HashMap<Uuid, Arc<Rules>>,
-    asked: &'a Asked,
-    /// The notes that were picked, where not each may be found.
-    notes: Option<HashSet<(Uuid, NoteId)>>,
-}
-
 /// A candidate, and the document that it is shown as.
 pub(super) struct Named {
     pub(super) candidate: Candidate,
@@ -129,78 +127,17 @@ pub(super) struct Named {
     pub(super) name: Vec<u8>,
 }
 
-impl<'a> Filter<'a> {
-    async fn of(
-        cx: &ToolContext,
-        projects: &'a [Arc<Project>],
-        asked: &'a Asked,
-    ) -> Result<Filter<'a>, Failure> {
-        let mut notes = asked.picks_notes().then(HashSet::new);
-        if let Some(notes) = &mut notes {
-            for project in projects {
-                let heads = cx.store().note_heads(project.id, asked.note_kind).await;
-                let heads = heads.map_err(|error| away(&error))?.into_iter();
-                let heads = heads.filter(|head| asked.takes_module(head.module.as_deref()));
-                notes.extend(heads.map(|head| (project.id, head.id)));
-            }
-        }
-        let rules = cx.rules(projects).await?;
-        let ids = projects.iter().map(|project| project.id);
-        Ok(Filter {
-            projects,
-            rules: ids.zip(rules).collect(),
-            asked,
-            notes,
-        })
-    }
+const NO_EMBEDDER: &str =
+    "the embedding service can't be asked now: these are matches of words alone";
+const UNREAD: &str = "discoveries and memory can't be read now, and are left out";
+const CUT: &str = "of what was noted only the newest 10000 were looked through";
 
-    /// Whether an index was made by other path rules than hold now.
-    fn is_newer(&self, wholes: &[Whole]) -> bool {
-        wholes.iter().any(|whole| {
-            let rules = self.rules.get(&whole.project);
-            whole.row.rules != rules.map(|rules| rules.fingerprint())
-        })
-    }
-
-    /// Whether a document may be found: by the path rules of now, and by what is asked for.
-    fn passes(&self, project: Uuid, source: Source, name: &[u8]) -> bool {
-        match source {
-            Source::File => {
-                let path = RepoPath::trusted(name);
-                let rules = self.rules.get(&project);
-                let is_seen = rules.is_some_and(|rules| rules.judge(&path, Kind::File).is_ok());
-                is_seen && self.asked.takes_file(&path)
-            }
-            Source::Discovery | Source::Entry if !self.asked.wants_notes() => false,
-            Source::Discovery | Source::Entry => self.notes.as_ref().is_none_or(|notes| {
-                let name = String::from_utf8_lossy(name).into_owned();
-                notes.contains(&(project, NoteId { source, name }))
-            }),
-        }
-    }
-
-    /// The first document of a candidate's text that may be found.
-    fn named(&self, candidate: Candidate, wholes: &[Whole]) -> Option<Named> {
-        let id = candidate.project;
-        let whole = wholes.iter().find(|whole| whole.project == id)?;
-        let mut documents = whole.documents.of_text(&candidate.blob).iter();
-        let (source, name) = documents.find(|(source, name)| self.passes(id, *source, name))?;
-        Some(Named {
-            project: self.projects.iter().position(|project| project.id == id)?,
-            source: *source,
-            name: name.to_vec(),
-            candidate,
-        })
-    }
-}
-
-fn note(missing: &[String], is_embedder_away: bool, all_read: bool) -> Option<String> {
-    let embedder = "the embedding service can't be asked now: these are matches of words alone";
-    let unread = "discoveries and memory can't be read now, and are left out";
-    let notes = [(is_embedder_away, embedder), (!all_read, unread)].into_iter();
+/// What else is to be known: of these, what is so, and which projects have no index.
+fn note(missing: &[String], notes: &[(bool, &str)]) -> Option<String> {
     let mut notes: Vec<String> = notes
+        .iter()
         .filter(|(is_so, _)| *is_so)
-        .map(|(_, note)| note.to_owned())
+        .map(|(_, note)| (*note).to_owned())
         .collect();
     if !missing.is_empty() {
         let missing = missing.join(", ");
@@ -245,12 +182,12 @@ fn no_words() -> Failure {
     .detail("retry_after_seconds", 5)
 }
 
-fn away(error: &(dyn std::error::Error + 'static)) -> Failure {
+pub(super) fn away(error: &StoreError) -> Failure {
     tracing::warn!(error = %Chain(error), "the index could not be looked up");
-    Failure::new(
-        Fault::Unavailable,
-        "the index can't be looked up now",
-        "try again in a few seconds, or use grep_codebase",
-    )
-    .detail("retry_after_seconds", 5)
+    let (fault, message) = match error.is_late() {
+        true => (Fault::DeadlineExceeded, "the index did not answer in time"),
+        false => (Fault::Unavailable, "the index can't be looked up now"),
+    };
+    let suggestion = "try again in a few seconds, or use grep_codebase";
+    Failure::new(fault, message, suggestion).detail("retry_after_seconds", 5)
 }

@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::found::Named;
 use super::reads::ProjectReads;
 use crate::index::fuse::{Boosts, Candidate, Reads, rank};
+use crate::index::named::short_hash;
 use crate::projects::Project;
 use crate::repo::RepoPath;
 use crate::store::{Note, NoteId, Source};
@@ -199,16 +200,7 @@ impl Ranked {
 
 /// Who noted something, as others may know it: the same for the same writer, and of no other use.
 fn session(tenant: Uuid, principal: &str) -> String {
-    let text = format!("{tenant} {principal}");
-    let hash = gix::objs::compute_hash(
-        gix::hash::Kind::Sha1,
-        gix::objs::Kind::Blob,
-        text.as_bytes(),
-    );
-    hash.map_or_else(
-        |_collides| String::new(),
-        |hash| hash.to_hex_with_len(16).to_string(),
-    )
+    short_hash(&format!("{tenant} {principal}"))
 }
 
 fn shown(name: &[u8]) -> String {

@@ -90,8 +90,8 @@ impl SearchResult {
         &self.id
     }
 
-    /// A result with this content.
-    pub(super) fn of(ranked: Ranked, project: &str, content: String) -> SearchResult {
+    /// A result whose content is still to come.
+    pub(super) fn of(ranked: Ranked, project: &str) -> SearchResult {
         let (place, score) = (ranked.candidate.place, rounded(ranked.score));
         let is_code = ranked.source == Source::File;
         let note = ranked.note;
@@ -102,7 +102,7 @@ impl SearchResult {
                 Some(note) => note.kind.clone(),
                 None => name(place.kind).to_owned(),
             },
-            content,
+            content: String::new(),
             module: ranked.module,
             session: ranked.session,
             date: note.as_ref().map(|note| note.written_at.to_string()),
