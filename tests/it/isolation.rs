@@ -6,7 +6,7 @@ mod database;
 use e2e::{Client, Harness, Key, Repo, Stack, Tenant};
 use serde_json::{Value, json};
 
-const TOOLS: [(&str, &str); 9] = [
+const TOOLS: [(&str, &str); 10] = [
     ("list_files", r#"{}"#),
     ("read_file", r#"{"path":"treasure.txt"}"#),
     ("read_repo_file", r#"{"path":"docs/treasure.md"}"#),
@@ -16,6 +16,7 @@ const TOOLS: [(&str, &str); 9] = [
     ("git_log", r#"{}"#),
     ("git_blame", r#"{"file_path":"treasure.txt"}"#),
     ("git_diff", r#"{}"#),
+    ("search_architecture", r#"{"query":"sesame"}"#),
 ];
 
 fn treasure() -> Repo {

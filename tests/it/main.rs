@@ -1,5 +1,6 @@
 //! Archway's tests through the real path: one binary, so that one cluster serves them all.
 
+mod architecture;
 mod big_tree;
 mod clients;
 mod concurrency;

@@ -212,6 +212,7 @@ fn calls_of(tool: &str) -> Vec<Value> {
             Vec::new()
         }
         "context_search" => vec![json!({ "query": "changed" })],
+        "search_architecture" => vec![json!({ "query": "a" })],
         "list_files" | "get_repo_overview" => vec![json!({})],
         "read_file" => vec![
             json!({ "path": "a.txt" }),
@@ -240,7 +241,10 @@ fn calls_of(tool: &str) -> Vec<Value> {
 async fn nothing_that_a_repositorys_configuration_names_is_run() {
     let (stack, client, folder) = empty().await;
     let attributes = "* filter=evil diff=evil merge=evil\n";
-    let repo = Repo::new().file("a.txt", "a\n").file("docs/a.md", "a\n");
+    let repo = Repo::new()
+        .file("a.txt", "a\n")
+        .file("docs/a.md", "a\n")
+        .file("docs/adr/1-a.md", "# A\n");
     built(repo.file(".gitattributes", attributes), &folder);
     built(Repo::new().file("a.txt", "b\n"), &folder);
     let trace = stack.repositories().join("ran");

@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use crate::{
+    architecture::{library::Libraries, search::Vectors},
     blocking::Blocking,
     dependencies::ImportCache,
     history::Histories,
@@ -38,6 +39,10 @@ pub(crate) struct Doors {
     pub(crate) accesses: Accesses,
     /// What files import, as parsed before.
     pub(crate) imports: ImportCache,
+    /// The architecture documents of projects, as read before.
+    pub(crate) libraries: Libraries,
+    /// Vectors of their passages.
+    pub(crate) vectors: Vectors,
     pub(crate) blocking: Blocking,
     /// What one result may hold, in bytes, of text and of data each.
     pub(crate) max_result_bytes: usize,
@@ -103,6 +108,16 @@ impl ToolContext {
     /// What files import, as parsed before.
     pub(crate) fn imports(&self) -> &ImportCache {
         &self.doors.imports
+    }
+
+    /// The architecture documents of projects, as read before.
+    pub(crate) fn libraries(&self) -> &Libraries {
+        &self.doors.libraries
+    }
+
+    /// Vectors of their passages.
+    pub(crate) fn vectors(&self) -> &Vectors {
+        &self.doors.vectors
     }
 
     /// What is kept of the projects' histories, for [`History::of`](crate::history::History::of).
@@ -415,6 +430,8 @@ mod tests {
                 stores,
                 accesses,
                 imports: ImportCache::new(),
+                libraries: Libraries::new(),
+                vectors: Vectors::new(),
                 blocking: Blocking::new(places, turns, &metrics),
                 max_result_bytes: 1 << 10,
             };

@@ -16,6 +16,7 @@ mod context;
 mod projects;
 mod history;
 mod dependencies;
+pub mod architecture;
 pub mod index;
 pub mod repo;
 pub mod store;

@@ -57,7 +57,7 @@ pub use self::glob::{Glob, GlobError};
 pub(crate) use self::jail::Jail;
 pub use self::line::FoundLine;
 pub use self::listing::{Entry, EntryKind, Listing, Stat};
-pub use self::manifest::Manifest;
+pub use self::manifest::{Folders, Manifest};
 pub use self::mounts::Mounts;
 pub use self::opened::{Head, Repo};
 pub use self::path::RepoPath;

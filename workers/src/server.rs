@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     admin::Admin,
+    architecture::{library::Libraries, search::Vectors},
     blocking::Blocking,
     context::Doors,
     dependencies::ImportCache,
@@ -155,6 +156,8 @@ impl Worker {
             stores: stores.clone(),
             accesses,
             imports: ImportCache::new(),
+            libraries: Libraries::new(),
+            vectors: Vectors::new(),
             blocking: Blocking::new(config.blocking_calls, threads, &metrics),
             max_result_bytes: config.max_result_bytes,
         };

@@ -26,6 +26,7 @@ mod search;
 mod git;
 mod context;
 mod memory;
+mod architecture;
 
 // What they share.
 mod markdown;
@@ -54,7 +55,8 @@ pub fn registry() -> Result<Registry, RegistryError> {
         .with::<context::ContextSearch>()?
         .with::<memory::WriteMemoryEntry>()?
         .with::<memory::RecordDiscovery>()?
-        .with::<memory::SearchMemory>()
+        .with::<memory::SearchMemory>()?
+        .with::<architecture::SearchArchitecture>()
 }
 
 /// What an agent can call.

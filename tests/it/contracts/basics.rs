@@ -140,6 +140,7 @@ async fn every_answer_fits_the_schema_that_was_advertised_for_it() {
         .file("latin.txt", b"\xe9")
         .file("bad.js", "import './docs/b'; let = ;")
         .file("docs/b.js", "")
+        .file("docs/adr/0001-hit.md", "# Hit\n\nhit.\n")
         .commit();
     let acme = Tenant::new("acme").project("site", repo);
     let stack = Harness::new().tenant(acme).indexing().start().await;
@@ -210,6 +211,11 @@ async fn every_answer_fits_the_schema_that_was_advertised_for_it() {
         ),
         ("search_memory", json!({})),
         ("search_memory", json!({ "query": "nothing" })),
+        ("search_architecture", json!({ "query": "hit" })),
+        (
+            "search_architecture",
+            json!({ "query": "hit", "resource_type": "patterns" }),
+        ),
     ] {
         let all = list["result"]["tools"].as_array().unwrap();
         let entry = all.iter().find(|entry| entry["name"] == tool).unwrap();

@@ -96,6 +96,11 @@ impl Meaning {
         }
     }
 
+    /// What makes vectors.
+    pub(crate) fn embedder(&self) -> &Arc<Embedder> {
+        &self.embedder
+    }
+
     /// Something was written that is to be found.
     pub(crate) fn was_written(&self) {
         self.wake.notify_one();

@@ -41,6 +41,19 @@ impl Repo {
     /// # Errors
     /// If a tree can't be read, [`RepoError::TooManyEntries`], or the call has to stop.
     pub(crate) fn committed(&self, cancel: &Cancel) -> Result<Vec<Committed>, RepoError> {
+        self.committed_within(&[RepoPath::root()], cancel)
+    }
+
+    /// Those of [`Repo::committed`] that stand somewhere beneath one of these folders; others are
+    /// not looked at.
+    ///
+    /// # Errors
+    /// As [`Repo::committed`].
+    pub(crate) fn committed_within(
+        &self,
+        folders: &[RepoPath],
+        cancel: &Cancel,
+    ) -> Result<Vec<Committed>, RepoError> {
         let (Some(repository), Some(commit)) = (self.git(), self.commit()) else {
             return Ok(Vec::new());
         };
@@ -49,6 +62,7 @@ impl Repo {
         let walk = Walk {
             repository: &repository,
             rules: &self.rules,
+            folders,
             room: MAX_NAMES,
             files: Vec::new(),
             too_long: 0,
@@ -140,6 +154,8 @@ impl Repo {
 struct Walk<'a> {
     repository: &'a gix::Repository,
     rules: &'a Rules,
+    /// What is looked at.
+    folders: &'a [RepoPath],
     /// How many bytes of names may still come.
     room: usize,
     files: Vec<Committed>,
@@ -197,6 +213,9 @@ impl Walk<'_> {
                 Mode::Blob | Mode::BlobExecutable => Kind::File,
                 Mode::Link | Mode::Commit => continue,
             };
+            if !self.is_asked_for(&path, kind) {
+                continue;
+            }
             let is_hidden = self.rules.judge(&path, kind).is_err()
                 || ignores.ignores(&path, mode == Mode::Tree);
             match (is_hidden, mode) {
@@ -214,6 +233,13 @@ impl Walk<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether it is in one of the folders that are looked at, or above one.
+    fn is_asked_for(&self, path: &RepoPath, kind: Kind) -> bool {
+        let is_above = |folder: &RepoPath| kind == Kind::Directory && folder.is_within(path);
+        let mut folders = self.folders.iter();
+        folders.any(|folder| path.is_within(folder) || is_above(folder))
     }
 
     /// What the entries of a folder are judged by.
@@ -242,7 +268,7 @@ fn too_many() -> RepoError {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Sandbox, cancel};
+    use super::super::testing::{Sandbox, cancel, path};
 
     fn paths(app: &Sandbox) -> Vec<String> {
         let files = app.repo().committed(&cancel()).unwrap();
@@ -323,6 +349,20 @@ mod tests {
         assert_eq!(cancel.looks(), 1, "it stopped after the first piece");
         let stopped = cancel.at_look(2);
         assert!(repo.differs_from(&file.path, file.blob, &stopped).is_err());
+    }
+
+    #[test]
+    fn only_the_folders_that_are_asked_for_are_looked_at() {
+        let app = Sandbox::new();
+        app.file("docs/adr/a.md", "a").file("docs/adr/b/c.md", "c");
+        app.file("docs/adrs/d.md", "d").file("docs/e.md", "e");
+        app.file("x/y.md", "y").file("docs/.gitignore", "b/\n");
+        app.git(&["init", "-q", "-b", "main"]).git(&["add", "-Af"]);
+        app.git(&["commit", "-qm", "one"]);
+        let folders = ["docs/adr", "x", "nowhere"].map(path);
+        let files = app.repo().committed_within(&folders, &cancel()).unwrap();
+        let paths: Vec<_> = files.iter().map(|file| file.path.display()).collect();
+        assert_eq!(paths, ["docs/adr/a.md", "x/y.md"]);
     }
 
     #[test]

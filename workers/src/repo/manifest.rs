@@ -3,7 +3,7 @@
 //! It is written by who writes the repository, so it can take away and hardly give: `deny` closes
 //! paths, also those that the operator opened; `allow` widens the list of `read_repo_file` to what
 //! `read_file` shows anyway; `linked_projects` names projects, of which a caller gets those that it
-//! may read. `[architecture]` is not read here.
+//! may read; `[architecture]` names the folders of its documents.
 //!
 //! What is wrong with the file is a warning and breaks nothing else: a key that nobody knows, an
 //! entry that is no glob. Of a file that is not TOML as a whole (a slip of the pen, a conflict half
@@ -21,8 +21,10 @@ use super::globs::Globs;
 use super::mounts::is_slug;
 use crate::text::shown;
 
+pub use self::architecture::Folders;
 pub(super) use self::kept::{Kept, Said};
 
+mod architecture;
 mod kept;
 
 /// Where it stands.
@@ -48,6 +50,7 @@ pub struct Manifest {
     deny: Globs,
     allow: Vec<Glob>,
     linked_projects: Vec<String>,
+    folders: Folders,
     warnings: Vec<String>,
 }
 
@@ -66,11 +69,13 @@ impl Manifest {
         let deny = reader.globs(document, "deny", Glob::parse_ignoring_case);
         let allow = reader.globs(document, "allow", Glob::parse);
         let linked_projects = reader.slugs(document, "linked_projects");
-        reader.unknown_keys(document);
+        let folders = reader.folders(document);
+        reader.unknown_keys(document, "", &KEYS);
         Manifest {
             deny: Globs::new(deny),
             allow,
             linked_projects,
+            folders,
             warnings: reader.into_warnings(),
         }
     }
@@ -106,6 +111,11 @@ impl Manifest {
     /// The slugs of the projects it links to; whether there are any such nobody has looked.
     pub fn linked_projects(&self) -> &[String] {
         &self.linked_projects
+    }
+
+    /// The folders of the documents of its architecture, and of its prompts.
+    pub fn folders(&self) -> &Folders {
+        &self.folders
     }
 
     /// What is wrong with the file, a sentence each, safe to show.
@@ -199,7 +209,18 @@ impl Reader {
         key: &str,
         most: usize,
     ) -> Vec<(usize, Option<&'a str>)> {
-        let Some(value) = document.get(key) else {
+        self.entries_of(document, key, key, most)
+    }
+
+    /// [`Reader::entries`] of a key that warnings call `name`.
+    fn entries_of<'a>(
+        &mut self,
+        table: &'a DeTable<'_>,
+        key: &str,
+        name: &str,
+        most: usize,
+    ) -> Vec<(usize, Option<&'a str>)> {
+        let Some(value) = table.get(key) else {
             return Vec::new();
         };
         match value.get_ref() {
@@ -207,27 +228,30 @@ impl Reader {
             DeValue::Array(entries) => {
                 if entries.len() > most {
                     self.warn(format!(
-                        "`{key}` has more than {most} entries; the first hold"
+                        "`{name}` has more than {most} entries; the first hold"
                     ));
                 }
                 let strings = entries.iter().map(|entry| entry.get_ref().as_str());
                 (1..).zip(strings).take(most).collect()
             }
             _ => {
-                self.warn(format!("`{key}` is no list of strings"));
+                self.warn(format!("`{name}` is no list of strings"));
                 Vec::new()
             }
         }
     }
 
-    fn unknown_keys(&mut self, document: &DeTable<'_>) {
-        for key in document.keys().map(|key| key.get_ref().as_ref()) {
-            if KEYS.contains(&key) {
+    /// Warns of keys that mean nothing in a table whose name begins with `prefix`.
+    fn unknown_keys(&mut self, table: &DeTable<'_>, prefix: &str, known: &[&'static str]) {
+        for key in table.keys().map(|key| key.get_ref().as_ref()) {
+            if known.contains(&key) {
                 continue;
             }
-            let near = nearest::to(key, KEYS.into_iter());
-            let near = near.map_or(String::new(), |near| format!("; is `{near}` meant?"));
-            self.warn(format!("there is no key `{}`{near}", shown(key)));
+            let near = nearest::to(key, known.iter().copied());
+            let near = near.map_or(String::new(), |near| {
+                format!("; is `{prefix}{near}` meant?")
+            });
+            self.warn(format!("there is no key `{prefix}{}`{near}", shown(key)));
         }
     }
 

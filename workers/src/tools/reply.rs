@@ -75,6 +75,13 @@ impl<T: Serialize> Reply<T> {
         self
     }
 
+    /// Says what else could not be followed, beside what the repository says about itself.
+    #[must_use]
+    pub fn warn(mut self, warnings: Vec<String>) -> Self {
+        self.warnings.extend(warnings);
+        self
+    }
+
     /// Says where the next page begins.
     #[must_use]
     pub fn cursor(mut self, cursor: Option<String>) -> Self {

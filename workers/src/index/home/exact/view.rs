@@ -3,6 +3,8 @@
 //! A new edition adds one segment with the texts that are new, and notes which others went; when
 //! that has become many, all is read anew. What is found does not depend on which way it came.
 
+mod best;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -13,6 +15,7 @@ use super::super::{Blob, Candidates, Hit, HomeError, Question};
 use super::form::{self, Read};
 use super::segment::{Segment, Texts};
 use crate::index::terms::{self, Term};
+use best::Best;
 
 /// With more segments all is read anew.
 const MAX_SEGMENTS: usize = 8;
@@ -249,65 +252,6 @@ impl<'a> Asking<'a> {
         let parts = self.parts.iter();
         let found = parts.map(|(_, part, texts)| part.segment.frequency(term, texts.live));
         terms::idf(self.chunks as u64, found.sum::<usize>() as u64)
-    }
-}
-
-/// The best chunks so far.
-struct Best<'a> {
-    asking: &'a Asking<'a>,
-    /// Score, part and chunk.
-    kept: Vec<(f32, usize, usize)>,
-}
-
-impl<'a> Best<'a> {
-    fn of(asking: &'a Asking<'a>) -> Best<'a> {
-        let kept = Vec::new();
-        Best { asking, kept }
-    }
-
-    /// Takes chunks of a part that the filter lets be found.
-    fn take(&mut self, part: usize, scores: impl Iterator<Item = (usize, f32)>) {
-        let (asking, question) = (self.asking, self.asking.question);
-        let Some((_, of, _)) = asking.parts.get(part) else {
-            return;
-        };
-        let scores = scores.filter(|(chunk, _)| of.segment.passes(*chunk, question));
-        self.kept
-            .extend(scores.map(|(chunk, score)| (score, part, chunk)));
-        let most = question.most;
-        if self.kept.len() > most && most > 0 {
-            self.kept
-                .select_nth_unstable_by(most, |a, b| b.0.total_cmp(&a.0));
-            // Of those that are as near as the last, who stands in the index first decides.
-            let last = self.kept.iter().take(most).map(|kept| kept.0);
-            let last = last.fold(f32::INFINITY, f32::min);
-            self.kept.retain(|kept| kept.0 >= last);
-        }
-    }
-
-    fn hits(self) -> Vec<Hit> {
-        let mut hits: Vec<Hit> = self
-            .kept
-            .into_iter()
-            .filter_map(|(score, part, chunk)| {
-                let (project, part, _) = self.asking.parts.get(part)?;
-                let (blob, position, place) = part.segment.chunk(chunk)?;
-                Some(Hit {
-                    project: *project,
-                    blob,
-                    position,
-                    place,
-                    score,
-                })
-            })
-            .collect();
-        let order = |hit: &Hit| (hit.project, hit.blob, hit.position);
-        hits.sort_unstable_by(|a, b| {
-            let nearer = b.score.total_cmp(&a.score);
-            nearer.then_with(|| order(a).cmp(&order(b)))
-        });
-        hits.truncate(self.asking.question.most);
-        hits
     }
 }
 

@@ -1,0 +1,190 @@
+//! `search_architecture` by its contract: scores, kinds, limits, words; and what is refused.
+
+use e2e::Repo;
+use serde_json::{Value, json};
+
+use super::{ask, documented, results, search, uris};
+use crate::serve;
+
+#[tokio::test]
+async fn documents_are_found_by_their_words_with_score_and_excerpt() {
+    let (_stack, client) = serve(documented().commit()).await;
+    let reply = search(&client, "orders database").await;
+    let text: Value = serde_json::from_str(reply.text()).unwrap();
+    assert_eq!(&text, reply.structured(), "the text is the same JSON");
+    assert_eq!(reply.meta("untrusted"), true);
+    assert!(reply.meta("commit")["id"].is_string());
+    assert!(reply.meta("warnings").is_null());
+    let first = &results(&reply)[0];
+    assert_eq!(first["uri"], "architecture://adr/0001-orders");
+    assert_eq!(first["title"], "1. Store orders in Postgres");
+    assert_eq!(first["resource_type"], "adr");
+    let excerpt = "We will keep orders in a relational database. It is PostgreSQL, since the team \
+                   knows it.";
+    assert_eq!(first["excerpt"], excerpt);
+    assert_eq!(reply.structured()["total_matches"], 3);
+    let scores = results(&reply).iter();
+    let scores: Vec<f64> = scores
+        .map(|result| result["relevance_score"].as_f64().unwrap())
+        .collect();
+    assert!(scores.is_sorted_by(|a, b| a >= b), "{scores:?}");
+    assert!(
+        scores.iter().all(|score| *score > 0.0 && *score <= 1.0),
+        "{scores:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_word_in_the_title_counts_more_than_one_in_the_text() {
+    let (_stack, client) = serve(documented().commit()).await;
+    for (query, first) in [
+        ("kafka", "architecture://adr/0002-events"),
+        ("repository", "architecture://pattern/repository"),
+        ("LOGGING", "architecture://guideline/logging"),
+        ("0001", "architecture://adr/0001-orders"),
+        ("trace_id", "architecture://guideline/logging"),
+        ("events, or: 'nonesuch'?", "architecture://adr/0002-events"),
+    ] {
+        assert_eq!(
+            uris(&search(&client, query).await).first(),
+            Some(&first),
+            "{query}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn only_documents_of_the_kind_that_is_asked_for_are_found() {
+    let (_stack, client) = serve(documented().commit()).await;
+    for (kind, expected) in [
+        ("adr", vec!["adr", "adr"]),
+        ("patterns", vec!["patterns"]),
+        ("guidelines", vec!["guidelines"]),
+        ("all", vec!["adr", "adr", "guidelines", "patterns"]),
+    ] {
+        let arguments = json!({ "query": "orders log interface", "resource_type": kind });
+        let reply = ask(&client, arguments).await;
+        let mut kinds: Vec<&str> = results(&reply)
+            .iter()
+            .map(|result| result["resource_type"].as_str().unwrap())
+            .collect();
+        kinds.sort_unstable();
+        assert_eq!(kinds, expected, "{kind}");
+        assert_eq!(
+            reply.structured()["total_matches"],
+            expected.len(),
+            "{kind}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn so_many_are_shown_as_are_asked_for_and_all_are_counted() {
+    let repo = (0..25).fold(Repo::new(), |repo, number| {
+        repo.file(
+            &format!("adr/{number:04}-same.md"),
+            "# Same\n\nThe same words.\n",
+        )
+    });
+    let (_stack, client) = serve(repo.commit()).await;
+    for (most, shown) in [(json!(1), 1), (json!(20), 20), (Value::Null, 10)] {
+        let reply = ask(&client, json!({ "query": "same", "max_results": most })).await;
+        let expected: Vec<String> = (0..shown)
+            .map(|number| format!("architecture://adr/{number:04}-same"))
+            .collect();
+        assert_eq!(
+            uris(&reply),
+            expected,
+            "equals stand in the order of their paths"
+        );
+        assert_eq!(reply.structured()["total_matches"], 25);
+    }
+}
+
+#[tokio::test]
+async fn what_nobody_wrote_about_is_not_found() {
+    let (_stack, client) = serve(documented().commit()).await;
+    for query in ["zzyzzx", "the of and", "?!", "   "] {
+        let reply = search(&client, query).await;
+        assert_eq!(
+            reply.structured(),
+            &json!({ "results": [], "total_matches": 0 }),
+            "{query}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_project_without_documents_says_where_they_are_looked_for() {
+    let (_stack, client) = serve(Repo::new().file("a.md", "# Orders\n").commit()).await;
+    let reply = search(&client, "orders").await;
+    assert_eq!(results(&reply), [Value::Null; 0]);
+    let note = reply.structured()["note"].as_str().unwrap();
+    assert!(
+        note.contains("docs/adr") && note.contains(".archway.toml"),
+        "{note}"
+    );
+}
+
+#[tokio::test]
+async fn arguments_that_do_not_fit_are_refused_with_what_does() {
+    let (_stack, client) = serve(documented().commit()).await;
+    for (arguments, named) in [
+        (json!({}), "query"),
+        (json!({ "query": "" }), "query"),
+        (json!({ "query": "x".repeat(501) }), "500"),
+        (
+            json!({ "query": "a", "resource_type": "code" }),
+            "guidelines",
+        ),
+        (json!({ "query": "a", "max_results": 0 }), "max_results"),
+        (json!({ "query": "a", "max_results": 21 }), "20"),
+        (json!({ "query": "a", "maxResult": 2 }), "max_results"),
+        (
+            json!({ "query": "a", "maxResults": 2, "max_results": 2 }),
+            "max_results",
+        ),
+    ] {
+        let reply = client.call("search_architecture", arguments.clone()).await;
+        assert_eq!(reply.code(), "invalid_arguments", "{arguments}");
+        let error = reply.error().to_string();
+        assert!(error.contains(named), "{arguments}: {error}");
+    }
+    let camel = json!({ "query": "orders", "maxResults": 1, "resourceType": "adr" });
+    assert_eq!(
+        uris(&ask(&client, camel).await),
+        ["architecture://adr/0001-orders"]
+    );
+    let longest = format!("orders {}", "x".repeat(493));
+    assert_eq!(uris(&search(&client, &longest).await).len(), 2);
+}
+
+#[tokio::test]
+async fn what_misleads_is_escaped_and_counted() {
+    let repo = Repo::new().file(
+        "docs/adr/0001-\u{202e}x.md",
+        "# Or\u{200b}ders \u{202e}sredro\n\nSee the\u{2066} orders.\n",
+    );
+    let (_stack, client) = serve(repo.commit()).await;
+    let reply = search(&client, "orders").await;
+    let result = &results(&reply)[0];
+    assert_eq!(result["title"], r"Or\u{200b}ders \u{202e}sredro");
+    assert_eq!(result["excerpt"], r"See the\u{2066} orders.");
+    assert_eq!(result["uri"], "architecture://adr/0001-%E2%80%AEx");
+    assert_eq!(reply.meta("escaped"), 3);
+}
+
+#[tokio::test]
+async fn an_answer_stays_within_its_size_whatever_documents_hold() {
+    let title = "Orders ".repeat(20_000);
+    let repo = (0..20).fold(Repo::new(), |repo, number| {
+        repo.file(
+            &format!("adr/{number}.md"),
+            format!("# {title}\n\n{title}\n"),
+        )
+    });
+    let (_stack, client) = serve(repo.commit()).await;
+    let reply = ask(&client, json!({ "query": "orders", "max_results": 20 })).await;
+    assert_eq!(results(&reply).len(), 20);
+    assert!(reply.text().len() < 64 << 10, "{}", reply.text().len());
+}

@@ -1,0 +1,12 @@
+//! What a project says of its architecture: decisions, patterns and guidelines, as documents.
+//!
+//! [`library`] finds the files at the call's snapshot and keeps what was made of them; a
+//! [`document`] is markdown ([`markdown`]), a decision is taken apart besides ([`adr`]). What the
+//! documents mean for a question is for the tools that ask.
+
+// In the order a file meets them.
+pub mod library;
+pub mod document;
+pub mod markdown;
+pub mod adr;
+pub(crate) mod search;

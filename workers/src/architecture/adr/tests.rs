@@ -1,0 +1,255 @@
+//! Records taken apart: where parts may stand, and how options are told.
+
+mod styles;
+
+use super::*;
+use crate::repo::testing::cancel;
+
+struct Read {
+    markdown: Markdown,
+    adr: Adr,
+}
+
+fn read(text: &str) -> Read {
+    let markdown = Markdown::read(text, &cancel()).unwrap();
+    let adr = Adr::of(&markdown, markdown.called().unwrap_or_default());
+    Read { markdown, adr }
+}
+
+impl Read {
+    fn texts(&self, passages: &[Passage]) -> Vec<String> {
+        let text = |passage: &Passage| {
+            passage
+                .text(&self.markdown)
+                .replace('\n', " ")
+                .trim()
+                .to_owned()
+        };
+        passages.iter().map(text).collect()
+    }
+
+    fn options(&self) -> Vec<(&str, Verdict)> {
+        let options = self.adr.options.iter();
+        options
+            .map(|option| (option.name.as_str(), option.verdict))
+            .collect()
+    }
+
+    fn option(&self, name: &str) -> &Choice {
+        self.adr
+            .options
+            .iter()
+            .find(|option| option.name == name)
+            .unwrap()
+    }
+
+    fn consequences(&self) -> Vec<(String, Option<bool>)> {
+        let consequences = self.adr.consequences.iter();
+        consequences
+            .map(|one| {
+                (
+                    self.texts(std::slice::from_ref(&one.passage)).remove(0),
+                    one.is_good,
+                )
+            })
+            .collect()
+    }
+
+    fn relations(&self) -> Vec<(How, &str, Option<&str>)> {
+        let relations = self.adr.relations.iter();
+        relations
+            .map(|one| (one.how, one.name.as_str(), one.target.as_deref()))
+            .collect()
+    }
+}
+
+fn said(text: &str, is_good: Option<bool>) -> (String, Option<bool>) {
+    (text.to_owned(), is_good)
+}
+
+#[test]
+fn parts_behind_bold_words_and_in_tables() {
+    let read = read(
+        "# Caching\n\n| Field | Value |\n|---|---|\n| Status | Rejected |\n| Date | 2022-01-02 |\n\
+         | Decision | We will not cache. |\n\n**Context**\n\nPages are slow.\n\nThey are many.\n\n\
+         **Consequences:** They stay slow.\n",
+    );
+    assert_eq!(read.adr.status, Status::Rejected);
+    assert_eq!(read.adr.date.as_deref(), Some("2022-01-02"));
+    assert_eq!(read.texts(&read.adr.decision), ["We will not cache."]);
+    assert!(
+        read.texts(&read.adr.context)
+            .ends_with(&["Pages are slow.".to_owned(), "They are many.".to_owned()])
+    );
+    assert_eq!(read.consequences(), [said("They stay slow.", None)]);
+}
+
+#[test]
+fn options_in_a_table() {
+    let read = read(
+        "# Logs\n\n## Options\n\n| Option | Pros | Cons | Chosen |\n|---|---|---|---|\n\
+         | ELK | known | heavy | no |\n| Loki | light | | yes |\n\n## Decision\n\nLoki.\n",
+    );
+    assert_eq!(
+        read.options(),
+        [("ELK", Verdict::Rejected), ("Loki", Verdict::Chosen)]
+    );
+    let elk = read.option("ELK");
+    assert_eq!(
+        (read.texts(&elk.pros), read.texts(&elk.cons)),
+        (vec!["known".to_owned()], vec!["heavy".to_owned()])
+    );
+}
+
+#[test]
+fn alternatives_are_turned_down_and_options_may_be_headings_or_numbers() {
+    let alternatives = read(
+        "# Use gRPC\n\n## Decision\n\nWe will use gRPC.\n\n## Alternatives considered\n\n\
+         **REST**: no streams.\n\n- GraphQL - too much\n",
+    );
+    assert_eq!(
+        alternatives.options(),
+        [("REST", Verdict::Rejected), ("GraphQL", Verdict::Rejected)]
+    );
+    let numbered = read(
+        "# Queue\n\n## Options\n\n### Option 1: SQS\n\n#### Pros\n\n- managed\n\n#### Cons\n\n- price\n\n\
+         ### Option 2: NATS\n\nPros:\n\n- fast\n\n## Decision\n\nOption 2 was chosen.\n",
+    );
+    assert_eq!(
+        numbered.options(),
+        [("SQS", Verdict::Rejected), ("NATS", Verdict::Chosen)]
+    );
+    let sqs = numbered.option("SQS");
+    assert_eq!(numbered.texts(&sqs.pros), ["managed"]);
+    assert_eq!(numbered.texts(&sqs.cons), ["price"]);
+    assert_eq!(numbered.texts(&numbered.option("NATS").pros), ["fast"]);
+}
+
+#[test]
+fn what_is_chosen_instead_of_something_does_not_choose_that() {
+    let read = read(
+        "# Database\n\n## Considered Options\n\n1. MySQL\n2. Postgres\n\n## Decision\n\n\
+         We will use Postgres instead of MySQL.\n",
+    );
+    assert_eq!(
+        read.options(),
+        [("MySQL", Verdict::Rejected), ("Postgres", Verdict::Chosen)]
+    );
+}
+
+#[test]
+fn what_is_denied_is_not_chosen() {
+    let read = read(
+        "# Queue\n\n## Options\n\n- Kafka\n- NATS\n\n## Decision\n\n\
+         We will not use Kafka. NATS is enough.\n",
+    );
+    assert_eq!(
+        read.options(),
+        [("Kafka", Verdict::Rejected), ("NATS", Verdict::Chosen)]
+    );
+}
+
+#[test]
+fn a_name_ends_where_something_is_said_of_it() {
+    let read = read(
+        "# X\n\n## Considered Options\n\nThese were looked at.\n\n\
+         * Number (i.e. 0001 - as it is): short\n* Add `a: b` - long\n* Use the name. It is long.\n\n\
+         Others were not, since they are like these.\n",
+    );
+    let names: Vec<_> = read.options().into_iter().map(|(name, _)| name).collect();
+    let expected = [
+        "Number (i.e. 0001 - as it is)",
+        "Add `a: b`",
+        "Use the name",
+    ];
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn a_y_statement_beside_options_says_what_became_of_them() {
+    let read = read(
+        "# X\n\n## Options\n\n- Signed cookies\n- Sticky sessions\n\n## Decision\n\nIn the context of \
+         the shop, we decided for signed cookies and neglected sticky sessions.\n",
+    );
+    let expected = [
+        ("Signed cookies", Verdict::Chosen),
+        ("Sticky sessions", Verdict::Rejected),
+    ];
+    assert_eq!(read.options(), expected);
+}
+
+#[test]
+fn a_history_of_statuses_holds_its_latest() {
+    let read = read(
+        "# X\n\n## Status\n\n- Proposed 2020-01-01\n- Accepted 2020-02-01\n- Deprecated 2021-02-01\n",
+    );
+    assert_eq!(read.adr.status, Status::Deprecated);
+}
+
+#[test]
+fn a_record_without_headings_has_its_decision_in_its_sentences() {
+    let read = read("# Linting\n\nCode differs. We will use one formatter. It is fast.\n");
+    assert_eq!(
+        read.texts(&read.adr.decision),
+        ["We will use one formatter."]
+    );
+    assert_eq!(read.adr.status, Status::Unknown);
+}
+
+#[test]
+fn a_page_that_lists_records_is_none() {
+    let list = read("# Decisions\n\n- [1](1.md)\n- [2](2.md)\n- [3](3.md)\n");
+    assert!(list.adr.lists_others(&list.markdown));
+    let record = read(styles::MADR_2);
+    assert!(!record.adr.lists_others(&record.markdown));
+}
+
+#[test]
+fn passages_tell_their_lines_and_their_words() {
+    let text = "# X\n\n## Decision\n\nWe *will* use\nit. Not `y`.\n";
+    let read = read(text);
+    let sentences = read.adr.decision[0].sentences(&read.markdown);
+    let shown: Vec<_> = sentences
+        .iter()
+        .map(|one| (one.line(&read.markdown), one.verbatim(&read.markdown, text)))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            (5, "We *will* use it.".to_owned()),
+            (6, "Not `y`.".to_owned())
+        ]
+    );
+}
+
+#[test]
+fn any_text_is_taken_apart() {
+    for text in [
+        "",
+        "#",
+        "# Status\n\naccepted",
+        "## Options\n\n### \n\n- \n",
+        "| a |\n|---|\n| Status |\n",
+    ] {
+        read(text);
+    }
+}
+
+#[test]
+fn a_hostile_record_is_taken_apart_in_bounds() {
+    let line = "supersedes [1](1.md) amends ".repeat(10_000);
+    let lines = "- supersedes ADR-1, replaced by 2\n".repeat(5_000);
+    let options = (0..5_000).map(|number| format!("- option {number}x: a\n"));
+    let stops = "a. B `c. `".repeat(20_000);
+    let options: String = options.collect();
+    for text in [&line, &lines, &stops] {
+        let read = read(&format!(
+            "# X\n\n## Status\n\n{text}\n\n## Decision\n\n{text}\n"
+        ));
+        assert!(read.adr.relations.len() <= 200);
+    }
+    let read = read(&format!(
+        "# X\n\n## Options\n\n{options}\n## Decision\n\n{stops}\n"
+    ));
+    assert_eq!(read.adr.options.len(), 100);
+}

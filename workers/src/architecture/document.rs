@@ -1,0 +1,239 @@
+//! A document of a project's architecture, and what it is called.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, OnceLock};
+
+use gix::ObjectId;
+use jiff::Timestamp;
+
+use super::adr::{Adr, Status};
+use super::markdown::{Fence, Markdown, Section};
+use super::search::Words;
+use crate::repo::RepoPath;
+
+/// What a document is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// A decision, with its reasons: an architecture decision record.
+    Adr,
+    /// How something is built here.
+    Pattern,
+    /// What holds for all that is built here.
+    Guideline,
+}
+
+impl Kind {
+    /// All of them, in the order in which they are listed.
+    pub const ALL: [Kind; 3] = [Kind::Adr, Kind::Pattern, Kind::Guideline];
+
+    /// Its name in URIs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Adr => "adr",
+            Kind::Pattern => "pattern",
+            Kind::Guideline => "guideline",
+        }
+    }
+
+    /// Its name as a `resource_type`, and as a key of `[architecture]` in `.archway.toml`.
+    pub fn resource_type(self) -> &'static str {
+        match self {
+            Kind::Adr => "adr",
+            Kind::Pattern => "patterns",
+            Kind::Guideline => "guidelines",
+        }
+    }
+
+    /// The kind that URIs call so.
+    pub fn of_name(name: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// A document, as one snapshot of its project has it.
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// What it is about.
+    pub kind: Kind,
+    /// What it is called in URIs: its file's stem; of two files of one stem the second has `~2`.
+    pub slug: String,
+    /// Where it stands.
+    pub path: RepoPath,
+    /// Its first heading as it is written, else what front matter or its file calls it.
+    pub title: String,
+    /// In bytes.
+    pub size: u64,
+    /// When it was last written, where that is known without asking history.
+    pub modified: Option<Timestamp>,
+    /// The id of its content.
+    pub blob: ObjectId,
+    /// What it says. Shared by all documents of this content.
+    pub content: Arc<Content>,
+    /// What it is among the project's decisions, if it is one.
+    pub record: Option<Record>,
+}
+
+/// What a document says.
+#[derive(Debug)]
+pub struct Content {
+    /// The text as it is written, without a byte order mark. Bytes that are no UTF-8 are U+FFFD.
+    pub text: Arc<str>,
+    /// The text read as markdown.
+    pub markdown: Markdown,
+    /// The decision, if it is one.
+    pub adr: Option<Adr>,
+    /// Its words, once somebody looked for some.
+    pub(super) words: OnceLock<Words>,
+}
+
+/// A decision among the others of its project.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    /// Its number as it is written (`0007`), or the file's stem.
+    pub id: String,
+    /// What it says of itself; `superseded` also where an accepted decision says so.
+    pub status: Status,
+    /// The slugs of the decisions that it supersedes, whoever of the two says so.
+    pub supersedes: Vec<String>,
+    /// The slugs of the decisions that supersede it, whoever of the two says so.
+    pub superseded_by: Vec<String>,
+}
+
+impl Document {
+    /// The text as it is written.
+    pub fn text(&self) -> &Arc<str> {
+        &self.content.text
+    }
+
+    /// The parts under its headings, in order.
+    pub fn sections(&self) -> &[Section] {
+        &self.content.markdown.sections
+    }
+
+    /// The blocks of code, in order.
+    pub fn fences(&self) -> &[Fence] {
+        &self.content.markdown.fences
+    }
+
+    /// The decision taken apart, if it is one.
+    pub fn adr(&self) -> Option<&Adr> {
+        self.content.adr.as_ref()
+    }
+
+    /// Its URI; `project` is the slug of its project, `None` where that is the caller's default.
+    pub fn uri(&self, project: Option<&str>) -> String {
+        uri(project, self.kind, &self.slug)
+    }
+}
+
+/// How all URIs of documents begin.
+const SCHEME: &str = "architecture://";
+
+/// What a URI names: a project's slug (`None`: the caller's default), a kind, a document's slug.
+///
+/// Each is percent-decoded once. `None` if it is no URI of a document; whether there is such a
+/// document nobody has looked.
+pub fn named(uri: &str) -> Option<(Option<String>, Kind, String)> {
+    let names = uri.strip_prefix(SCHEME)?.split('/').map(decoded);
+    let names: Vec<String> = names.collect::<Option<_>>()?;
+    match names.as_slice() {
+        [kind, slug] => Some((None, Kind::of_name(kind)?, slug.clone())),
+        [project, kind, slug] => Some((Some(project.clone()), Kind::of_name(kind)?, slug.clone())),
+        _ => None,
+    }
+}
+
+/// A name without its percent escapes; `None` if one is none, or what they say is not UTF-8.
+fn decoded(name: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(name.len());
+    let mut pieces = name.split('%');
+    bytes.extend_from_slice(pieces.next()?.as_bytes());
+    for piece in pieces {
+        let (digits, rest) = piece.split_at_checked(2)?;
+        let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        bytes.push(u8::from_str_radix(digits, 16).ok().filter(|_| is_hex)?);
+        bytes.extend_from_slice(rest.as_bytes());
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// The URI of a document: `architecture://adr/{slug}` in the caller's default project,
+/// `architecture://{project}/adr/{slug}` in any other.
+pub fn uri(project: Option<&str>, kind: Kind, slug: &str) -> String {
+    let mut uri = SCHEME.to_owned();
+    if let Some(project) = project {
+        uri.push_str(project);
+        uri.push('/');
+    }
+    uri.push_str(kind.name());
+    uri.push('/');
+    for byte in slug.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                uri.push(char::from(byte));
+            }
+            // Writing to a String can't fail.
+            _ => _ = write!(uri, "%{byte:02X}"),
+        }
+    }
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uri_names_the_project_only_where_it_is_not_the_default() {
+        assert_eq!(
+            uri(None, Kind::Adr, "0007-use-postgres"),
+            "architecture://adr/0007-use-postgres"
+        );
+        assert_eq!(
+            uri(Some("web"), Kind::Guideline, "logs~2"),
+            "architecture://web/guideline/logs~2"
+        );
+    }
+
+    #[test]
+    fn what_has_a_meaning_in_uris_is_escaped() {
+        assert_eq!(
+            uri(None, Kind::Pattern, "a b/c%?ä"),
+            "architecture://pattern/a%20b%2Fc%25%3F%C3%A4"
+        );
+    }
+
+    #[test]
+    fn a_uri_names_what_it_was_made_of() {
+        for slug in ["0007-use-postgres", "a b/c%?ä", "%41", "logs~2"] {
+            for project in [None, Some("web")] {
+                let named = named(&uri(project, Kind::Pattern, slug));
+                let project = project.map(str::to_owned);
+                assert_eq!(named, Some((project, Kind::Pattern, slug.to_owned())));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_uri_of_a_document_names_nothing() {
+        for other in [
+            "architecture://adr",
+            "architecture://patterns/x",
+            "architecture://a/b/adr/x",
+            "architecture://adr/%4",
+            "architecture://adr/%+1",
+            "architecture://adr/%FF",
+            "repo://web/a.md",
+        ] {
+            assert_eq!(named(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_kind_is_found_by_its_name_in_uris() {
+        for kind in Kind::ALL {
+            assert_eq!(Kind::of_name(kind.name()), Some(kind));
+        }
+        assert_eq!(Kind::of_name("patterns"), None);
+    }
+}

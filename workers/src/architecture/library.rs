@@ -1,0 +1,176 @@
+//! The documents of a project, found at the snapshot of a call.
+//!
+//! Documents are the markdown files of HEAD's commit beneath the folders of their kind, as the
+//! path rules leave them; in a project without commits, those that its work tree lists. What was
+//! read is kept by content, the whole library by commit, rules and folders.
+
+mod files;
+mod left_out;
+mod reading;
+mod records;
+mod slugs;
+
+use std::sync::Arc;
+
+use gix::ObjectId;
+use moka::sync::Cache;
+use tokio::time::Duration;
+
+use super::document::{Content, Document, Kind};
+use crate::repo::{Cancel, Folders, Key, Repo, RepoError, Rules};
+use files::Source;
+use left_out::LeftOut;
+use reading::Reading;
+
+/// How many files of a project are documents, at most.
+const MAX_FILES: usize = 2000;
+/// How large one may be, in bytes.
+pub(super) const MAX_BYTES: u64 = 1 << 20;
+/// How large all may be together, in bytes.
+const MAX_TOTAL: u64 = 8 << 20;
+
+/// What is kept of texts that were read, and of libraries, in bytes each.
+const CACHE_BYTES: u64 = 64 << 20;
+/// How long a library is kept that nobody asks for.
+const IDLE: Duration = Duration::from_secs(30 * 60);
+
+/// The libraries of all projects, as far as they are kept. Cheap to clone.
+#[derive(Clone)]
+pub struct Libraries {
+    /// By project and blob; whether it was taken apart as a decision is part of what it is.
+    contents: Cache<(Key, ObjectId, bool), Arc<Content>>,
+    libraries: Cache<Key, Arc<Kept>>,
+}
+
+/// A library, and what it is of.
+struct Kept {
+    commit: ObjectId,
+    rules: Arc<Rules>,
+    folders: Folders,
+    library: Arc<Library>,
+}
+
+/// The documents of one project.
+#[derive(Debug, Default)]
+pub struct Library {
+    documents: Vec<Document>,
+    left_out: Vec<String>,
+}
+
+impl Default for Libraries {
+    fn default() -> Libraries {
+        Libraries::new()
+    }
+}
+
+impl Libraries {
+    /// None yet.
+    pub fn new() -> Libraries {
+        let contents = Cache::builder()
+            .max_capacity(CACHE_BYTES)
+            .weigher(|_: &(Key, ObjectId, bool), content: &Arc<Content>| cost(content))
+            .time_to_idle(IDLE);
+        let libraries = Cache::builder()
+            .max_capacity(CACHE_BYTES)
+            .weigher(|_: &Key, kept: &Arc<Kept>| kept.library.cost())
+            .time_to_idle(IDLE);
+        Libraries {
+            contents: contents.build(),
+            libraries: libraries.build(),
+        }
+    }
+
+    /// The documents of a project as this snapshot has them.
+    ///
+    /// # Errors
+    /// If the repository can't be read, or the call has to stop.
+    pub fn of(&self, repo: &Repo, cancel: &Cancel) -> Result<Arc<Library>, RepoError> {
+        let (manifest, rules) = (repo.manifest(), repo.rules());
+        let folders = manifest.folders();
+        let known = self.libraries.get(repo.key()).filter(|kept| {
+            Some(kept.commit) == repo.commit() && kept.rules == rules && kept.folders == *folders
+        });
+        if let Some(kept) = known {
+            return Ok(Arc::clone(&kept.library));
+        }
+        let library = Arc::new(self.read(repo, folders, cancel)?);
+        if let Some(commit) = repo.commit() {
+            let kept = Kept {
+                commit,
+                rules,
+                folders: folders.clone(),
+                library: Arc::clone(&library),
+            };
+            self.libraries.insert(repo.key().clone(), Arc::new(kept));
+        }
+        Ok(library)
+    }
+
+    fn read(&self, repo: &Repo, folders: &Folders, cancel: &Cancel) -> Result<Library, RepoError> {
+        let source = Source::of(repo, folders, cancel)?;
+        let mut reading = Reading {
+            contents: &self.contents,
+            repo,
+            cancel,
+            left_out: LeftOut::default(),
+            room: MAX_TOTAL,
+        };
+        let mut documents = Vec::new();
+        let files = source.files(&mut reading.left_out);
+        for file in files {
+            documents.extend(reading.document(file)?);
+        }
+        slugs::give(repo.name(), &mut documents);
+        records::resolve(&mut documents);
+        let left_out = reading.left_out.said();
+        if !left_out.is_empty() {
+            tracing::warn!(project = repo.name(), ?left_out, "documents are left out");
+        }
+        Ok(Library {
+            documents,
+            left_out,
+        })
+    }
+}
+
+impl Library {
+    /// All documents: decisions, patterns, guidelines; of a kind in the order of its folders, then of
+    /// their paths.
+    pub fn documents(&self) -> &[Document] {
+        &self.documents
+    }
+
+    /// The documents of a kind, in their order.
+    pub fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Document> {
+        let documents = self.documents.iter();
+        documents.filter(move |document| document.kind == kind)
+    }
+
+    /// The document that URIs call so.
+    pub fn get(&self, kind: Kind, slug: &str) -> Option<&Document> {
+        self.of_kind(kind).find(|document| document.slug == slug)
+    }
+
+    /// Which files are left out and why, a sentence each, safe to show.
+    pub fn left_out(&self) -> &[String] {
+        &self.left_out
+    }
+
+    fn cost(&self) -> u32 {
+        let costs = self.documents.iter();
+        let costs = costs.map(|document| cost(&document.content).saturating_add(512));
+        costs.fold(1024, u32::saturating_add)
+    }
+}
+
+/// What a text and what was made of it hold, in bytes, about.
+fn cost(content: &Arc<Content>) -> u32 {
+    let blocks = content.markdown.sections.iter();
+    let blocks: usize = blocks.map(|section| section.blocks.len() + 1).sum();
+    // Their words may be as much again.
+    let bytes = 4 * content.text.len() + 256 * blocks + 1024;
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests;

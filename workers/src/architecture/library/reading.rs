@@ -1,0 +1,131 @@
+//! Files made documents: read, taken apart, kept by their content.
+
+use std::sync::{Arc, OnceLock};
+
+use gix::ObjectId;
+use jiff::Timestamp;
+use moka::sync::Cache;
+
+use super::files::File;
+use super::left_out::LeftOut;
+use crate::architecture::adr::{self, Adr};
+use crate::architecture::document::{Content, Document, Kind};
+use crate::architecture::markdown::Markdown;
+use crate::repo::{Cancel, Key, Repo, RepoError};
+
+/// Files made documents.
+pub(super) struct Reading<'a> {
+    pub(super) contents: &'a Cache<(Key, ObjectId, bool), Arc<Content>>,
+    pub(super) repo: &'a Repo,
+    pub(super) cancel: &'a Cancel,
+    pub(super) left_out: LeftOut,
+    /// How many bytes there is still room for.
+    pub(super) room: u64,
+}
+
+impl Reading<'_> {
+    /// A file as a document; `None` if it is none, or is left out.
+    pub(super) fn document(&mut self, file: File) -> Result<Option<Document>, RepoError> {
+        self.cancel.check()?;
+        let is_adr = file.kind == Kind::Adr;
+        let stem = file.stem();
+        if is_adr && (adr::is_index(&stem) || adr::is_template(&stem, "")) {
+            return Ok(None);
+        }
+        let Some(read) = self.content(&file)? else {
+            return Ok(None);
+        };
+        let Some(room) = self.room.checked_sub(read.size) else {
+            self.left_out
+                .add(&file.path, "no room: documents have 8 MiB in all");
+            return Ok(None);
+        };
+        let title = read.content.markdown.called();
+        let is_none = match &read.content.adr {
+            Some(adr) => {
+                adr::is_template(&stem, title.unwrap_or_default())
+                    || adr.lists_others(&read.content.markdown)
+            }
+            None => adr::is_template(&stem, ""),
+        };
+        if is_none {
+            return Ok(None);
+        }
+        self.room = room;
+        Ok(Some(Document {
+            kind: file.kind,
+            title: title.map_or_else(|| stem.replace(['-', '_'], " "), str::to_owned),
+            slug: stem,
+            path: file.path,
+            size: read.size,
+            modified: read.modified,
+            blob: read.blob,
+            content: read.content,
+            record: None,
+        }))
+    }
+
+    /// What a file says, from the cache if such a text was read before.
+    fn content(&mut self, file: &File) -> Result<Option<Read>, RepoError> {
+        let is_adr = file.kind == Kind::Adr;
+        let key = |blob| (self.repo.key().clone(), blob, is_adr);
+        if let Some(blob) = file.blob
+            && let Some(content) = self.contents.get(&key(blob))
+        {
+            let size = u64::try_from(content.text.len()).unwrap_or(u64::MAX);
+            return Ok(Some(Read {
+                content,
+                blob,
+                size,
+                modified: None,
+            }));
+        }
+        let raw = match file.raw(self.repo)? {
+            Ok(raw) => raw,
+            Err(why) => {
+                self.left_out.add(&file.path, why);
+                return Ok(None);
+            }
+        };
+        let known = self.contents.get(&key(raw.blob));
+        let content = match known {
+            Some(content) => content,
+            None => {
+                let content = Arc::new(Content::read(&raw.bytes, is_adr, self.cancel)?);
+                self.contents.insert(key(raw.blob), Arc::clone(&content));
+                content
+            }
+        };
+        let size = u64::try_from(content.text.len()).unwrap_or(u64::MAX);
+        Ok(Some(Read {
+            content,
+            blob: raw.blob,
+            size,
+            modified: raw.modified,
+        }))
+    }
+}
+
+/// A file that was read.
+struct Read {
+    content: Arc<Content>,
+    blob: ObjectId,
+    size: u64,
+    modified: Option<Timestamp>,
+}
+
+impl Content {
+    fn read(bytes: &[u8], is_adr: bool, cancel: &Cancel) -> Result<Content, RepoError> {
+        let text = String::from_utf8_lossy(bytes);
+        let text: Arc<str> = text.strip_prefix('\u{feff}').unwrap_or(&text).into();
+        let markdown = Markdown::read(&text, cancel)?;
+        let title = markdown.called().unwrap_or_default();
+        let adr = is_adr.then(|| Adr::of(&markdown, title));
+        Ok(Content {
+            text,
+            markdown,
+            adr,
+            words: OnceLock::new(),
+        })
+    }
+}

@@ -1,0 +1,161 @@
+//! Decisions among each other: their ids, and which supersedes which.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::architecture::adr::{How, Relation, Status, number_of_stem};
+use crate::architecture::document::{Document, Kind, Record};
+use crate::repo::RepoPath;
+
+/// Gives each decision its record.
+pub(super) fn resolve(documents: &mut [Document]) {
+    let records = {
+        let index = Index::of(documents);
+        // Who takes whose place, by their places among the documents.
+        let mut pairs = BTreeSet::new();
+        for (at, document) in documents.iter().enumerate() {
+            let relations = document.adr().into_iter().flat_map(|adr| &adr.relations);
+            for relation in relations {
+                let Some(other) = index.find(document, relation).filter(|other| *other != at)
+                else {
+                    continue;
+                };
+                match relation.how {
+                    How::Supersedes => _ = pairs.insert((at, other)),
+                    How::SupersededBy => _ = pairs.insert((other, at)),
+                    How::Amends | How::AmendedBy => {}
+                }
+            }
+        }
+        let records = (0..documents.len()).map(|at| record(documents, at, &pairs));
+        records.collect::<Vec<_>>()
+    };
+    for (document, record) in documents.iter_mut().zip(records) {
+        document.record = record;
+    }
+}
+
+/// What one document is among the decisions; `None` if it is none.
+fn record(documents: &[Document], at: usize, pairs: &BTreeSet<(usize, usize)>) -> Option<Record> {
+    let document = documents.get(at)?;
+    let adr = document.adr()?;
+    let slug = |at: usize| Some(documents.get(at)?.slug.clone());
+    let status_of = |at: usize| Some(documents.get(at)?.adr()?.status);
+    let newer = || {
+        pairs
+            .iter()
+            .filter(|(_, older)| *older == at)
+            .map(|(newer, _)| *newer)
+    };
+    let older = pairs.iter().filter(|(newer, _)| *newer == at);
+    // What is only proposed, or was turned down, takes nobody's place yet.
+    let holds = |newer: usize| {
+        let status = status_of(newer);
+        !matches!(status, Some(Status::Proposed | Status::Rejected))
+    };
+    let status = match adr.status {
+        Status::Accepted | Status::Unknown if newer().any(holds) => Status::Superseded,
+        status => status,
+    };
+    let stem = document.slug.split('~').next().unwrap_or_default();
+    let number = number_of_stem(stem).or(adr.number.as_deref());
+    Some(Record {
+        id: number.unwrap_or(&document.slug).to_owned(),
+        status,
+        supersedes: older.filter_map(|(_, older)| slug(*older)).collect(),
+        superseded_by: newer().filter_map(slug).collect(),
+    })
+}
+
+/// Decisions by what others may call them.
+struct Index<'a> {
+    documents: &'a [Document],
+    by_path: HashMap<&'a RepoPath, usize>,
+    by_name: HashMap<String, Vec<usize>>,
+    by_number: HashMap<u64, Vec<usize>>,
+}
+
+impl<'a> Index<'a> {
+    fn of(documents: &'a [Document]) -> Index<'a> {
+        let mut index = Index {
+            documents,
+            by_path: HashMap::new(),
+            by_name: HashMap::new(),
+            by_number: HashMap::new(),
+        };
+        let decisions = documents.iter().enumerate();
+        for (at, document) in decisions.filter(|(_, document)| document.kind == Kind::Adr) {
+            let Some(adr) = document.adr() else { continue };
+            index.by_path.insert(&document.path, at);
+            for name in [&document.slug, &adr.title, &document.title] {
+                index
+                    .by_name
+                    .entry(name.to_lowercase())
+                    .or_default()
+                    .push(at);
+            }
+            let number = number_of_stem(&document.slug).or(adr.number.as_deref());
+            if let Some(number) = number.and_then(|number| number.parse().ok()) {
+                index.by_number.entry(number).or_default().push(at);
+            }
+        }
+        index
+    }
+
+    /// The decision that `from` means: by a link's path, a slug or title, or a number.
+    fn find(&self, from: &Document, relation: &Relation) -> Option<usize> {
+        let target = relation.target.as_deref();
+        let linked = target.and_then(|target| self.linked(from, target));
+        let name = || {
+            let name = relation.name.to_lowercase();
+            let name = name.trim_end_matches(".md");
+            self.nearest(from, self.by_name.get(name)?)
+        };
+        let number = || {
+            let (number, _) = crate::architecture::adr::parted(&format!("{}:", relation.name));
+            self.nearest(from, self.by_number.get(&number?.parse().ok()?)?)
+        };
+        let of_slug = || {
+            let number = number_of_stem(&relation.name)?.parse().ok()?;
+            self.nearest(from, self.by_number.get(&number)?)
+        };
+        linked.or_else(name).or_else(of_slug).or_else(number)
+    }
+
+    /// The decision that a link leads to: at its path, else the one that is called so.
+    fn linked(&self, from: &Document, target: &str) -> Option<usize> {
+        let path = target.split(['#', '?']).next()?;
+        let found = joined(&from.path, path).and_then(|path| self.by_path.get(&path).copied());
+        found.or_else(|| {
+            let name = path.trim_end_matches('/').rsplit('/').next()?;
+            let stem = name.trim_end_matches(".md").trim_end_matches(".html");
+            self.nearest(from, self.by_name.get(&stem.to_lowercase())?)
+        })
+    }
+
+    /// Of several the one in the same folder.
+    fn nearest(&self, from: &Document, places: &[usize]) -> Option<usize> {
+        let beside = |at: &&usize| {
+            let path = self.documents.get(**at).map(|document| &document.path);
+            path.is_some_and(|path| path.parent() == from.path.parent())
+        };
+        places.iter().find(beside).or(places.first()).copied()
+    }
+}
+
+/// Where a relative path leads from a document; `None` above the root, or to another host.
+fn joined(from: &RepoPath, path: &str) -> Option<RepoPath> {
+    if path.contains("://") {
+        return None;
+    }
+    let mut folder = match path.starts_with('/') {
+        true => RepoPath::root(),
+        false => from.parent()?,
+    };
+    for name in path.split('/').filter(|name| !matches!(*name, "" | ".")) {
+        folder = match name {
+            ".." => folder.parent()?,
+            name => folder.join(name.as_bytes()),
+        };
+    }
+    Some(folder)
+}

@@ -1,0 +1,167 @@
+//! The excerpt of a document that shows why it was found: whole sentences around the best one.
+
+use std::ops::Range;
+
+use super::passages;
+use crate::architecture::document::Document;
+use crate::architecture::markdown::Section;
+use crate::index::terms::{Term, Terms};
+
+/// How long an excerpt gets, in bytes.
+const LENGTH: usize = 320;
+/// How many sentences of a document are looked at.
+const MAX_SENTENCES: usize = 2000;
+/// How many of them are one excerpt.
+const MAX_RUN: usize = 8;
+
+/// A sentence, and how many words of the query it has.
+struct Sentence<'a> {
+    section: usize,
+    text: &'a str,
+    terms: Vec<Term>,
+}
+
+/// The sentences that have most of the words that are looked for; without any, those of the passage
+/// that is nearest in meaning, else the first.
+pub(super) fn of(document: &Document, query: &[Term], passage: Option<usize>) -> String {
+    let sentences = sentences(document, query);
+    let best = best(&sentences).or_else(|| first_of(document, &sentences, passage));
+    let Some(range) = best else {
+        return String::new();
+    };
+    let chosen = sentences.get(range).unwrap_or_default();
+    let words: Vec<&str> = chosen
+        .iter()
+        .flat_map(|one| one.text.split_whitespace())
+        .collect();
+    cut(&words.join(" "), query)
+}
+
+fn sentences<'a>(document: &'a Document, query: &[Term]) -> Vec<Sentence<'a>> {
+    let sections = document.sections().iter().enumerate();
+    let sentences = sections.flat_map(|(at, section)| texts(section).map(move |text| (at, text)));
+    let sentences = sentences.take(MAX_SENTENCES).map(|(section, text)| {
+        let counts = Terms::of(&[], text).counts.into_iter();
+        let terms = counts.map(|(term, _)| term);
+        Sentence {
+            section,
+            text,
+            terms: terms
+                .filter(|term| query.binary_search(term).is_ok())
+                .collect(),
+        }
+    });
+    sentences.collect()
+}
+
+fn texts(section: &Section) -> impl Iterator<Item = &str> {
+    let blocks = section.blocks.iter();
+    blocks.flat_map(|block| {
+        let sentences = block.sentences();
+        sentences.filter_map(|(range, _)| block.text.get(range))
+    })
+}
+
+/// The run of sentences of one section that has most words of the query; of equals the shorter one,
+/// then the first.
+fn best(sentences: &[Sentence<'_>]) -> Option<Range<usize>> {
+    let mut best: Option<(usize, usize, Range<usize>)> = None;
+    for (start, first) in sentences.iter().enumerate() {
+        if first.terms.is_empty() {
+            continue;
+        }
+        let (mut found, mut length): (Vec<Term>, usize) = (Vec::new(), 0);
+        let run = sentences.iter().enumerate().skip(start).take(MAX_RUN);
+        for (at, sentence) in run.take_while(|(_, one)| one.section == first.section) {
+            length += sentence.text.len() + 1;
+            if length > LENGTH && at > start {
+                break;
+            }
+            let new = sentence.terms.iter();
+            found.extend(new.filter(|term| !are_in(sentences, start..at, **term)));
+            let is_better = best.as_ref().is_none_or(|(most, shortest, _)| {
+                found.len() > *most || (found.len() == *most && length < *shortest)
+            });
+            if is_better {
+                best = Some((found.len(), length, start..at + 1));
+            }
+        }
+    }
+    let (_, _, range) = best?;
+    Some(widened(sentences, range))
+}
+
+/// Whether a word is in one of these sentences already.
+fn are_in(sentences: &[Sentence<'_>], range: Range<usize>, term: Term) -> bool {
+    let before = sentences.get(range).unwrap_or_default();
+    before.iter().any(|sentence| sentence.terms.contains(&term))
+}
+
+/// With the sentences that follow it in its section, as long as they fit.
+fn widened(sentences: &[Sentence<'_>], range: Range<usize>) -> Range<usize> {
+    let own = sentences.get(range.clone()).unwrap_or_default();
+    let section = own.first().map(|sentence| sentence.section);
+    let mut length: usize = own.iter().map(|sentence| sentence.text.len() + 1).sum();
+    let mut end = range.end;
+    while let Some(next) = sentences.get(end) {
+        length += next.text.len() + 1;
+        if length > LENGTH || Some(next.section) != section {
+            break;
+        }
+        end += 1;
+    }
+    range.start..end
+}
+
+/// The first sentences of the passage that is nearest in meaning, else of the document.
+fn first_of(
+    document: &Document,
+    sentences: &[Sentence<'_>],
+    passage: Option<usize>,
+) -> Option<Range<usize>> {
+    let section = passage.and_then(|at| Some(passages::passages(document).get(at)?.section));
+    let in_section =
+        |sentence: &Sentence<'_>| section.is_none_or(|section| sentence.section == section);
+    let start = sentences.iter().position(in_section)?;
+    Some(widened(sentences, start..start + 1))
+}
+
+/// A sentence that is too long, cut between words around the first that was looked for.
+fn cut(text: &str, query: &[Term]) -> String {
+    if text.len() <= LENGTH {
+        return text.to_owned();
+    }
+    let has = |word: &str| {
+        let terms = Terms::of(&[], word).counts;
+        terms
+            .iter()
+            .any(|(term, _)| query.binary_search(term).is_ok())
+    };
+    let mut place = 0;
+    let mut words = text.split_inclusive(' ');
+    let hit = words.find_map(|word| {
+        place += word.len();
+        has(word).then_some(place - word.len())
+    });
+    // A third of it stands before what was looked for.
+    let start = hit.unwrap_or(0).saturating_sub(LENGTH / 3);
+    let start = text.floor_char_boundary(start);
+    let from = text.get(start..).unwrap_or_default();
+    let blank = if start == 0 {
+        0
+    } else {
+        from.find(' ').map_or(0, |at| at + 1)
+    };
+    let from = from.get(blank..).unwrap_or_default();
+    let most = from.get(..from.floor_char_boundary(LENGTH)).unwrap_or(from);
+    let is_end = most.len() == from.len();
+    let end = if is_end {
+        most.len()
+    } else {
+        most.rfind(' ').unwrap_or(most.len())
+    };
+    let shown = most.get(..end).unwrap_or(most);
+    let before = if start == 0 { "" } else { "… " };
+    let after = if is_end { "" } else { " …" };
+    format!("{before}{shown}{after}")
+}
