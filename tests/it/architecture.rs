@@ -3,6 +3,7 @@
 mod documents;
 mod search;
 mod service;
+mod validate;
 mod whose;
 
 use e2e::{Client, Reply, Repo};

@@ -233,6 +233,7 @@ fn calls_of(tool: &str) -> Vec<Value> {
             json!({ "ref1": "HEAD~1" }),
             json!({ "ref1": "HEAD~1", "ref2": "HEAD" }),
         ],
+        "validate_pattern" => vec![json!({ "code": "a", "pattern_name": "a" })],
         tool => panic!("say how {tool} reads a repository"),
     }
 }
@@ -244,6 +245,7 @@ async fn nothing_that_a_repositorys_configuration_names_is_run() {
     let repo = Repo::new()
         .file("a.txt", "a\n")
         .file("docs/a.md", "a\n")
+        .file("docs/architecture/patterns/a.md", "MUST use `a`.\n")
         .file("docs/adr/1-a.md", "# A\n");
     built(repo.file(".gitattributes", attributes), &folder);
     built(Repo::new().file("a.txt", "b\n"), &folder);

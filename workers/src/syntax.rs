@@ -8,21 +8,15 @@
 //! mistakes, too; [`Syntax::error_line`] tells. What parses does not therefore compile, and
 //! what the grammar takes for a mistake may be younger than the grammar.
 
-use std::{
-    io,
-    ops::ControlFlow,
-    sync::{
-        Arc,
-        mpsc::{self, RecvTimeoutError},
-    },
-    thread,
-};
+pub(crate) mod aside;
 
-use parking_lot::{Condvar, Mutex};
+use std::{io, ops::ControlFlow, sync::Arc};
+
 use tokio::time::{Duration, Instant};
 use tree_sitter::{LanguageError, Node, ParseOptions, Parser, Tree};
 
 use crate::repo::{Cancel, RepoPath, Stopped};
+use aside::{Aside, AsideError};
 
 /// The largest text that is parsed, in bytes.
 pub(crate) const MAX_BYTES: usize = 1 << 20;
@@ -37,14 +31,10 @@ const STACK: usize = MAX_BYTES * 256;
 /// How many parses run at once: each may take 200 MB, two hundred times the room of its text.
 const AT_ONCE: usize = 4;
 
-/// How long a text waits for others to be parsed, so that somebody's hostile texts hold up nobody.
-const MAX_WAIT: Duration = Duration::from_secs(2);
-
-/// How often who waits for a parse to end asks whether to go on waiting.
-const PATIENCE: Duration = Duration::from_millis(20);
-
 /// How many nodes are visited between two looks at the clock.
 const BETWEEN_CHECKS: usize = 4096;
+
+static PARSES: Aside = Aside::new("parse", STACK, AT_ONCE);
 
 /// A language whose grammar is at hand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -87,6 +77,16 @@ pub(crate) enum SyntaxError {
     Thread(#[source] io::Error),
     #[error(transparent)]
     Stopped(#[from] Stopped),
+}
+
+impl From<AsideError> for SyntaxError {
+    fn from(error: AsideError) -> SyntaxError {
+        match error {
+            AsideError::Busy => SyntaxError::Busy,
+            AsideError::Thread(source) => SyntaxError::Thread(source),
+            AsideError::Stopped(stopped) => SyntaxError::Stopped(stopped),
+        }
+    }
 }
 
 /// Whether a walk goes on beneath a node.
@@ -148,59 +148,60 @@ impl Language {
         text: &'a [u8],
         cancel: &Cancel,
     ) -> Result<Syntax<'a>, SyntaxError> {
-        if text.len() > MAX_BYTES {
-            return Err(SyntaxError::TooLarge);
-        }
-        let turn = Turn::take(cancel)?;
-        let (shared, call): (Arc<[u8]>, Cancel) = (text.into(), cancel.clone());
-        let (done, result) = mpsc::sync_channel(1);
-        let parse = move || {
-            let tree = self.tree(&shared, &call);
-            // The room of a large parse is free by now.
-            drop(turn);
-            // Nobody waits for it if the call was cancelled.
-            done.send(tree).ok();
-        };
-        let thread = thread::Builder::new().name("parse".to_owned());
-        let spawned = thread.stack_size(STACK).spawn(parse);
-        spawned.map_err(SyntaxError::Thread)?;
-        loop {
-            match result.recv_timeout(PATIENCE) {
-                Ok(tree) => return Ok(Syntax { tree: tree?, text }),
-                // Freeing what a parse had made may take longer than a cancelled call may.
-                Err(RecvTimeoutError::Timeout) => cancel.check()?,
-                Err(RecvTimeoutError::Disconnected) => {
-                    let source = io::Error::other("the parser panicked");
-                    return Err(SyntaxError::Thread(source));
-                }
-            }
-        }
-    }
-
-    /// Parses on the calling thread.
-    fn tree(self, text: &[u8], cancel: &Cancel) -> Result<Tree, SyntaxError> {
-        let mut parser = Parser::new();
-        parser
-            .set_language(&self.grammar())
-            .map_err(SyntaxError::Grammar)?;
-        let last = Instant::now() + MAX_TIME;
-        let mut go_on = |_: &tree_sitter::ParseState| {
-            let stop = Instant::now() >= last || cancel.check().is_err();
-            if stop {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
-        };
-        let options = ParseOptions::new().progress_callback(&mut go_on);
-        let mut rest = |at: usize, _| text.get(at..).unwrap_or_default();
-        let tree = parser.parse_with_options(&mut rest, None, Some(options));
-        cancel.check()?;
-        tree.ok_or(SyntaxError::TooSlow)
+        Syntax::by_grammar(self.grammar(), text, cancel)
     }
 }
 
+/// Parses on the calling thread.
+fn tree(
+    grammar: &tree_sitter::Language,
+    text: &[u8],
+    cancel: &Cancel,
+) -> Result<Tree, SyntaxError> {
+    let mut parser = Parser::new();
+    parser.set_language(grammar).map_err(SyntaxError::Grammar)?;
+    let last = Instant::now() + MAX_TIME;
+    let mut go_on = |_: &tree_sitter::ParseState| {
+        let stop = Instant::now() >= last || cancel.check().is_err();
+        if stop {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    };
+    let options = ParseOptions::new().progress_callback(&mut go_on);
+    let mut rest = |at: usize, _| text.get(at..).unwrap_or_default();
+    let tree = parser.parse_with_options(&mut rest, None, Some(options));
+    cancel.check()?;
+    tree.ok_or(SyntaxError::TooSlow)
+}
+
 impl<'a> Syntax<'a> {
+    /// Parses `text` by a grammar. Waits while as many parses run as may.
+    ///
+    /// # Errors
+    /// If the text is too large or takes too long, or the call has to stop.
+    pub(crate) fn by_grammar(
+        grammar: tree_sitter::Language,
+        text: &'a [u8],
+        cancel: &Cancel,
+    ) -> Result<Syntax<'a>, SyntaxError> {
+        if text.len() > MAX_BYTES {
+            return Err(SyntaxError::TooLarge);
+        }
+        let (shared, call): (Arc<[u8]>, Cancel) = (text.into(), cancel.clone());
+        let parsed = PARSES.run(cancel, move || tree(&grammar, &shared, &call))?;
+        Ok(Syntax {
+            tree: parsed?,
+            text,
+        })
+    }
+
+    /// The tree, which shares its nodes.
+    pub(crate) fn tree(&self) -> Tree {
+        self.tree.clone()
+    }
+
     pub(crate) fn root(&self) -> Node<'_> {
         self.tree.root_node()
     }
@@ -255,34 +256,5 @@ impl<'a> Syntax<'a> {
             }
         })?;
         Ok(line)
-    }
-}
-
-/// How many parses run.
-static RUNNING: (Mutex<usize>, Condvar) = (Mutex::new(0), Condvar::new());
-
-/// The right to parse, given back when it is dropped.
-struct Turn;
-
-impl Turn {
-    fn take(cancel: &Cancel) -> Result<Turn, SyntaxError> {
-        let last = Instant::now() + MAX_WAIT;
-        let mut running = RUNNING.0.lock();
-        while *running >= AT_ONCE {
-            cancel.check()?;
-            if Instant::now() >= last {
-                return Err(SyntaxError::Busy);
-            }
-            RUNNING.1.wait_for(&mut running, PATIENCE);
-        }
-        *running += 1;
-        Ok(Turn)
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        *RUNNING.0.lock() -= 1;
-        RUNNING.1.notify_one();
     }
 }

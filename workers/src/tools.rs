@@ -56,7 +56,8 @@ pub fn registry() -> Result<Registry, RegistryError> {
         .with::<memory::WriteMemoryEntry>()?
         .with::<memory::RecordDiscovery>()?
         .with::<memory::SearchMemory>()?
-        .with::<architecture::SearchArchitecture>()
+        .with::<architecture::SearchArchitecture>()?
+        .with::<architecture::ValidatePattern>()
 }
 
 /// What an agent can call.

@@ -140,6 +140,10 @@ async fn every_answer_fits_the_schema_that_was_advertised_for_it() {
         .file("latin.txt", b"\xe9")
         .file("bad.js", "import './docs/b'; let = ;")
         .file("docs/b.js", "")
+        .file(
+            "docs/architecture/patterns/calls.md",
+            "MUST NOT use `eval`. MUST use `spawn`.\n\n```ast-grep\nid: bad\nrule: {}\n```\n",
+        )
         .file("docs/adr/0001-hit.md", "# Hit\n\nhit.\n")
         .commit();
     let acme = Tenant::new("acme").project("site", repo);
@@ -211,6 +215,14 @@ async fn every_answer_fits_the_schema_that_was_advertised_for_it() {
         ),
         ("search_memory", json!({})),
         ("search_memory", json!({ "query": "nothing" })),
+        (
+            "validate_pattern",
+            json!({ "code": "eval(x);", "pattern_name": "calls", "language": "js" }),
+        ),
+        (
+            "validate_pattern",
+            json!({ "code": "x", "pattern_name": "calls", "language": "cobol" }),
+        ),
         ("search_architecture", json!({ "query": "hit" })),
         (
             "search_architecture",

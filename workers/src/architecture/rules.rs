@@ -1,0 +1,178 @@
+//! Whether code keeps to a pattern: the rules that the pattern's document holds, run on the code.
+//!
+//! Two kinds: rules of ast-grep in fences ([`stated`], [`structural`]), run as they stand, and
+//! sentences with the words of RFC 2119 about names in backticks ([`sentences`], [`words`]), which
+//! are heuristics: who is meant is not asked. Both the document and the code were written by
+//! others; what a rule may cost is bounded by a [`watch`].
+//!
+//! What a reader would get wrong: nothing to check is no compliance, and neither is a check that
+//! was cut short.
+
+// In the order a document and the code meet them.
+mod stated;
+mod dialect;
+mod reading;
+mod structural;
+mod watched;
+mod watch;
+mod message;
+mod sentences;
+mod clause;
+mod words;
+mod advice;
+
+use super::markdown::Markdown;
+use crate::{
+    repo::{Cancel, Stopped},
+    syntax::{SyntaxError, aside::AsideError},
+};
+use reading::Reading;
+use sentences::Demand;
+use stated::{Stated, Statements};
+use words::Words;
+
+/// How many violations are told; all are counted.
+const MAX_VIOLATIONS: usize = 1_000;
+
+/// How many of them break one rule.
+const MAX_OF_A_RULE: usize = 100;
+
+/// How bad a violation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Severity {
+    Error,
+    Warning,
+}
+
+/// What breaks a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Violation {
+    /// The rule's id, or the demand in short.
+    pub(crate) rule: String,
+    pub(crate) description: String,
+    pub(crate) severity: Severity,
+    /// 1-based; `None` where something is missing.
+    pub(crate) line: Option<usize>,
+    /// Whether it was found by words alone.
+    pub(crate) heuristic: bool,
+}
+
+/// A rule that could not be run, or not to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Skipped {
+    pub(crate) rule: String,
+    pub(crate) reason: String,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Findings {
+    /// By line, what is missing last.
+    pub(crate) violations: Vec<Violation>,
+    /// How many there are, told or not.
+    pub(crate) total: usize,
+    /// How many of them are errors.
+    pub(crate) errors: usize,
+    /// How many rules were run to their end.
+    pub(crate) checked: usize,
+    pub(crate) skipped: Vec<Skipped>,
+    /// What to do about it.
+    pub(crate) advice: Vec<String>,
+    /// The time, or what may be looked at, was spent before all was checked.
+    pub(crate) incomplete: bool,
+    /// It was the time.
+    pub(crate) late: bool,
+    /// What the code was read as; `None` if as plain text.
+    pub(crate) language: Option<&'static str>,
+}
+
+/// Why nothing could be checked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RulesError {
+    #[error("parsing the code")]
+    Parse(#[source] SyntaxError),
+    #[error("running the rules")]
+    Run(#[source] AsideError),
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+impl Findings {
+    /// Whether something was checked, all of it, and no error was found.
+    pub(crate) fn compliant(&self) -> bool {
+        self.checked > 0 && self.errors == 0 && !self.incomplete
+    }
+
+    /// Adds what breaks one rule: all of it counts, the first of it is told.
+    fn add(&mut self, violations: impl IntoIterator<Item = Violation>) {
+        let mut of_it = 0;
+        let mut before = None;
+        for violation in violations {
+            if before.as_ref() == Some(&violation) {
+                continue;
+            }
+            of_it += 1;
+            self.total += 1;
+            self.errors += usize::from(violation.severity == Severity::Error);
+            if of_it <= MAX_OF_A_RULE && self.violations.len() < MAX_VIOLATIONS {
+                self.violations.push(violation.clone());
+            }
+            before = Some(violation);
+        }
+    }
+
+    /// Holds code against what a sentence demands.
+    fn hold(&mut self, demand: &Demand, words: &Words, cancel: &Cancel) -> Result<(), Stopped> {
+        self.checked += 1;
+        let mut missing = Vec::new();
+        for name in &demand.names {
+            let lines = words.lines_with(name, cancel)?;
+            if demand.forbids {
+                let on = |line| demand.violated(&[name], Some(line));
+                self.add(lines.into_iter().map(on));
+            } else if lines.is_empty() {
+                missing.push(name);
+            }
+        }
+        if demand.any && missing.len() == demand.names.len() {
+            self.add([demand.violated(&missing, None)]);
+        } else if !demand.any {
+            let violated = |name| demand.violated(&[name], None);
+            self.add(missing.into_iter().map(violated));
+        }
+        Ok(())
+    }
+
+    fn advise(&mut self, advice: &str) {
+        self.advice.push(advice.to_owned());
+    }
+}
+
+/// Holds `code` against the rules of a pattern's document.
+///
+/// # Errors
+/// If no thread can be had, or the call has to stop.
+pub(crate) fn check(
+    pattern: &Markdown,
+    code: &str,
+    language: Option<&str>,
+    cancel: &Cancel,
+) -> Result<Findings, RulesError> {
+    let Statements { rules, skipped } = Statements::of(&pattern.fences);
+    let reading = Reading::of(pattern, &rules, (code, language), cancel)?;
+    let is_ours = |rule: &Stated| Some(rule.dialect) == reading.dialect;
+    let (rules, others): (Vec<_>, Vec<_>) = rules.into_iter().partition(is_ours);
+    let mut findings = structural::run(rules, &reading, cancel).map_err(RulesError::Run)?;
+    findings.skipped.splice(0..0, skipped);
+    let words = Words::of(code, reading.syntax.as_ref(), cancel)?;
+    for demand in sentences::demands(pattern) {
+        findings.hold(&demand, &words, cancel)?;
+    }
+    let in_order = |violation: &Violation| (violation.line.is_none(), violation.line);
+    findings.violations.sort_by_key(in_order);
+    advice::add(&mut findings, &reading, &others, cancel)?;
+    Ok(findings)
+}
+
+#[cfg(test)]
+mod tests;

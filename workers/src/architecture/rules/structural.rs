@@ -1,0 +1,236 @@
+//! Rules that ast-grep runs: made of what a document states, and matched against the code's tree.
+//!
+//! Each is built and run behind a fence: what panics in ast-grep is that rule's fault and no
+//! other's. `fix` and `transform` are left out, since nothing is rewritten; a message keeps the
+//! names of variables that only they make.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use archway_proto::chain::Chain;
+use ast_grep_config::{
+    GlobalRules, RuleConfigError, RuleCore, SerializableRuleConfig, Severity as Stress,
+};
+use ast_grep_core::{
+    AstGrep, Matcher, Node,
+    matcher::{MatcherExt, NodeMatch},
+};
+use tokio::time::{Duration, Instant};
+
+use super::{
+    Findings, Severity, Skipped, Violation,
+    dialect::Dialect,
+    message::fill,
+    reading::Reading,
+    stated::Stated,
+    watch::{STACK, Spent, Watch},
+    watched::Watched,
+};
+use crate::{
+    repo::{Cancel, Stopped},
+    syntax::aside::{Aside, AsideError},
+    text::shown,
+};
+
+/// How many calls' rules run at once: each may take 300 MB where its rules are hostile.
+const AT_ONCE: usize = 4;
+
+const PARSED_LATE: &str = "the code could not be parsed in time";
+
+/// Fields of a rule that say what becomes of the code, or how a terminal shows it.
+const UNUSED: [&str; 5] = ["fix", "transform", "rewriters", "labels", "metadata"];
+
+static MATCHES: Aside = Aside::new("rules", STACK, AT_ONCE);
+
+/// How long all rules of a call may take.
+const MAX_TIME: Duration = Duration::from_secs(1);
+
+/// How long is waited for them in all, with what they wait themselves until they may begin, and what
+/// the last look at the code takes.
+const PATIENCE: Duration = Duration::from_millis(3_200);
+
+/// Why a rule can't be run.
+#[derive(Debug, thiserror::Error)]
+enum RuleError {
+    #[error("it has not the shape of a rule")]
+    Shape(#[source] serde_json::Error),
+    #[error("it is no rule of ast-grep")]
+    Rule(#[source] RuleConfigError),
+    #[error(
+        "nothing says which kinds of nodes it is about; add `kind`, or whole code as `pattern`"
+    )]
+    NoKinds,
+    #[error("it is turned off (`severity: off`)")]
+    Off,
+    #[error("ast-grep failed on it")]
+    Panicked,
+}
+
+/// A rule that can be run.
+struct Rule {
+    name: String,
+    severity: Severity,
+    message: String,
+    note: Option<String>,
+    matcher: RuleCore,
+}
+
+/// Runs `rules` on code, on a thread of their own. What they found in their time is found.
+///
+/// # Errors
+/// If there is no thread for long, or the call is cancelled.
+pub(super) fn run(
+    rules: Vec<Stated>,
+    reading: &Reading<'_>,
+    cancel: &Cancel,
+) -> Result<Findings, AsideError> {
+    let (Some(dialect), false) = (reading.dialect, rules.is_empty()) else {
+        return Ok(Findings::default());
+    };
+    let Some(syntax) = &reading.syntax else {
+        return Ok(cut_short(&rules, Spent::Time, PARSED_LATE));
+    };
+    let (text, tree, call) = (reading.code.to_owned(), syntax.tree(), cancel.clone());
+    let names = rules.clone();
+    let waiting = within(cancel, PATIENCE);
+    let ran = MATCHES.run(&waiting, move || {
+        let watch = Watch::new(within(&call, MAX_TIME));
+        on_this_thread(&rules, Watched::new(text, tree, dialect, watch))
+    });
+    match ran {
+        Err(AsideError::Stopped(Stopped::Deadline)) if cancel.check().is_ok() => {
+            Ok(cut_short(&names, Spent::Time, Spent::Time.reason()))
+        }
+        ran => ran,
+    }
+}
+
+/// The same call, for `most` from now on.
+fn within(call: &Cancel, most: Duration) -> Cancel {
+    let deadline = call.deadline.min(Instant::now() + most);
+    Cancel::new(deadline, call.token.clone())
+}
+
+/// None of the rules was run.
+fn cut_short(rules: &[Stated], spent: Spent, reason: &str) -> Findings {
+    let skipped = rules.iter().map(|rule| Skipped {
+        rule: rule.name.clone(),
+        reason: reason.to_owned(),
+    });
+    Findings {
+        skipped: skipped.collect(),
+        incomplete: true,
+        late: spent == Spent::Time,
+        ..Findings::default()
+    }
+}
+
+fn on_this_thread(rules: &[Stated], code: Watched) -> Findings {
+    let root = AstGrep::doc(code.clone());
+    let watch = code.watch();
+    watch.begin();
+    let top = root.root();
+    let nodes: Vec<Node<'_, Watched>> = top.dfs().collect();
+    if let Some(spent) = watch.spent() {
+        return cut_short(rules, spent, spent.reason());
+    }
+    let mut findings = Findings::default();
+    for stated in rules {
+        let outcome = rule(stated)
+            .map_err(|error| shown(&Chain(&error).to_string()).into_owned())
+            .and_then(|rule| apply(&rule, &nodes, watch, &mut findings));
+        match outcome {
+            Ok(()) => findings.checked += 1,
+            Err(reason) => findings.skipped.push(Skipped {
+                rule: stated.name.clone(),
+                reason,
+            }),
+        }
+    }
+    findings
+}
+
+/// The rule that is stated.
+fn rule(stated: &Stated) -> Result<Rule, RuleError> {
+    catch_unwind(AssertUnwindSafe(|| build(stated))).unwrap_or(Err(RuleError::Panicked))
+}
+
+fn build(stated: &Stated) -> Result<Rule, RuleError> {
+    let mut yaml = stated.yaml.clone();
+    if let Some(fields) = yaml.as_object_mut() {
+        fields.retain(|name, _| !UNUSED.contains(&name.as_str()));
+    }
+    let config: SerializableRuleConfig<Dialect> =
+        serde_json::from_value(yaml).map_err(RuleError::Shape)?;
+    let severity = match config.severity {
+        Stress::Off => return Err(RuleError::Off),
+        Stress::Error => Severity::Error,
+        Stress::Warning | Stress::Info | Stress::Hint => Severity::Warning,
+    };
+    let matcher = config
+        .get_matcher(&GlobalRules::default())
+        .map_err(RuleError::Rule)?;
+    if matcher.potential_kinds().is_none() {
+        return Err(RuleError::NoKinds);
+    }
+    Ok(Rule {
+        name: stated.name.clone(),
+        severity,
+        message: config.message,
+        note: config.note,
+        matcher,
+    })
+}
+
+/// Adds what a rule finds; the reason, if it could not be run to its end.
+fn apply<'n>(
+    rule: &Rule,
+    nodes: &[Node<'n, Watched>],
+    watch: &Watch,
+    findings: &mut Findings,
+) -> Result<(), String> {
+    watch.begin();
+    let kinds = rule.matcher.potential_kinds();
+    let about = |node: &&Node<'n, Watched>| {
+        let kind = usize::from(node.kind_id());
+        kinds.as_ref().is_none_or(|kinds| kinds.contains(kind))
+    };
+    let mut found = Vec::new();
+    let mut ended = None;
+    for node in nodes.iter().filter(about) {
+        let matched = catch_unwind(AssertUnwindSafe(|| {
+            let matched = rule.matcher.match_node(node.clone())?;
+            Some(violation(rule, &matched))
+        }));
+        ended = match (watch.spent(), &matched) {
+            (Some(spent), _) => Some(spent.reason().to_owned()),
+            (None, Err(_panicked)) => Some(RuleError::Panicked.to_string()),
+            (None, Ok(_)) => None,
+        };
+        if ended.is_some() {
+            break;
+        }
+        found.extend(matched.into_iter().flatten());
+    }
+    findings.incomplete |= watch.spent().is_some();
+    findings.late |= watch.spent() == Some(Spent::Time);
+    if let Some(note) = rule.note.as_deref().filter(|_| !found.is_empty()) {
+        findings.advise(&format!("{}: {}", rule.name, note.trim()));
+    }
+    findings.add(found);
+    ended.map_or(Ok(()), Err)
+}
+
+fn violation(rule: &Rule, matched: &NodeMatch<'_, Watched>) -> Violation {
+    let message = fill(&rule.message, matched.get_env());
+    let description = match message.trim() {
+        "" => format!("the code matches the rule `{}`", rule.name),
+        message => message.to_owned(),
+    };
+    Violation {
+        rule: rule.name.clone(),
+        description,
+        severity: rule.severity,
+        line: Some(matched.start_pos().line() + 1),
+        heuristic: false,
+    }
+}

@@ -1,0 +1,183 @@
+//! Rules and code that are meant to hang a worker, or to end it.
+
+use super::*;
+
+/// What a call may take beyond its second: the thread that is waited for, a slow machine.
+const MOST: Duration = Duration::from_secs(5);
+
+fn bounded(document: &str, code: &str, language: &str) -> Findings {
+    let began = Instant::now();
+    let findings = held(document, code, Some(language));
+    let took = began.elapsed();
+    assert!(took < MOST, "{took:?}");
+    findings
+}
+
+/// `depth` rules within each other.
+fn nested(depth: usize, around: &str, inside: &str) -> String {
+    let open: String = (0..depth).map(|_| format!("{{{around}: ")).collect();
+    format!("{open}{inside}{}", "}".repeat(depth))
+}
+
+fn wide() -> String {
+    "f(a, [b, c], {d: (e)});\n".repeat(2_000)
+}
+
+fn deep() -> String {
+    "[".repeat(25_000) + &"]".repeat(25_000)
+}
+
+const EVERY: &str = "{kind: identifier}";
+
+#[test]
+fn rules_that_look_at_every_node_for_every_node_end() {
+    let has = "kind: program, stopBy: end, has";
+    let any = "{any: [{kind: identifier}, {kind: array}, {kind: program}], has: {stopBy: end, ";
+    let all_pairs = format!("{any} any: [{{kind: no}}]}}}}").replace("{kind: no}", EVERY);
+    let never = "{kind: identifier, not: {inside: {stopBy: end, kind: program, has: {stopBy: end, \
+                 pattern: nowhere}}}}";
+    let pattern = "{pattern: 'f($$$A, $$$B, $$$C, $$$D, [$$$E, $$$F, $X], $$$G, $X, $X, $X)'}";
+    let backwards = "{any: [{kind: expression_statement}], follows: {stopBy: end, precedes: \
+                     {stopBy: end, follows: {stopBy: end, pattern: nowhere}}}}";
+    let nested = nested(12, has, EVERY);
+    for rule in [all_pairs.as_str(), never, pattern, backwards, &nested] {
+        for code in [wide(), deep()] {
+            let stated = format!("id: hostile\nlanguage: js\nrule: {rule}\n");
+            let next = NO_LOG.replace("TypeScript", "js");
+            let document = stating(&stated) + &stating(&next);
+            let code = format!("console.log(1);\n{code}");
+            let findings = bounded(&document, &code, "js");
+            assert!(
+                places(&findings).contains(&"no-log:1".to_owned()),
+                "the next rule ran: {rule} {:?}",
+                findings.skipped
+            );
+        }
+    }
+}
+
+#[test]
+fn a_rule_that_was_ended_is_told_and_compliance_is_not_known() {
+    let rule = "id: slow\nlanguage: js\nrule: {kind: identifier, not: {inside: {stopBy: end, kind: \
+                program, has: {stopBy: end, pattern: nowhere}}}}\n";
+    let findings = bounded(&stating(rule), &wide(), "js");
+    assert!(findings.incomplete && !findings.compliant());
+    assert_eq!(findings.checked, 0);
+    assert_eq!(findings.skipped[0].rule, "slow");
+    assert!(
+        findings.skipped[0].reason.contains("narrow it"),
+        "{:?}",
+        findings.skipped
+    );
+    assert!(
+        findings.advice[0].contains("compliance is not known"),
+        "{:?}",
+        findings.advice
+    );
+}
+
+#[test]
+fn rules_that_ask_for_themselves_end_and_leave_the_process_alive() {
+    for utils in [
+        "a: {any: [{has: {any: [{inside: {matches: a}}]}}, {inside: {has: {matches: a}}}]}",
+        "a: {has: {stopBy: {matches: a}, matches: a}}",
+        "a: {inside: {stopBy: {has: {matches: a}}, has: {matches: a, stopBy: end}}}",
+        "a: {nthChild: {position: 1, ofRule: {has: {inside: {matches: a}}}}}",
+        "a: {precedes: {follows: {matches: a}}}",
+    ] {
+        for code in [wide(), deep(), "f(a)".to_owned()] {
+            let rule = format!(
+                "id: itself\nlanguage: js\nutils:\n  {utils}\nrule: {{any: [{{kind: identifier}}, \
+                 {{kind: array}}, {{kind: program}}], matches: a}}\n"
+            );
+            bounded(&stating(&rule), &code, "js");
+        }
+    }
+}
+
+#[test]
+fn rules_nested_as_deep_as_yaml_goes_end() {
+    for around in ["all", "any", "not", "has", "inside"] {
+        let list = matches!(around, "all" | "any");
+        let inside = if list { "[{kind: array}]" } else { EVERY };
+        let depth = if list { 25 } else { 55 };
+        let open = if list {
+            (0..depth).fold("{kind: array}".to_owned(), |rule, _| {
+                format!("{{{around}: [{rule}, {{kind: array}}]}}")
+            })
+        } else {
+            nested(depth, around, inside)
+        };
+        let rule = format!("id: deep\nlanguage: js\nrule: {{kind: array, all: [{open}]}}\n");
+        bounded(&stating(&rule), &deep(), "js");
+    }
+}
+
+#[test]
+fn patterns_and_expressions_are_bounded() {
+    let brackets = "[".repeat(4_000);
+    let ellipses = (0..9).fold("$$$A".to_owned(), |inner, _| {
+        format!("f($$$, f({inner}, $$$B), $$$C)")
+    });
+    let slow_regex = "{kind: program, regex: '(a|b|c|d|e|f|\\\\s)*f(a|b|c|\\\\W){200}zz$'}";
+    for rule in [
+        format!("{{pattern: '{brackets}'}}"),
+        format!("{{pattern: '{ellipses}'}}"),
+        slow_regex.replace("\\\\", "\\"),
+        format!("{{kind: array, regex: '{}'}}", "(\\[*)*x?".repeat(20)),
+    ] {
+        for code in [wide(), deep(), "f(".repeat(10_000)] {
+            let stated = format!("id: hostile\nlanguage: js\nrule: {rule}\n");
+            bounded(&stating(&stated), &code, "js");
+        }
+    }
+}
+
+#[test]
+fn a_message_is_short_whatever_it_repeats() {
+    let message = "$A".repeat(5_000);
+    let rule = format!("id: loud\nlanguage: js\nmessage: {message}\nrule: {{pattern: f($A)}}\n");
+    let code = format!("f('{}')", "x".repeat(40_000));
+    let findings = bounded(&stating(&rule), &code, "js");
+    assert!(findings.violations[0].description.len() < 600);
+}
+
+#[test]
+fn fifty_usual_rules_are_run_on_usual_code_and_one_on_fifty_thousand_characters() {
+    let rule = |nth: usize| {
+        format!(
+            "id: r{nth}\nlanguage: js\nrule:\n  pattern: console.log($A, {nth})\n  not: {{inside: \
+             {{kind: function_declaration, stopBy: end}}}}\n---\n"
+        )
+    };
+    let line = "console.log(a, 7);\nfunction g(b) { return f(b, [c, d], { e: 1 }); }\n";
+    for (rules, lines) in [(50, 60), (8, 720)] {
+        let document = stating(&(0..rules).map(rule).collect::<String>());
+        let findings = bounded(&document, &line.repeat(lines), "js");
+        let counted = (findings.checked, findings.total, findings.incomplete);
+        assert_eq!(counted, (rules, lines, false), "{:?}", findings.skipped);
+    }
+}
+
+#[test]
+fn a_cancelled_call_stops_within_a_tenth_of_a_second() {
+    let rule = "id: slow\nlanguage: js\nrule: {kind: identifier, not: {inside: {stopBy: end, kind: \
+                program, has: {stopBy: end, pattern: nowhere}}}}\n";
+    let call = call();
+    let document = Markdown::read(&stating(rule), &call).unwrap();
+    let code = wide();
+    let canceller = {
+        let token = call.token.clone();
+        std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(50));
+            token.cancel();
+            Instant::now()
+        })
+    };
+    let outcome = check(&document, &code, Some("js"), &call);
+    let ended = Instant::now();
+    let cancelled = canceller.join().unwrap();
+    assert!(outcome.is_err());
+    let late = ended.saturating_duration_since(cancelled);
+    assert!(late < Duration::from_millis(300), "{late:?}");
+}

@@ -1,0 +1,258 @@
+//! Where a name stands in code: whole words, outside comments and strings.
+
+use std::ops::Range;
+
+use tree_sitter::Node;
+
+use crate::{
+    repo::{Cancel, Stopped},
+    syntax::{Syntax, Walk},
+};
+
+/// The longest name, in bytes.
+const MAX_NAME: usize = 100;
+
+/// Endings of files: what ends so is a path and stands in no code.
+const FILES: [&str; 24] = [
+    "c", "cc", "cpp", "cs", "css", "go", "h", "hpp", "html", "java", "js", "json", "jsx", "md",
+    "php", "py", "rb", "rs", "sql", "toml", "ts", "tsx", "yaml", "yml",
+];
+
+/// A name that code may have. `*` in it stands for any part of a word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Name(String);
+
+/// Code without its comments and strings: blanks stand for them.
+pub(super) struct Words(String);
+
+impl Name {
+    /// What stands between backticks, as a name: `f(x)` is `f`, `Vec<T>` is `Vec`. `None` for what
+    /// is none, as paths, flags and operators.
+    pub(super) fn of(written: &str) -> Option<Name> {
+        let end = written.find(['(', '<']).unwrap_or(written.len());
+        let name = written.get(..end)?.trim().trim_end_matches(';');
+        let is_part = |c: char| c.is_alphanumeric() || "_.:->#@$!?*".contains(c);
+        let begins = |c: char| c.is_alphanumeric() || "_.@#$*".contains(c);
+        let is_file = name
+            .rsplit_once('.')
+            .is_some_and(|(stem, suffix)| !stem.is_empty() && FILES.contains(&suffix));
+        let is_name = name.len() <= MAX_NAME
+            && name.starts_with(begins)
+            && name.chars().all(is_part)
+            && name.contains(|c: char| c.is_alphabetic() || c == '_')
+            && !is_file;
+        is_name.then(|| Name(name.to_owned()))
+    }
+
+    /// As it is shown.
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether it stands for many words.
+    fn is_glob(&self) -> bool {
+        self.0.contains('*')
+    }
+}
+
+impl Words {
+    /// The words of `code`; of all of it where there is no tree.
+    ///
+    /// # Errors
+    /// If the call has to stop.
+    pub(super) fn of(
+        code: &str,
+        syntax: Option<&Syntax<'_>>,
+        cancel: &Cancel,
+    ) -> Result<Words, Stopped> {
+        let mut text = code.as_bytes().to_vec();
+        if let Some(syntax) = syntax {
+            syntax.walk(syntax.root(), cancel, |node| blank(node, code, &mut text))?;
+        }
+        // Only whole characters were blanked, so nothing is lost here.
+        Ok(Words(String::from_utf8_lossy(&text).into_owned()))
+    }
+
+    /// The lines that have the name, 1-based, each once.
+    ///
+    /// # Errors
+    /// If the call has to stop.
+    pub(super) fn lines_with(&self, name: &Name, cancel: &Cancel) -> Result<Vec<usize>, Stopped> {
+        let mut lines = Vec::new();
+        for (nth, line) in self.0.split('\n').enumerate() {
+            if nth.is_multiple_of(1024) {
+                cancel.check()?;
+            }
+            let is_there = if name.is_glob() {
+                words(line).any(|word| fits(&name.0, word))
+            } else {
+                has_word(line, &name.0)
+            };
+            if is_there {
+                lines.push(nth + 1);
+            }
+        }
+        Ok(lines)
+    }
+}
+
+/// Blanks a comment or a string; code within a string is put back.
+fn blank(node: Node<'_>, code: &str, text: &mut [u8]) -> Walk {
+    let kind = node.kind();
+    if !node.is_named() {
+        return Walk::Into;
+    }
+    if kind.contains("interpolation") || kind.contains("substitution") {
+        copy(code, node.byte_range(), text);
+        return Walk::Into;
+    }
+    let is_comment = kind.contains("comment");
+    if is_comment || is_string(kind) {
+        for byte in text.get_mut(node.byte_range()).unwrap_or_default() {
+            if *byte != b'\n' {
+                *byte = b' ';
+            }
+        }
+    }
+    if is_comment { Walk::Past } else { Walk::Into }
+}
+
+fn copy(code: &str, range: Range<usize>, text: &mut [u8]) {
+    if let (Some(from), Some(to)) = (code.as_bytes().get(range.clone()), text.get_mut(range)) {
+        to.copy_from_slice(from);
+    }
+}
+
+/// By the names that the grammars have for them.
+fn is_string(kind: &str) -> bool {
+    kind.contains("string")
+        || matches!(
+            kind,
+            "char_literal"
+                | "character_literal"
+                | "rune_literal"
+                | "character"
+                | "heredoc_body"
+                | "heredoc"
+                | "nowdoc"
+                | "nowdoc_body"
+                | "regex"
+                | "jsx_text"
+                | "text"
+        )
+}
+
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    line.split(|c| !is_word(c)).filter(|word| !word.is_empty())
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '$')
+}
+
+fn has_word(line: &str, name: &str) -> bool {
+    line.match_indices(name).any(|(at, _)| {
+        let before = line.get(..at).and_then(|text| text.chars().next_back());
+        let behind = line
+            .get(at + name.len()..)
+            .and_then(|text| text.chars().next());
+        let goes_on = |inside: Option<char>, outside: Option<char>| {
+            inside.is_some_and(is_word) && outside.is_some_and(is_word)
+        };
+        !goes_on(name.chars().next(), before) && !goes_on(name.chars().next_back(), behind)
+    })
+}
+
+/// Whether a word fits a pattern with `*`. Each part is found as early as it can be, which leaves
+/// the most to the rest, so nothing is tried twice.
+fn fits(pattern: &str, word: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| word.strip_prefix(first)) else {
+        return false;
+    };
+    let Some(last) = parts.next_back() else {
+        return rest.is_empty();
+    };
+    for part in parts {
+        match rest.split_once(part) {
+            Some((_, behind)) => rest = behind,
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_what_code_may_have() {
+        for (written, name) in [
+            ("eval", Some("eval")),
+            ("find_by_id()", Some("find_by_id")),
+            ("fetch(url, { x })", Some("fetch")),
+            ("Result<T, E>", Some("Result")),
+            ("std::fs", Some("std::fs")),
+            ("console.log", Some("console.log")),
+            ("println!", Some("println!")),
+            ("@Injectable", Some("@Injectable")),
+            (".unwrap()", Some(".unwrap")),
+            ("*Repository", Some("*Repository")),
+            ("straße", Some("straße")),
+            ("==", None),
+            ("?", None),
+            ("--flag", None),
+            ("src/db", None),
+            ("client.ts", None),
+            ("SELECT 1", None),
+            ("\"text\"", None),
+            ("", None),
+        ] {
+            assert_eq!(
+                Name::of(written).map(|name| name.0).as_deref(),
+                name,
+                "{written}"
+            );
+        }
+        assert_eq!(Name::of(&"x".repeat(MAX_NAME + 1)), None);
+    }
+
+    #[test]
+    fn only_whole_words_count() {
+        for (line, name, is_there) in [
+            ("eval(x)", "eval", true),
+            ("x.eval", "eval", true),
+            ("medieval()", "eval", false),
+            ("eval_all()", "eval", false),
+            ("$eval", "eval", false),
+            ("a; medieval(eval)", "eval", true),
+            ("x.unwrap()", ".unwrap", true),
+            ("x.unwrap_or()", ".unwrap", false),
+            ("println!(x)", "println!", true),
+            ("eprintln!(x)", "println!", false),
+            ("größe(x)", "größ", false),
+        ] {
+            assert_eq!(has_word(line, name), is_there, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_star_stands_for_any_part_of_a_word() {
+        for (pattern, word, fit) in [
+            ("*Repository", "UserRepository", true),
+            ("*Repository", "Repository", true),
+            ("*Repository", "RepositoryImpl", false),
+            ("get*", "getUser", true),
+            ("get*", "forget", false),
+            ("I*Service", "IUserService", true),
+            ("I*Service", "IService", true),
+            ("I*e", "I", false),
+            ("*a*b*", "xaxbx", true),
+            ("*a*b*", "xbxax", false),
+            ("ab*ba", "aba", false),
+        ] {
+            assert_eq!(fits(pattern, word), fit, "{pattern} {word}");
+        }
+    }
+}

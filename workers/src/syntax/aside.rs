@@ -1,0 +1,114 @@
+//! Work on texts that others wrote, which may need more stack than a thread has: on a thread of
+//! its own, of which few run at once, and which nobody waits for longer than their call goes on.
+//!
+//! What a reader would get wrong: who was waiting may be gone while the work still runs. So it has
+//! to end by itself, and holds its place until then.
+
+use std::{
+    io,
+    sync::mpsc::{self, RecvTimeoutError},
+    thread,
+};
+
+use parking_lot::{Condvar, Mutex};
+use tokio::time::{Duration, Instant};
+
+use crate::repo::{Cancel, Stopped};
+
+/// How long a text waits for the work on others, so that somebody's hostile texts hold up nobody.
+const MAX_WAIT: Duration = Duration::from_secs(2);
+
+/// How often who waits asks whether to go on waiting.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// Threads for one kind of work.
+pub(crate) struct Aside {
+    name: &'static str,
+    /// The stack of each, in bytes. Only what is used takes memory.
+    stack: usize,
+    at_once: usize,
+    running: Mutex<usize>,
+    ended: Condvar,
+}
+
+/// Why work was not done.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AsideError {
+    #[error("too much other work of this kind runs now; try again")]
+    Busy,
+    #[error("a thread for the work can't be had now; try again")]
+    Thread(#[source] io::Error),
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+impl Aside {
+    /// At most `at_once` threads with `stack` bytes each.
+    pub(crate) const fn new(name: &'static str, stack: usize, at_once: usize) -> Aside {
+        Aside {
+            name,
+            stack,
+            at_once,
+            running: Mutex::new(0),
+            ended: Condvar::new(),
+        }
+    }
+
+    /// Runs `work` there, once there is a place, and waits for it.
+    ///
+    /// # Errors
+    /// If there is no place for long, the work panicked, or the call has to stop.
+    pub(crate) fn run<T: Send + 'static>(
+        &'static self,
+        cancel: &Cancel,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, AsideError> {
+        let place = self.place(cancel)?;
+        let (done, result) = mpsc::sync_channel(1);
+        let work = move || {
+            let outcome = work();
+            // What the work held is free by now.
+            drop(place);
+            // Nobody waits for it if the call was cancelled.
+            done.send(outcome).ok();
+        };
+        let thread = thread::Builder::new().name(self.name.to_owned());
+        let spawned = thread.stack_size(self.stack).spawn(work);
+        spawned.map_err(AsideError::Thread)?;
+        loop {
+            match result.recv_timeout(PATIENCE) {
+                Ok(outcome) => return Ok(outcome),
+                // Freeing what the work had made may take longer than a cancelled call may.
+                Err(RecvTimeoutError::Timeout) => cancel.check()?,
+                Err(RecvTimeoutError::Disconnected) => {
+                    let source = io::Error::other("the work panicked");
+                    return Err(AsideError::Thread(source));
+                }
+            }
+        }
+    }
+
+    fn place(&'static self, cancel: &Cancel) -> Result<Place, AsideError> {
+        let last = Instant::now() + MAX_WAIT;
+        let mut running = self.running.lock();
+        while *running >= self.at_once {
+            cancel.check()?;
+            if Instant::now() >= last {
+                return Err(AsideError::Busy);
+            }
+            self.ended.wait_for(&mut running, PATIENCE);
+        }
+        *running += 1;
+        Ok(Place(self))
+    }
+}
+
+/// The right to run, given back when it is dropped.
+struct Place(&'static Aside);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        *self.0.running.lock() -= 1;
+        self.0.ended.notify_one();
+    }
+}

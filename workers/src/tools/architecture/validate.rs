@@ -1,0 +1,203 @@
+//! `validate_pattern`: code held against a pattern's document.
+
+mod named;
+
+use archway_proto::{chain::Chain, failure::Failure, fault::Fault};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    architecture::rules::{self, Findings, RulesError, Severity},
+    repo::RepoError,
+    syntax::{SyntaxError, aside::AsideError},
+    tools::{Reply, Tool, ToolContext, paging, schema::is_false},
+};
+
+/// Whether code keeps to a pattern.
+pub(in crate::tools) struct ValidatePattern;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::tools) struct ValidateArgs {
+    /// Code to validate.
+    #[schemars(length(min = 1, max = 50_000))]
+    code: String,
+    /// Name of the pattern: its document's file name without suffix, e.g. "repository-pattern".
+    #[schemars(length(min = 1, max = 200))]
+    pattern_name: String,
+    /// Language of the code, e.g. "typescript" or "py"; guessed from the pattern if absent.
+    #[schemars(length(min = 1, max = 64))]
+    language: Option<String>,
+    /// Project slug; see `list_projects`.
+    #[schemars(length(min = 1, max = 63))]
+    project: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(in crate::tools) struct Validation {
+    /// Rules were checked, all of them to their end, and no error was found.
+    compliant: bool,
+    pattern: String,
+    violations: Vec<Violation>,
+    /// All of them, shown or not.
+    total_violations: usize,
+    suggestions: Vec<String>,
+    /// How many rules and sentences were checked.
+    rules_checked: usize,
+    /// What the code was read as; absent if as plain text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    language: Option<&'static str>,
+    /// Rules that could not be run, or not to their end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    skipped: Vec<Skipped>,
+    /// Violations were left out, or the check was cut short.
+    #[serde(default, skip_serializing_if = "is_false")]
+    truncated: bool,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Violation {
+    /// The rule's id, or what a sentence demands.
+    rule: String,
+    description: String,
+    severity: Level,
+    /// From 1; absent where something is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
+    /// Found by words alone: look whether the code is what is meant.
+    #[serde(default, skip_serializing_if = "is_false")]
+    heuristic: bool,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Level {
+    Error,
+    Warning,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Skipped {
+    rule: String,
+    reason: String,
+}
+
+impl Tool for ValidatePattern {
+    const NAME: &'static str = "validate_pattern";
+    const TITLE: &'static str = "Validate code against a pattern";
+    const DESCRIPTION: &'static str = "Check code against a pattern that the project documents: its \
+        ast-grep rules, and sentences with MUST or SHOULD about names. Says which lines break which \
+        rule, before you write or propose the code.";
+    const FAMILY: &'static str = "architecture";
+    const PER_MINUTE: Option<u32> = Some(30);
+    const WEIGHT: u32 = 5;
+    const UNTRUSTED: bool = true;
+    type Args = ValidateArgs;
+    type Output = Validation;
+
+    async fn run(cx: &ToolContext, args: ValidateArgs) -> Result<Reply<Validation>, Failure> {
+        let project = cx.project(args.project.as_deref()).await?;
+        let (libraries, budget) = (cx.libraries().clone(), cx.max_result_bytes());
+        let check = move |repo: &_, cancel: &_| {
+            let library = libraries.of(repo, cancel)?;
+            let pattern = named::pattern(&library, &args.pattern_name)?;
+            let language = args.language.as_deref();
+            let document = &pattern.content.markdown;
+            let findings = rules::check(document, &args.code, language, cancel)?;
+            Ok((pattern.slug.clone(), findings))
+        };
+        let snapshot = cx.read(&project, check).await?;
+        let is_late = snapshot.value.1.late;
+        let reply = Reply::from_snapshot(snapshot, |(pattern, findings)| {
+            Validation::of(pattern, findings, budget)
+        });
+        Ok(reply.incomplete(is_late))
+    }
+}
+
+impl Validation {
+    /// What was found, as much of it as there is room for.
+    fn of(pattern: String, findings: Findings, budget: usize) -> Validation {
+        let mut validation = Validation {
+            compliant: findings.compliant(),
+            pattern,
+            violations: findings
+                .violations
+                .into_iter()
+                .map(Violation::from)
+                .collect(),
+            total_violations: findings.total,
+            suggestions: findings.advice,
+            rules_checked: findings.checked,
+            language: findings.language,
+            skipped: findings.skipped.into_iter().map(Skipped::from).collect(),
+            truncated: false,
+        };
+        // What is said beside the violations is little; half of the room is always theirs.
+        let beside = budget / 4;
+        let advice = paging::fit(&validation.suggestions, beside);
+        validation.suggestions.truncate(advice);
+        validation
+            .skipped
+            .truncate(paging::fit(&validation.skipped, beside));
+        let taken =
+            paging::size_of_all(&validation.suggestions) + paging::size_of_all(&validation.skipped);
+        let shown = paging::fit(&validation.violations, budget.saturating_sub(taken));
+        validation.violations.truncate(shown);
+        let is_cut = validation.violations.len() < validation.total_violations;
+        validation.truncated = is_cut || findings.incomplete;
+        validation
+    }
+}
+
+impl From<rules::Violation> for Violation {
+    fn from(found: rules::Violation) -> Violation {
+        Violation {
+            rule: found.rule,
+            description: found.description,
+            severity: match found.severity {
+                Severity::Error => Level::Error,
+                Severity::Warning => Level::Warning,
+            },
+            line: found.line,
+            heuristic: found.heuristic,
+        }
+    }
+}
+
+impl From<rules::Skipped> for Skipped {
+    fn from(skipped: rules::Skipped) -> Skipped {
+        Skipped {
+            rule: skipped.rule,
+            reason: skipped.reason,
+        }
+    }
+}
+
+impl From<RulesError> for Failure {
+    fn from(error: RulesError) -> Failure {
+        match error {
+            RulesError::Stopped(stopped)
+            | RulesError::Run(AsideError::Stopped(stopped))
+            | RulesError::Parse(SyntaxError::Stopped(stopped)) => {
+                RepoError::Stopped(stopped).into()
+            }
+            RulesError::Parse(SyntaxError::Busy) | RulesError::Run(AsideError::Busy) => {
+                Failure::new(
+                    Fault::Unavailable,
+                    "too much other code is checked now",
+                    "try again in a few seconds",
+                )
+                .detail("retry_after_seconds", 2)
+            }
+            error => {
+                tracing::error!(error = %Chain(&error), "code could not be checked");
+                Failure::new(
+                    Fault::InternalError,
+                    "the code could not be checked",
+                    "try again; report the trace id if it happens again",
+                )
+            }
+        }
+    }
+}
