@@ -11,6 +11,7 @@ mod reads;
 mod rules;
 mod service;
 mod text;
+mod unreadable;
 
 use std::fs;
 

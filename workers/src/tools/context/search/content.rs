@@ -7,6 +7,7 @@ use archway_proto::failure::Failure;
 use super::found::Found;
 use super::ranked::Ranked;
 use super::result::{IndexState, SearchResult};
+use crate::history::HistoryError;
 use crate::projects::Project;
 use crate::repo::{Cancel, Kind, Repo, RepoError, RepoPath, Stopped};
 use crate::store::Source;
@@ -84,8 +85,13 @@ async fn read_of(
     let pieces = places.iter().filter_map(|at| piece(found.ranked.get(*at)?));
     let pieces: Vec<Piece> = pieces.collect();
     let commit = found.row.commit.clone().filter(|_| number == 0);
-    let read =
-        move |repo: &Repo, cancel: &Cancel| Ok(texts(repo, &pieces, commit.as_deref(), cancel)?);
+    let read = move |repo: &Repo, cancel: &Cancel| {
+        // Where nothing can be read, nothing would be found: that is another answer.
+        if let (Some(why), Some(_)) = (repo.git_refused(), &commit) {
+            return Err(HistoryError::UnusableRepository { why }.into());
+        }
+        Ok(texts(repo, &pieces, commit.as_deref(), cancel)?)
+    };
     let snapshot = cx.read(project, read).await?;
     let Texts { texts, behind } = snapshot.value;
     for (at, text) in places.into_iter().zip(texts) {
