@@ -1,5 +1,6 @@
 //! What a project says of its architecture: its documents, and the tools that ask about them.
 
+mod align;
 mod documents;
 mod search;
 mod service;

@@ -6,7 +6,7 @@ mod database;
 use e2e::{Client, Harness, Key, Repo, Stack, Tenant};
 use serde_json::{Value, json};
 
-const TOOLS: [(&str, &str); 10] = [
+const TOOLS: [(&str, &str); 11] = [
     ("list_files", r#"{}"#),
     ("read_file", r#"{"path":"treasure.txt"}"#),
     ("read_repo_file", r#"{"path":"docs/treasure.md"}"#),
@@ -17,6 +17,10 @@ const TOOLS: [(&str, &str); 10] = [
     ("git_blame", r#"{"file_path":"treasure.txt"}"#),
     ("git_diff", r#"{}"#),
     ("search_architecture", r#"{"query":"sesame"}"#),
+    (
+        "check_adr_alignment",
+        r#"{"decision_description":"sesame"}"#,
+    ),
 ];
 
 fn treasure() -> Repo {

@@ -213,6 +213,7 @@ fn calls_of(tool: &str) -> Vec<Value> {
         }
         "context_search" => vec![json!({ "query": "changed" })],
         "search_architecture" => vec![json!({ "query": "a" })],
+        "check_adr_alignment" => vec![json!({ "decision_description": "a" })],
         "list_files" | "get_repo_overview" => vec![json!({})],
         "read_file" => vec![
             json!({ "path": "a.txt" }),

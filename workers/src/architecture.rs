@@ -11,4 +11,5 @@ pub mod document;
 pub mod markdown;
 pub mod adr;
 pub(crate) mod search;
+pub mod alignment;
 pub(crate) mod rules;

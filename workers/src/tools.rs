@@ -57,6 +57,7 @@ pub fn registry() -> Result<Registry, RegistryError> {
         .with::<memory::RecordDiscovery>()?
         .with::<memory::SearchMemory>()?
         .with::<architecture::SearchArchitecture>()?
+        .with::<architecture::CheckAdrAlignment>()?
         .with::<architecture::ValidatePattern>()
 }
 

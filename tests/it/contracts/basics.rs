@@ -228,6 +228,10 @@ async fn every_answer_fits_the_schema_that_was_advertised_for_it() {
             "search_architecture",
             json!({ "query": "hit", "resource_type": "patterns" }),
         ),
+        (
+            "check_adr_alignment",
+            json!({ "decision_description": "hit", "decision_context": "somewhere" }),
+        ),
     ] {
         let all = list["result"]["tools"].as_array().unwrap();
         let entry = all.iter().find(|entry| entry["name"] == tool).unwrap();

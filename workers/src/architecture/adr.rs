@@ -189,7 +189,7 @@ impl Passage {
     }
 
     /// A piece of it, by a range of its text.
-    fn within(&self, range: Range<usize>) -> Passage {
+    pub(super) fn within(&self, range: Range<usize>) -> Passage {
         Passage {
             range: self.range.start + range.start..self.range.start + range.end,
             ..*self

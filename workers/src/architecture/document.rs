@@ -7,6 +7,7 @@ use gix::ObjectId;
 use jiff::Timestamp;
 
 use super::adr::{Adr, Status};
+use super::alignment::Positions;
 use super::markdown::{Fence, Markdown, Section};
 use super::search::Words;
 use crate::repo::RepoPath;
@@ -84,6 +85,8 @@ pub struct Content {
     pub adr: Option<Adr>,
     /// Its words, once somebody looked for some.
     pub(super) words: OnceLock<Words>,
+    /// What the decision holds, once somebody held a proposal against it.
+    pub(super) positions: OnceLock<Positions>,
 }
 
 /// A decision among the others of its project.
@@ -118,6 +121,14 @@ impl Document {
     /// The decision taken apart, if it is one.
     pub fn adr(&self) -> Option<&Adr> {
         self.content.adr.as_ref()
+    }
+
+    /// What the decision holds, if it is one.
+    pub fn positions(&self) -> Option<&Positions> {
+        let content = &self.content;
+        let adr = content.adr.as_ref()?;
+        let read = || Positions::of(&content.markdown, adr);
+        Some(content.positions.get_or_init(read))
     }
 
     /// Its URI; `project` is the slug of its project, `None` where that is the caller's default.

@@ -167,8 +167,13 @@ impl Library {
 fn cost(content: &Arc<Content>) -> u32 {
     let blocks = content.markdown.sections.iter();
     let blocks: usize = blocks.map(|section| section.blocks.len() + 1).sum();
-    // Their words may be as much again.
-    let bytes = 4 * content.text.len() + 256 * blocks + 1024;
+    // Their words may be as much again, and what a decision holds has a vector for each sentence.
+    let held = if content.adr.is_some() {
+        8 * content.text.len()
+    } else {
+        0
+    };
+    let bytes = 4 * content.text.len() + held + 256 * blocks + 1024;
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 

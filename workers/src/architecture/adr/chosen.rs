@@ -143,10 +143,8 @@ fn choose(options: &mut [Choice], words: &str) -> bool {
             .get(at)
             .map(|option| normal(&option.name))
             .unwrap_or_default();
-        let numbers = [
-            format!(" option {} ", at + 1),
-            format!(" alternative {} ", at + 1),
-        ];
+        let number = |word: &str| format!(" {word} {} ", at + 1);
+        let numbers = [number("option"), number("alternative"), number("position")];
         let name = format!(" {name} ");
         if name.len() > 2 && words.contains(&name) {
             words = words.replace(&name, "  ");

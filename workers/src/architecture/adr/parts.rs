@@ -165,7 +165,7 @@ fn read(section: &Section, at: usize, frame: &Frame, bits: &mut Vec<Bit>) {
 /// The pieces of a block: its lines, where one begins with the name of a part.
 fn pieces(block: &Block, part: Part) -> Vec<(Part, Range<usize>)> {
     let text = &block.text;
-    if is_options(part) {
+    if is_options(part) && !closes_options(block) {
         return vec![(part, 0..text.len())];
     }
     if let [key, value] = block.cells.as_slice()
@@ -190,9 +190,20 @@ fn pieces(block: &Block, part: Part) -> Vec<(Part, Range<usize>)> {
     pieces
 }
 
-/// The part that a line says it is, and where its text begins.
+/// Whether a paragraph behind options begins with the name of another part, and goes on.
+fn closes_options(block: &Block) -> bool {
+    let is_plain = block.kind == BlockKind::Paragraph && block.depth == 0;
+    let other = keyed(&block.text).map(|(part, _)| part);
+    is_plain
+        && other
+            .is_some_and(|part| !is_options(part) && !matches!(part, Part::Consequences(Some(_))))
+}
+
+/// The part that a line says it is, and where its text begins: behind a colon, or behind a full
+/// stop, as Tyree and Akerman's form has it.
 fn keyed(line: &str) -> Option<(Part, usize)> {
-    let (key, _) = line.split_once(':')?;
+    let stop = line.find(". ").into_iter();
+    let (key, _) = line.split_at_checked(stop.chain(line.find(':')).min()?)?;
     let part = of_key(key)?;
     // What was chosen is said together with the words that say so.
     let start = if key.to_lowercase().contains("chosen") {

@@ -126,6 +126,7 @@ impl Content {
             markdown,
             adr,
             words: OnceLock::new(),
+            positions: OnceLock::new(),
         })
     }
 }

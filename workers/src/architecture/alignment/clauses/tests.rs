@@ -1,0 +1,73 @@
+//! Who takes what in a sentence.
+
+use super::*;
+
+/// The words that a text drops, takes, or names beside.
+fn said(text: &str, role: Role) -> Vec<String> {
+    let of = |clause: &Clause| {
+        let concepts: Vec<_> = clause
+            .terms
+            .iter()
+            .filter(|term| term.role == role)
+            .map(|term| term.concept)
+            .collect();
+        concepts
+    };
+    let concepts: Vec<_> = clauses(text).iter().flat_map(of).collect();
+    let tokens = tokens(text);
+    let named = tokens.iter().filter(|token| {
+        token
+            .concept
+            .is_some_and(|concept| concepts.contains(&concept))
+    });
+    named.map(|token| token.lower.clone()).collect()
+}
+
+#[test]
+fn what_takes_anothers_place_is_taken_and_the_other_dropped() {
+    for text in [
+        "Replace PostgreSQL with CockroachDB.",
+        "We migrate from PostgreSQL to CockroachDB.",
+        "CockroachDB instead of PostgreSQL",
+        "We use CockroachDB rather than PostgreSQL.",
+        "PostgreSQL is replaced by CockroachDB.",
+        "We no longer use PostgreSQL, we take CockroachDB.",
+    ] {
+        assert!(
+            said(text, Role::Drops).contains(&"postgresql".to_owned()),
+            "{text}"
+        );
+        assert!(
+            said(text, Role::Takes).contains(&"cockroachdb".to_owned()),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_negated_verb_turns_its_subject_too() {
+    assert_eq!(
+        said("Secrets are never kept in images.", Role::Takes),
+        Vec::<String>::new()
+    );
+    let taken = said("The staging environment is shut down.", Role::Takes);
+    assert!(!taken.contains(&"staging".to_owned()), "{taken:?}");
+    assert_eq!(
+        said("A call is tried no more than three times.", Role::Drops),
+        Vec::<String>::new()
+    );
+}
+
+#[test]
+fn a_thing_beside_another_is_neither_taken_nor_dropped() {
+    let text = "In addition to RabbitMQ, we keep an outbox.";
+    assert!(said(text, Role::Beside).contains(&"rabbitmq".to_owned()));
+    assert!(!said(text, Role::Takes).contains(&"rabbitmq".to_owned()));
+}
+
+#[test]
+fn a_question_that_is_answered_with_no_is_turned_down() {
+    let clauses = clauses("Gate at 80 % coverage? No.");
+    assert!(clauses[0].terms.iter().all(|term| term.role == Role::Drops));
+    assert_eq!(clauses[0].mode, Mode::Says);
+}

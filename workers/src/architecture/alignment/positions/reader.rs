@@ -1,0 +1,274 @@
+//! A decision's parts made positions.
+
+use super::{Kind, Positions, Refused, Statement, weighed};
+use crate::architecture::adr::{Adr, Choice, Passage, Status, Verdict};
+use crate::architecture::alignment::clauses::{Mode, Role, Term, clauses};
+use crate::architecture::alignment::meaning::Meaning;
+use crate::architecture::markdown::{Markdown, Section};
+
+/// How many statements of one decision are held against a proposal.
+const MAX_STATEMENTS: usize = 160;
+
+/// Reads a decision.
+pub(super) fn read(markdown: &Markdown, adr: &Adr) -> Positions {
+    let mut reader = Reader {
+        markdown,
+        positions: Positions::default(),
+    };
+    reader.title(adr);
+    reader.options(adr);
+    let is_bare = adr.decision.is_empty();
+    let around = if is_bare { Kind::Rule } else { Kind::Context };
+    reader.add(&adr.context, around);
+    reader.add(&adr.drivers, Kind::Context);
+    reader.add(&adr.decision, Kind::Rule);
+    let follows: Vec<Passage> = adr
+        .consequences
+        .iter()
+        .map(|one| one.passage.clone())
+        .collect();
+    reader.add(&follows, Kind::Follows);
+    reader.add(&adr.other, Kind::Follows);
+    reader.finish()
+}
+
+struct Reader<'a> {
+    markdown: &'a Markdown,
+    positions: Positions,
+}
+
+impl Reader<'_> {
+    fn title(&mut self, adr: &Adr) {
+        let is_refused = adr.status == Status::Rejected;
+        let mut terms: Vec<Term> = clauses(&adr.title)
+            .into_iter()
+            .flat_map(|clause| clause.terms)
+            .collect();
+        if is_refused {
+            for term in &mut terms {
+                term.role = Role::Drops;
+            }
+            let sentence = adr
+                .decision
+                .first()
+                .and_then(|passage| passage.sentences(self.markdown).into_iter().next());
+            self.positions.refused.push(Refused {
+                name: terms.clone(),
+                sentence,
+            });
+        }
+        self.title_rules(adr, is_refused);
+        self.positions.title = terms;
+    }
+
+    /// A title such as "Redis is a cache and nothing else" is a rule as well.
+    fn title_rules(&mut self, adr: &Adr, is_refused: bool) {
+        let heading =
+            |(at, section): (usize, &Section)| section.heading.contains(&adr.title).then_some(at);
+        let section = self.markdown.sections.iter().enumerate().find_map(heading);
+        for clause in clauses(&adr.title) {
+            if section.is_none() || is_refused || clause.terms.len() < 2 {
+                continue;
+            }
+            self.positions.statements.push(Statement {
+                kind: Kind::Rule,
+                sentence: None,
+                meaning: Meaning::of(&adr.title),
+                clause,
+            });
+        }
+    }
+
+    fn options(&mut self, adr: &Adr) {
+        for option in &adr.options {
+            let name: Vec<Term> = clauses(&option.name)
+                .into_iter()
+                .flat_map(|clause| clause.terms)
+                .collect();
+            let around = || {
+                option
+                    .cons
+                    .iter()
+                    .chain(&option.pros)
+                    .cloned()
+                    .collect::<Vec<_>>()
+            };
+            let mut said = option.about.iter().chain(&option.cons).chain(&option.pros);
+            match self.verdict(adr, option) {
+                Verdict::Chosen => {
+                    self.positions.chosen.extend(heads(&name));
+                    self.positions.chosen_name.extend(name);
+                    self.add(&option.about, Kind::Rule);
+                    self.add(&option.pros, Kind::Follows);
+                }
+                Verdict::Rejected => {
+                    let name = self.telling(name, &option.about);
+                    let sentence = said
+                        .find_map(|passage| passage.sentences(self.markdown).into_iter().next());
+                    self.positions.refused.push(Refused { name, sentence });
+                    self.add(&option.about, Kind::Refused);
+                    self.add(&around(), Kind::Context);
+                }
+                Verdict::Open => {
+                    self.add(&option.about, Kind::Context);
+                    self.add(&around(), Kind::Context);
+                }
+            }
+        }
+    }
+
+    /// What became of an option. Where the record says it of none, the title does.
+    fn verdict(&self, adr: &Adr, option: &Choice) -> Verdict {
+        let titled = heads(&self.positions.title);
+        let is_titled = |option: &Choice| {
+            let mut name = clauses(&option.name)
+                .into_iter()
+                .flat_map(|clause| clause.terms);
+            name.any(|term| titled.iter().any(|head| head.concept == term.concept))
+        };
+        let is_open = adr
+            .options
+            .iter()
+            .all(|option| option.verdict == Verdict::Open);
+        match (is_open, is_titled(option)) {
+            (true, true) => Verdict::Chosen,
+            (true, false) if adr.options.iter().any(is_titled) => Verdict::Rejected,
+            _ => option.verdict,
+        }
+    }
+
+    /// What an option is named by: its name, or what is said of it where that is a plain word
+    /// ("Buy it").
+    fn telling(&self, name: Vec<Term>, about: &[Passage]) -> Vec<Term> {
+        let tells = |term: &Term| term.rivals != 0 || term.is_technical;
+        if name.len() > 1 || name.iter().any(tells) {
+            return name;
+        }
+        let about = about
+            .first()
+            .map(|passage| clauses(passage.text(self.markdown)));
+        about
+            .into_iter()
+            .flatten()
+            .flat_map(|clause| clause.terms)
+            .collect()
+    }
+
+    fn add(&mut self, passages: &[Passage], kind: Kind) {
+        for passage in passages {
+            let text = passage.text(self.markdown);
+            for clause in clauses(text) {
+                if self.positions.statements.len() >= MAX_STATEMENTS || clause.terms.is_empty() {
+                    continue;
+                }
+                let words = text.get(clause.sentence.clone()).unwrap_or_default();
+                // A word or two are a name or a label, and say nothing.
+                if words.split_whitespace().nth(2).is_none() {
+                    continue;
+                }
+                let mut clause = clause;
+                if kind == Kind::Refused {
+                    clause
+                        .terms
+                        .iter_mut()
+                        .for_each(|term| term.role = Role::Drops);
+                }
+                let sentence = passage.within(clause.sentence.clone());
+                self.positions.statements.push(Statement {
+                    kind: weighed(kind, words),
+                    sentence: Some(sentence),
+                    meaning: Meaning::of(words),
+                    clause,
+                });
+            }
+        }
+    }
+
+    fn finish(mut self) -> Positions {
+        let positions = &mut self.positions;
+        let titled = heads(&positions.title);
+        positions.chosen.extend(titled);
+        let is_chosen = |concept| {
+            positions
+                .chosen
+                .iter()
+                .any(|chosen| chosen.concept == concept)
+        };
+        // What a decision merely looked at, it turned down, unless it is what it chose.
+        for statement in &mut positions.statements {
+            if statement.kind == Kind::Rule && statement.clause.mode == Mode::Tells {
+                statement.kind = Kind::Refused;
+                let looked_at = statement
+                    .clause
+                    .terms
+                    .iter_mut()
+                    .filter(|term| !is_chosen(term.concept));
+                looked_at.for_each(|term| term.role = Role::Drops);
+            }
+        }
+        self.compare();
+        let positions = &mut self.positions;
+        let said = positions
+            .statements
+            .iter()
+            .flat_map(|statement| &statement.clause.terms);
+        let named = positions.refused.iter().flat_map(|option| &option.name);
+        let all = said.chain(named).chain(&positions.title);
+        positions.named = all
+            .clone()
+            .filter(|term| !term.is_besides)
+            .map(|term| term.concept)
+            .collect();
+        positions.concepts = all.map(|term| term.concept).collect();
+        self.positions
+    }
+}
+
+impl Reader<'_> {
+    /// What was compared with what was chosen, and not chosen, was turned down.
+    fn compare(&mut self) {
+        let positions = &self.positions;
+        let chosen = &positions.chosen;
+        let mut refused: Vec<Refused> = Vec::new();
+        let told = positions
+            .statements
+            .iter()
+            .filter(|statement| statement.clause.mode == Mode::Tells);
+        for statement in told {
+            let is_other = |term: &&Term| {
+                let is_rival = chosen.iter().any(|chosen| chosen.rivals & term.rivals != 0);
+                is_rival && chosen.iter().all(|chosen| chosen.concept != term.concept)
+            };
+            for term in statement.clause.terms.iter().filter(is_other) {
+                let begins = |other: &&Statement| {
+                    other
+                        .clause
+                        .terms
+                        .first()
+                        .is_some_and(|first| first.concept == term.concept)
+                };
+                let about = positions
+                    .statements
+                    .iter()
+                    .find(begins)
+                    .unwrap_or(statement);
+                refused.push(Refused {
+                    name: vec![*term],
+                    sentence: about.sentence.clone(),
+                });
+            }
+        }
+        self.positions.refused.extend(refused);
+    }
+}
+
+/// The things that a name is about: the first, and those beside it. What it is in, or with, is not.
+fn heads(name: &[Term]) -> Vec<Term> {
+    let taken = name
+        .iter()
+        .filter(|term| term.rivals != 0 && term.role == Role::Takes);
+    let heads = taken
+        .enumerate()
+        .filter(|(at, term)| *at == 0 || term.is_listed);
+    heads.map(|(_, term)| *term).collect()
+}

@@ -1,0 +1,147 @@
+//! Proposals against decisions, by what each of them is an example of.
+
+mod labelled;
+
+use super::*;
+use crate::architecture::adr::Adr;
+use crate::repo::testing::cancel;
+
+const DATABASE: &str = "# 1. Use PostgreSQL\n\n## Status\n\nAccepted\n\n## Context\n\nWe need a store.\n\n\
+    ## Decision\n\nWe will use PostgreSQL as the database of all services. MongoDB was turned down, \
+    since nobody knows it.\n\n## Consequences\n\nSomebody learns vacuuming.\n";
+const LOGS: &str = "# 2. Logs are kept briefly\n\n## Status\n\nAccepted\n\n## Decision\n\n\
+    Logs are kept for 30 days. Telephone numbers must never be written to a log.\n";
+const MAIL: &str = "# 3. Send mail with Postfix\n\n## Status\n\nProposed\n\n## Decision\n\nMail is sent \
+    by Postfix.\n";
+
+struct Written {
+    text: &'static str,
+    markdown: Markdown,
+    status: Status,
+    positions: Positions,
+}
+
+fn written(text: &'static str) -> Written {
+    let markdown = Markdown::read(text, &cancel()).unwrap();
+    let adr = Adr::of(&markdown, markdown.called().unwrap());
+    Written {
+        text,
+        positions: Positions::of(&markdown, &adr),
+        status: adr.status,
+        markdown,
+    }
+}
+
+/// What a proposal means for the three decisions, and why.
+fn aligned(description: &str) -> (Vec<(usize, Label)>, Alignment) {
+    let all = [DATABASE, LOGS, MAIL].map(written);
+    let decisions: Vec<Decision<'_>> = all.iter().map(decision).collect();
+    let proposal = Proposal {
+        description,
+        context: None,
+    };
+    let alignment = align(&decisions, &proposal, &cancel()).unwrap();
+    let labels = alignment.found.iter();
+    (
+        labels.map(|one| (one.decision, one.label)).collect(),
+        alignment,
+    )
+}
+
+fn decision(written: &Written) -> Decision<'_> {
+    Decision {
+        id: "0001",
+        status: written.status,
+        successors: &[],
+        positions: &written.positions,
+        markdown: &written.markdown,
+        source: written.text,
+    }
+}
+
+#[test]
+fn taking_the_place_of_what_was_chosen_conflicts() {
+    for proposal in [
+        "Replace PostgreSQL with CockroachDB.",
+        "The database of the order service is MongoDB.",
+        "We migrate the services' database from Postgres to MySQL.",
+    ] {
+        let (labels, alignment) = aligned(proposal);
+        assert_eq!(labels.first(), Some(&(0, Label::Conflicts)), "{proposal}");
+        assert!(alignment.found[0].conflict.is_some());
+    }
+}
+
+#[test]
+fn carrying_a_decision_out_is_supported_and_its_sentence_quoted() {
+    let (labels, alignment) = aligned("The order service uses pg as its database.");
+    assert_eq!(labels.first(), Some(&(0, Label::Supports)));
+    let quote = "We will use PostgreSQL as the database of all services.";
+    assert!(alignment.found[0].reason.contains(quote), "{alignment:?}");
+}
+
+#[test]
+fn a_question_takes_no_side() {
+    let (labels, _) = aligned("Should the PostgreSQL database of the services get a replica?");
+    assert_eq!(labels, [(0, Label::Related)]);
+}
+
+#[test]
+fn a_bound_is_broken_by_a_number_and_a_ban_by_doing_it() {
+    let (labels, alignment) = aligned("Logs are kept for a year.");
+    assert_eq!(labels, [(1, Label::Conflicts)]);
+    assert!(
+        alignment.found[0]
+            .reason
+            .contains("Logs are kept for 30 days.")
+    );
+    let (labels, alignment) = aligned("Write the telephone numbers to the log, too.");
+    assert_eq!(labels, [(1, Label::Conflicts)]);
+    assert!(
+        alignment.found[0]
+            .reason
+            .contains("Telephone numbers must never be written to a log.")
+    );
+}
+
+#[test]
+fn what_is_only_proposed_is_related_at_most() {
+    let (labels, alignment) = aligned("Mail is sent by Postfix.");
+    assert_eq!(labels, [(2, Label::Related)]);
+    assert!(alignment.found[0].reason.starts_with("Only proposed"));
+}
+
+#[test]
+fn another_subject_finds_nothing_and_says_what_to_do() {
+    for proposal in [
+        "Paint the fence green.",
+        "",
+        "?!",
+        "The summer party is in July.",
+    ] {
+        let (labels, alignment) = aligned(proposal);
+        assert_eq!(labels, [], "{proposal}");
+        assert!(alignment.suggestions[0].contains("No ADR is about this"));
+    }
+    let nothing = align(
+        &[],
+        &Proposal {
+            description: "Use PostgreSQL.",
+            context: Some("We need a store."),
+        },
+        &cancel(),
+    )
+    .unwrap();
+    assert!(nothing.found.is_empty());
+    assert!(nothing.suggestions[0].contains("no ADRs"));
+}
+
+#[test]
+fn the_longest_proposal_is_read_in_time() {
+    let words = "We replace PostgreSQL with CockroachDB, not 30 days later; logs never, ";
+    let long = words.repeat(5000 / words.len());
+    let started = tokio::time::Instant::now();
+    let (labels, _) = aligned(&long);
+    assert!(!labels.is_empty());
+    assert!(started.elapsed() < tokio::time::Duration::from_secs(5));
+}

@@ -1,0 +1,314 @@
+//! A text cut into tokens that can be compared: stems, and the things that names stand for.
+//!
+//! Unlike the words of the index, these are stemmed by their endings too (`stored`, `storing` and
+//! `store` are one), for a decision and a proposal are a few sentences by different people.
+
+use std::ops::Range;
+
+use super::names;
+
+/// What tokens are compared by: the hash of a stem, or of a thing's first name.
+pub(super) type Concept = u32;
+
+/// A word, or a name of several.
+#[derive(Clone, Debug)]
+pub(super) struct Token {
+    /// In lower case, blanks between words.
+    pub(super) lower: String,
+    /// Where it stands.
+    pub(super) at: Range<usize>,
+    /// What it is compared by; `None` for words that all texts have.
+    pub(super) concept: Option<Concept>,
+    /// What it names besides: its kind, and the thing that the first of its words is.
+    pub(super) besides: Vec<Concept>,
+    /// The blocks of rivals its thing is in, a bit each.
+    pub(super) rivals: u64,
+    /// Whether it is a word of the trade.
+    pub(super) is_technical: bool,
+    /// What stands before it, apart from blanks.
+    pub(super) before: Mark,
+}
+
+/// What parts a token from the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// Blanks, a hyphen, a quote.
+    None,
+    /// A comma.
+    Comma,
+    /// A bracket, a dash, a colon or a semicolon.
+    Break,
+}
+
+/// The tokens of a text.
+pub(super) fn tokens(text: &str) -> Vec<Token> {
+    let plain = plain_words(text);
+    let mut tokens = Vec::with_capacity(plain.len());
+    let mut at = 0;
+    while let Some(word) = plain.get(at) {
+        let (length, token) = named(&plain, at).unwrap_or_else(|| (1, single(word)));
+        tokens.push(token);
+        at += length;
+    }
+    tokens
+}
+
+/// The concept of a single word, as a stem.
+pub(super) fn stem_concept(word: &str) -> Concept {
+    hash(stem(word).as_bytes())
+}
+
+struct Plain {
+    lower: String,
+    at: Range<usize>,
+    before: Mark,
+    is_capital: bool,
+}
+
+fn plain_words(text: &str) -> Vec<Plain> {
+    let mut words: Vec<Plain> = Vec::new();
+    let mut end = 0;
+    let is_inner = |c: char| c.is_alphanumeric() || matches!(c, '\'' | '’' | '+' | '#' | '_');
+    let mut rest = text.char_indices().peekable();
+    while let Some((start, c)) = rest.next() {
+        if !c.is_alphanumeric() {
+            continue;
+        }
+        let mut stop = start + c.len_utf8();
+        while let Some((at, c)) = rest.next_if(|(_, c)| is_inner(*c)) {
+            stop = at + c.len_utf8();
+        }
+        let gap = text.get(end..start).unwrap_or_default();
+        let word = text.get(start..stop).unwrap_or_default();
+        let lower = word.to_lowercase().replace('’', "'");
+        words.push(Plain {
+            lower: lower.trim_end_matches(['\'', '+', '_']).to_owned() + plus(&lower),
+            at: start..stop,
+            before: mark(gap),
+            is_capital: c.is_uppercase(),
+        });
+        end = stop;
+    }
+    words
+}
+
+/// The plus signs that belong to a name.
+fn plus(lower: &str) -> &'static str {
+    if lower == "c++" { "++" } else { "" }
+}
+
+fn mark(gap: &str) -> Mark {
+    let is_break = |c: char| {
+        matches!(
+            c,
+            ';' | ':' | '(' | ')' | '–' | '—' | '.' | '?' | '!' | '→' | '|'
+        )
+    };
+    if gap.contains(is_break) && gap.trim() != "." || gap.contains(" - ") || gap.starts_with(". ") {
+        Mark::Break
+    } else if gap.contains(',') {
+        Mark::Comma
+    } else {
+        Mark::None
+    }
+}
+
+/// The longest name that begins here, and of how many words it is.
+fn named(words: &[Plain], at: usize) -> Option<(usize, Token)> {
+    let first = words.get(at)?;
+    (1..=names::LONGEST).rev().find_map(|length| {
+        let these = words.get(at..at + length)?;
+        let is_one = these.iter().skip(1).all(|word| word.before == Mark::None);
+        let lower: Vec<&str> = these.iter().map(|word| base(&word.lower)).collect();
+        let lower = lower.join(" ");
+        let thing = names::thing(&lower).filter(|_| is_one)?;
+        // "Go" is a language where it is written as one, and so is "Rust" or "Flow".
+        let is_word = length == 1 && AMBIGUOUS.contains(&lower.as_str());
+        if is_word && (!first.is_capital || at == 0 || first.before == Mark::Break) {
+            return None;
+        }
+        let end = these.last()?.at.end;
+        let token = Token {
+            at: first.at.start..end,
+            concept: Some(hash(thing.first.as_bytes())),
+            besides: besides(thing, &lower),
+            rivals: thing.rivals,
+            is_technical: thing.rivals != 0 || names::is_technical(thing.first),
+            before: first.before,
+            lower,
+        };
+        Some((length, token))
+    })
+}
+
+fn besides(thing: &names::Thing, lower: &str) -> Vec<Concept> {
+    let first = lower
+        .split_once(' ')
+        .and_then(|(first, _)| names::thing(first));
+    let first = first
+        .map(|first| first.first)
+        .filter(|first| *first != thing.first);
+    let kind = names::thing(thing.kind).map_or(thing.kind, |kind| kind.first);
+    let known = names::thing(kind).is_some();
+    let kind = (!kind.is_empty()).then(|| {
+        if known {
+            hash(kind.as_bytes())
+        } else {
+            stem_concept(kind)
+        }
+    });
+    kind.into_iter()
+        .chain(first.map(|first| hash(first.as_bytes())))
+        .collect()
+}
+
+/// Names that are words of English, too.
+const AMBIGUOUS: [&str; 24] = [
+    "go", "rust", "node", "flow", "swift", "chef", "puppet", "lit", "icu", "fluent", "drone",
+    "bamboo", "actions", "java", "ember", "salt", "consul", "serial", "celery", "aurora", "travis",
+    "oracle", "main", "helm",
+];
+
+fn single(word: &Plain) -> Token {
+    let base = base(&word.lower);
+    let is_plain =
+        STOP.binary_search(&base).is_ok() || STOP.binary_search(&word.lower.as_str()).is_ok();
+    // A number is compared as one, with its unit.
+    let is_number = base.bytes().all(|byte| byte.is_ascii_digit());
+    let counts = !is_plain && !is_number && base.len() > 1;
+    Token {
+        concept: counts.then(|| stem_concept(base)),
+        lower: word.lower.clone(),
+        at: word.at.clone(),
+        besides: Vec::new(),
+        rivals: 0,
+        is_technical: names::is_technical(base),
+        before: word.before,
+    }
+}
+
+/// A word without the `'s` of what it owns.
+fn base(lower: &str) -> &str {
+    lower.strip_suffix("'s").unwrap_or(lower)
+}
+
+/// A word without its ending.
+fn stem(word: &str) -> String {
+    const ENDINGS: [(&str, &str); 20] = [
+        ("ations", ""),
+        ("ation", ""),
+        ("ating", ""),
+        ("ates", ""),
+        ("ated", ""),
+        ("ate", ""),
+        ("ments", ""),
+        ("ment", ""),
+        ("ities", ""),
+        ("ity", ""),
+        ("ings", ""),
+        ("ing", ""),
+        ("ies", "y"),
+        ("ied", "y"),
+        ("ers", ""),
+        ("er", ""),
+        ("ed", ""),
+        ("es", ""),
+        ("s", ""),
+        ("e", ""),
+    ];
+    if !word.is_ascii() || word.ends_with("ss") {
+        return word.to_owned();
+    }
+    let ending = ENDINGS
+        .iter()
+        .find(|(end, _)| word.ends_with(end) && word.len() >= end.len() + 3);
+    let Some((end, put)) = ending else {
+        return word.to_owned();
+    };
+    let mut stem = word.strip_suffix(end).unwrap_or(word).to_owned() + put;
+    let mut last = stem.bytes().rev();
+    let is_double =
+        matches!((last.next(), last.next()), (Some(a), Some(b)) if a == b && !b"sl".contains(&a));
+    if is_double && stem.len() > 3 {
+        stem.pop();
+    }
+    if stem.ends_with('e') && stem.len() > 3 {
+        stem.pop();
+    }
+    stem
+}
+
+/// FNV-1a of 32 bits.
+fn hash(bytes: &[u8]) -> Concept {
+    bytes.iter().fold(0x811c_9dc5, |hash, byte| {
+        (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
+    })
+}
+
+/// Words that all texts have. Sorted, for they are looked up.
+#[rustfmt::skip]
+const STOP: &[&str] = &[
+    "a", "about", "again", "all", "also", "always", "am", "an", "and", "another", "any", "anybody",
+    "anyone", "are", "aren't", "as", "at", "be", "because", "been", "before", "being", "beside",
+    "besides", "between", "both", "but", "by", "can", "can't", "cannot", "case", "could", "did",
+    "do", "does", "doesn't", "doing", "don't", "done", "each", "else", "ever", "every",
+    "everybody", "first", "for", "from", "get", "gets", "getting", "give", "given", "gives", "go",
+    "goes", "going", "good", "got", "had", "half", "has", "have", "he", "her", "here", "his",
+    "how", "however", "i", "if", "in", "instead", "into", "is", "isn't", "it", "it's", "its",
+    "itself", "just", "let", "let's", "like", "longer", "look", "looks", "lot", "made", "make",
+    "makes", "many", "may", "me", "might", "more", "most", "much", "must", "my", "need", "needs",
+    "neither", "never", "new", "no", "nobody", "none", "nor", "not", "nothing", "now", "nowhere",
+    "of", "off", "old", "on", "once", "one", "only", "onto", "or", "other", "others", "our", "out",
+    "over", "own", "per", "put", "puts", "rather", "same", "say", "says", "second", "shall", "she",
+    "should", "since", "so", "some", "somebody", "something", "still", "such", "take", "taken",
+    "takes", "than", "that", "that's", "the", "their", "them", "then", "there", "they", "they're",
+    "thing", "things", "third", "this", "those", "three", "to", "today", "together", "too", "two",
+    "under", "until", "up", "upon", "us", "use", "used", "uses", "using", "very", "want", "wants",
+    "was", "way", "we", "we'd", "we'll", "we're", "well", "were", "what", "what's", "when",
+    "where", "whether", "which", "while", "who", "whoever", "whose", "why", "will", "with",
+    "within", "without", "won't", "would", "yet", "you", "your",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn concepts(text: &str) -> Vec<Option<Concept>> {
+        tokens(text).iter().map(|token| token.concept).collect()
+    }
+
+    #[test]
+    fn forms_of_a_word_are_one() {
+        for (one, other) in [
+            ("migrations", "migrate"),
+            ("stored", "storing"),
+            ("batteries", "battery"),
+            ("logged", "logging"),
+            ("services", "service"),
+            ("deployment", "deployed"),
+        ] {
+            assert_eq!(concepts(one), concepts(other), "{one}, {other}");
+        }
+        assert_ne!(concepts("parcel"), concepts("parser"));
+    }
+
+    #[test]
+    fn names_are_things_however_they_are_spelled() {
+        assert_eq!(concepts("json web tokens"), concepts("JWT"));
+        assert_eq!(concepts("GitHub Actions"), concepts("gh-actions"));
+        assert_eq!(concepts("Postgres's"), concepts("pg"));
+    }
+
+    #[test]
+    fn a_word_is_a_language_only_where_it_is_written_as_one() {
+        let rivals = |text: &str| tokens(text).iter().any(|token| token.rivals != 0);
+        assert!(rivals("written in Go"));
+        assert!(!rivals("Go to the fair"));
+        assert!(!rivals("we go on"));
+    }
+
+    #[test]
+    fn stop_words_are_sorted() {
+        assert!(STOP.is_sorted());
+    }
+}

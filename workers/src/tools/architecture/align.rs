@@ -1,0 +1,209 @@
+//! `check_adr_alignment`: whether a proposal fits the decisions of a project.
+
+use archway_proto::failure::Failure;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    architecture::{
+        alignment::{Alignment, Decision, Finding, Label, Proposal, align},
+        document::{Document, Kind},
+        library::Libraries,
+    },
+    repo::{Cancel, Repo, RepoError},
+    tools::{Reply, Tool, ToolContext, paging, schema::is_false},
+};
+
+/// How much of a title is shown, in bytes.
+const MAX_TITLE: usize = 200;
+/// How many decisions are shown.
+const MAX_SHOWN: usize = 50;
+
+/// Holds a proposal against the decisions of a project.
+pub(in crate::tools) struct CheckAdrAlignment;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::tools) struct AlignArgs {
+    /// What is to be decided, in whole sentences.
+    #[schemars(length(min = 1, max = 5000))]
+    decision_description: String,
+    /// The problem, or what stands around it.
+    #[schemars(length(max = 2000))]
+    decision_context: Option<String>,
+    /// Project slug; see `list_projects`.
+    #[schemars(length(min = 1, max = 63))]
+    project: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(in crate::tools) struct Aligned {
+    /// Decisions about the same subject: those in conflict first.
+    related_adrs: Vec<RelatedAdr>,
+    conflicts: Vec<Conflict>,
+    /// What to do next.
+    suggestions: Vec<String>,
+    /// Not all decisions are shown, to fit the answer's size.
+    #[serde(default, skip_serializing_if = "is_false")]
+    truncated: bool,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct RelatedAdr {
+    uri: String,
+    title: String,
+    /// Its number, or its file's stem.
+    adr_id: String,
+    /// proposed, accepted, rejected, deprecated, superseded or unknown.
+    status: &'static str,
+    /// supports, conflicts or related.
+    alignment: &'static str,
+    /// Why, quoting the sentence of the ADR that this rests on.
+    reason: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Conflict {
+    adr_uri: String,
+    conflict_description: String,
+}
+
+impl Tool for CheckAdrAlignment {
+    const NAME: &'static str = "check_adr_alignment";
+    const TITLE: &'static str = "Check a proposal against ADRs";
+    const DESCRIPTION: &'static str = "Check before deciding or building something whether it fits \
+        the project's architecture decisions (ADRs): which support it, which it conflicts with, and \
+        why. To merely find ADRs use search_architecture.";
+    const FAMILY: &'static str = "architecture";
+    const PER_MINUTE: Option<u32> = Some(30);
+    const WEIGHT: u32 = 5;
+    const UNTRUSTED: bool = true;
+    type Args = AlignArgs;
+    type Output = Aligned;
+
+    async fn run(cx: &ToolContext, args: AlignArgs) -> Result<Reply<Aligned>, Failure> {
+        let project = cx.project(args.project.as_deref()).await?;
+        let default = cx.default_project(&cx.projects().await?);
+        let is_default = default.is_some_and(|default| default.slug == project.slug);
+        let check = Check {
+            slug: (!is_default).then(|| project.slug.clone()),
+            budget: cx.max_result_bytes(),
+            libraries: cx.libraries().clone(),
+            args,
+        };
+        let look = move |repo: &Repo, cancel: &Cancel| check.run(repo, cancel);
+        let mut snapshot = cx.read(&project, look).await?;
+        let left_out = std::mem::take(&mut snapshot.value.1);
+        Ok(Reply::from_snapshot(snapshot, |(aligned, _)| aligned).warn(left_out))
+    }
+}
+
+/// All that a look at a project needs.
+struct Check {
+    /// The project's slug, where URIs name it.
+    slug: Option<String>,
+    budget: usize,
+    libraries: Libraries,
+    args: AlignArgs,
+}
+
+impl Check {
+    /// What the proposal means for the decisions, and which files are left out.
+    fn run(&self, repo: &Repo, cancel: &Cancel) -> Result<(Aligned, Vec<String>), Failure> {
+        let library = self.libraries.of(repo, cancel)?;
+        let documents: Vec<&Document> = library.of_kind(Kind::Adr).collect();
+        let successors = successors(&documents);
+        let mut decisions = Vec::with_capacity(documents.len());
+        for (document, successors) in documents.iter().zip(&successors) {
+            cancel.check().map_err(RepoError::from)?;
+            decisions.extend(decision(document, successors));
+        }
+        let proposal = Proposal {
+            description: &self.args.decision_description,
+            context: self.args.decision_context.as_deref(),
+        };
+        let alignment = align(&decisions, &proposal, cancel).map_err(RepoError::from)?;
+        let aligned = self.shown(&alignment, &documents);
+        Ok((aligned, library.left_out().to_vec()))
+    }
+
+    fn shown(&self, alignment: &Alignment, documents: &[&Document]) -> Aligned {
+        let found = alignment.found.iter().take(MAX_SHOWN);
+        let shown: Vec<(&Finding, RelatedAdr)> = found
+            .filter_map(|finding| {
+                Some((
+                    finding,
+                    self.related(documents.get(finding.decision)?, finding)?,
+                ))
+            })
+            .collect();
+        let (findings, mut related): (Vec<&Finding>, Vec<RelatedAdr>) = shown.into_iter().unzip();
+        let conflicts = findings.iter().zip(&related);
+        let mut conflicts: Vec<Conflict> = conflicts
+            .filter_map(|(finding, related)| {
+                Some(Conflict {
+                    adr_uri: related.uri.clone(),
+                    conflict_description: finding.conflict.clone()?,
+                })
+            })
+            .collect();
+        // Conflicts and suggestions matter most; each may take a quarter.
+        let quarter = self.budget / 4;
+        let mut suggestions = alignment.suggestions.clone();
+        suggestions.truncate(paging::fit(&suggestions, quarter));
+        conflicts.truncate(paging::fit(&conflicts, quarter));
+        related.truncate(paging::fit(&related, self.budget / 2));
+        Aligned {
+            truncated: related.len() < alignment.found.len(),
+            related_adrs: related,
+            conflicts,
+            suggestions,
+        }
+    }
+
+    fn related(&self, document: &Document, finding: &Finding) -> Option<RelatedAdr> {
+        let record = document.record.as_ref()?;
+        let title = document
+            .title
+            .get(..document.title.floor_char_boundary(MAX_TITLE));
+        Some(RelatedAdr {
+            uri: document.uri(self.slug.as_deref()),
+            title: title.unwrap_or_default().to_owned(),
+            adr_id: record.id.clone(),
+            status: record.status.name(),
+            alignment: name(finding.label),
+            reason: finding.reason.clone(),
+        })
+    }
+}
+
+/// The decisions that supersede each, by their places.
+fn successors(documents: &[&Document]) -> Vec<Vec<usize>> {
+    let place = |slug: &String| documents.iter().position(|document| document.slug == *slug);
+    let of = |document: &&Document| {
+        let record = document.record.as_ref();
+        let slugs = record.into_iter().flat_map(|record| &record.superseded_by);
+        slugs.filter_map(place).collect()
+    };
+    documents.iter().map(of).collect()
+}
+
+fn decision<'a>(document: &'a Document, successors: &'a [usize]) -> Option<Decision<'a>> {
+    let record = document.record.as_ref()?;
+    Some(Decision {
+        id: &record.id,
+        status: record.status,
+        successors,
+        positions: document.positions()?,
+        markdown: &document.content.markdown,
+        source: document.text(),
+    })
+}
+
+fn name(label: Label) -> &'static str {
+    match label {
+        Label::Conflicts => "conflicts",
+        Label::Supports => "supports",
+        Label::Related => "related",
+    }
+}
