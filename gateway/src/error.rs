@@ -5,7 +5,7 @@
 //! credential that can't be checked, of limits that can't be counted and of an end that can't be
 //! recorded; -32603 is for bugs only.
 
-use archway_proto::catalog::Scope;
+use archway_proto::{catalog::Scope, failure::Failure};
 use axum::{
     body::Body,
     response::{IntoResponse, Response},
@@ -19,8 +19,10 @@ use serde_json::{Value, json};
 
 use quoted::cut;
 
+pub(crate) use failed::NOT_NOW;
 pub(crate) use quoted::{MOST_REPEATED, quoted};
 
+mod failed;
 mod quoted;
 
 /// The protocol revisions this gateway speaks, oldest first.
@@ -128,6 +130,10 @@ pub(crate) enum GatewayError {
     },
     #[error("invalid params: {0}")]
     BadParams(&'static str),
+
+    // What is no call, and failed at the workers.
+    #[error("{}; {}", .0.message, .0.suggestion)]
+    Failed(Box<Failure>),
 }
 
 /// What a caller is told of a limit that is spent.
@@ -179,6 +185,7 @@ impl GatewayError {
             GatewayError::BadLevel(_) => (StatusCode::OK, Some(-32602)),
             GatewayError::UnknownTool { .. } => (StatusCode::OK, Some(-32602)),
             GatewayError::BadParams(_) => (StatusCode::OK, Some(-32602)),
+            GatewayError::Failed(failure) => (StatusCode::OK, Some(failed::code(failure.code))),
         }
     }
 
@@ -225,6 +232,7 @@ impl GatewayError {
                 Some(json!({ "requested": cut(requested), "supported": REVISIONS }))
             }
             GatewayError::RateLimited(limit) => Some(limit.details.clone()),
+            GatewayError::Failed(failure) => Some(failed::data(failure)),
             _ => None,
         }
     }

@@ -3,8 +3,9 @@
 //! The body is read once, here, after the credential is good (a large one only if its caller could
 //! pay for it, and when there is a place for it), and judged in the order `envelope` (is it a message), `era` (which revision),
 //! session; then its price is spent, whatever comes of it. `tools/call` is the hot path and is
-//! answered by `call` directly; the few other methods go through the official SDK in `methods`,
-//! whose hazards are closed by what stands before it: it never sees a malformed message.
+//! answered by `call` directly, resources, prompts and completion by `consult`; the few other methods
+//! go through the official SDK in `methods`, whose hazards are closed by what stands before it: it
+//! never sees a malformed message.
 
 use std::{future::ready, sync::Arc};
 
@@ -41,6 +42,7 @@ mod price;
 mod logging;
 mod ask;
 mod call;
+mod consult;
 mod hearing;
 mod settle;
 mod reply;
@@ -224,7 +226,15 @@ impl Mcp {
                 let answer = self.ask_sdk(*era, arrived.parts, &id, envelope).await?;
                 Ok(reply::with_handle(answer, &self.sessions.open(&who)).await)
             }
-            _ => self.ask_sdk(*era, arrived.parts, &id, envelope).await,
+            _ => match consult::method_of(envelope) {
+                Some(method) => {
+                    let ask = arrived.ask(id, &message, None);
+                    self.calls
+                        .consult(&who, ask, method, message.envelope)
+                        .await
+                }
+                None => self.ask_sdk(*era, arrived.parts, &id, envelope).await,
+            },
         }
     }
 

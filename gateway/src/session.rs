@@ -57,6 +57,11 @@ impl SessionKey {
         &self.0
     }
 
+    /// The same as a number, as workers are told.
+    pub(crate) fn as_number(self) -> u128 {
+        u128::from_be_bytes(self.0)
+    }
+
     /// The session of a handle or label below this one.
     fn child(self, name: impl AsRef<[u8]>) -> Self {
         SessionKey::hash(&[&self.0, name.as_ref()])
@@ -73,7 +78,7 @@ impl SessionKey {
 
 impl std::fmt::Display for SessionKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:032x}", u128::from_be_bytes(self.0))
+        write!(f, "{:032x}", self.as_number())
     }
 }
 

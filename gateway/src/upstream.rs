@@ -28,6 +28,7 @@ use crate::{
     auth::Principal,
     metrics::UpstreamMetrics,
     names::{self, Resolver},
+    session::SessionKey,
 };
 use choice::Affinity;
 use deadly::Deadly;
@@ -80,6 +81,8 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) idempotent: bool,
     /// Whether it may be sent to another worker when one was lost with it.
     pub(crate) repeatable: bool,
+    /// The session it belongs to.
+    pub(crate) session: SessionKey,
     pub(crate) trace: TraceContext,
     /// When its caller gets an answer, whatever it is.
     pub(crate) until: Instant,
@@ -176,7 +179,7 @@ impl Upstream {
             affinity: Affinity::of(tenant, call.project),
             method: call.method,
             params: call.params,
-            context: context(call.trace, pass),
+            context: context(call.trace, pass, Some(call.session)),
             idempotent: call.idempotent,
             repeatable: call.repeatable,
             until: call.until,
@@ -254,9 +257,10 @@ impl Upstream {
     }
 }
 
-fn context(trace: TraceContext, pass: PassToken) -> CallContext {
+fn context(trace: TraceContext, pass: PassToken, session: Option<SessionKey>) -> CallContext {
     CallContext {
         call_id: Uuid::new_v4(),
+        session: session.map(SessionKey::as_number),
         trace,
         pass,
         timeout: None,

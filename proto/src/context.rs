@@ -9,6 +9,7 @@ use crate::pass::PassToken;
 
 const CALL_ID: &str = "archway-call-id";
 const PASS: &str = "archway-pass";
+const SESSION: &str = "archway-session";
 const TRACEPARENT: &str = "traceparent";
 const GRPC_TIMEOUT: &str = "grpc-timeout";
 /// In the metadata of a status: the worker did not begin the call, whatever it would have done. So
@@ -23,6 +24,8 @@ pub const INSTANCE: &str = "archway-instance";
 pub struct CallContext {
     /// The gateway's own id of the call; the same on a retry.
     pub call_id: Uuid,
+    /// The caller's session, if it is a caller's call: the gateway's hash, never a usable handle.
+    pub session: Option<u128>,
     /// The W3C trace context to continue.
     pub trace: TraceContext,
     /// The signed pass, not yet verified.
@@ -48,6 +51,9 @@ impl CallContext {
         let metadata = request.metadata_mut();
         metadata.insert(CALL_ID, ascii(CALL_ID, &self.call_id.to_string())?);
         metadata.insert(TRACEPARENT, ascii(TRACEPARENT, &self.trace.to_string())?);
+        if let Some(session) = self.session {
+            metadata.insert(SESSION, ascii(SESSION, &format!("{session:032x}"))?);
+        }
         let mut pass = ascii(PASS, self.pass.as_str())?;
         pass.set_sensitive(true);
         metadata.insert(PASS, pass);
@@ -69,6 +75,13 @@ impl CallContext {
             call_id: text(CALL_ID)?
                 .parse()
                 .map_err(|_bad| ContextError::Malformed(CALL_ID))?,
+            session: match metadata.get(SESSION) {
+                None => None,
+                Some(_) => Some(
+                    u128::from_str_radix(text(SESSION)?, 16)
+                        .map_err(|_bad| ContextError::Malformed(SESSION))?,
+                ),
+            },
             trace: TraceContext::parse(text(TRACEPARENT)?)
                 .ok_or(ContextError::Malformed(TRACEPARENT))?,
             pass: PassToken::new(text(PASS)?),
@@ -182,6 +195,7 @@ mod tests {
     fn a_context_survives_the_trip() {
         let sent = CallContext {
             call_id: Uuid::new_v4(),
+            session: Some(7),
             trace: TraceContext::start(),
             pass: PassToken::new("a.b.c"),
             timeout: Some(Duration::from_millis(1500)),
@@ -190,6 +204,7 @@ mod tests {
         sent.attach(&mut request).unwrap();
         let got = CallContext::extract(request.metadata()).unwrap();
         assert_eq!(got.call_id, sent.call_id);
+        assert_eq!(got.session, sent.session);
         assert_eq!(got.trace, sent.trace);
         assert_eq!(got.pass.as_str(), "a.b.c");
         assert_eq!(got.timeout, sent.timeout);

@@ -7,21 +7,49 @@ pub enum Method {
     ToolsList,
     /// One tool: `{name, arguments}` → an MCP `CallToolResult`.
     ToolsCall,
+    /// What can be read: `{cursor?}` → `{resources}`.
+    ResourcesList,
+    /// The forms of what can be read: `{}` → `{resourceTemplates}`.
+    ResourceTemplatesList,
+    /// One resource: `{uri}` → `{contents}`.
+    ResourcesRead,
+    /// The prompts: `{cursor?}` → `{prompts}`.
+    PromptsList,
+    /// One prompt: `{name, arguments?}` → `{description, messages}`.
+    PromptsGet,
+    /// Values of an argument: `{ref, argument, context?}` → `{completion}`.
+    Complete,
 }
 
 impl Method {
+    /// All of them.
+    pub const ALL: [Method; 8] = [
+        Method::ToolsList,
+        Method::ToolsCall,
+        Method::ResourcesList,
+        Method::ResourceTemplatesList,
+        Method::ResourcesRead,
+        Method::PromptsList,
+        Method::PromptsGet,
+        Method::Complete,
+    ];
+
     /// The name on the wire, as MCP spells it.
     pub fn name(self) -> &'static str {
         match self {
             Method::ToolsList => "tools/list",
             Method::ToolsCall => "tools/call",
+            Method::ResourcesList => "resources/list",
+            Method::ResourceTemplatesList => "resources/templates/list",
+            Method::ResourcesRead => "resources/read",
+            Method::PromptsList => "prompts/list",
+            Method::PromptsGet => "prompts/get",
+            Method::Complete => "completion/complete",
         }
     }
 
     /// The method of a wire name, or `None` if a worker does not answer it.
     pub fn parse(name: &str) -> Option<Method> {
-        [Method::ToolsList, Method::ToolsCall]
-            .into_iter()
-            .find(|method| method.name() == name)
+        Method::ALL.into_iter().find(|method| method.name() == name)
     }
 }

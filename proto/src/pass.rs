@@ -40,6 +40,9 @@ pub struct Pass {
     pub default_project: Option<String>,
     /// What the credential carries.
     pub scopes: Vec<Scope>,
+    /// The families of tools the caller may call; `None` for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub families: Option<Vec<String>>,
     /// The worker pool this pass is good for.
     pub pool: String,
 }
@@ -50,6 +53,13 @@ impl Pass {
         self.projects
             .as_ref()
             .is_none_or(|slugs| slugs.iter().any(|slug| slug == project))
+    }
+
+    /// Whether the caller may call the tools of this family that ask for this scope.
+    pub fn may_call(&self, family: &str, scope: Scope) -> bool {
+        let families = self.families.as_ref();
+        let is_covered = families.is_none_or(|names| names.iter().any(|name| name == family));
+        is_covered && self.scopes.contains(&scope)
     }
 }
 
@@ -255,6 +265,7 @@ mod tests {
             principal: "key:1".into(),
             projects: Some(vec!["site".into()]),
             default_project: None,
+            families: None,
             scopes: vec![Scope::ToolsRead],
             pool: "shared".into(),
         }

@@ -10,9 +10,8 @@ use serde_json::Value;
 
 use crate::outside;
 
-/// Subscriptions, resources and tasks are not offered, so nothing about them can be looked at.
-const SKIPPED_2026_07_28: [&str; 7] = [
-    "caching:sep-2549-resources-read-caching-hints",
+/// Subscriptions and tasks are not offered, so nothing about them can be looked at.
+const SKIPPED_2026_07_28: [&str; 6] = [
     "server-stateless:sep-2575-server-honors-notification-filter",
     "server-stateless:sep-2575-server-sends-prompts-list-changed-on-subscription",
     "server-stateless:sep-2575-server-sends-subscription-ack",

@@ -25,14 +25,18 @@ mod mounts;
 mod outside;
 mod paths;
 mod progress;
+mod prompts;
+mod resources;
 mod revocation;
 mod search_differential;
 mod sessions;
 mod shared_limits;
 mod terms;
 mod tidy;
+mod workflow;
 
 use e2e::{Client, Harness, Repo, Stack, Tenant};
+use serde_json::Value;
 
 /// One tenant `acme` with one project `site`, and its client.
 async fn serve(repo: Repo) -> (Stack, Client) {
@@ -42,4 +46,24 @@ async fn serve(repo: Repo) -> (Stack, Client) {
         .await;
     let client = stack.client("acme");
     (stack, client)
+}
+
+/// The result of a method that is no call.
+async fn result(client: &Client, method: &str, params: Value) -> Value {
+    let message = client.rpc(method, params.clone()).await.json();
+    let result = message.get("result");
+    result
+        .unwrap_or_else(|| panic!("{method} {params} → {message}"))
+        .clone()
+}
+
+/// The error of what is refused, under HTTP 200.
+async fn refused(client: &Client, method: &str, params: Value) -> Value {
+    let response = client.rpc(method, params.clone()).await;
+    let message = response.json();
+    let error = message.get("error");
+    assert_eq!(response.status, 200, "{message}");
+    error
+        .unwrap_or_else(|| panic!("{method} {params} → {message}"))
+        .clone()
 }

@@ -79,7 +79,7 @@ impl Client {
                 request = request
                     .header("MCP-Protocol-Version", "2026-07-28")
                     .header("Mcp-Method", method);
-                if let Some(name) = params["name"].as_str() {
+                if let Some(name) = params["name"].as_str().or_else(|| params["uri"].as_str()) {
                     request = request.header("Mcp-Name", name);
                 }
                 for (key, value) in [

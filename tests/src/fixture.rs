@@ -1,5 +1,5 @@
-//! A worker that serves the official conformance suite's tools: fixed answers of every kind that
-//! MCP knows, through the same contract, pass and stream of events as a real worker's.
+//! A worker that serves the official conformance suite's tools, resources and prompts: fixed answers of
+//! every kind that MCP knows, through the same contract, pass and stream of events as a real worker's.
 //!
 //! What each tool must say is written in the suite (`@modelcontextprotocol/conformance`). Its
 //! tools for elicitation and sampling are absent, since the gateway offers neither. One tool more,
@@ -28,6 +28,7 @@ use tonic::{Request, Response, Status, transport::Server};
 
 use tools::Answer;
 
+mod rooms;
 mod tools;
 
 /// Between two things that a tool says on its way, as the suite asks: a client must get them as
@@ -107,6 +108,10 @@ impl worker_server::Worker for Service {
             Some(Method::ToolsCall) => {
                 self.verifier.verify(&context.pass).map_err(refused)?;
                 tools::call(&ask.params, self.hung.as_ref())?
+            }
+            Some(method) => {
+                self.verifier.verify(&context.pass).map_err(refused)?;
+                Answer::Plain(rooms::answer(method, &ask.params)?)
             }
             None => return Err(Status::unimplemented("no such method")),
         };

@@ -1,6 +1,7 @@
 //! What a tool may use while it runs one call: who asks, until when, and the doors to data.
 
 mod projects;
+mod workflow;
 
 use std::sync::Arc;
 
@@ -27,7 +28,9 @@ use crate::{
         memory::{Author, WriteKey},
     },
     text,
+    workflows::Workflows,
 };
+pub(crate) use workflow::Keeper;
 
 /// The doors a worker opens once, for all calls.
 pub(crate) struct Doors {
@@ -43,6 +46,8 @@ pub(crate) struct Doors {
     pub(crate) libraries: Libraries,
     /// Vectors of their passages.
     pub(crate) vectors: Vectors,
+    /// What sessions work on.
+    pub(crate) workflows: Workflows,
     pub(crate) blocking: Blocking,
     /// What one result may hold, in bytes, of text and of data each.
     pub(crate) max_result_bytes: usize,
@@ -52,6 +57,8 @@ pub(crate) struct Doors {
 pub struct ToolContext {
     doors: Arc<Doors>,
     pass: Arc<Pass>,
+    /// The session it belongs to, if the gateway said so.
+    session: Option<Uuid>,
     /// Under which it writes, if it does.
     key: WriteKey,
     /// The tool's.
@@ -81,6 +88,7 @@ impl ToolContext {
         ToolContext {
             doors,
             pass,
+            session: None,
             key,
             weight: 1,
             cancel,
@@ -346,6 +354,7 @@ mod tests {
             principal: "key:test".to_owned(),
             projects: None,
             default_project: None,
+            families: None,
             scopes: Vec::new(),
             pool: "shared".to_owned(),
         }
@@ -427,6 +436,7 @@ mod tests {
                 repos: Arc::new(Repos::new(mounts, turns, 0).unwrap()),
                 histories: Histories::new(),
                 projects: Projects::new(stores.clone()),
+                workflows: Workflows::new(stores.clone()),
                 stores,
                 accesses,
                 imports: ImportCache::new(),

@@ -11,9 +11,14 @@ mod report;
 // In the order a call meets them.
 pub mod server;
 mod service;
+mod rooms;
+mod completion;
+mod prompts;
+mod resources;
 pub mod tools;
 mod context;
 mod projects;
+mod workflows;
 mod history;
 mod dependencies;
 pub mod architecture;

@@ -32,6 +32,7 @@ use crate::{
     service::WorkerService,
     store::{Accesses, Stores},
     tools,
+    workflows::Workflows,
 };
 
 pub use crate::history::{CacheFolder, CacheFolderError};
@@ -107,6 +108,7 @@ pub enum WorkerError {
 pub struct Worker {
     service: WorkerService,
     stores: Stores,
+    workflows: Workflows,
     recorder: tokio::task::JoinHandle<()>,
     /// Cancelled when no call records accesses any longer.
     recorded: CancellationToken,
@@ -148,6 +150,7 @@ impl Worker {
         let projects = Projects::new(stores.clone());
         let index = Index::open(&config.index, &stores, parts, &metrics.index());
         let indexer = index.indexer(&repos, &mounts, metrics.index())?;
+        let workflows = Workflows::new(stores.clone());
         let doors = Doors {
             repos,
             histories,
@@ -158,15 +161,16 @@ impl Worker {
             imports: ImportCache::new(),
             libraries: Libraries::new(),
             vectors: Vectors::new(),
+            workflows: workflows.clone(),
             blocking: Blocking::new(config.blocking_calls, threads, &metrics),
             max_result_bytes: config.max_result_bytes,
         };
         let admin = Admin::new(metrics.clone(), &mounts);
         let end = CancellationToken::new();
-        let registry = tools::registry()?;
         Ok(Worker {
-            service: WorkerService::new(registry, doors, verifier, metrics, end.clone()),
+            service: WorkerService::new(tools::registry()?, doors, verifier, metrics, end.clone()),
             stores,
+            workflows,
             recorder: tokio::spawn(recorder),
             recorded,
             reporter: None,
@@ -223,6 +227,7 @@ impl Worker {
         let indexing = self
             .indexer
             .map(|indexer| tokio::spawn(indexer.run(stop.clone())));
+        let learning = tokio::spawn(self.workflows.run(stop.clone()));
         let health = Health::until(self.admin.end(), stop.clone());
         let mut serving = pin!(connections::serve(self.service, listener, &health));
         let ended = tokio::select! {
@@ -239,6 +244,7 @@ impl Worker {
         self.recorded.cancel();
         let writing = async {
             self.recorder.await.ok();
+            learning.await.ok();
             if let Some(indexing) = indexing {
                 indexing.await.ok();
             }

@@ -3,12 +3,9 @@
 //! A failure the agent can act on is a tool result with `isError`; a gRPC status is for what the
 //! gateway must act on (a bad pass, an unknown method).
 
-use std::{
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-    time::Duration,
-};
+mod stream;
+
+use std::{sync::Arc, time::Duration};
 
 use archway_proto::{
     context::{CallContext, NOT_BEGUN},
@@ -18,11 +15,10 @@ use archway_proto::{
     pass::{PassToken, PassVerifier, VerifiedPass},
     v1,
 };
-use futures::{Stream, future::BoxFuture};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::{sync::mpsc, time::Instant};
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::CancellationToken;
 use tonic::{
     Request, Response, Status,
     metadata::{AsciiMetadataValue, MetadataMap},
@@ -30,12 +26,14 @@ use tonic::{
 use tracing::Instrument;
 
 use crate::{
-    context::{Doors, ToolContext},
+    context::{Doors, Keeper, ToolContext},
     metrics::Metrics,
     repo::Cancel,
+    rooms,
     store::memory::WriteKey,
     tools::Registry,
 };
+pub(crate) use stream::CallStream;
 
 /// The longest a call may take, whatever its caller asks for.
 const MAX_DEADLINE: Duration = Duration::from_secs(30);
@@ -103,18 +101,24 @@ impl WorkerService {
         Ok(CallStream::ready(list))
     }
 
-    fn call(&self, context: CallContext, params: &[u8]) -> Result<CallStream, Status> {
+    fn call(
+        &self,
+        context: CallContext,
+        method: Method,
+        params: &[u8],
+    ) -> Result<CallStream, Status> {
         let verified = self.believe(&context.pass)?;
-        let call: ToolCall = serde_json::from_slice(params)
-            .map_err(|error| Status::invalid_argument(format!("params of tools/call: {error}")))?;
+        let asked = Asked::read(method, params)?;
         let token = CancellationToken::new();
         let gone = token.clone().drop_guard();
         let (deadline, latest) = deadlines(context.timeout);
         let cancel = Cancel::new(deadline, token);
         let (sender, events) = mpsc::channel(EVENTS);
         let pass = Arc::clone(verified.pass());
-        let key = WriteKey::new(call.meta.key.as_deref(), context.call_id);
-        let cx = ToolContext::new(Arc::clone(&self.doors), pass, key, cancel, sender);
+        let key = WriteKey::new(asked.key(), context.call_id);
+        let cx = ToolContext::new(Arc::clone(&self.doors), pass, key, cancel, sender)
+            .of_session(context.session);
+        let keeper = asked.keeper(&cx);
         let registry = Arc::clone(&self.registry);
         let span = tracing::info_span!(
             "call",
@@ -122,15 +126,20 @@ impl WorkerService {
             trace.id = %context.trace.trace_id(),
             tenant.id = %verified.pass().tenant_id,
         );
-        let running = self.metrics.start(registry.label(&call.name));
+        let running = self.metrics.start(asked.label(&registry));
         let end = self.end.clone();
         let result = async move {
             let outcome = tokio::select! {
                 biased;
-                outcome = registry.call(cx, &call.name, call.arguments) => outcome,
+                outcome = asked.answer(cx, registry) => outcome,
                 () = end.cancelled() => Err(draining()),
                 () = tokio::time::sleep_until(latest) => Err(late()),
             };
+            if let (Some((keeper, tool)), Ok(result)) = (keeper, &outcome) {
+                // A comfort: what comes too late for it is answered all the same.
+                let kept = keeper.keep(&tool, result);
+                tokio::time::timeout_at(latest, kept).await.ok();
+            }
             running.settle(
                 outcome
                     .as_ref()
@@ -198,8 +207,8 @@ impl v1::worker_server::Worker for WorkerService {
         let ask = request.into_inner();
         let stream = match Method::parse(&ask.method) {
             Some(Method::ToolsList) => self.list(&context.pass)?,
-            Some(Method::ToolsCall) if self.end.is_cancelled() => return Err(turned_away()),
-            Some(Method::ToolsCall) => WorkerService::call(self, context, &ask.params)?,
+            Some(_) if self.end.is_cancelled() => return Err(turned_away()),
+            Some(method) => WorkerService::call(self, context, method, &ask.params)?,
             None => {
                 return Err(Status::unimplemented(
                     "the worker does not know this method",
@@ -207,6 +216,55 @@ impl v1::worker_server::Worker for WorkerService {
             }
         };
         Ok(Response::new(stream))
+    }
+}
+
+/// What is asked of the worker.
+enum Asked {
+    Tool(ToolCall),
+    Room(Method, Value),
+}
+
+impl Asked {
+    fn read(method: Method, params: &[u8]) -> Result<Self, Status> {
+        let asked = match method {
+            Method::ToolsCall => serde_json::from_slice(params).map(Asked::Tool),
+            _ => serde_json::from_slice(params).map(|params| Asked::Room(method, params)),
+        };
+        asked.map_err(|error| {
+            Status::invalid_argument(format!("params of {}: {error}", method.name()))
+        })
+    }
+
+    /// Under which it writes, if its caller gave one.
+    fn key(&self) -> Option<&str> {
+        match self {
+            Asked::Tool(call) => call.meta.key.as_deref(),
+            Asked::Room(..) => None,
+        }
+    }
+
+    /// Whoever keeps its result for what its session works on, and as which tool's.
+    fn keeper(&self, cx: &ToolContext) -> Option<(Keeper, String)> {
+        match self {
+            Asked::Tool(call) => Some((cx.keeper(&call.arguments)?, call.name.clone())),
+            Asked::Room(..) => None,
+        }
+    }
+
+    /// What it is counted as.
+    fn label(&self, registry: &Registry) -> &'static str {
+        match self {
+            Asked::Tool(call) => registry.label(&call.name),
+            Asked::Room(method, _) => method.name(),
+        }
+    }
+
+    async fn answer(self, cx: ToolContext, registry: Arc<Registry>) -> Result<Value, Failure> {
+        match self {
+            Asked::Tool(call) => registry.call(cx, &call.name, call.arguments).await,
+            Asked::Room(method, params) => rooms::answer(cx, &registry, method, params).await,
+        }
     }
 }
 
@@ -238,51 +296,4 @@ fn deadlines(timeout: Option<Duration>) -> (Instant, Instant) {
     let whole = timeout.unwrap_or(MAX_DEADLINE).min(MAX_DEADLINE);
     let latest = Instant::now() + whole;
     (latest - RESERVE.min(whole / 10), latest)
-}
-
-/// A call's events, then its result. Dropped (the caller went away), it cancels the call.
-pub(crate) struct CallStream {
-    events: mpsc::Receiver<v1::CallEvent>,
-    /// The call, while it runs.
-    call: Option<BoxFuture<'static, Value>>,
-    /// Its result, until it is sent.
-    result: Option<Value>,
-    _gone: Option<DropGuard>,
-}
-
-impl CallStream {
-    fn ready(result: Value) -> Self {
-        let (_closed, events) = mpsc::channel(1);
-        CallStream {
-            events,
-            call: None,
-            result: Some(result),
-            _gone: None,
-        }
-    }
-}
-
-impl Stream for CallStream {
-    type Item = Result<v1::CallEvent, Status>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if let Some(call) = &mut self.call
-            && let Poll::Ready(result) = call.as_mut().poll(cx)
-        {
-            self.call = None;
-            self.result = Some(result);
-        }
-        // What the call said on its way goes before its result.
-        if let Poll::Ready(Some(event)) = self.events.poll_recv(cx) {
-            return Poll::Ready(Some(Ok(event)));
-        }
-        match self.result.take() {
-            Some(result) => {
-                let event = v1::call_event::Event::Result(result.to_string().into());
-                Poll::Ready(Some(Ok(v1::CallEvent { event: Some(event) })))
-            }
-            None if self.call.is_some() => Poll::Pending,
-            None => Poll::Ready(None),
-        }
-    }
 }

@@ -20,6 +20,7 @@ mod mounts;
 mod notes;
 mod projects;
 mod reads;
+mod workflows;
 
 pub(crate) use accesses::{Access, Accesses};
 pub(crate) use indexes::{
@@ -28,6 +29,7 @@ pub(crate) use indexes::{
 pub(crate) use notes::{Note, NoteId};
 pub(crate) use projects::ProjectRow;
 pub(crate) use reads::FileReads;
+pub(crate) use workflows::{OfSession, Opening};
 
 /// What Postgres calls the end of a statement that took too long.
 const STATEMENT_TIMEOUT: &str = "57014";

@@ -35,6 +35,7 @@ mod refusal;
 mod reply;
 mod schema;
 
+pub(crate) use files::{Whole, whole};
 use memory::unreachable as memory_unreachable;
 pub use reply::Reply;
 

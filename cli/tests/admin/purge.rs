@@ -31,6 +31,8 @@ const ROWS: &str = "
         select tenant_id, id, decode(repeat('00', 20), 'hex'), 1, 1 from indexes;
     insert into index_pieces (tenant_id, project_id, made_by, blob, pieces)
         select tenant_id, id, 'x', decode(repeat('00', 20), 'hex'), '' from projects;
+    insert into workflows (tenant_id, principal, session, prompt, arguments, tools)
+        select id, 'key:x', gen_random_uuid(), 'x', '{}', '{}' from tenants;
 ";
 
 /// Every table whose rows are a tenant's, of this version or a later one.

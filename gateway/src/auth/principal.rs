@@ -96,6 +96,7 @@ impl Principal {
             projects: facts.projects.clone(),
             default_project: facts.default_project.clone(),
             scopes: facts.scopes.clone(),
+            families: facts.families.clone(),
             pool: pool.to_owned(),
         }
     }

@@ -120,6 +120,7 @@ impl Calls {
             project,
             idempotent: tool.entry.idempotent,
             repeatable: tool.entry.idempotent || tool.entry.once,
+            session: settle.ask.session.key,
             trace,
             until,
         };

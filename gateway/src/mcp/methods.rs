@@ -1,4 +1,4 @@
-//! Every method but `tools/call`, through the official SDK, stateless and with JSON replies.
+//! Every method that no worker answers, through the official SDK, stateless and with JSON replies.
 //!
 //! What a reader would get wrong: the SDK does not see the client's request. It answers methods
 //! nobody offers with empty lists, refuses messages that are deeper than its parser goes, and
@@ -40,13 +40,14 @@ use crate::{
 const INSTRUCTIONS: &str = "Archway serves your organisation's repositories as tools. \
     Start with list_projects or get_repo_overview; grep_codebase and search_files find text; \
     read_file reads; git_log, git_blame and git_diff tell who changed what, when and how. \
+    What was decided and agreed on is among the resources, ways to work among the prompts. \
     Every answer names the commit it was read from in _meta.";
 
 /// How long a client may keep a list, in milliseconds: as long as a catalogue may be stale.
-const TTL_MS: u64 = 30_000;
+pub(super) const TTL_MS: u64 = 30_000;
 
 /// An application's error code: no worker was ever seen. JSON-RPC's own range is left alone.
-const NOT_READY: i32 = 50300;
+const NOT_READY: i32 = crate::error::NOT_NOW;
 
 /// How deep a param is shown to the SDK, whose own parser ends at 127 levels. Nothing that it reads
 /// is half as deep; what lies deeper is of no use to a server that keeps nothing.
@@ -85,7 +86,7 @@ const OFFERED: [Offered; 4] = [
     },
 ];
 
-/// The methods but `tools/call`.
+/// The methods that no worker answers.
 pub(crate) struct Methods {
     service: StreamableHttpService<Handler, NeverSessionManager>,
 }
@@ -205,7 +206,12 @@ impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
         let mut about = Implementation::new("archway", env!("CARGO_PKG_VERSION"));
         about.title = Some("Archway".to_owned());
-        let mut capabilities = ServerCapabilities::builder().enable_tools().build();
+        let mut capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .enable_prompts()
+            .enable_completions()
+            .build();
         capabilities.logging = Some(JsonObject::new());
         ServerConfig::new(capabilities)
             .with_server_info(about)

@@ -96,7 +96,9 @@ async fn both_eras_list_the_tools_that_the_key_may_call() {
     let hello = harness.ask("initialize", client).await;
     assert_eq!(hello["result"]["protocolVersion"], "2025-06-18");
     assert_eq!(hello["result"]["serverInfo"]["name"], "archway");
-    let offered = json!({ "tools": {}, "logging": {} });
+    let offered = json!({
+        "tools": {}, "resources": {}, "prompts": {}, "completions": {}, "logging": {},
+    });
     assert_eq!(hello["result"]["capabilities"], offered);
     let older = harness.ask("tools/list", json!({})).await["result"].clone();
     let listed = |list: &Value| -> Vec<String> {
@@ -130,13 +132,7 @@ async fn both_eras_list_the_tools_that_the_key_may_call() {
 async fn what_is_not_offered_is_not_found() {
     let harness = Harness::start().await;
     for method in [
-        "prompts/list",
-        "prompts/get",
-        "resources/list",
-        "resources/templates/list",
-        "resources/read",
         "resources/subscribe",
-        "completion/complete",
         "subscriptions/listen",
         "tasks/list",
         "nonsense",
@@ -154,6 +150,36 @@ async fn what_is_not_offered_is_not_found() {
     }
     assert_eq!(harness.ask("ping", json!({})).await["result"], json!({}));
     assert_eq!(harness.ask_modern("ping", json!({})).await.0, 404);
+}
+
+#[tokio::test]
+async fn what_is_no_call_fails_as_an_error_of_the_protocol() {
+    let harness = Harness::start().await;
+    let get = async |name: &str| harness.ask("prompts/get", json!({ "name": name })).await;
+    let got = get("echo").await["result"].clone();
+    assert_eq!(got["structuredContent"]["tenant"], "acme");
+    assert!(got["_meta"]["io.archway/durationMs"].is_number(), "{got}");
+    for (name, code, word) in [
+        ("denies", -32603, "internal_error"),
+        ("garbage", -32603, "internal_error"),
+        ("status", -32603, "internal_error"),
+    ] {
+        let error = get(name).await["error"].clone();
+        assert_eq!(
+            (&error["code"], &error["data"]["code"]),
+            (&json!(code), &json!(word))
+        );
+        assert!(!error.to_string().contains("/host"), "{error}");
+    }
+    let cursor = get("pages").await["result"]["nextCursor"].clone();
+    assert!(
+        cursor.as_str().is_some_and(|sealed| sealed != "5"),
+        "{cursor}"
+    );
+    for params in [json!({}), json!({ "name": 3 }), json!({ "name": null })] {
+        let answer = harness.ask("prompts/get", params).await;
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    }
 }
 
 #[tokio::test]

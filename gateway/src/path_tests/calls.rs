@@ -84,7 +84,7 @@ async fn pages_are_turned_with_sealed_cursors() {
 #[tokio::test]
 async fn a_client_that_takes_only_events_gets_events() {
     let harness = Harness::start().await;
-    for method in ["tools/list", "tools/call", "prompts/list"] {
+    for method in ["tools/list", "tools/call", "prompts/get", "no/such"] {
         let body =
             json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": { "name": "echo" } });
         let body = body.to_string();

@@ -38,7 +38,7 @@ impl Upstream {
             affinity: Affinity::none(),
             method: Method::ToolsList,
             params: Bytes::from_static(b"{}"),
-            context: context(trace, pass),
+            context: context(trace, pass, None),
             idempotent: true,
             repeatable: true,
             until,

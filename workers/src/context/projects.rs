@@ -1,7 +1,8 @@
-//! Which projects a call may read, and which it means.
+//! Which projects a call may read, and which it means; which tools its caller may call.
 
 use std::sync::Arc;
 
+use archway_proto::catalog::Scope;
 use archway_proto::failure::Failure;
 use archway_proto::fault::Fault;
 
@@ -10,6 +11,11 @@ use crate::projects::Project;
 use crate::text;
 
 impl ToolContext {
+    /// Whether the caller may call the tools of this family that ask for this scope.
+    pub(crate) fn may_call(&self, family: &str, scope: Scope) -> bool {
+        self.pass.may_call(family, scope)
+    }
+
     /// The project a call means: the one it names, else the caller's default, else the only one
     /// the caller may read.
     pub async fn project(&self, asked: Option<&str>) -> Result<Arc<Project>, Failure> {

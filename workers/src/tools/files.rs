@@ -7,6 +7,7 @@ mod open;
 mod overview;
 mod read;
 mod read_allowed;
+mod whole;
 mod window;
 
 pub(super) use describe::{language, module};
@@ -14,3 +15,4 @@ pub(super) use list::ListFiles;
 pub(super) use overview::GetRepoOverview;
 pub(super) use read::ReadFile;
 pub(super) use read_allowed::ReadRepoFile;
+pub(crate) use whole::{Whole, whole};

@@ -17,6 +17,7 @@ pub struct Reply<T> {
     head: Option<Head>,
     moved: bool,
     warnings: Vec<String>,
+    skipped: Vec<String>,
     incomplete: bool,
     cursor: Option<String>,
     markdown: Option<String>,
@@ -31,6 +32,7 @@ impl<T: Serialize> Reply<T> {
             head: None,
             moved: false,
             warnings: Vec::new(),
+            skipped: Vec::new(),
             incomplete: false,
             cursor: None,
             markdown: None,
@@ -82,6 +84,13 @@ impl<T: Serialize> Reply<T> {
         self
     }
 
+    /// Says what is left out and why, a sentence each.
+    #[must_use]
+    pub fn skipped(mut self, skipped: Vec<String>) -> Self {
+        self.skipped = skipped;
+        self
+    }
+
     /// Says where the next page begins.
     #[must_use]
     pub fn cursor(mut self, cursor: Option<String>) -> Self {
@@ -127,6 +136,26 @@ impl<T: Serialize> Reply<T> {
         } else {
             0
         };
+        let facts = self.facts(untrusted, escaped);
+        let shown = as_written.as_ref().filter(|_| escaped > 0);
+        let shown = shown.map(|_other| body.to_string());
+        let data = as_written.unwrap_or(body);
+        let mut result = json!({ "structuredContent": data, "_meta": facts });
+        if let Some(shown) = shown {
+            result["content"] = json!([{ "type": "text", "text": shown }]);
+        }
+        if let Some(markdown) = &self.markdown {
+            let (text, _counted_in_the_body) = match untrusted {
+                true => text::escape(markdown),
+                false => (markdown.as_str().into(), 0),
+            };
+            result["content"] = json!([{ "type": "text", "text": text }]);
+        }
+        Ok(result)
+    }
+
+    /// What the result says of itself, for `_meta`.
+    fn facts(&self, untrusted: bool, escaped: u64) -> Map<String, Value> {
         let mut facts = Map::new();
         facts.insert(
             meta::COMMIT.to_owned(),
@@ -143,25 +172,28 @@ impl<T: Serialize> Reply<T> {
         say(
             meta::WARNINGS,
             !self.warnings.is_empty(),
-            self.warnings.into(),
+            json!(self.warnings),
         );
+        let skipped: Vec<_> = self.skipped.iter().map(|it| text::escape(it).0).collect();
+        say(meta::SKIPPED, !skipped.is_empty(), json!(skipped));
         say(meta::INCOMPLETE, self.incomplete, "deadline".into());
-        say(meta::CURSOR, self.cursor.is_some(), self.cursor.into());
-        let shown = as_written.as_ref().filter(|_| escaped > 0);
-        let shown = shown.map(|_other| body.to_string());
-        let data = as_written.unwrap_or(body);
-        let mut result = json!({ "structuredContent": data, "_meta": facts });
-        if let Some(shown) = shown {
-            result["content"] = json!([{ "type": "text", "text": shown }]);
-        }
-        if let Some(markdown) = &self.markdown {
-            let (text, _counted_in_the_body) = match untrusted {
-                true => text::escape(markdown),
-                false => (markdown.as_str().into(), 0),
-            };
-            result["content"] = json!([{ "type": "text", "text": text }]);
-        }
-        Ok(result)
+        say(meta::CURSOR, self.cursor.is_some(), json!(self.cursor));
+        facts
+    }
+}
+
+impl<T: Serialize> Reply<T> {
+    /// The result of a method that is no call of a tool: the body's members themselves. All of it
+    /// is taken for text that others wrote.
+    pub(crate) fn into_answer(self) -> Result<Value, Failure> {
+        let mut result = self.into_result(true)?;
+        let mut answer = match result.get_mut("structuredContent").map(Value::take) {
+            Some(Value::Object(members)) => members,
+            _ => Map::new(),
+        };
+        let facts = result.get_mut("_meta").map(Value::take);
+        answer.insert("_meta".to_owned(), facts.unwrap_or_default());
+        Ok(Value::Object(answer))
     }
 }
 

@@ -1,0 +1,292 @@
+//! What workers answer beside tools: resources, prompts and completion.
+//!
+//! As a call of a tool: the same breaker, deadline, retries and pass, since all of it only reads.
+//! What differs is how a failure looks: these methods have no result that could carry one, so it is
+//! an error of the protocol, with what to do next in its text: some clients drop all else.
+
+use std::sync::Arc;
+
+use archway_proto::{catalog::Scope, failure::Failure, fault::Fault, meta, method::Method};
+use axum::response::Response;
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+
+use super::{
+    ask::Ask, call::Calls, content::json_response, envelope::Envelope, era::Era, methods::TTL_MS,
+};
+use crate::{
+    auth::Principal,
+    breaker::Permit,
+    cursor::{CURSOR, CursorContext},
+    error::GatewayError,
+    metrics::{Metrics, Outcome},
+    upstream::{self, Outgoing, Step},
+};
+
+/// How long a client may keep what it read, in milliseconds: files change under a work tree.
+const READ_TTL_MS: u64 = 2_000;
+/// The resource that changes with each call.
+const WORKFLOW: &str = "workflow:";
+
+/// The method of a message, if it is answered here.
+pub(super) fn method_of(message: &Envelope) -> Option<Method> {
+    let is_tools = |method: &Method| matches!(method, Method::ToolsList | Method::ToolsCall);
+    Method::parse(&message.method).filter(|method| !is_tools(method))
+}
+
+impl Calls {
+    /// Answers what `method_of` says is answered here.
+    #[tracing::instrument(
+        name = "mcp.consult",
+        level = "debug",
+        skip_all,
+        fields(mcp.method.name = method.name(), tenant.id = %who.tenant_id(), key.id = who.key_id(), session.id = %ask.session.key, trace.id = %ask.trace.trace_id())
+    )]
+    pub(super) async fn consult(
+        &self,
+        who: &Principal,
+        ask: Ask,
+        method: Method,
+        message: Envelope,
+    ) -> Result<Response, GatewayError> {
+        let mut counted = Counted::new(self.metrics.clone(), method, &ask);
+        let question =
+            Question::of(method, message).inspect_err(|_bad| counted.end(Outcome::Refused))?;
+        if !who.holds(Scope::ToolsRead) {
+            counted.end(Outcome::Refused);
+            let nothing = question.nothing();
+            let nothing = nothing.ok_or(GatewayError::ScopeMissing(Scope::ToolsRead))?;
+            return Ok(question.answer(&ask, nothing));
+        }
+        let mut permit = None;
+        let outcome = self.inquire(who, &ask, &question, &mut permit).await;
+        let outcome = outcome.and_then(|result| {
+            if let Some(permit) = permit.take() {
+                permit.answered(false);
+            }
+            self.read(who, &question, &result)
+                .map_err(|error| upstream::internal(ask.trace, &error))?
+        });
+        match outcome {
+            Ok(result) => {
+                counted.end(Outcome::Ok);
+                Ok(question.answer(&ask, result))
+            }
+            Err(failure) => {
+                if let Some(permit) = permit.filter(|_| !upstream::is_refusal(&failure)) {
+                    permit.failed(failure.code);
+                }
+                counted.end(Outcome::Failed(failure.code));
+                Err(GatewayError::Failed(Box::new(failure)))
+            }
+        }
+    }
+
+    /// Gets the question its place, and asks a worker.
+    async fn inquire(
+        &self,
+        who: &Principal,
+        ask: &Ask,
+        question: &Question,
+        permit: &mut Option<Permit>,
+    ) -> Result<Bytes, Failure> {
+        let mut params = question.params.clone();
+        if let Some(Value::String(cursor)) = params.get_mut(CURSOR) {
+            *cursor = self.cursors.open(&question.context(who), cursor)?;
+        }
+        let params = Value::Object(params).to_string();
+        let until = self.upstream.until(ask.received);
+        let call = Outgoing {
+            who,
+            method: question.method,
+            params: params.into(),
+            project: question.project().or_else(|| who.default_project()),
+            idempotent: true,
+            repeatable: true,
+            session: ask.session.key,
+            trace: ask.trace,
+            until,
+        };
+        self.upstream.judge(&call)?;
+        let family = question.family();
+        *permit = Some(self.breaker.admit(who, family, ask.received, until).await?);
+        let mut events = self.upstream.call(call).await?;
+        loop {
+            // What it says on its way nobody asked to hear.
+            if let Step::Result(result) = events.next().await? {
+                return Ok(result);
+            }
+        }
+    }
+
+    /// A worker's result, or the failure that it carries.
+    fn read(
+        &self,
+        who: &Principal,
+        question: &Question,
+        result: &[u8],
+    ) -> Result<Result<Map<String, Value>, Failure>, serde_json::Error> {
+        let mut result: Map<String, Value> = serde_json::from_slice(result)?;
+        let mut told = match result.remove("_meta") {
+            Some(Value::Object(told)) => told,
+            _ => Map::new(),
+        };
+        if result.get("isError") == Some(&Value::Bool(true)) {
+            let error = told.get_mut(meta::ERROR).and_then(|it| it.get_mut("error"));
+            let error = error.map(Value::take).unwrap_or_default();
+            return serde_json::from_value(error).map(Err);
+        }
+        if let Some(Value::String(plain)) = told.remove(meta::CURSOR) {
+            let sealed = self.cursors.seal(&question.context(who), &plain);
+            // Without one the list ends early, and says so nowhere: better none.
+            let Ok(sealed) = sealed else {
+                let why = "the place of the next page could not be sealed";
+                return Ok(Err(Failure::new(Fault::InternalError, why, "try again")));
+            };
+            result.insert("nextCursor".to_owned(), sealed.into());
+        }
+        result.insert("_meta".to_owned(), told.into());
+        Ok(Ok(result))
+    }
+}
+
+/// What is asked of a worker.
+struct Question {
+    method: Method,
+    /// Those of the message that the method has.
+    params: Map<String, Value>,
+}
+
+impl Question {
+    fn of(method: Method, mut message: Envelope) -> Result<Self, GatewayError> {
+        let (needed, others): (&[&str], &[&str]) = match method {
+            Method::ResourcesList | Method::PromptsList => (&[], &[CURSOR]),
+            Method::ResourcesRead => (&["uri"], &[]),
+            Method::PromptsGet => (&["name"], &["arguments"]),
+            Method::Complete => (&[], &["ref", "argument", "context"]),
+            Method::ResourceTemplatesList | Method::ToolsList | Method::ToolsCall => (&[], &[]),
+        };
+        let mut params = Map::new();
+        for name in needed.iter().chain(others) {
+            match message.params.remove(*name) {
+                None | Some(Value::Null) => {}
+                Some(value) => _ = params.insert((*name).to_owned(), value),
+            }
+        }
+        let is_text = |name: &&&str| params.get(**name).is_some_and(Value::is_string);
+        if needed.iter().any(|name| !is_text(&name)) {
+            return Err(GatewayError::BadParams(match method {
+                Method::PromptsGet => "the name of a prompt is needed, a string",
+                _ => "the uri of a resource is needed, a string",
+            }));
+        }
+        if params.get(CURSOR).is_some_and(|cursor| !cursor.is_string()) {
+            return Err(GatewayError::BadParams("a cursor is a string"));
+        }
+        let is_list = method == Method::ResourceTemplatesList;
+        let cursor = message.params.get(CURSOR).filter(|it| !it.is_null());
+        if is_list && cursor.is_some() {
+            return Err(GatewayError::BadParams(
+                "this list has one page, and no cursor",
+            ));
+        }
+        Ok(Question { method, params })
+    }
+
+    /// The project that it is about, as far as it says so: for the choice of a worker alone.
+    fn project(&self) -> Option<&str> {
+        let text = |name| self.params.get(name).and_then(Value::as_str);
+        match self.method {
+            Method::ResourcesRead => {
+                let (_scheme, rest) = text("uri")?.split_once("://")?;
+                rest.split_once('/').map(|(project, _)| project)
+            }
+            Method::PromptsGet => text("name")?.split_once('/').map(|(project, _)| project),
+            _ => None,
+        }
+    }
+
+    /// What a breaker thinks in.
+    fn family(&self) -> &'static str {
+        match self.method {
+            Method::PromptsList | Method::PromptsGet => "prompts",
+            _ => "resources",
+        }
+    }
+
+    /// What cursors of its list are bound to.
+    fn context(&self, who: &Principal) -> CursorContext {
+        let (tenant, project) = (who.tenant_id(), who.default_project());
+        CursorContext::new(tenant, self.method.name(), project, &Map::new())
+    }
+
+    /// The answer of whom nothing may be shown, to what only lists.
+    fn nothing(&self) -> Option<Map<String, Value>> {
+        let what = match self.method {
+            Method::ResourcesList => "resources",
+            Method::ResourceTemplatesList => "resourceTemplates",
+            Method::PromptsList => "prompts",
+            _ => return None,
+        };
+        Some(Map::from_iter([(what.to_owned(), json!([]))]))
+    }
+
+    /// How long the client may keep the answer, in milliseconds, where the revision has that.
+    fn ttl(&self) -> Option<u64> {
+        let uri = self.params.get("uri").and_then(Value::as_str);
+        match self.method {
+            Method::ResourcesList | Method::ResourceTemplatesList | Method::PromptsList => {
+                Some(TTL_MS)
+            }
+            Method::ResourcesRead if uri.is_some_and(|uri| uri.starts_with(WORKFLOW)) => Some(0),
+            Method::ResourcesRead => Some(READ_TTL_MS),
+            _ => None,
+        }
+    }
+
+    /// The JSON-RPC message, with what the revision asks for.
+    fn answer(&self, ask: &Ask, mut result: Map<String, Value>) -> Response {
+        let micros = u32::try_from(ask.received.elapsed().as_micros()).unwrap_or(u32::MAX);
+        let told = result.entry("_meta").or_insert_with(|| json!({}));
+        told[meta::DURATION_MS] = json!(f64::from(micros) / 1000.0);
+        if ask.era == Era::Modern {
+            result.insert("resultType".to_owned(), "complete".into());
+            if let Some(ttl) = self.ttl() {
+                result.insert("ttlMs".to_owned(), ttl.into());
+                result.insert("cacheScope".to_owned(), "private".into());
+            }
+        }
+        let message = json!({ "jsonrpc": "2.0", "id": ask.id, "result": result });
+        json_response(message.to_string().into_bytes())
+    }
+}
+
+/// Counts a question once: as what it ended, or as left by its client.
+struct Counted {
+    metrics: Arc<Metrics>,
+    label: Arc<str>,
+    received: tokio::time::Instant,
+    outcome: Outcome,
+}
+
+impl Counted {
+    fn new(metrics: Arc<Metrics>, method: Method, ask: &Ask) -> Self {
+        Counted {
+            metrics,
+            label: Arc::from(method.name()),
+            received: ask.received,
+            outcome: Outcome::Cancelled,
+        }
+    }
+
+    fn end(&mut self, outcome: Outcome) {
+        self.outcome = outcome;
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let took = self.received.elapsed();
+        self.metrics.tools().call(&self.label, self.outcome, took);
+    }
+}

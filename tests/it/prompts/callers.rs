@@ -1,0 +1,198 @@
+//! Prompts and completion by who asks: projects, tools, tenants, limits.
+
+use archway_gateway::terms::Level;
+use archway_proto::catalog::Scope;
+use e2e::{Harness, Key, Tenant};
+use serde_json::{Value, json};
+
+use super::{FILE, names, site, text};
+use crate::{refused, result};
+
+#[tokio::test]
+async fn a_tool_that_the_caller_may_not_call_is_as_unknown() {
+    let repo = site(&[
+        (FILE, "greet", "{{tool:git_log}}"),
+        (
+            ".archway/prompts/w.json",
+            "write",
+            "{{tool:write_memory_entry}}",
+        ),
+        (".archway/prompts/p.json", "plain", "Text."),
+    ]);
+    let acme = Tenant::new("acme")
+        .project("site", repo)
+        .key(Key::new("files").families(["files"]))
+        .key(Key::new("reader").scopes(&[Scope::ToolsRead]))
+        .key(Key::new("writer").scopes(&[Scope::MemoryWrite]));
+    let stack = Harness::new().tenant(acme).start().await;
+    assert_eq!(
+        names(&stack.client("acme")).await,
+        ["greet", "plain", "write"]
+    );
+    assert_eq!(names(&stack.keyed("acme", "files")).await, ["plain"]);
+    assert_eq!(
+        names(&stack.keyed("acme", "reader")).await,
+        ["greet", "plain"]
+    );
+    assert_eq!(names(&stack.keyed("acme", "writer")).await, [""; 0]);
+    let get = json!({ "name": "plain", "arguments": { "who": "a" } });
+    assert_eq!(
+        stack
+            .keyed("acme", "writer")
+            .rpc("prompts/get", get)
+            .await
+            .status,
+        403
+    );
+    let unknown = json!({ "name": "greet", "arguments": { "who": "a" } });
+    let error = refused(&stack.keyed("acme", "files"), "prompts/get", unknown).await;
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .contains("no tool \"git_log\""),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn prompts_of_other_projects_go_by_their_names_and_keep_to_their_tenant() {
+    let of = |text: &str| site(&[(FILE, "greet", text)]);
+    let acme = Tenant::new("acme")
+        .project(
+            "api",
+            of("api {{resource:architecture://adr/0001-use-postgres}}"),
+        )
+        .project("web", of("web"))
+        .key(Key::new("web").default_project("web"))
+        .key(Key::new("narrow").projects(["web"]));
+    let zeta = Tenant::new("zeta").project("vault", of("secret"));
+    let stack = Harness::new().tenant(acme).tenant(zeta).start().await;
+    let client = stack.keyed("acme", "web");
+    assert_eq!(names(&client).await, ["greet", "api/greet"]);
+    let who = json!({ "who": "a" });
+    assert_eq!(text(&client, "greet", who.clone()).await, "web");
+    // What a prompt names without a project is its own project's.
+    let api = text(&client, "api/greet", who.clone()).await;
+    assert!(api.starts_with("api # Use Postgres"), "{api}");
+    assert_eq!(
+        names(&stack.client("acme")).await,
+        ["api/greet", "web/greet"]
+    );
+    let narrow = stack.keyed("acme", "narrow");
+    assert_eq!(names(&narrow).await, ["greet"]);
+    for name in ["api/greet", "vault/greet", "nowhere/greet"] {
+        let error = refused(
+            &narrow,
+            "prompts/get",
+            json!({ "name": name, "arguments": who }),
+        )
+        .await;
+        let message = error["message"].as_str().unwrap().replace(name, "X");
+        assert_eq!(
+            message,
+            "there is no prompt \"X\"; call prompts/list for the prompts there are"
+        );
+    }
+}
+
+#[tokio::test]
+async fn templates_and_prompts_are_completed_from_what_the_caller_may_read() {
+    let pattern = "docs/architecture/patterns/repository.md";
+    let with = |name: &str| {
+        site(&[(FILE, name, "Text.")])
+            .file(pattern, "# R\n")
+            .commit()
+    };
+    let acme = Tenant::new("acme")
+        .project("api", with("greet"))
+        .project("apart", with("other"))
+        .key(Key::new("narrow").projects(["api"]));
+    let stack = Harness::new().tenant(acme).start().await;
+    let complete = async |label: &str, reference: Value, name: &str, value: &str, known: Value| {
+        let params = json!({
+            "ref": reference, "argument": { "name": name, "value": value },
+            "context": { "arguments": known },
+        });
+        let client = stack.keyed("acme", label).modern();
+        let found = result(&client, "completion/complete", params).await;
+        assert!(found["completion"]["total"].is_u64() && found["completion"]["hasMore"] == false);
+        serde_json::from_value::<Vec<String>>(found["completion"]["values"].clone()).unwrap()
+    };
+    let uri = json!({ "type": "ref/resource", "uri": "architecture://{project}/{kind}/{slug}" });
+    let none = json!({});
+    assert_eq!(
+        complete("", uri.clone(), "project", "ap", none.clone()).await,
+        ["apart", "api"]
+    );
+    assert_eq!(
+        complete("narrow", uri.clone(), "project", "ap", none.clone()).await,
+        ["api"]
+    );
+    assert_eq!(
+        complete("", uri.clone(), "kind", "g", none.clone()).await,
+        ["guideline"]
+    );
+    let known = json!({ "project": "api", "kind": "adr" });
+    assert_eq!(
+        complete("", uri.clone(), "slug", "postgres", known).await,
+        ["0001-use-postgres"]
+    );
+    let hidden = json!({ "project": "apart" });
+    assert_eq!(
+        complete("narrow", uri.clone(), "slug", "", hidden).await,
+        [""; 0]
+    );
+    let file = json!({ "type": "ref/resource", "uri": "repo://{project}/{path}" });
+    assert_eq!(
+        complete("", file, "path", "no", none.clone()).await,
+        [""; 0]
+    );
+    let guided = json!({ "type": "ref/prompt", "name": "guided-pattern-validation" });
+    assert_eq!(
+        complete("narrow", guided, "pattern_name", "r", none.clone()).await,
+        ["repository"]
+    );
+    let greet = json!({ "type": "ref/prompt", "name": "greet" });
+    assert_eq!(
+        complete("narrow", greet.clone(), "who", "a", none).await,
+        [""; 0]
+    );
+    for (reference, name) in [
+        (greet, "whom"),
+        (
+            json!({ "type": "ref/prompt", "name": "apart/other" }),
+            "who",
+        ),
+        (json!({ "type": "ref/resource", "uri": "repo://{x}" }), "x"),
+        (uri, "path"),
+        (json!({ "type": "ref/else" }), "x"),
+    ] {
+        let params = json!({ "ref": reference, "argument": { "name": name, "value": "" } });
+        let error = refused(
+            &stack.keyed("acme", "narrow"),
+            "completion/complete",
+            params,
+        )
+        .await;
+        assert_eq!(error["code"], -32602, "{error}");
+    }
+}
+
+#[tokio::test]
+async fn prompts_and_completion_have_limits_of_their_own() {
+    let acme = Tenant::new("acme")
+        .project("site", site(&[(FILE, "greet", "Text.")]))
+        .limited()
+        .limit(Level::Key, "prompts/get", 1)
+        .limit(Level::Key, "list_files", 1);
+    let stack = Harness::new().tenant(acme).start().await;
+    let client = stack.client("acme");
+    let get = json!({ "name": "greet", "arguments": { "who": "a" } });
+    let greet = json!({ "type": "ref/prompt", "name": "greet" });
+    let complete = json!({ "ref": greet, "argument": { "name": "who", "value": "" } });
+    for (method, params) in [("prompts/get", get), ("completion/complete", complete)] {
+        result(&client, method, params.clone()).await;
+        assert_eq!(client.rpc(method, params).await.status, 429, "{method}");
+    }
+}

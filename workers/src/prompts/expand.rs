@@ -1,0 +1,185 @@
+//! What a prompt names, put in: tools as this caller sees them, documents as it may read them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use archway_proto::{catalog::ToolEntry, failure::Failure, fault::Blame};
+
+use super::file::{Prompt, Role};
+use super::template::Piece;
+use crate::{
+    context::ToolContext,
+    projects::Project,
+    resources::{self, Address, Body},
+    text,
+    tools::Registry,
+    workflows::Workflow,
+};
+
+mod parameters;
+
+/// Bytes of a prompt with everything put in but its arguments.
+const MAX_EXPANDED: usize = 256 << 10;
+/// Resources that one request reads, of all its prompts.
+const MAX_RESOURCES: usize = 200;
+
+/// Puts in what prompts name.
+pub(super) struct Expander<'a> {
+    cx: &'a ToolContext,
+    registry: &'a Registry,
+    /// What was read, by project and URI: prompts name the same documents again and again.
+    read: HashMap<(Option<String>, String), Result<Arc<str>, String>>,
+}
+
+/// A prompt in which only arguments are still to be put.
+#[derive(Debug, Default)]
+pub(super) struct Expanded {
+    pub(super) messages: Vec<(Role, Vec<Part>)>,
+    /// The tools that it names, as they are called here.
+    pub(super) tools: Vec<String>,
+}
+
+/// A part of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Text(Arc<str>),
+    Argument(String),
+    /// What a tool answered.
+    Result(String),
+}
+
+impl<'a> Expander<'a> {
+    pub(super) fn new(cx: &'a ToolContext, registry: &'a Registry) -> Self {
+        let read = HashMap::new();
+        Expander { cx, registry, read }
+    }
+
+    /// The prompt with what it names put in, or why it can't be had. `home` is its project.
+    ///
+    /// # Errors
+    /// If what it names could not be read though it may be there.
+    pub(super) async fn expand(
+        &mut self,
+        prompt: &Prompt,
+        home: Option<&Arc<Project>>,
+    ) -> Result<Result<Expanded, String>, Failure> {
+        let mut expanded = Expanded::default();
+        let mut room = MAX_EXPANDED;
+        for (role, pieces) in &prompt.messages {
+            let mut parts = Vec::with_capacity(pieces.len());
+            for piece in pieces {
+                let part = match self.part(prompt, piece, home).await? {
+                    Ok(part) => part,
+                    Err(why) => return Ok(Err(why)),
+                };
+                if let Piece::Tool(name) | Piece::Result(name) = piece {
+                    expanded
+                        .tools
+                        .extend(self.tool(name).map(|tool| tool.name.clone()));
+                }
+                if let Part::Text(text) = &part {
+                    let Some(left) = room.checked_sub(text.len()) else {
+                        let why = format!("it has more than {} KiB in all", MAX_EXPANDED >> 10);
+                        return Ok(Err(why));
+                    };
+                    room = left;
+                }
+                parts.push(part);
+            }
+            expanded.messages.push((*role, parts));
+        }
+        expanded.tools.sort();
+        expanded.tools.dedup();
+        Ok(Ok(expanded))
+    }
+
+    async fn part(
+        &mut self,
+        prompt: &Prompt,
+        piece: &Piece,
+        home: Option<&Arc<Project>>,
+    ) -> Result<Result<Part, String>, Failure> {
+        let no_tool = |name: &str| format!("there is no tool {:?}", text::shown(name));
+        Ok(match piece {
+            Piece::Text(text) => Ok(Part::Text(text.as_str().into())),
+            Piece::Argument(name) => match prompt.arguments.iter().any(|it| it.name == *name) {
+                true => Ok(Part::Argument(name.clone())),
+                false => Err(format!("it has no argument {name:?}")),
+            },
+            Piece::Tool(name) => match self.tool(name) {
+                Some(tool) => Ok(Part::Text(parameters::described(tool).into())),
+                None => Err(no_tool(name)),
+            },
+            Piece::Result(name) => match self.tool(name) {
+                Some(tool) => Ok(Part::Result(tool.name.clone())),
+                None => Err(no_tool(name)),
+            },
+            Piece::Resource(uri) => self.resource(uri, home).await?.map(Part::Text),
+        })
+    }
+
+    /// The tool of a name in either spelling, if the caller may call it.
+    fn tool(&self, name: &str) -> Option<&'a ToolEntry> {
+        let name = match name.replace('-', "_") {
+            older if older == "validate_against_pattern" => "validate_pattern".to_owned(),
+            name => name,
+        };
+        let tools = self.registry.list().tools.iter();
+        let mut found = tools.filter(|tool| tool.name == name);
+        found.find(|tool| self.cx.may_call(&tool.family, tool.scope))
+    }
+
+    async fn resource(
+        &mut self,
+        uri: &str,
+        home: Option<&Arc<Project>>,
+    ) -> Result<Result<Arc<str>, String>, Failure> {
+        let key = (home.map(|home| home.slug.clone()), uri.to_owned());
+        if let Some(known) = self.read.get(&key) {
+            return Ok(known.clone());
+        }
+        if self.read.len() == MAX_RESOURCES {
+            return Ok(Err("the prompts name too many resources".to_owned()));
+        }
+        let found = match Address::parse(uri) {
+            Ok(address) => resources::fetch(self.cx, &address, home).await,
+            Err(failure) => Err(failure),
+        };
+        let named = || text::shown(uri).into_owned();
+        let found = match found.map(|found| found.value.body) {
+            Ok(Body::Text(text)) => Ok(text.into()),
+            Ok(Body::Blob(_)) => Err(format!("the resource {:?} is no text", named())),
+            // Why it can't be had may be that it is closed: of that nothing is told.
+            Err(failure) if failure.code.blame() == Blame::Caller => {
+                Err(format!("there is no resource {:?}", named()))
+            }
+            Err(failure) => return Err(failure),
+        };
+        self.read.insert(key, found.clone());
+        Ok(found)
+    }
+}
+
+impl Expanded {
+    /// Whether something that tools answered is still to be put in.
+    pub(super) fn has_results(&self) -> bool {
+        let parts = self.messages.iter().flat_map(|(_, parts)| parts);
+        parts
+            .into_iter()
+            .any(|part| matches!(part, Part::Result(_)))
+    }
+}
+
+impl Part {
+    /// The text with what was given for the argument, or kept of the tool.
+    pub(super) fn with(self, given: &BTreeMap<String, String>, kept: Option<&Workflow>) -> String {
+        match self {
+            Part::Text(text) => text.to_string(),
+            Part::Argument(name) => given.get(&name).cloned().unwrap_or_default(),
+            Part::Result(name) => match kept.and_then(|kept| kept.result(&name)) {
+                Some(data) => text::visible_json(&data.to_string()).into_owned(),
+                None => format!("[there is no result of {name} yet]"),
+            },
+        }
+    }
+}

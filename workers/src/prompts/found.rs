@@ -1,0 +1,119 @@
+//! The prompts of a project: the files of its folders, at the snapshot of the call.
+
+use std::collections::HashSet;
+use std::io::Read as _;
+
+use super::builtin;
+use super::file::Prompt;
+use crate::repo::{Cancel, EntryKind, Repo, RepoError, RepoPath};
+
+/// Where prompts are looked for unless the repository says otherwise.
+const FOLDERS: [&str; 2] = [".archway/prompts", "mcp/prompts"];
+/// Files of prompts of a project.
+const MAX_FILES: usize = 50;
+/// Bytes of one.
+const MAX_BYTES: u64 = 64 << 10;
+/// How many of those that are left out are named.
+const MAX_NAMED: usize = 20;
+
+/// What was found in a project.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Each with the path of its file.
+    pub(super) prompts: Vec<(String, Prompt)>,
+    /// What is left out and why, a sentence each.
+    pub(super) skipped: Vec<String>,
+}
+
+/// The prompts of a project, by folder and path.
+///
+/// # Errors
+/// If the repository can't be read, or the call has to stop.
+pub(super) fn find(repo: &Repo, cancel: &Cancel) -> Result<Found, RepoError> {
+    let mut found = Found::default();
+    let mut names = HashSet::new();
+    let at_head = match repo.commit() {
+        Some(commit) => repo.as_of(commit)?,
+        None => repo.clone(),
+    };
+    for (number, path) in files(repo, cancel)?.into_iter().enumerate() {
+        cancel.check()?;
+        let shown = path.display();
+        let prompt = match number {
+            ..MAX_FILES => read(&at_head, &path),
+            _ => Err(format!("a project has at most {MAX_FILES} prompts")),
+        };
+        let prompt = prompt.and_then(|prompt| match names.insert(prompt.name.clone()) {
+            true => Ok(prompt),
+            false => Err(format!("another prompt is called {:?}", prompt.name)),
+        });
+        match prompt {
+            Ok(prompt) => found.prompts.push((shown, prompt)),
+            Err(why) => found.skip(&shown, &why),
+        }
+    }
+    Ok(found)
+}
+
+impl Found {
+    fn skip(&mut self, path: &str, why: &str) {
+        if self.skipped.len() < MAX_NAMED {
+            self.skipped.push(format!("{path} is skipped: {why}"));
+        } else if self.skipped.len() == MAX_NAMED {
+            self.skipped.push("more files are skipped".to_owned());
+        }
+    }
+}
+
+/// The files that may be prompts: of HEAD's commit, or of a work tree without any.
+fn files(repo: &Repo, cancel: &Cancel) -> Result<Vec<RepoPath>, RepoError> {
+    let manifest = repo.manifest();
+    let folders = manifest.folders().prompts.clone();
+    let folders = folders.unwrap_or_else(|| {
+        let defaults = FOLDERS.iter();
+        defaults
+            .map(|folder| RepoPath::trusted(folder.as_bytes()))
+            .collect()
+    });
+    let all: Vec<RepoPath> = match repo.commit() {
+        Some(_) => {
+            let files = repo.committed_within(&folders, cancel)?.into_iter();
+            files.map(|file| file.path).collect()
+        }
+        None => {
+            let listing = repo.listing(cancel)?;
+            let files = listing.entries.iter();
+            let files = files.filter(|entry| entry.kind == EntryKind::File);
+            files.map(|entry| entry.path.clone()).collect()
+        }
+    };
+    let mut known = HashSet::new();
+    let mut found = Vec::new();
+    for folder in &folders {
+        let depth = folder.components().count() + 1;
+        let is_ours = |path: &&RepoPath| {
+            path.is_within(folder)
+                && path.components().count() == depth
+                && path.name().to_ascii_lowercase().ends_with(b".json")
+        };
+        let inside = all.iter().filter(is_ours);
+        found.extend(inside.filter(|path| known.insert(*path)).cloned());
+    }
+    Ok(found)
+}
+
+fn read(repo: &Repo, path: &RepoPath) -> Result<Prompt, String> {
+    let lost = || "it can't be read".to_owned();
+    let file = repo.open(path).map_err(|_unreadable| lost())?;
+    let mut bytes = Vec::new();
+    let read = file.take(MAX_BYTES + 1).read_to_end(&mut bytes);
+    read.map_err(|_unreadable| lost())?;
+    if u64::try_from(bytes.len()).is_ok_and(|size| size > MAX_BYTES) {
+        return Err(format!("it has more than {} KiB", MAX_BYTES >> 10));
+    }
+    let prompt = Prompt::parse(&bytes)?;
+    match builtin::is_reserved(&prompt.name) {
+        true => Err(format!("the name {:?} is a built-in prompt's", prompt.name)),
+        false => Ok(prompt),
+    }
+}

@@ -1,0 +1,110 @@
+//! `prompts/list`: those that name only what is there for the caller, and why others are left out.
+
+use archway_proto::failure::Failure;
+use serde::Serialize;
+
+use super::{
+    builtin,
+    expand::Expander,
+    file::{Argument, Prompt},
+    found::find,
+};
+use crate::{
+    context::ToolContext,
+    resources::{ListArgs, Said, Shelf},
+    tools::{Registry, Reply},
+};
+
+/// The prompts that a caller can ask for.
+#[derive(Serialize)]
+pub(crate) struct Prompts {
+    prompts: Vec<Listed>,
+}
+
+#[derive(Serialize)]
+struct Listed {
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    description: String,
+    arguments: Vec<Argument>,
+}
+
+/// A page of the prompts.
+pub(crate) async fn list(
+    cx: &ToolContext,
+    registry: &Registry,
+    args: ListArgs,
+) -> Result<Reply<Prompts>, Failure> {
+    let is_start = args.is_start();
+    let (shelves, mut page) = args.begin(cx).await?;
+    let mut expander = Expander::new(cx, registry);
+    let (mut said, mut ours) = (Said::default(), Vec::new());
+    if is_start {
+        let all = builtin::all().into_iter();
+        let all = all.map(|prompt| ("built-in".to_owned(), prompt)).collect();
+        let checked = check(&mut expander, None, all).await?;
+        page.add("", checked.listed);
+        ours = checked.skipped;
+    }
+    for shelf in &shelves {
+        if page.is_full() {
+            break;
+        }
+        let found = cx.read(&shelf.project, |repo, cancel| Ok(find(repo, cancel)?));
+        let Some(found) = said.of(shelf, found.await)? else {
+            continue;
+        };
+        let checked = check(&mut expander, Some(shelf), found.prompts).await?;
+        let skipped = found.skipped.iter().chain(&checked.skipped);
+        skipped.for_each(|it| said.skip(shelf, it));
+        let wanted = page.wants(&shelf.project.slug);
+        let wanted = wanted.of(checked.listed.into_iter())?;
+        page.add(&shelf.project.slug, wanted);
+    }
+    // Which of our own a key has no tools for is no news to the operator.
+    if !said.skipped().is_empty() {
+        tracing::warn!(tenant.id = %cx.tenant(), skipped = ?said.skipped(), "prompts are left out");
+    }
+    let (prompts, cursor) = page.end();
+    said.own(ours);
+    Ok(said.with(Reply::new(Prompts { prompts }).cursor(cursor)))
+}
+
+/// Prompts that were held against what there is.
+#[derive(Default)]
+struct Checked {
+    listed: Vec<(String, Listed)>,
+    skipped: Vec<String>,
+}
+
+/// Those of the prompts that name only what is there for the caller, by name.
+async fn check(
+    expander: &mut Expander<'_>,
+    shelf: Option<&Shelf>,
+    prompts: Vec<(String, Prompt)>,
+) -> Result<Checked, Failure> {
+    let mut checked = Checked::default();
+    let home = shelf.map(|shelf| &shelf.project);
+    let prefix = shelf.and_then(|shelf| shelf.prefix.as_deref());
+    for (path, prompt) in prompts {
+        if let Err(why) = expander.expand(&prompt, home).await? {
+            let name = prompt.name;
+            let sentence = format!("{path} ({name}) is skipped: {why}");
+            checked.skipped.push(sentence);
+            continue;
+        }
+        let name = match prefix {
+            Some(project) => format!("{project}/{}", prompt.name),
+            None => prompt.name,
+        };
+        let shown = Listed {
+            name: name.clone(),
+            title: prompt.title,
+            description: prompt.description,
+            arguments: prompt.arguments,
+        };
+        checked.listed.push((name, shown));
+    }
+    Ok(checked)
+}

@@ -1,0 +1,184 @@
+//! The URIs of resources: which there are, and what each means.
+//!
+//! A URI is taken apart before it is percent-decoded, and decoded once: `%2F` in a path is a slash
+//! of the path and never one of the URI, and `%252e` is no dot.
+
+use archway_proto::{failure::Failure, fault::Fault};
+
+use crate::{
+    architecture::document::{self, Kind},
+    text,
+};
+
+/// Bytes of a URI: those of the longest path, each written out.
+const LONGEST: usize = 3 * 4096 + 256;
+
+/// What the caller's session works on.
+pub(crate) const WORKFLOW: &str = "workflow://current";
+
+/// What a URI means.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Address {
+    /// `architecture://adr/{slug}`, and `architecture://{project}/adr/{slug}`.
+    Document {
+        /// Its project's slug; `None` is the caller's default.
+        project: Option<String>,
+        kind: Kind,
+        slug: String,
+    },
+    /// `repo://{project}/{path}`.
+    File { project: String, path: String },
+    /// What the caller's session works on.
+    Workflow,
+}
+
+impl Address {
+    /// # Errors
+    /// For what is no URI of a resource.
+    pub(crate) fn parse(uri: &str) -> Result<Address, Failure> {
+        let fits = uri.len() <= LONGEST && !uri.contains(['?', '#']);
+        let found = uri.split_once("://").filter(|_| fits);
+        let found = found.and_then(|(scheme, rest)| match scheme {
+            "architecture" => Address::document(rest),
+            "repo" => Address::file(rest),
+            "workflow" => (rest == "current").then_some(Address::Workflow),
+            _ => None,
+        });
+        found.ok_or_else(|| unknown(uri))
+    }
+
+    fn document(rest: &str) -> Option<Address> {
+        let parts: Vec<&str> = rest.split('/').collect();
+        let (project, kind, slug) = match parts.as_slice() {
+            [kind, slug] => (None, kind, slug),
+            [project, kind, slug] => (Some(decoded(project)?), kind, slug),
+            _ => return None,
+        };
+        Some(Address::Document {
+            project,
+            kind: Kind::of_name(kind)?,
+            slug: decoded(slug).filter(|slug| !slug.is_empty())?,
+        })
+    }
+
+    fn file(rest: &str) -> Option<Address> {
+        let (project, path) = rest.split_once('/')?;
+        Some(Address::File {
+            project: decoded(project).filter(|project| !project.is_empty())?,
+            path: decoded(path)?,
+        })
+    }
+
+    /// The URI of a document whose project is not named.
+    #[cfg(test)]
+    fn of(kind: Kind, slug: &str) -> String {
+        document::uri(None, kind, slug)
+    }
+
+    /// The refusal of what is not there, or not for this caller.
+    pub(crate) fn missing(&self) -> Failure {
+        match self {
+            Address::Document {
+                project,
+                kind,
+                slug,
+            } => unknown(&document::uri(project.as_deref(), *kind, slug)),
+            Address::File { project, path } => unknown(&format!("repo://{project}/{path}")),
+            Address::Workflow => unknown(WORKFLOW),
+        }
+    }
+}
+
+fn unknown(uri: &str) -> Failure {
+    Failure::new(
+        Fault::InvalidArguments,
+        format!("there is no resource {:?}", text::shown(uri)),
+        "call resources/list for the documents, or fill in a template of \
+         resources/templates/list, percent-encoding what has a meaning in URIs",
+    )
+}
+
+/// The text with each `%XX` made the byte it stands for; `None` if that is no text.
+fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => digit(rest.next()?)? * 16 + digit(rest.next()?)?,
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}
+
+fn digit(byte: u8) -> Option<u8> {
+    match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        b'A'..=b'F' => Some(byte - b'A' + 10),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(project: &str, path: &str) -> Address {
+        let (project, path) = (project.to_owned(), path.to_owned());
+        Address::File { project, path }
+    }
+
+    #[test]
+    fn a_uri_is_decoded_once() {
+        let parsed = |uri| Address::parse(uri).unwrap();
+        assert_eq!(parsed("repo://web/a%20b/c"), file("web", "a b/c"));
+        assert_eq!(parsed("repo://web/%2e%2e%2Fx"), file("web", "../x"));
+        assert_eq!(parsed("repo://web/%252e"), file("web", "%2e"));
+        assert_eq!(parsed("repo://web/a%3Fb%23%c3%a4"), file("web", "a?b#ä"));
+    }
+
+    #[test]
+    fn a_document_says_its_project_or_means_the_default() {
+        let of = |project: Option<&str>, slug: &str| Address::Document {
+            project: project.map(str::to_owned),
+            kind: Kind::Adr,
+            slug: slug.to_owned(),
+        };
+        let parsed = |uri: &str| Address::parse(uri).unwrap();
+        assert_eq!(parsed("architecture://adr/0001-a"), of(None, "0001-a"));
+        assert_eq!(parsed("architecture://web/adr/a~2"), of(Some("web"), "a~2"));
+        assert_eq!(
+            parsed(&Address::of(Kind::Adr, "a b/ä%")),
+            of(None, "a b/ä%")
+        );
+    }
+
+    #[test]
+    fn whatever_else_is_no_resource() {
+        for uri in [
+            "",
+            "adr",
+            "architecture://",
+            "architecture://adr",
+            "architecture://adr/",
+            "architecture://plan/a",
+            "architecture://a/b/adr/c",
+            "architecture://adr/a?b",
+            "repo://",
+            "repo://web",
+            "repo:///a",
+            "repo://web/a#b",
+            "repo://web/%zz",
+            "repo://web/%f",
+            "repo://web/%ff",
+            "file:///etc/passwd",
+            "REPO://web/a",
+        ] {
+            let refused = Address::parse(uri).unwrap_err();
+            assert_eq!(refused.code, Fault::InvalidArguments, "{uri}");
+        }
+        let long = format!("repo://web/{}", "a".repeat(LONGEST));
+        assert!(Address::parse(&long).is_err());
+    }
+}

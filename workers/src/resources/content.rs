@@ -1,0 +1,145 @@
+//! What stands at an address, as the caller may see it.
+
+use std::sync::Arc;
+
+use archway_proto::{catalog::Scope, failure::Failure, fault::Fault};
+use base64::{Engine, prelude::BASE64_STANDARD};
+use serde::Serialize;
+
+use super::{Address, media};
+use crate::{
+    architecture::document::Kind,
+    context::{Snapshot, ToolContext},
+    projects::Project,
+    repo::{Cancel, Repo, RepoPath},
+    tools::{Whole, whole},
+};
+
+/// The largest file that is given, in bytes: what `read_file` gives at most.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// The content of a resource.
+pub(crate) struct Content {
+    pub(crate) mime_type: &'static str,
+    pub(crate) body: Body,
+    /// The file that it is, if it is one.
+    pub(super) file: Option<(Arc<Project>, String)>,
+}
+
+/// Text, or bytes in base64.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Body {
+    Text(String),
+    Blob(String),
+}
+
+impl ToolContext {
+    /// Whether the caller may read any file: its key may be narrowed to other tools.
+    pub(super) fn reads_files(&self) -> bool {
+        self.may_call("files", Scope::ToolsRead)
+    }
+
+    /// Whether the caller may read documents: who reads files may, too.
+    pub(crate) fn reads_documents(&self) -> bool {
+        self.reads_files() || self.may_call("architecture", Scope::ToolsRead)
+    }
+}
+
+/// What stands at `address`; `home` is the project that a document's URI means without naming one,
+/// if that is not the caller's default.
+pub(crate) async fn fetch(
+    cx: &ToolContext,
+    address: &Address,
+    home: Option<&Arc<Project>>,
+) -> Result<Snapshot<Content>, Failure> {
+    match address {
+        Address::Document {
+            project,
+            kind,
+            slug,
+        } => {
+            if !cx.reads_documents() {
+                return Err(address.missing());
+            }
+            let project = match (project, home) {
+                (None, Some(home)) => Arc::clone(home),
+                (slug, _) => project_of(cx, address, slug.as_deref()).await?,
+            };
+            document(cx, address, &project, (*kind, slug)).await
+        }
+        Address::File { project, path } => {
+            if !cx.reads_files() {
+                return Err(address.missing());
+            }
+            let project = project_of(cx, address, Some(project)).await?;
+            file(cx, project, path).await
+        }
+        // No project has it.
+        Address::Workflow => Err(address.missing()),
+    }
+}
+
+/// A project that the caller may not read is no more there than its documents.
+async fn project_of(
+    cx: &ToolContext,
+    address: &Address,
+    slug: Option<&str>,
+) -> Result<Arc<Project>, Failure> {
+    let project = cx.project(slug).await;
+    project.map_err(|failure| match failure.code {
+        Fault::ProjectNotFound => address.missing(),
+        _ => failure,
+    })
+}
+
+async fn document(
+    cx: &ToolContext,
+    address: &Address,
+    project: &Project,
+    (kind, slug): (Kind, &str),
+) -> Result<Snapshot<Content>, Failure> {
+    let (libraries, slug) = (cx.libraries().clone(), slug.to_owned());
+    let missing = address.missing();
+    cx.read(project, move |repo, cancel| {
+        let library = libraries.of(repo, cancel)?;
+        let document = library.get(kind, &slug).ok_or_else(|| missing.clone())?;
+        Ok(Content {
+            mime_type: media::MARKDOWN,
+            body: Body::Text(document.text().to_string()),
+            file: None,
+        })
+    })
+    .await
+}
+
+async fn file(
+    cx: &ToolContext,
+    project: Arc<Project>,
+    path: &str,
+) -> Result<Snapshot<Content>, Failure> {
+    let asked = path.to_owned();
+    let read = move |repo: &Repo, _: &Cancel| {
+        let path = RepoPath::parse(&asked)?;
+        let whole = whole(repo, &path, MAX_BYTES)?;
+        Ok((path.display(), whole))
+    };
+    let read = cx.read(&project, read).await?;
+    let (path, whole) = read.value;
+    let (mime_type, body) = match whole {
+        Whole::Text(text) => (media::of_text(&path), Body::Text(text)),
+        Whole::Bytes(bytes) => {
+            let encoded = BASE64_STANDARD.encode(bytes);
+            (media::of_bytes(&path), Body::Blob(encoded))
+        }
+    };
+    Ok(Snapshot {
+        value: Content {
+            mime_type,
+            body,
+            file: Some((project, path)),
+        },
+        repo: read.repo,
+        moved: read.moved,
+    })
+}

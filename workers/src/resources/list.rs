@@ -1,0 +1,137 @@
+//! `resources/list`: the documents of all projects that the caller may read.
+
+use std::time::SystemTime;
+
+use archway_proto::failure::Failure;
+use serde::Serialize;
+
+use super::{ListArgs, Said, Shelf, address::WORKFLOW, media, page::Wanted};
+use crate::{
+    architecture::document::{Document, Kind},
+    context::{Snapshot, ToolContext},
+    repo::Repo,
+    text,
+    tools::Reply,
+};
+
+/// What can be read.
+#[derive(Serialize)]
+pub(crate) struct Resources {
+    resources: Vec<Resource>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Resource {
+    uri: String,
+    name: String,
+    title: String,
+    description: String,
+    mime_type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    annotations: Option<Annotations>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Annotations {
+    /// RFC 3339 in UTC.
+    last_modified: String,
+}
+
+/// A page of what can be read.
+pub(crate) async fn list(cx: &ToolContext, args: ListArgs) -> Result<Reply<Resources>, Failure> {
+    let is_start = args.is_start();
+    let (shelves, mut page) = args.begin(cx).await?;
+    if is_start {
+        page.add("", vec![(WORKFLOW.to_owned(), workflow())]);
+    }
+    let shelves = if cx.reads_documents() {
+        shelves
+    } else {
+        Vec::new()
+    };
+    let mut said = Said::default();
+    for shelf in &shelves {
+        if page.is_full() {
+            break;
+        }
+        let wanted = page.wants(&shelf.project.slug);
+        let found = documents(cx, shelf, wanted).await;
+        if let Some((documents, left_out)) = said.of(shelf, found)? {
+            page.add(&shelf.project.slug, documents);
+            left_out.iter().for_each(|it| said.skip(shelf, it));
+        }
+    }
+    let (resources, cursor) = page.end();
+    let reply = Reply::new(Resources { resources });
+    Ok(said.with(reply.cursor(cursor)))
+}
+
+/// Documents by their URIs, and what is left out of a project's.
+type Found = (Vec<(String, Resource)>, Vec<String>);
+
+async fn documents(
+    cx: &ToolContext,
+    shelf: &Shelf,
+    wanted: Wanted,
+) -> Result<Snapshot<Found>, Failure> {
+    let (libraries, prefix) = (cx.libraries().clone(), shelf.prefix.clone());
+    cx.read(&shelf.project, move |repo, cancel| {
+        let library = libraries.of(repo, cancel)?;
+        let project = prefix.as_deref();
+        let documents = library.documents().iter();
+        let documents = wanted.of(documents.map(|it| (it.uri(project), it)))?;
+        let documents = documents.into_iter();
+        let listed = documents.map(|(uri, it)| (uri, shown(project, it, repo)));
+        Ok((listed.collect(), library.left_out().to_vec()))
+    })
+    .await
+}
+
+fn workflow() -> Resource {
+    Resource {
+        uri: WORKFLOW.to_owned(),
+        name: "workflow".to_owned(),
+        title: "What this session works on".to_owned(),
+        description: "The prompt that was asked for last, its arguments, and what its tools \
+            answered since, for 30 minutes; null without one"
+            .to_owned(),
+        mime_type: media::JSON,
+        size: None,
+        annotations: None,
+    }
+}
+
+fn shown(project: Option<&str>, document: &Document, repo: &Repo) -> Resource {
+    // As list_files has it: the file's own time, in a bare mount the commit's.
+    let modified = repo.open(&document.path).ok();
+    let modified = modified.map(|file| file.modified());
+    let mut description = match (&document.record, document.kind) {
+        (Some(record), _) => format!("Decision {}, {}", record.id, record.status.name()),
+        (None, Kind::Adr) => "Decision".to_owned(),
+        (None, Kind::Pattern) => "Pattern: how something is built here".to_owned(),
+        (None, Kind::Guideline) => "Guideline: what holds for all that is built here".to_owned(),
+    };
+    if let Some(project) = project {
+        description += &format!("; project {project}");
+    }
+    Resource {
+        uri: document.uri(project),
+        title: text::shown(&document.title).into_owned(),
+        description,
+        mime_type: media::MARKDOWN,
+        size: Some(document.size),
+        annotations: modified.map(|modified| Annotations {
+            last_modified: rfc3339(modified),
+        }),
+        name: document.slug.clone(),
+    }
+}
+
+fn rfc3339(time: SystemTime) -> String {
+    let time = jiff::Timestamp::try_from(time).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    format!("{time:.3}")
+}

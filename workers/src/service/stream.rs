@@ -1,0 +1,60 @@
+//! What a call says, as it goes to the gateway.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use archway_proto::v1;
+use futures::{Stream, future::BoxFuture};
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio_util::sync::DropGuard;
+use tonic::Status;
+
+/// A call's events, then its result. Dropped (the caller went away), it cancels the call.
+pub(crate) struct CallStream {
+    pub(super) events: mpsc::Receiver<v1::CallEvent>,
+    /// The call, while it runs.
+    pub(super) call: Option<BoxFuture<'static, Value>>,
+    /// Its result, until it is sent.
+    pub(super) result: Option<Value>,
+    pub(super) _gone: Option<DropGuard>,
+}
+
+impl CallStream {
+    pub(super) fn ready(result: Value) -> Self {
+        let (_closed, events) = mpsc::channel(1);
+        CallStream {
+            events,
+            call: None,
+            result: Some(result),
+            _gone: None,
+        }
+    }
+}
+
+impl Stream for CallStream {
+    type Item = Result<v1::CallEvent, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Some(call) = &mut self.call
+            && let Poll::Ready(result) = call.as_mut().poll(cx)
+        {
+            self.call = None;
+            self.result = Some(result);
+        }
+        // What the call said on its way goes before its result.
+        if let Poll::Ready(Some(event)) = self.events.poll_recv(cx) {
+            return Poll::Ready(Some(Ok(event)));
+        }
+        match self.result.take() {
+            Some(result) => {
+                let event = v1::call_event::Event::Result(result.to_string().into());
+                Poll::Ready(Some(Ok(v1::CallEvent { event: Some(event) })))
+            }
+            None if self.call.is_some() => Poll::Pending,
+            None => Poll::Ready(None),
+        }
+    }
+}

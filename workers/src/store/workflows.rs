@@ -1,0 +1,172 @@
+//! What sessions work on. Rows are ephemeral: 30 minutes after their last use they mean nothing.
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::{StoreError, Stores, TenantStore, failed};
+
+/// Whose workflow it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OfSession<'a> {
+    pub(crate) principal: &'a str,
+    pub(crate) session: Uuid,
+}
+
+/// A workflow as it is stored.
+pub(crate) struct WorkflowRow {
+    pub(crate) prompt: String,
+    /// A JSON object.
+    pub(crate) arguments: String,
+    pub(crate) opened_ms: i64,
+    /// A JSON array.
+    pub(crate) results: String,
+}
+
+/// What a workflow begins with.
+pub(crate) struct Opening<'a> {
+    pub(crate) prompt: &'a str,
+    /// A JSON object.
+    pub(crate) arguments: &'a str,
+    pub(crate) tools: &'a [String],
+}
+
+impl TenantStore<'_> {
+    /// Opens a session's workflow, or turns it to another prompt: what was kept stays unless it
+    /// ended before.
+    ///
+    /// # Errors
+    /// If Postgres gives no answer.
+    pub(crate) async fn open_workflow(
+        &self,
+        of: OfSession<'_>,
+        opening: &Opening<'_>,
+    ) -> Result<(), StoreError> {
+        let mut tx = self.begin().await?;
+        let what = "opening a workflow";
+        sqlx::query!(
+            "insert into workflows (tenant_id, principal, session, prompt, arguments, tools)
+             values ($1, $2, $3, $4, $5, $6)
+             on conflict (tenant_id, principal, session) do update
+             set prompt = excluded.prompt, arguments = excluded.arguments,
+                 tools = excluded.tools, opened_at = now(), touched_at = now(),
+                 results = case when workflows.touched_at > now() - interval '30 minutes'
+                                then workflows.results else '[]' end",
+            self.tenant,
+            of.principal,
+            of.session,
+            opening.prompt,
+            opening.arguments,
+            opening.tools
+        )
+        .execute(&mut *tx)
+        .await
+        .map_err(failed(what))?;
+        tx.commit().await.map_err(failed(what))
+    }
+
+    /// A session's workflow, if it has one that did not end.
+    ///
+    /// # Errors
+    /// If Postgres gives no answer.
+    pub(crate) async fn workflow(
+        &self,
+        of: OfSession<'_>,
+    ) -> Result<Option<WorkflowRow>, StoreError> {
+        let mut tx = self.begin().await?;
+        sqlx::query_as!(
+            WorkflowRow,
+            r#"select prompt, arguments, results,
+                      (extract(epoch from opened_at) * 1000)::bigint as "opened_ms!"
+               from workflows
+               where tenant_id = $1 and principal = $2 and session = $3
+                     and touched_at > now() - interval '30 minutes'"#,
+            self.tenant,
+            of.principal,
+            of.session
+        )
+        .fetch_optional(&mut *tx)
+        .await
+        .map_err(failed("reading a workflow"))
+    }
+
+    /// Makes of what was kept for a session what `change` makes of it, one at a time. Nothing is
+    /// done without a workflow, or where `change` gives nothing.
+    ///
+    /// # Errors
+    /// If Postgres gives no answer.
+    pub(crate) async fn change_workflow(
+        &self,
+        of: OfSession<'_>,
+        change: impl FnOnce(&[String], &str) -> Option<String>,
+    ) -> Result<(), StoreError> {
+        let what = "keeping a result";
+        let mut tx = self.begin().await?;
+        let row = sqlx::query!(
+            "select tools, results from workflows
+             where tenant_id = $1 and principal = $2 and session = $3
+                   and touched_at > now() - interval '30 minutes'
+             for update",
+            self.tenant,
+            of.principal,
+            of.session
+        )
+        .fetch_optional(&mut *tx)
+        .await
+        .map_err(failed(what))?;
+        let Some(results) = row.and_then(|row| change(&row.tools, &row.results)) else {
+            return Ok(());
+        };
+        sqlx::query!(
+            "update workflows set results = $4, touched_at = now()
+             where tenant_id = $1 and principal = $2 and session = $3",
+            self.tenant,
+            of.principal,
+            of.session,
+            results
+        )
+        .execute(&mut *tx)
+        .await
+        .map_err(failed(what))?;
+        tx.commit().await.map_err(failed(what))
+    }
+}
+
+impl Stores {
+    /// The sessions whose workflow was opened or added to since, by hash, and until when that is
+    /// known.
+    ///
+    /// # Errors
+    /// If Postgres gives no answer.
+    pub(crate) async fn sessions_at_work(
+        &self,
+        since: Timestamp,
+    ) -> Result<Vec<(Uuid, Timestamp)>, StoreError> {
+        let since = since.as_millisecond();
+        let rows = sqlx::query!(
+            r#"select session as "session!",
+                      (extract(epoch from touched_at) * 1000)::bigint as "touched_ms!"
+               from sessions_at_work(to_timestamp($1::bigint / 1000.0))"#,
+            since
+        )
+        .fetch_all(&self.pool)
+        .await
+        .map_err(failed("reading which sessions are at work"))?;
+        let rows = rows.into_iter();
+        let known = rows.filter_map(|row| {
+            let touched = Timestamp::from_millisecond(row.touched_ms).ok()?;
+            Some((row.session, touched))
+        });
+        Ok(known.collect())
+    }
+
+    /// Erases some of the workflows that ended.
+    ///
+    /// # Errors
+    /// If Postgres gives no answer.
+    pub(crate) async fn erase_ended_workflows(&self) -> Result<(), StoreError> {
+        let erased = sqlx::query_scalar!(r#"select erase_ended_workflows() as "erased!""#);
+        let erased = erased.fetch_one(&self.pool).await;
+        erased.map_err(failed("erasing workflows"))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,45 @@
+//! A whole file, for those who have no use for a part of one.
+
+use std::io::Read as _;
+
+use archway_proto::failure::Failure;
+
+use super::open;
+use crate::repo::{Repo, RepoPath};
+
+/// Where a NUL says that a file is binary, in bytes.
+const PROBE: usize = 8 << 10;
+
+/// What a file holds.
+pub(crate) enum Whole {
+    /// Bytes that are not UTF-8 are U+FFFD.
+    Text(String),
+    /// It is no text, by its name or by what it holds.
+    Bytes(Vec<u8>),
+}
+
+/// A file by its path, unless it has more than `most` bytes.
+///
+/// # Errors
+/// As `read_file` refuses.
+pub(crate) fn whole(repo: &Repo, path: &RepoPath, most: u64) -> Result<Whole, Failure> {
+    let file = open::file(repo, path)?;
+    let too_large = |file| open::too_large(file, path, "call read_file for a part of it");
+    if file.size() > most {
+        return Err(too_large(&file));
+    }
+    let mut bytes = Vec::new();
+    let mut rest = file.take(most + 1);
+    let read = rest.read_to_end(&mut bytes);
+    read.map_err(|error| open::unreadable(path, &error))?;
+    // It may have grown since it was opened.
+    if u64::try_from(bytes.len()).is_ok_and(|size| size > most) {
+        return Err(too_large(rest.get_ref()));
+    }
+    let is_binary =
+        open::is_binary_name(&path.display()) || bytes.iter().take(PROBE).any(|&byte| byte == 0);
+    Ok(match is_binary {
+        true => Whole::Bytes(bytes),
+        false => Whole::Text(String::from_utf8_lossy(&bytes).into_owned()),
+    })
+}

@@ -1,0 +1,177 @@
+//! What a session works on: the prompt it asked for last, and what the tools of that prompt
+//! answered.
+//!
+//! It stands in Postgres, so any worker serves it, and is a comfort: a call is answered as well
+//! without it, and waits for it half a second at most. What a reader would get wrong: most calls
+//! belong to no workflow and must cost nothing. So each worker knows which sessions are at work,
+//! by asking twice a second for those that came since; a session that it opened itself it knows at
+//! once.
+
+mod kept;
+
+use std::time::Duration;
+
+use archway_proto::{chain::Chain, pass::Pass};
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::{
+    store::{OfSession, Opening, StoreError, Stores},
+    tools::Registry,
+};
+use kept::Results;
+pub(crate) use kept::Stood;
+
+/// How long a workflow lasts after its last use; the database has the same number.
+const LIFETIME: Duration = Duration::from_secs(30 * 60);
+/// Sessions that are known to be at work.
+const SESSIONS: u64 = 100_000;
+/// How often is asked which came.
+const ROUND: Duration = Duration::from_millis(500);
+/// How far back that looks beyond what was seen: commits show late.
+const OVERLAP: SignedDuration = SignedDuration::from_secs(5);
+/// Of how many rounds one erases what ended.
+const ERASING: u32 = 60;
+/// How long a call waits for what is kept.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// The workflows of all sessions. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Workflows {
+    stores: Stores,
+    at_work: moka::sync::Cache<Uuid, ()>,
+}
+
+/// Whose call it is, as workflows see it.
+#[derive(Clone, Copy)]
+pub(crate) struct Caller<'a> {
+    pub(crate) pass: &'a Pass,
+    pub(crate) session: Option<Uuid>,
+}
+
+/// What a session works on, as its caller may see it.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Workflow {
+    prompt: String,
+    arguments: Value,
+    /// By tool.
+    results: Map<String, Value>,
+    /// RFC 3339 in UTC.
+    since: String,
+}
+
+impl Workflow {
+    /// What a tool answered last, if that was kept.
+    pub(crate) fn result(&self, tool: &str) -> Option<&Value> {
+        self.results.get(tool)
+    }
+}
+
+impl Workflows {
+    pub(crate) fn new(stores: Stores) -> Self {
+        Workflows {
+            stores,
+            at_work: moka::sync::Cache::builder()
+                .max_capacity(SESSIONS)
+                .time_to_live(LIFETIME)
+                .build(),
+        }
+    }
+
+    /// Whether a session is known to be at work.
+    pub(crate) fn is_at_work(&self, session: Uuid) -> bool {
+        self.at_work.contains_key(&session)
+    }
+
+    /// Opens the workflow of a prompt. Without Postgres there is none.
+    pub(crate) async fn open(&self, caller: Caller<'_>, opening: &Opening<'_>) {
+        let Some(of) = caller.of() else { return };
+        let store = self.stores.tenant(caller.pass.tenant_id);
+        if said(patiently(store.open_workflow(of, opening)).await).is_some() {
+            self.at_work.insert(of.session, ());
+        }
+    }
+
+    /// Keeps what a tool answered, if the caller's session works with it.
+    pub(crate) async fn keep(&self, caller: Caller<'_>, tool: &str, stood: Stood, result: &Value) {
+        let (Some(of), Some(data)) = (caller.of(), result.get("structuredContent")) else {
+            return;
+        };
+        let change = |tools: &[String], results: &str| {
+            let is_named = tools.iter().any(|named| named == tool);
+            is_named.then(|| Results::parse(results).with(tool, stood, data).to_string())
+        };
+        let store = self.stores.tenant(caller.pass.tenant_id);
+        said(patiently(store.change_workflow(of, change)).await);
+    }
+
+    /// What the caller's session works on; of the results those that it may have by now.
+    ///
+    /// # Errors
+    /// If Postgres gives no answer in time.
+    pub(crate) async fn current(
+        &self,
+        caller: Caller<'_>,
+        registry: &Registry,
+    ) -> Result<Option<Workflow>, StoreError> {
+        let Some(of) = caller.of() else {
+            return Ok(None);
+        };
+        let store = self.stores.tenant(caller.pass.tenant_id);
+        let row = patiently(store.workflow(of)).await?;
+        Ok(row.map(|row| Workflow {
+            prompt: row.prompt,
+            arguments: serde_json::from_str(&row.arguments).unwrap_or_default(),
+            results: Results::parse(&row.results).allowed(caller.pass, registry),
+            since: format!(
+                "{:.3}",
+                Timestamp::from_millisecond(row.opened_ms).unwrap_or_default()
+            ),
+        }))
+    }
+
+    /// Learns which sessions are at work, until `stop`; erases now and then what ended.
+    pub(crate) async fn run(self, stop: CancellationToken) {
+        let mut since = Timestamp::UNIX_EPOCH;
+        let mut round = 0;
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(ROUND) => {}
+            }
+            // An outage is told by calls that needed the answer.
+            if let Ok(sessions) = patiently(self.stores.sessions_at_work(since)).await {
+                for (session, touched) in sessions {
+                    self.at_work.insert(session, ());
+                    since = since.max(touched.saturating_sub(OVERLAP).unwrap_or(since));
+                }
+            }
+            round = (round + 1) % ERASING;
+            if round == 0 {
+                said(patiently(self.stores.erase_ended_workflows()).await);
+            }
+        }
+    }
+}
+
+impl<'a> Caller<'a> {
+    fn of(self) -> Option<OfSession<'a>> {
+        Some(OfSession {
+            principal: &self.pass.principal,
+            session: self.session?,
+        })
+    }
+}
+
+async fn patiently<T>(query: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+    let answer = tokio::time::timeout(PATIENCE, query).await;
+    answer.unwrap_or(Err(StoreError::Late("what a session works on")))
+}
+
+fn said<T>(answer: Result<T, StoreError>) -> Option<T> {
+    let logged = |error: &StoreError| tracing::warn!(error = %Chain(error), "workflow not kept");
+    answer.inspect_err(logged).ok()
+}

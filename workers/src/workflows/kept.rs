@@ -1,0 +1,181 @@
+//! What is kept of a session's calls: the last result of each tool, so many bytes in all.
+//!
+//! With each goes what it stood on: a key that was narrowed since must not get at it this way.
+
+use archway_proto::pass::Pass;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::tools::Registry;
+
+/// Bytes of all results together, as JSON.
+const MAX_BYTES: usize = 256 << 10;
+
+/// Which projects an answer may stand on: those named, or all that its caller could read, which
+/// for `None` are all of the tenant's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Stood(Option<Vec<String>>);
+
+impl Stood {
+    /// Of a call with these arguments.
+    pub(crate) fn of(pass: &Pass, arguments: &Value) -> Stood {
+        let argument = |name| arguments.get(name).and_then(Value::as_str);
+        let is_one = argument("project_scope") != Some("all_linked");
+        let named = argument("project").or(pass.default_project.as_deref());
+        match named.filter(|slug| is_one && *slug != "*") {
+            Some(slug) => Stood(Some(vec![slug.to_owned()])),
+            None => Stood(pass.projects.clone()),
+        }
+    }
+
+    fn is_open_to(&self, pass: &Pass) -> bool {
+        match &self.0 {
+            Some(slugs) => slugs.iter().all(|slug| pass.may_read(slug)),
+            None => pass.projects.is_none(),
+        }
+    }
+}
+
+/// The results, the oldest first.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Results(Vec<Result>);
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Result {
+    tool: String,
+    stood: Stood,
+    data: Value,
+    /// Bytes of `data` as JSON.
+    size: usize,
+}
+
+impl Results {
+    /// What was stored; nothing, if another version stored it in another form.
+    pub(super) fn parse(text: &str) -> Self {
+        serde_json::from_str(text).unwrap_or_default()
+    }
+
+    /// With one more, in place of that tool's last; the oldest go while there is no room. One that
+    /// alone has none is not kept, and nor is what it replaces.
+    pub(super) fn with(mut self, tool: &str, stood: Stood, data: &Value) -> Self {
+        self.0.retain(|kept| kept.tool != tool);
+        let size = data.to_string().len();
+        if size > MAX_BYTES {
+            return self;
+        }
+        self.0.push(Result {
+            tool: tool.to_owned(),
+            stood,
+            data: data.clone(),
+            size,
+        });
+        let mut room = MAX_BYTES;
+        let fitting = self.0.iter().rev().take_while(|kept| {
+            let left = room.checked_sub(kept.size);
+            room = left.unwrap_or(0);
+            left.is_some()
+        });
+        let fitting = fitting.count();
+        self.0.drain(..self.0.len() - fitting);
+        self
+    }
+
+    /// The data by tool, of the tools that the caller may call and the projects it may read.
+    pub(super) fn allowed(self, pass: &Pass, registry: &Registry) -> Map<String, Value> {
+        let tools = &registry.list().tools;
+        let is_allowed = |kept: &Result| {
+            let tool = tools.iter().find(|tool| tool.name == kept.tool);
+            tool.is_some_and(|tool| pass.may_call(&tool.family, tool.scope))
+                && kept.stood.is_open_to(pass)
+        };
+        let allowed = self.0.into_iter().filter(is_allowed);
+        allowed.map(|kept| (kept.tool, kept.data)).collect()
+    }
+}
+
+impl std::fmt::Display for Results {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Strings and JSON values always have a form.
+        f.write_str(&serde_json::to_string(self).unwrap_or_else(|_| "[]".to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use archway_proto::catalog::Scope;
+    use serde_json::json;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::tools::registry;
+
+    fn pass(projects: Option<&[&str]>) -> Pass {
+        let owned = |slugs: &[&str]| slugs.iter().map(|&slug| slug.to_owned()).collect();
+        Pass {
+            tenant_id: Uuid::nil(),
+            tenant: "acme".to_owned(),
+            principal: "key:test".to_owned(),
+            projects: projects.map(owned),
+            default_project: Some("site".to_owned()),
+            scopes: vec![Scope::ToolsRead],
+            families: None,
+            pool: "shared".to_owned(),
+        }
+    }
+
+    fn anywhere() -> Stood {
+        Stood(None)
+    }
+
+    fn tools(results: &Results) -> Vec<&str> {
+        results.0.iter().map(|kept| kept.tool.as_str()).collect()
+    }
+
+    #[test]
+    fn the_last_of_each_tool_is_kept_and_the_oldest_makes_room() {
+        let big = json!("x".repeat(MAX_BYTES / 2 - 2));
+        let kept = Results::default().with("a", anywhere(), &json!(1));
+        let kept = kept
+            .with("b", anywhere(), &json!(2))
+            .with("a", anywhere(), &json!(3));
+        assert_eq!(tools(&kept), ["b", "a"]);
+        let kept = kept.with("c", anywhere(), &big);
+        assert_eq!(tools(&kept), ["b", "a", "c"]);
+        let kept = kept.with("d", anywhere(), &big);
+        assert_eq!(tools(&kept), ["c", "d"]);
+        let larger = json!("x".repeat(MAX_BYTES));
+        let kept = kept.with("d", anywhere(), &larger);
+        assert_eq!(tools(&Results::parse(&kept.to_string())), ["c"]);
+        assert!(tools(&Results::parse("{}")).is_empty());
+    }
+
+    #[test]
+    fn what_was_kept_is_open_to_whoever_may_still_read_and_call() {
+        let registry = registry().unwrap();
+        let seen = |stood: &Stood, pass: &Pass| {
+            let kept = Results::default().with("git_log", stood.clone(), &json!(1));
+            !kept.allowed(pass, &registry).is_empty()
+        };
+        let all = pass(None);
+        let site = Stood::of(&all, &json!({}));
+        assert_eq!(site, Stood(Some(vec!["site".to_owned()])));
+        let web = Stood::of(&all, &json!({ "project": "web" }));
+        let every = Stood::of(&all, &json!({ "project": "*" }));
+        let linked = Stood::of(&all, &json!({ "project_scope": "all_linked" }));
+        let narrow = pass(Some(&["site"]));
+        for (stood, by_all, by_narrow) in [
+            (&site, true, true),
+            (&web, true, false),
+            (&every, true, false),
+            (&linked, true, false),
+            (&Stood::of(&narrow, &json!({ "project": "*" })), true, true),
+        ] {
+            let found = (seen(stood, &all), seen(stood, &narrow));
+            assert_eq!(found, (by_all, by_narrow), "{stood:?}");
+        }
+        let mut of_files = pass(None);
+        of_files.families = Some(vec!["files".to_owned()]);
+        assert!(!seen(&site, &of_files));
+    }
+}
