@@ -26,7 +26,7 @@ returns table (
     rules text,
     -- It was made whole at least once.
     is_whole boolean,
-    -- Somebody wants it to be looked at, or wrote to memory.
+    -- Somebody wants it to be looked at, wrote to memory, or it was not made whole when last tried.
     is_asked boolean
 )
 language sql stable security definer
@@ -35,6 +35,7 @@ as $$
     select distinct t.id, t.slug, p.id, p.slug, p.open_globs, p.close_globs, p.allow_globs,
            i.commit_id, i.rules, coalesce(i.edition > 0, false),
            coalesce(i.asked_at > coalesce(i.indexed_at, '-infinity'), false)
+           or i.failure is not null
            or coalesce(i.notes, 0) <> memory_mark(t.id, p.id)
     from unnest($1, $2) as mounted (tenant, project)
     join tenants t on t.slug = mounted.tenant

@@ -27,6 +27,25 @@ create policy workflows_own on workflows to archway_worker
 
 grant select, insert, update on workflows to archway_worker;
 
+-- What a tool answered may be closed, removed or erased since: then what a tenant's sessions kept goes.
+create function forget_workflows() returns trigger
+language plpgsql security definer
+set search_path = public, pg_temp
+as $$
+begin
+    delete from workflows where tenant_id = coalesce(new.tenant_id, old.tenant_id);
+    return null;
+end
+$$;
+
+revoke all on function forget_workflows() from public;
+
+create trigger workflows_erased after insert on memory_erasures
+    for each row execute function forget_workflows();
+create trigger workflows_closed
+    after delete or update of removed_at, open_globs, close_globs, allow_globs on projects
+    for each row execute function forget_workflows();
+
 -- Which sessions have one that was opened or added to since: hashes, and nothing of what they hold.
 create function sessions_at_work(since timestamptz)
 returns table (session uuid, touched_at timestamptz)

@@ -20,5 +20,5 @@ pub const WARNINGS: &str = "io.archway/warnings";
 pub const CURSOR: &str = "io.archway/cursor";
 /// In a call's `_meta`: a key under which a write is done once, however often it is called.
 pub const IDEMPOTENCY_KEY: &str = "io.archway/idempotencyKey";
-/// In the answer to `prompts/list`: which prompts are left out and why, a sentence each.
+/// In the answers to `prompts/list` and `resources/list`: what is left out and why, a sentence each.
 pub const SKIPPED: &str = "io.archway/skipped";

@@ -230,6 +230,27 @@ async fn any_worker_knows_what_another_opened() {
 }
 
 #[tokio::test]
+async fn what_was_kept_is_forgotten_when_a_project_is_closed_further_or_memory_is_erased() {
+    let stack = Harness::new().tenant(acme()).start().await;
+    let client = stack.keyed("acme", "site");
+    let owner = sqlx::PgPool::connect_with(stack.database().owner())
+        .await
+        .unwrap();
+    for change in [
+        "update projects set close_globs = array['secret/**']",
+        "update projects set removed_at = null",
+        "insert into memory_erasures (tenant_id, project_id, what, reason) \
+         select tenant_id, id, 'decisions.jsonl/1', 'a password' from projects limit 1",
+    ] {
+        get(&client, "look", "").await;
+        assert_ne!(current(&client).await, Value::Null);
+        sqlx::query(change).execute(&owner).await.unwrap();
+        assert_eq!(current(&client).await, Value::Null, "{change}");
+    }
+    owner.close().await;
+}
+
+#[tokio::test]
 async fn without_its_table_calls_and_prompts_go_on() {
     let stack = Harness::new().tenant(acme()).start().await;
     let client = stack.keyed("acme", "site");
@@ -245,7 +266,7 @@ async fn without_its_table_calls_and_prompts_go_on() {
     get(&client, "look", "").await;
     let sum = get(&client, "sum", "").await;
     assert!(
-        sum.starts_with("[there is no result of grep_codebase yet]"),
+        sum.starts_with("[what grep_codebase answered can't be read at the moment]"),
         "{sum}"
     );
     let read = json!({ "uri": "workflow://current" });

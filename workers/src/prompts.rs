@@ -7,15 +7,15 @@
 mod builtin;
 mod expand;
 mod file;
+mod filling;
 mod found;
 mod given;
 mod list;
 mod template;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use archway_proto::{failure::Failure, fault::Fault, nearest};
+use archway_proto::{chain::Chain, failure::Failure, fault::Fault, nearest};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -25,10 +25,10 @@ use crate::{
     store::Opening,
     text,
     tools::{Registry, Reply},
-    workflows::Workflow,
 };
 use expand::{Expanded, Expander};
 use file::{Prompt, Role};
+use filling::{Filling, Kept};
 use found::find;
 use given::{given, remembered};
 
@@ -85,14 +85,16 @@ pub(crate) async fn get(
     })?;
     let tools = expanded.tools.clone();
     let kept = match expanded.has_results() {
-        true => Some(
-            cx.workflow(registry)
-                .await
-                .unwrap_or_default()
-                .unwrap_or_default(),
+        true => cx.workflow(registry).await.map_or_else(
+            |error| {
+                tracing::warn!(error = %Chain(&error), "a workflow was not read");
+                Kept::Away
+            },
+            Kept::Workflow,
         ),
-        false => None,
+        false => Kept::Workflow(None),
     };
+    let messages = messages(expanded, Filling::new(&given, kept))?;
     let arguments = remembered(&given);
     cx.open_workflow(&Opening {
         prompt: &args.name,
@@ -101,29 +103,23 @@ pub(crate) async fn get(
     })
     .await;
     let reply = Reply::new(Got {
-        messages: messages(expanded, &given, kept.as_ref()),
+        messages,
         description: prompt.description,
     });
     Ok(reply.as_of(commit))
 }
 
-fn messages(
-    expanded: Expanded,
-    given: &BTreeMap<String, String>,
-    kept: Option<&Workflow>,
-) -> Vec<Message> {
+fn messages(expanded: Expanded, mut filling: Filling<'_>) -> Result<Vec<Message>, Failure> {
     let messages = expanded.messages.into_iter();
-    let with_arguments = messages.map(|(role, parts)| Message {
-        role,
-        content: Text {
+    let filled = messages.map(|(role, parts)| {
+        let text = filling.text(parts)?;
+        let content = Text {
             r#type: "text",
-            text: parts
-                .into_iter()
-                .map(|part| part.with(given, kept))
-                .collect(),
-        },
+            text,
+        };
+        Ok(Message { role, content })
     });
-    with_arguments.collect()
+    filled.collect()
 }
 
 /// The prompt of a name, and the project that it stands in; the names of arguments it has.

@@ -1,8 +1,8 @@
 //! Resources: a project's documents and files under URIs, beside the tools that find them.
 //!
 //! Listed are the documents of the projects that the caller may read; any file can be read by the
-//! URI that the template gives, under the same path rules as `read_file`. A refusal says the same
-//! of what is closed and of what was never there.
+//! URI that the template gives, under the same path rules as `read_file`. A closed path
+//! is refused by its name, whether anything stands there or not; of a document nothing is told but that there is none.
 
 mod address;
 mod content;

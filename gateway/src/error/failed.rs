@@ -16,7 +16,25 @@ pub(super) fn code(fault: Fault) -> i32 {
         | Fault::SearchTimeout
         | Fault::DeadlineExceeded => NOT_NOW,
         Fault::InternalError => -32603,
-        _ => -32602,
+        Fault::InvalidArguments
+        | Fault::ProjectRequired
+        | Fault::ProjectNotFound
+        | Fault::FileNotFound
+        | Fault::DirectoryNotFound
+        | Fault::AccessDenied
+        | Fault::FileTooLarge
+        | Fault::BinaryFile
+        | Fault::InvalidPattern
+        | Fault::NotAGitRepository
+        | Fault::RevisionNotFound
+        | Fault::FileNotTracked
+        | Fault::InvalidLineRange
+        | Fault::IndexNotReady
+        | Fault::WriteNotAllowed
+        | Fault::EntryTooLarge
+        | Fault::QuotaExceeded
+        | Fault::PatternNotFound
+        | Fault::RateLimited => -32602,
     }
 }
 

@@ -1,6 +1,6 @@
 //! What workers answer beside tools: resources, prompts and completion.
 //!
-//! As a call of a tool: the same breaker, deadline, retries and pass, since all of it only reads.
+//! As a call of a tool: the same breaker, deadline, retries and pass, since none of it writes to what others read.
 //! What differs is how a failure looks: these methods have no result that could carry one, so it is
 //! an error of the protocol, with what to do next in its text: some clients drop all else.
 
@@ -198,8 +198,11 @@ impl Question {
         let text = |name| self.params.get(name).and_then(Value::as_str);
         match self.method {
             Method::ResourcesRead => {
-                let (_scheme, rest) = text("uri")?.split_once("://")?;
-                rest.split_once('/').map(|(project, _)| project)
+                let (scheme, rest) = text("uri")?.split_once("://")?;
+                let (project, rest) = rest.split_once('/')?;
+                // `architecture://adr/x` is of the default project.
+                let is_named = scheme != "architecture" || rest.contains('/');
+                is_named.then_some(project)
             }
             Method::PromptsGet => text("name")?.split_once('/').map(|(project, _)| project),
             _ => None,

@@ -9,7 +9,7 @@ use super::{read, site, uris};
 use crate::{refused, result};
 
 #[tokio::test]
-async fn what_is_closed_is_refused_as_what_was_never_there() {
+async fn what_is_closed_is_refused_by_its_name_whatever_stands_there() {
     let other = Tenant::new("zeta").project("vault", site());
     let acme = Tenant::new("acme")
         .project(

@@ -1,6 +1,6 @@
 //! What a prompt names, put in: tools as this caller sees them, documents as it may read them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use archway_proto::{catalog::ToolEntry, failure::Failure, fault::Blame};
@@ -13,14 +13,13 @@ use crate::{
     resources::{self, Address, Body},
     text,
     tools::Registry,
-    workflows::Workflow,
 };
 
 mod parameters;
 
 /// Bytes of a prompt with everything put in but its arguments.
 const MAX_EXPANDED: usize = 256 << 10;
-/// Resources that one request reads, of all its prompts.
+/// Resources that the prompts of one project name, as one request reads them.
 const MAX_RESOURCES: usize = 200;
 
 /// Puts in what prompts name.
@@ -118,6 +117,11 @@ impl<'a> Expander<'a> {
         })
     }
 
+    /// Forgets what was read: the next prompts are another project's.
+    pub(super) fn forget(&mut self) {
+        self.read.clear();
+    }
+
     /// The tool of a name in either spelling, if the caller may call it.
     fn tool(&self, name: &str) -> Option<&'a ToolEntry> {
         let name = match name.replace('-', "_") {
@@ -147,6 +151,10 @@ impl<'a> Expander<'a> {
         };
         let named = || text::shown(uri).into_owned();
         let found = match found.map(|found| found.value.body) {
+            Ok(Body::Text(text)) if text.len() > MAX_EXPANDED => Err(format!(
+                "the resource {:?} is too large for a prompt",
+                named()
+            )),
             Ok(Body::Text(text)) => Ok(text.into()),
             Ok(Body::Blob(_)) => Err(format!("the resource {:?} is no text", named())),
             // Why it can't be had may be that it is closed: of that nothing is told.
@@ -167,19 +175,5 @@ impl Expanded {
         parts
             .into_iter()
             .any(|part| matches!(part, Part::Result(_)))
-    }
-}
-
-impl Part {
-    /// The text with what was given for the argument, or kept of the tool.
-    pub(super) fn with(self, given: &BTreeMap<String, String>, kept: Option<&Workflow>) -> String {
-        match self {
-            Part::Text(text) => text.to_string(),
-            Part::Argument(name) => given.get(&name).cloned().unwrap_or_default(),
-            Part::Result(name) => match kept.and_then(|kept| kept.result(&name)) {
-                Some(data) => text::visible_json(&data.to_string()).into_owned(),
-                None => format!("[there is no result of {name} yet]"),
-            },
-        }
     }
 }

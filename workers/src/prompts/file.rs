@@ -9,6 +9,8 @@ use crate::text;
 const MOST: usize = 20;
 /// Characters of a name.
 const LONGEST_NAME: usize = 64;
+/// Bytes of a title or description: lists show them all.
+const LONGEST_WORDS: usize = 2 << 10;
 
 /// A prompt, not expanded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +66,14 @@ enum Content {
     Text { text: String },
 }
 
+impl File {
+    fn says_too_much(&self) -> bool {
+        let about = self.arguments.iter().map(|it| &it.description);
+        let mut words = about.chain(&self.title).chain([&self.description]);
+        words.any(|words| words.len() > LONGEST_WORDS)
+    }
+}
+
 impl Prompt {
     /// The prompt of a file's text, or what is wrong with it.
     pub(super) fn parse(text: &[u8]) -> Result<Prompt, String> {
@@ -71,6 +81,9 @@ impl Prompt {
             .map_err(|error| format!("it is no prompt: {}", text::shown(&error.to_string())))?;
         if !is_name(&file.name) {
             return Err("its name is not made of letters, digits, `-`, `_` and `.`".to_owned());
+        }
+        if file.says_too_much() {
+            return Err("a title or description has more than 2 KiB".to_owned());
         }
         if file.messages.is_empty() {
             return Err("it has no messages".to_owned());

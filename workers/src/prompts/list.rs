@@ -1,6 +1,6 @@
 //! `prompts/list`: those that name only what is there for the caller, and why others are left out.
 
-use archway_proto::failure::Failure;
+use archway_proto::{failure::Failure, fault::Fault};
 use serde::Serialize;
 
 use super::{
@@ -56,6 +56,7 @@ pub(crate) async fn list(
             continue;
         };
         let checked = check(&mut expander, Some(shelf), found.prompts).await?;
+        expander.forget();
         let skipped = found.skipped.iter().chain(&checked.skipped);
         skipped.for_each(|it| said.skip(shelf, it));
         let wanted = page.wants(&shelf.project.slug);
@@ -88,7 +89,13 @@ async fn check(
     let home = shelf.map(|shelf| &shelf.project);
     let prefix = shelf.and_then(|shelf| shelf.prefix.as_deref());
     for (path, prompt) in prompts {
-        if let Err(why) = expander.expand(&prompt, home).await? {
+        let expanded = match expander.expand(&prompt, home).await {
+            Err(failure) if failure.code == Fault::DeadlineExceeded => return Err(failure),
+            // What one prompt names is no reason to show no other.
+            Err(_failure) => Err("what it names can't be read at the moment".to_owned()),
+            Ok(expanded) => expanded,
+        };
+        if let Err(why) = expanded {
             let name = prompt.name;
             let sentence = format!("{path} ({name}) is skipped: {why}");
             checked.skipped.push(sentence);

@@ -53,7 +53,7 @@ pub(crate) struct Mounted {
     pub(crate) indexed: Option<Option<String>>,
     /// The fingerprint of all its path rules then.
     pub(crate) ruled: Option<String>,
-    /// Somebody wants its index to be looked at.
+    /// Somebody wants its index to be looked at, or it was not made whole when last tried.
     pub(crate) is_asked: bool,
 }
 
