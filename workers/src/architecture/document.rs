@@ -137,41 +137,10 @@ impl Document {
     }
 }
 
-/// How all URIs of documents begin.
-const SCHEME: &str = "architecture://";
-
-/// What a URI names: a project's slug (`None`: the caller's default), a kind, a document's slug.
-///
-/// Each is percent-decoded once. `None` if it is no URI of a document; whether there is such a
-/// document nobody has looked.
-pub fn named(uri: &str) -> Option<(Option<String>, Kind, String)> {
-    let names = uri.strip_prefix(SCHEME)?.split('/').map(decoded);
-    let names: Vec<String> = names.collect::<Option<_>>()?;
-    match names.as_slice() {
-        [kind, slug] => Some((None, Kind::of_name(kind)?, slug.clone())),
-        [project, kind, slug] => Some((Some(project.clone()), Kind::of_name(kind)?, slug.clone())),
-        _ => None,
-    }
-}
-
-/// A name without its percent escapes; `None` if one is none, or what they say is not UTF-8.
-fn decoded(name: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(name.len());
-    let mut pieces = name.split('%');
-    bytes.extend_from_slice(pieces.next()?.as_bytes());
-    for piece in pieces {
-        let (digits, rest) = piece.split_at_checked(2)?;
-        let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-        bytes.push(u8::from_str_radix(digits, 16).ok().filter(|_| is_hex)?);
-        bytes.extend_from_slice(rest.as_bytes());
-    }
-    String::from_utf8(bytes).ok()
-}
-
 /// The URI of a document: `architecture://adr/{slug}` in the caller's default project,
 /// `architecture://{project}/adr/{slug}` in any other.
 pub fn uri(project: Option<&str>, kind: Kind, slug: &str) -> String {
-    let mut uri = SCHEME.to_owned();
+    let mut uri = "architecture://".to_owned();
     if let Some(project) = project {
         uri.push_str(project);
         uri.push('/');
@@ -212,32 +181,6 @@ mod tests {
             uri(None, Kind::Pattern, "a b/c%?ä"),
             "architecture://pattern/a%20b%2Fc%25%3F%C3%A4"
         );
-    }
-
-    #[test]
-    fn a_uri_names_what_it_was_made_of() {
-        for slug in ["0007-use-postgres", "a b/c%?ä", "%41", "logs~2"] {
-            for project in [None, Some("web")] {
-                let named = named(&uri(project, Kind::Pattern, slug));
-                let project = project.map(str::to_owned);
-                assert_eq!(named, Some((project, Kind::Pattern, slug.to_owned())));
-            }
-        }
-    }
-
-    #[test]
-    fn what_is_no_uri_of_a_document_names_nothing() {
-        for other in [
-            "architecture://adr",
-            "architecture://patterns/x",
-            "architecture://a/b/adr/x",
-            "architecture://adr/%4",
-            "architecture://adr/%+1",
-            "architecture://adr/%FF",
-            "repo://web/a.md",
-        ] {
-            assert_eq!(named(other), None, "{other}");
-        }
     }
 
     #[test]

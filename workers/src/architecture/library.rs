@@ -13,7 +13,7 @@ mod slugs;
 use std::sync::Arc;
 
 use gix::ObjectId;
-use moka::sync::Cache;
+use moka::{policy::EvictionPolicy, sync::Cache};
 use tokio::time::Duration;
 
 use super::document::{Content, Document, Kind};
@@ -29,8 +29,11 @@ pub(super) const MAX_BYTES: u64 = 1 << 20;
 /// How large all may be together, in bytes.
 const MAX_TOTAL: u64 = 8 << 20;
 
-/// What is kept of texts that were read, and of libraries, in bytes each.
+/// What is kept of texts that were read, in bytes.
 const CACHE_BYTES: u64 = 64 << 20;
+/// What is kept of libraries, in bytes: one that is as large as may be fits. A library keeps its
+/// texts, so it weighs them too, even where those are kept by content as well.
+const LIBRARIES_BYTES: u32 = 128 << 20;
 /// How long a library is kept that nobody asks for.
 const IDLE: Duration = Duration::from_secs(30 * 60);
 
@@ -71,8 +74,10 @@ impl Libraries {
             .weigher(|_: &(Key, ObjectId, bool), content: &Arc<Content>| cost(content))
             .time_to_idle(IDLE);
         let libraries = Cache::builder()
-            .max_capacity(CACHE_BYTES)
-            .weigher(|_: &Key, kept: &Arc<Kept>| kept.library.cost())
+            .max_capacity(u64::from(LIBRARIES_BYTES))
+            // One that weighs more than all may is kept alone: else each call would read it again.
+            .weigher(|_: &Key, kept: &Arc<Kept>| kept.library.cost().min(LIBRARIES_BYTES))
+            .eviction_policy(EvictionPolicy::lru())
             .time_to_idle(IDLE);
         Libraries {
             contents: contents.build(),

@@ -33,7 +33,7 @@ pub struct Relation {
 }
 
 /// How many relations of one record are kept.
-const MAX_RELATIONS: usize = 200;
+const MAX_RELATIONS: usize = 50;
 /// How often one line may say one.
 const MAX_SAID: usize = 50;
 /// How long a title may be by which another record is named, in bytes.

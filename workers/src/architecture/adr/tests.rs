@@ -246,7 +246,7 @@ fn a_hostile_record_is_taken_apart_in_bounds() {
         let read = read(&format!(
             "# X\n\n## Status\n\n{text}\n\n## Decision\n\n{text}\n"
         ));
-        assert!(read.adr.relations.len() <= 200);
+        assert!(read.adr.relations.len() <= 50);
     }
     let read = read(&format!(
         "# X\n\n## Options\n\n{options}\n## Decision\n\n{stops}\n"

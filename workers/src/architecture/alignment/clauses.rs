@@ -12,6 +12,12 @@ use super::measures::{Measure, measures};
 use super::words::{Concept, Mark, Token, tokens};
 use crate::architecture::markdown::sentences;
 
+/// How many tokens one clause has at most: what is longer is read as clauses of its own, for each
+/// negation turns all that stands before it.
+const MAX_TOKENS: usize = 400;
+/// How many things of one clause are compared.
+pub(super) const MAX_TERMS: usize = 400;
+
 /// A part of a sentence that says one thing.
 #[derive(Clone, Debug)]
 pub(super) struct Clause {
@@ -71,18 +77,19 @@ pub(super) enum Mode {
 /// The clauses of a text.
 pub(super) fn clauses(text: &str) -> Vec<Clause> {
     let mut found: Vec<Clause> = Vec::new();
+    // How many of them were looked at by those that turn others down.
+    let mut refused = 0;
     for sentence in sentences(text) {
         let words = text.get(sentence.clone()).unwrap_or_default();
         let tokens = tokens(words);
         let mode = mode(words, &tokens);
         if answers_no(&tokens) {
-            refuse(&mut found);
+            refused = refuse(&mut found, refused);
         }
-        let parts = parts(&tokens);
-        for part in parts {
+        for part in parts(&tokens) {
             let said = tokens.get(part).unwrap_or_default();
             if is_verdict(said) {
-                refuse(&mut found);
+                refused = refuse(&mut found, refused);
             }
             found.push(Clause {
                 sentence: sentence.clone(),
@@ -100,7 +107,7 @@ pub(super) fn clauses(text: &str) -> Vec<Clause> {
 /// A clause's things, with their roles; behind each, what it names besides.
 fn terms(tokens: &[Token]) -> Vec<Term> {
     let mut terms = Vec::new();
-    for (token, role) in tokens.iter().zip(roles::of(tokens)) {
+    for (at, (token, role)) in tokens.iter().zip(roles::of(tokens)).enumerate() {
         let Some(concept) = token.concept else {
             continue;
         };
@@ -108,7 +115,7 @@ fn terms(tokens: &[Token]) -> Vec<Term> {
             concept,
             rivals: token.rivals,
             is_technical: token.is_technical,
-            is_listed: token.before == Mark::Comma || is_joined(tokens, token),
+            is_listed: token.before == Mark::Comma || is_joined(tokens, at),
             is_besides: false,
             role,
         };
@@ -121,19 +128,17 @@ fn terms(tokens: &[Token]) -> Vec<Term> {
         });
         terms.extend(besides);
     }
+    terms.truncate(MAX_TERMS);
     terms
 }
 
 /// Whether `and` or `or` stands before a token.
-fn is_joined(tokens: &[Token], token: &Token) -> bool {
-    let before = tokens
-        .iter()
-        .rev()
-        .find(|other| other.at.end <= token.at.start);
+fn is_joined(tokens: &[Token], at: usize) -> bool {
+    let before = at.checked_sub(1).and_then(|before| tokens.get(before));
     before.is_some_and(|before| matches!(before.lower.as_str(), "and" | "or" | "plus"))
 }
 
-/// The parts of a sentence between semicolons, colons and dashes.
+/// The parts of a sentence between semicolons, colons and dashes, none longer than a clause may be.
 fn parts(tokens: &[Token]) -> Vec<Range<usize>> {
     let mut starts = vec![0];
     let is_start = |at: &usize| {
@@ -148,7 +153,12 @@ fn parts(tokens: &[Token]) -> Vec<Range<usize>> {
         .copied()
         .zip(ends)
         .map(|(start, end)| start..end);
-    parts.filter(|part| !part.is_empty()).collect()
+    let cut = |part: Range<usize>| {
+        let end = part.end;
+        part.step_by(MAX_TOKENS)
+            .map(move |start| start..end.min(start + MAX_TOKENS))
+    };
+    parts.flat_map(cut).collect()
 }
 
 /// Whether a sentence answers the one before with no.
@@ -177,13 +187,16 @@ fn is_verdict(tokens: &[Token]) -> bool {
     !tokens.is_empty() && tokens.len() <= 2 && words.clone().any(|word| forbids.contains(&word))
 }
 
-/// Turns down what the last sentence asked for or told.
-fn refuse(found: &mut [Clause]) {
+/// Turns down what the last sentence asked for or told, apart from the first `done` clauses, of which
+/// that was said before; how many clauses it now was said of.
+fn refuse(found: &mut [Clause], done: usize) -> usize {
+    let count = found.len();
     let Some(sentence) = found.last().map(|clause| clause.sentence.clone()) else {
-        return;
+        return count;
     };
     let of_it = found
         .iter_mut()
+        .skip(done)
         .rev()
         .take_while(|clause| clause.sentence == sentence);
     for clause in of_it {
@@ -192,6 +205,7 @@ fn refuse(found: &mut [Clause]) {
             term.role = Role::Drops;
         }
     }
+    count
 }
 
 fn mode(text: &str, tokens: &[Token]) -> Mode {

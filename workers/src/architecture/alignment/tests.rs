@@ -145,3 +145,22 @@ fn the_longest_proposal_is_read_in_time() {
     assert!(!labels.is_empty());
     assert!(started.elapsed() < tokio::time::Duration::from_secs(5));
 }
+
+#[test]
+fn the_largest_decision_is_read_though_it_is_one_sentence() {
+    for words in [
+        "services never use postgres and ",
+        "logs: no; ",
+        "never never drop ",
+        "mysql, ",
+    ] {
+        let sentence = words.repeat((1 << 20) / words.len());
+        let text = format!("# 1. Use PostgreSQL\n\n## Decision\n\n{sentence}\n");
+        let markdown = Markdown::read(&text, &cancel()).unwrap();
+        let positions = Positions::of(&markdown, &Adr::of(&markdown, "Use PostgreSQL"));
+        let counts = positions.statements.iter();
+        let counts: Vec<usize> = counts.map(|one| one.clause.terms.len()).collect();
+        assert!((1..=160).contains(&counts.len()), "{words}");
+        assert!(counts.iter().all(|count| *count <= 400), "{words}");
+    }
+}

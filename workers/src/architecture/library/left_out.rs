@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::repo::RepoPath;
+use crate::{repo::RepoPath, text::shown};
 
 /// How many of the files that are left out are named.
 const MAX_NAMED: usize = 10;
@@ -21,8 +21,9 @@ impl LeftOut {
             return;
         }
         if self.named.len() < MAX_NAMED {
+            let path = path.display();
             self.named
-                .push(format!("{} is left out: {why}", path.display()));
+                .push(format!("{} is left out: {why}", shown(&path)));
         } else {
             self.unnamed += 1;
         }

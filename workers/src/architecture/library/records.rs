@@ -6,6 +6,9 @@ use crate::architecture::adr::{How, Relation, Status, number_of_stem};
 use crate::architecture::document::{Document, Kind, Record};
 use crate::repo::RepoPath;
 
+/// How many decisions a record names that it supersedes, and how many that supersede it.
+const MAX_NAMED: usize = 50;
+
 /// Gives each decision its record.
 pub(super) fn resolve(documents: &mut [Document]) {
     let records = {
@@ -26,7 +29,8 @@ pub(super) fn resolve(documents: &mut [Document]) {
                 }
             }
         }
-        let records = (0..documents.len()).map(|at| record(documents, at, &pairs));
+        let order = Order::of(documents.len(), &pairs);
+        let records = (0..documents.len()).map(|at| record(documents, at, &order));
         records.collect::<Vec<_>>()
     };
     for (document, record) in documents.iter_mut().zip(records) {
@@ -34,26 +38,52 @@ pub(super) fn resolve(documents: &mut [Document]) {
     }
 }
 
+/// Which decisions stand before and behind each, by their places.
+struct Order {
+    newer: Vec<Vec<usize>>,
+    older: Vec<Vec<usize>>,
+}
+
+impl Order {
+    fn of(count: usize, pairs: &BTreeSet<(usize, usize)>) -> Order {
+        let mut order = Order {
+            newer: vec![Vec::new(); count],
+            older: vec![Vec::new(); count],
+        };
+        for (newer, older) in pairs {
+            order
+                .newer
+                .get_mut(*older)
+                .into_iter()
+                .for_each(|known| known.push(*newer));
+            order
+                .older
+                .get_mut(*newer)
+                .into_iter()
+                .for_each(|known| known.push(*older));
+        }
+        order
+    }
+}
+
 /// What one document is among the decisions; `None` if it is none.
-fn record(documents: &[Document], at: usize, pairs: &BTreeSet<(usize, usize)>) -> Option<Record> {
+fn record(documents: &[Document], at: usize, order: &Order) -> Option<Record> {
     let document = documents.get(at)?;
     let adr = document.adr()?;
-    let slug = |at: usize| Some(documents.get(at)?.slug.clone());
-    let status_of = |at: usize| Some(documents.get(at)?.adr()?.status);
-    let newer = || {
-        pairs
-            .iter()
-            .filter(|(_, older)| *older == at)
-            .map(|(newer, _)| *newer)
+    let slugs = |places: &[usize]| {
+        let named = places.iter().filter_map(|at| documents.get(*at));
+        let slugs = named.map(|document| document.slug.clone());
+        slugs.take(MAX_NAMED).collect()
     };
-    let older = pairs.iter().filter(|(newer, _)| *newer == at);
+    let (newer, older) = (order.newer.get(at)?, order.older.get(at)?);
     // What is only proposed, or was turned down, takes nobody's place yet.
-    let holds = |newer: usize| {
-        let status = status_of(newer);
+    let holds = |newer: &usize| {
+        let newer = documents.get(*newer).and_then(Document::adr);
+        let status = newer.map(|adr| adr.status);
         !matches!(status, Some(Status::Proposed | Status::Rejected))
     };
     let status = match adr.status {
-        Status::Accepted | Status::Unknown if newer().any(holds) => Status::Superseded,
+        Status::Accepted | Status::Unknown if newer.iter().any(holds) => Status::Superseded,
         status => status,
     };
     let stem = document.slug.split('~').next().unwrap_or_default();
@@ -61,23 +91,28 @@ fn record(documents: &[Document], at: usize, pairs: &BTreeSet<(usize, usize)>) -
     Some(Record {
         id: number.unwrap_or(&document.slug).to_owned(),
         status,
-        supersedes: older.filter_map(|(_, older)| slug(*older)).collect(),
-        superseded_by: newer().filter_map(slug).collect(),
+        supersedes: slugs(older),
+        superseded_by: slugs(newer),
     })
 }
 
 /// Decisions by what others may call them.
 struct Index<'a> {
-    documents: &'a [Document],
     by_path: HashMap<&'a RepoPath, usize>,
-    by_name: HashMap<String, Vec<usize>>,
-    by_number: HashMap<u64, Vec<usize>>,
+    by_name: HashMap<String, Places>,
+    by_number: HashMap<u64, Places>,
+}
+
+/// The decisions of one name: the first of all, and the first of each folder.
+#[derive(Default)]
+struct Places {
+    first: Option<usize>,
+    by_folder: HashMap<Option<RepoPath>, usize>,
 }
 
 impl<'a> Index<'a> {
     fn of(documents: &'a [Document]) -> Index<'a> {
         let mut index = Index {
-            documents,
             by_path: HashMap::new(),
             by_name: HashMap::new(),
             by_number: HashMap::new(),
@@ -91,11 +126,11 @@ impl<'a> Index<'a> {
                     .by_name
                     .entry(name.to_lowercase())
                     .or_default()
-                    .push(at);
+                    .add(document, at);
             }
             let number = number_of_stem(&document.slug).or(adr.number.as_deref());
             if let Some(number) = number.and_then(|number| number.parse().ok()) {
-                index.by_number.entry(number).or_default().push(at);
+                index.by_number.entry(number).or_default().add(document, at);
             }
         }
         index
@@ -108,15 +143,16 @@ impl<'a> Index<'a> {
         let name = || {
             let name = relation.name.to_lowercase();
             let name = name.trim_end_matches(".md");
-            self.nearest(from, self.by_name.get(name)?)
+            self.by_name.get(name)?.nearest(from)
         };
         let number = || {
             let (number, _) = crate::architecture::adr::parted(&format!("{}:", relation.name));
-            self.nearest(from, self.by_number.get(&number?.parse().ok()?)?)
+            let number = number?.parse().ok()?;
+            self.by_number.get(&number)?.nearest(from)
         };
         let of_slug = || {
             let number = number_of_stem(&relation.name)?.parse().ok()?;
-            self.nearest(from, self.by_number.get(&number)?)
+            self.by_number.get(&number)?.nearest(from)
         };
         linked.or_else(name).or_else(of_slug).or_else(number)
     }
@@ -128,17 +164,21 @@ impl<'a> Index<'a> {
         found.or_else(|| {
             let name = path.trim_end_matches('/').rsplit('/').next()?;
             let stem = name.trim_end_matches(".md").trim_end_matches(".html");
-            self.nearest(from, self.by_name.get(&stem.to_lowercase())?)
+            self.by_name.get(&stem.to_lowercase())?.nearest(from)
         })
+    }
+}
+
+impl Places {
+    fn add(&mut self, document: &Document, at: usize) {
+        self.first.get_or_insert(at);
+        self.by_folder.entry(document.path.parent()).or_insert(at);
     }
 
     /// Of several the one in the same folder.
-    fn nearest(&self, from: &Document, places: &[usize]) -> Option<usize> {
-        let beside = |at: &&usize| {
-            let path = self.documents.get(**at).map(|document| &document.path);
-            path.is_some_and(|path| path.parent() == from.path.parent())
-        };
-        places.iter().find(beside).or(places.first()).copied()
+    fn nearest(&self, from: &Document) -> Option<usize> {
+        let beside = self.by_folder.get(&from.path.parent()).copied();
+        beside.or(self.first)
     }
 }
 

@@ -17,6 +17,8 @@ const MAX_RUN: usize = 8;
 /// A sentence, and how many words of the query it has.
 struct Sentence<'a> {
     section: usize,
+    /// Its block, of those of its section.
+    block: usize,
     text: &'a str,
     terms: Vec<Term>,
 }
@@ -39,26 +41,30 @@ pub(super) fn of(document: &Document, query: &[Term], passage: Option<usize>) ->
 
 fn sentences<'a>(document: &'a Document, query: &[Term]) -> Vec<Sentence<'a>> {
     let sections = document.sections().iter().enumerate();
-    let sentences = sections.flat_map(|(at, section)| texts(section).map(move |text| (at, text)));
-    let sentences = sentences.take(MAX_SENTENCES).map(|(section, text)| {
-        let counts = Terms::of(&[], text).counts.into_iter();
-        let terms = counts.map(|(term, _)| term);
-        Sentence {
-            section,
-            text,
-            terms: terms
-                .filter(|term| query.binary_search(term).is_ok())
-                .collect(),
-        }
-    });
+    let sentences = sections.flat_map(|(at, section)| texts(section).map(move |one| (at, one)));
+    let sentences = sentences
+        .take(MAX_SENTENCES)
+        .map(|(section, (block, text))| {
+            let counts = Terms::of(&[], text).counts.into_iter();
+            let terms = counts.map(|(term, _)| term);
+            Sentence {
+                section,
+                block,
+                text,
+                terms: terms
+                    .filter(|term| query.binary_search(term).is_ok())
+                    .collect(),
+            }
+        });
     sentences.collect()
 }
 
-fn texts(section: &Section) -> impl Iterator<Item = &str> {
-    let blocks = section.blocks.iter();
-    blocks.flat_map(|block| {
+/// The sentences of a section, each with its block.
+fn texts(section: &Section) -> impl Iterator<Item = (usize, &str)> {
+    let blocks = section.blocks.iter().enumerate();
+    blocks.flat_map(|(at, block)| {
         let sentences = block.sentences();
-        sentences.filter_map(|(range, _)| block.text.get(range))
+        sentences.filter_map(move |(range, _)| Some((at, block.text.get(range)?)))
     })
 }
 
@@ -119,10 +125,14 @@ fn first_of(
     sentences: &[Sentence<'_>],
     passage: Option<usize>,
 ) -> Option<Range<usize>> {
-    let section = passage.and_then(|at| Some(passages::passages(document).get(at)?.section));
-    let in_section =
-        |sentence: &Sentence<'_>| section.is_none_or(|section| sentence.section == section);
-    let start = sentences.iter().position(in_section)?;
+    let passages = passages::passages(document);
+    let passage = passage.and_then(|at| passages.get(at));
+    let is_within = |sentence: &Sentence<'_>| {
+        passage.is_none_or(|passage| {
+            sentence.section == passage.section && passage.blocks.contains(&sentence.block)
+        })
+    };
+    let start = sentences.iter().position(is_within)?;
     Some(widened(sentences, start..start + 1))
 }
 

@@ -138,6 +138,21 @@ fn an_excerpt_is_whole_sentences_around_the_best_of_one_section() {
 }
 
 #[test]
+fn without_a_word_an_excerpt_begins_with_the_passage_that_is_near() {
+    let app = Sandbox::new();
+    let first = "Nothing of it here. ".repeat(50);
+    let text = format!("# T\n\n{first}\n\nThis is near.\n");
+    app.file("docs/adr/x.md", text).committed();
+    let library = Libraries::new().of(&app.repo(), &cancel()).unwrap();
+    let shown = words("zebra").excerpt(&Match {
+        document: &library.documents()[0],
+        score: 1.0,
+        passage: Some(1),
+    });
+    assert_eq!(shown, "This is near.");
+}
+
+#[test]
 fn a_sentence_that_is_too_long_is_cut_between_words_around_what_was_looked_for() {
     let text = format!(
         "# T\n\n{}the needle is {}end.\n",

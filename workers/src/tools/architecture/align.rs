@@ -1,5 +1,7 @@
 //! `check_adr_alignment`: whether a proposal fits the decisions of a project.
 
+use std::collections::HashMap;
+
 use archway_proto::failure::Failure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -179,7 +181,11 @@ impl Check {
 
 /// The decisions that supersede each, by their places.
 fn successors(documents: &[&Document]) -> Vec<Vec<usize>> {
-    let place = |slug: &String| documents.iter().position(|document| document.slug == *slug);
+    let places = documents.iter().enumerate();
+    let places: HashMap<&str, usize> = places
+        .map(|(at, document)| (document.slug.as_str(), at))
+        .collect();
+    let place = |slug: &String| places.get(slug.as_str()).copied();
     let of = |document: &&Document| {
         let record = document.record.as_ref();
         let slugs = record.into_iter().flat_map(|record| &record.superseded_by);

@@ -104,14 +104,16 @@ impl Tool for ValidatePattern {
             let language = args.language.as_deref();
             let document = &pattern.content.markdown;
             let findings = rules::check(document, &args.code, language, cancel)?;
-            Ok((pattern.slug.clone(), findings))
+            let left_out = library.left_out().to_vec();
+            Ok((pattern.slug.clone(), findings, left_out))
         };
-        let snapshot = cx.read(&project, check).await?;
+        let mut snapshot = cx.read(&project, check).await?;
         let is_late = snapshot.value.1.late;
-        let reply = Reply::from_snapshot(snapshot, |(pattern, findings)| {
+        let left_out = std::mem::take(&mut snapshot.value.2);
+        let reply = Reply::from_snapshot(snapshot, |(pattern, findings, _)| {
             Validation::of(pattern, findings, budget)
         });
-        Ok(reply.incomplete(is_late))
+        Ok(reply.incomplete(is_late).warn(left_out))
     }
 }
 

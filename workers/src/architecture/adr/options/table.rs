@@ -45,14 +45,34 @@ impl Options {
     }
 }
 
+/// What a cell says became of an option, in whole words: "Node", "unknown" and "next" say nothing.
 fn verdict_of_cell(cell: &str) -> Verdict {
+    const REJECTED: [&str; 10] = [
+        "no",
+        "not",
+        "reject",
+        "rejects",
+        "rejected",
+        "discard",
+        "discards",
+        "discarded",
+        "declined",
+        "dropped",
+    ];
+    const CHOSEN: [&str; 11] = [
+        "yes", "chosen", "accept", "accepts", "accepted", "select", "selects", "selected", "adopt",
+        "adopts", "adopted",
+    ];
     let lower = cell.to_lowercase();
-    let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-    if has(&["reject", "no", "✗", "❌", "✘", "discard", "declined"]) {
+    let says = |word: &str| {
+        lower
+            .split(|c: char| !c.is_alphanumeric())
+            .any(|it| it == word)
+    };
+    let is_crossed = lower.trim_matches([' ', '[', ']', '(', ')', '*', '`']) == "x";
+    if REJECTED.into_iter().any(says) || lower.contains(['✗', '❌', '✘']) {
         Verdict::Rejected
-    } else if has(&[
-        "chosen", "yes", "accept", "select", "adopt", "✓", "✅", "✔", "x",
-    ]) {
+    } else if CHOSEN.into_iter().any(says) || lower.contains(['✓', '✅', '✔']) || is_crossed {
         Verdict::Chosen
     } else {
         Verdict::Open
@@ -83,4 +103,31 @@ pub(super) fn columns(head: &Block) -> Vec<Column> {
         *first = Column::Name;
     }
     columns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_says_what_became_of_an_option_in_whole_words() {
+        for cell in [
+            "no",
+            "No, too slow",
+            "Rejected",
+            "not chosen",
+            "❌",
+            "declined.",
+        ] {
+            assert_eq!(verdict_of_cell(cell), Verdict::Rejected, "{cell}");
+        }
+        for cell in ["yes", "**Chosen**", "Accepted (2024)", "✅", "x", " [X] "] {
+            assert_eq!(verdict_of_cell(cell), Verdict::Chosen, "{cell}");
+        }
+        for cell in [
+            "known", "unknown", "Node", "complex", "next", "x86 only", "2 x 4", "notable", "",
+        ] {
+            assert_eq!(verdict_of_cell(cell), Verdict::Open, "{cell}");
+        }
+    }
 }

@@ -71,3 +71,26 @@ fn a_question_that_is_answered_with_no_is_turned_down() {
     assert!(clauses[0].terms.iter().all(|term| term.role == Role::Drops));
     assert_eq!(clauses[0].mode, Mode::Says);
 }
+
+#[test]
+fn a_sentence_without_an_end_is_read_as_several_clauses() {
+    let clauses = clauses(&"kafka ".repeat(2 * MAX_TOKENS + 1));
+    assert_eq!(clauses.len(), 3);
+    assert!(
+        clauses
+            .iter()
+            .all(|clause| !clause.terms.is_empty() && clause.terms.len() <= MAX_TERMS)
+    );
+}
+
+#[test]
+fn what_is_turned_down_twice_in_a_sentence_stays_so() {
+    let clauses = clauses("Kafka: no; RabbitMQ: no; an outbox.");
+    let roles = clauses
+        .iter()
+        .flat_map(|clause| &clause.terms)
+        .map(|term| term.role);
+    let roles: Vec<Role> = roles.collect();
+    assert_eq!(roles.first(), Some(&Role::Drops));
+    assert_eq!(roles.last(), Some(&Role::Takes));
+}

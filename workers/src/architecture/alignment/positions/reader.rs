@@ -2,12 +2,16 @@
 
 use super::{Kind, Positions, Refused, Statement, weighed};
 use crate::architecture::adr::{Adr, Choice, Passage, Status, Verdict};
-use crate::architecture::alignment::clauses::{Mode, Role, Term, clauses};
+use crate::architecture::alignment::clauses::{Clause, Mode, Role, Term, clauses};
 use crate::architecture::alignment::meaning::Meaning;
 use crate::architecture::markdown::{Markdown, Section};
 
 /// How many statements of one decision are held against a proposal.
 const MAX_STATEMENTS: usize = 160;
+/// How many things of all names together are its subject, at most.
+const MAX_NAMED: usize = 400;
+/// How much of a title, and of a sentence, is read for what it means, in bytes.
+const MAX_READ: usize = 4096;
 
 /// Reads a decision.
 pub(super) fn read(markdown: &Markdown, adr: &Adr) -> Positions {
@@ -40,10 +44,8 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn title(&mut self, adr: &Adr) {
         let is_refused = adr.status == Status::Rejected;
-        let mut terms: Vec<Term> = clauses(&adr.title)
-            .into_iter()
-            .flat_map(|clause| clause.terms)
-            .collect();
+        let said = clauses(start(&adr.title));
+        let mut terms = named(said.clone());
         if is_refused {
             for term in &mut terms {
                 term.role = Role::Drops;
@@ -57,23 +59,24 @@ impl Reader<'_> {
                 sentence,
             });
         }
-        self.title_rules(adr, is_refused);
+        self.title_rules(adr, said, is_refused);
         self.positions.title = terms;
     }
 
     /// A title such as "Redis is a cache and nothing else" is a rule as well.
-    fn title_rules(&mut self, adr: &Adr, is_refused: bool) {
+    fn title_rules(&mut self, adr: &Adr, said: Vec<Clause>, is_refused: bool) {
         let heading =
             |(at, section): (usize, &Section)| section.heading.contains(&adr.title).then_some(at);
         let section = self.markdown.sections.iter().enumerate().find_map(heading);
-        for clause in clauses(&adr.title) {
-            if section.is_none() || is_refused || clause.terms.len() < 2 {
-                continue;
-            }
+        if section.is_none() || is_refused {
+            return;
+        }
+        let rules = said.into_iter().filter(|clause| clause.terms.len() > 1);
+        for clause in rules.take(MAX_STATEMENTS) {
             self.positions.statements.push(Statement {
                 kind: Kind::Rule,
                 sentence: None,
-                meaning: Meaning::of(&adr.title),
+                meaning: Meaning::of(start(&adr.title)),
                 clause,
             });
         }
@@ -81,10 +84,7 @@ impl Reader<'_> {
 
     fn options(&mut self, adr: &Adr) {
         for option in &adr.options {
-            let name: Vec<Term> = clauses(&option.name)
-                .into_iter()
-                .flat_map(|clause| clause.terms)
-                .collect();
+            let name = named(clauses(&option.name));
             let around = || {
                 option
                     .cons
@@ -146,24 +146,23 @@ impl Reader<'_> {
         }
         let about = about
             .first()
-            .map(|passage| clauses(passage.text(self.markdown)));
-        about
-            .into_iter()
-            .flatten()
-            .flat_map(|clause| clause.terms)
-            .collect()
+            .map(|passage| clauses(start(passage.text(self.markdown))));
+        named(about.unwrap_or_default())
     }
 
     fn add(&mut self, passages: &[Passage], kind: Kind) {
         for passage in passages {
+            if self.positions.statements.len() >= MAX_STATEMENTS {
+                break;
+            }
             let text = passage.text(self.markdown);
             for clause in clauses(text) {
-                if self.positions.statements.len() >= MAX_STATEMENTS || clause.terms.is_empty() {
-                    continue;
+                if self.positions.statements.len() >= MAX_STATEMENTS {
+                    break;
                 }
-                let words = text.get(clause.sentence.clone()).unwrap_or_default();
+                let words = start(text.get(clause.sentence.clone()).unwrap_or_default());
                 // A word or two are a name or a label, and say nothing.
-                if words.split_whitespace().nth(2).is_none() {
+                if clause.terms.is_empty() || words.split_whitespace().nth(2).is_none() {
                     continue;
                 }
                 let mut clause = clause;
@@ -258,8 +257,21 @@ impl Reader<'_> {
                 });
             }
         }
+        refused.truncate(MAX_STATEMENTS);
         self.positions.refused.extend(refused);
     }
+}
+
+/// As much of a text as is read for what it means.
+fn start(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(MAX_READ))
+        .unwrap_or(text)
+}
+
+/// What the clauses of a name name.
+fn named(said: Vec<Clause>) -> Vec<Term> {
+    let terms = said.into_iter().flat_map(|clause| clause.terms);
+    terms.take(MAX_NAMED).collect()
 }
 
 /// The things that a name is about: the first, and those beside it. What it is in, or with, is not.

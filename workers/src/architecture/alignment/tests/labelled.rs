@@ -1,7 +1,7 @@
 //! How good the labels are on proposals that people labelled: `tests/data/adr`.
 //!
-//! `tuning.jsonl` was looked at while the rules were made; `held_back.jsonl`, where it is there, was
-//! not, and only its figures are told.
+//! `tuning.jsonl` was looked at while the rules were made; `held_back.jsonl` was not, and only its
+//! figures are told.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -26,7 +26,8 @@ pub(super) fn pattern<'l>(library: &'l Library, name: &str) -> Result<&'l Docume
     let found = library.get(Kind::Pattern, name).or_else(any_case);
     found.ok_or_else(|| {
         let slugs = library.of_kind(Kind::Pattern);
-        missing(name, slugs.map(|pattern| pattern.slug.as_str()))
+        let slugs = slugs.map(|pattern| pattern.slug.as_str());
+        with_left_out(missing(name, slugs), library.left_out())
     })
 }
 
@@ -42,6 +43,17 @@ fn missing<'l>(name: &str, slugs: impl Iterator<Item = &'l str>) -> Failure {
     };
     let message = format!("no pattern is called `{}`", shown(name));
     Failure::new(Fault::PatternNotFound, message, suggestion).detail("nearest", near)
+}
+
+/// Says which files are left out too: the pattern may be among them.
+fn with_left_out(mut failure: Failure, left_out: &[String]) -> Failure {
+    if left_out.is_empty() {
+        return failure;
+    }
+    failure
+        .suggestion
+        .push_str("; it may be among the files that are left out: see details.left_out");
+    failure.detail("left_out", left_out.to_vec())
 }
 
 /// The names most like `name`, the likest first; those that share a part of it before others.
@@ -84,6 +96,16 @@ mod tests {
         assert_eq!(near[..2], ["repository-pattern", "repositories"]);
         let typo = nearest("oubtox", slugs.into_iter());
         assert_eq!(typo[0], "outbox");
+    }
+
+    #[test]
+    fn a_pattern_that_may_be_left_out_is_told_to_be() {
+        let left_out = ["docs/architecture/patterns/x.md is left out: it is not text".to_owned()];
+        let failure = with_left_out(missing("x", ["saga"].into_iter()), &left_out);
+        assert!(failure.suggestion.contains("details.left_out"));
+        assert_eq!(failure.details["left_out"][0], left_out[0]);
+        let failure = with_left_out(missing("x", ["saga"].into_iter()), &[]);
+        assert!(!failure.suggestion.contains("left"));
     }
 
     #[test]
