@@ -1,5 +1,7 @@
 //! Which files of a project are documents, and what they are called.
 
+mod large;
+
 use super::*;
 use crate::architecture::adr::Status;
 use crate::architecture::document::Record;
@@ -261,44 +263,4 @@ fn what_is_left_out_is_named_without_what_misleads() {
         library(&app).left_out(),
         ["docs/adr/0001-\\u{202e}gnp.md is left out: it is not text"]
     );
-}
-
-#[test]
-fn of_very_many_that_take_ones_place_some_are_named() {
-    let app = Sandbox::new();
-    app.file("docs/adr/0000-old.md", "# Old\n\n## Status\n\nAccepted\n");
-    for number in 1..=60 {
-        let text = "# New\n\n## Status\n\nAccepted\n\nSupersedes [Old](0000-old.md)\n";
-        app.file(&format!("docs/adr/{number:04}-new.md"), text);
-    }
-    app.committed();
-    let library = library(&app);
-    let record = library.documents()[0].record.clone().unwrap();
-    assert_eq!(record.status, Status::Superseded);
-    assert_eq!(record.superseded_by.len(), 50);
-    assert_eq!(record.superseded_by[0], "0001-new");
-}
-
-#[test]
-fn a_library_of_the_largest_size_is_kept() {
-    let app = Sandbox::new();
-    let half = "Orders are kept in a store of their own.\n\n".repeat((1 << 19) / 42 - 1);
-    for number in 0..16 {
-        app.file(
-            &format!("docs/adr/{number:04}-a.md"),
-            format!("# {number}\n\n{half}"),
-        );
-    }
-    app.committed();
-    let libraries = Libraries::new();
-    let of = || libraries.of(&app.repo(), &cancel()).unwrap();
-    let first = of();
-    let size: u64 = first.documents().iter().map(|document| document.size).sum();
-    assert!(size > MAX_TOTAL - (1 << 17), "{size}");
-    assert!(
-        first.cost() > LIBRARIES_BYTES,
-        "it weighs more than all may"
-    );
-    libraries.libraries.run_pending_tasks();
-    assert!(Arc::ptr_eq(&first, &of()));
 }
