@@ -20,7 +20,7 @@ mod include;
 #[cfg(test)]
 mod testing;
 
-use std::{collections::HashSet, io::Read, sync::Arc};
+use std::{collections::HashSet, sync::Arc};
 
 use archway_proto::chain::Chain;
 use gix::ObjectId;
@@ -226,15 +226,11 @@ impl Resolver {
 
 /// A file's bytes, as long as they are few enough to be parsed.
 fn read(file: &mut RepoFile) -> Result<Option<Vec<u8>>, RepoError> {
-    let most = syntax::MAX_BYTES as u64 + 1;
-    let mut text = Vec::new();
-    file.take(most)
-        .read_to_end(&mut text)
-        .map_err(|source| RepoError::Io {
-            what: "reading a file whose imports are asked for",
-            source,
-        })?;
-    Ok((text.len() <= syntax::MAX_BYTES).then_some(text))
+    let read = file.read_at_most(syntax::MAX_BYTES as u64);
+    read.map_err(|source| RepoError::Io {
+        what: "reading a file whose imports are asked for",
+        source,
+    })
 }
 
 #[cfg(test)]

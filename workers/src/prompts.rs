@@ -15,7 +15,7 @@ mod template;
 
 use std::sync::Arc;
 
-use archway_proto::{chain::Chain, failure::Failure, fault::Fault, nearest};
+use archway_proto::{failure::Failure, fault::Fault, nearest};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -73,9 +73,8 @@ pub(crate) async fn get(
         commit,
     } = named(cx, &args.name).await?;
     let given = given(&prompt, args.arguments)?;
-    let expanded = Expander::new(cx, registry)
-        .expand(&prompt, home.as_ref())
-        .await?;
+    let mut expander = Expander::new(cx, registry, home.as_ref());
+    let expanded = expander.expand(&prompt).await?;
     let expanded = expanded.map_err(|why| {
         Failure::new(
             Fault::InvalidArguments,
@@ -85,13 +84,10 @@ pub(crate) async fn get(
     })?;
     let tools = expanded.tools.clone();
     let kept = match expanded.has_results() {
-        true => cx.workflow(registry).await.map_or_else(
-            |error| {
-                tracing::warn!(error = %Chain(&error), "a workflow was not read");
-                Kept::Away
-            },
-            Kept::Workflow,
-        ),
+        true => {
+            let workflow = cx.workflow(registry).await;
+            workflow.map_or(Kept::Away, Kept::Workflow)
+        }
         false => Kept::Workflow(None),
     };
     let messages = messages(expanded, Filling::new(&given, kept))?;

@@ -12,7 +12,7 @@ mod page;
 mod said;
 mod templates;
 
-use archway_proto::{chain::Chain, failure::Failure, fault::Fault};
+use archway_proto::{failure::Failure, fault::Fault};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -66,8 +66,7 @@ pub(crate) async fn read(
     };
     let address = Address::parse(&args.uri).map_err(named)?;
     if address == Address::Workflow {
-        let workflow = cx.workflow(registry).await.map_err(|error| {
-            tracing::warn!(error = %Chain(&error), "a workflow was not read");
+        let workflow = cx.workflow(registry).await.map_err(|_told| {
             Failure::new(
                 Fault::Unavailable,
                 "what this session works on can't be read at the moment",

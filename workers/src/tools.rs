@@ -35,7 +35,7 @@ mod refusal;
 mod reply;
 mod schema;
 
-pub(crate) use files::{Whole, whole};
+pub(crate) use files::{Whole, rfc3339, whole};
 use memory::unreachable as memory_unreachable;
 pub use reply::Reply;
 
@@ -123,6 +123,11 @@ pub struct Registry {
 type Runner = fn(ToolContext, Value) -> BoxFuture<'static, Result<Value, Failure>>;
 
 impl Registry {
+    /// What is advertised of the tool of this name.
+    pub(crate) fn entry(&self, name: &str) -> Option<&ToolEntry> {
+        self.list.tools.iter().find(|tool| tool.name == name)
+    }
+
     /// Adds a tool.
     pub fn with<T: Tool>(mut self) -> Result<Self, RegistryError> {
         let schema_of = |which, schema| match schema {

@@ -2,6 +2,7 @@
 
 use archway_proto::{failure::Failure, fault::Fault};
 use serde_json::{Value, json};
+use tonic::Code;
 
 /// An application's error code: whoever should answer can't at the moment. JSON-RPC's own range is
 /// left alone.
@@ -9,32 +10,10 @@ pub(crate) const NOT_NOW: i32 = 50300;
 
 /// Its JSON-RPC code.
 pub(super) fn code(fault: Fault) -> i32 {
-    match fault {
-        Fault::CircuitOpen
-        | Fault::Unavailable
-        | Fault::EmbeddingUnavailable
-        | Fault::SearchTimeout
-        | Fault::DeadlineExceeded => NOT_NOW,
-        Fault::InternalError => -32603,
-        Fault::InvalidArguments
-        | Fault::ProjectRequired
-        | Fault::ProjectNotFound
-        | Fault::FileNotFound
-        | Fault::DirectoryNotFound
-        | Fault::AccessDenied
-        | Fault::FileTooLarge
-        | Fault::BinaryFile
-        | Fault::InvalidPattern
-        | Fault::NotAGitRepository
-        | Fault::RevisionNotFound
-        | Fault::FileNotTracked
-        | Fault::InvalidLineRange
-        | Fault::IndexNotReady
-        | Fault::WriteNotAllowed
-        | Fault::EntryTooLarge
-        | Fault::QuotaExceeded
-        | Fault::PatternNotFound
-        | Fault::RateLimited => -32602,
+    match fault.grpc() {
+        Code::Unavailable | Code::DeadlineExceeded => NOT_NOW,
+        Code::Internal => -32603,
+        _ => -32602,
     }
 }
 

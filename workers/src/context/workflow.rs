@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use archway_proto::pass::Pass;
+use archway_proto::{chain::Chain, pass::Pass};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -43,12 +43,15 @@ impl ToolContext {
         })
     }
 
-    /// What the caller's session works on.
+    /// What the caller's session works on; the log has why it can't be told, if it can't.
     pub(crate) async fn workflow(
         &self,
         registry: &Registry,
     ) -> Result<Option<Workflow>, StoreError> {
-        self.doors.workflows.current(self.caller(), registry).await
+        let current = self.doors.workflows.current(self.caller(), registry);
+        current.await.inspect_err(|error| {
+            tracing::warn!(error = %Chain(error), "a workflow was not read");
+        })
     }
 
     /// Has the caller's session work on a prompt.

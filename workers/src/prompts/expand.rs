@@ -26,8 +26,10 @@ const MAX_RESOURCES: usize = 200;
 pub(super) struct Expander<'a> {
     cx: &'a ToolContext,
     registry: &'a Registry,
-    /// What was read, by project and URI: prompts name the same documents again and again.
-    read: HashMap<(Option<String>, String), Result<Arc<str>, String>>,
+    /// The project that the prompts stand in; our own stand nowhere.
+    home: Option<&'a Arc<Project>>,
+    /// What was read, by URI: prompts name the same documents again and again.
+    read: HashMap<String, Result<Arc<str>, String>>,
 }
 
 /// A prompt in which only arguments are still to be put.
@@ -48,34 +50,37 @@ pub(super) enum Part {
 }
 
 impl<'a> Expander<'a> {
-    pub(super) fn new(cx: &'a ToolContext, registry: &'a Registry) -> Self {
-        let read = HashMap::new();
-        Expander { cx, registry, read }
+    /// For the prompts of one project, `home`.
+    pub(super) fn new(
+        cx: &'a ToolContext,
+        registry: &'a Registry,
+        home: Option<&'a Arc<Project>>,
+    ) -> Self {
+        Expander {
+            cx,
+            registry,
+            home,
+            read: HashMap::new(),
+        }
     }
 
-    /// The prompt with what it names put in, or why it can't be had. `home` is its project.
+    /// The prompt with what it names put in, or why it can't be had.
     ///
     /// # Errors
     /// If what it names could not be read though it may be there.
     pub(super) async fn expand(
         &mut self,
         prompt: &Prompt,
-        home: Option<&Arc<Project>>,
     ) -> Result<Result<Expanded, String>, Failure> {
         let mut expanded = Expanded::default();
         let mut room = MAX_EXPANDED;
         for (role, pieces) in &prompt.messages {
             let mut parts = Vec::with_capacity(pieces.len());
             for piece in pieces {
-                let part = match self.part(prompt, piece, home).await? {
+                let part = match self.part(prompt, piece, &mut expanded.tools).await? {
                     Ok(part) => part,
                     Err(why) => return Ok(Err(why)),
                 };
-                if let Piece::Tool(name) | Piece::Result(name) = piece {
-                    expanded
-                        .tools
-                        .extend(self.tool(name).map(|tool| tool.name.clone()));
-                }
                 if let Part::Text(text) = &part {
                     let Some(left) = room.checked_sub(text.len()) else {
                         let why = format!("it has more than {} KiB in all", MAX_EXPANDED >> 10);
@@ -96,30 +101,26 @@ impl<'a> Expander<'a> {
         &mut self,
         prompt: &Prompt,
         piece: &Piece,
-        home: Option<&Arc<Project>>,
+        tools: &mut Vec<String>,
     ) -> Result<Result<Part, String>, Failure> {
-        let no_tool = |name: &str| format!("there is no tool {:?}", text::shown(name));
         Ok(match piece {
             Piece::Text(text) => Ok(Part::Text(text.as_str().into())),
             Piece::Argument(name) => match prompt.arguments.iter().any(|it| it.name == *name) {
                 true => Ok(Part::Argument(name.clone())),
                 false => Err(format!("it has no argument {name:?}")),
             },
-            Piece::Tool(name) => match self.tool(name) {
-                Some(tool) => Ok(Part::Text(parameters::described(tool).into())),
-                None => Err(no_tool(name)),
+            Piece::Tool(name) | Piece::Result(name) => match self.tool(name) {
+                Some(tool) => {
+                    tools.push(tool.name.clone());
+                    Ok(match piece {
+                        Piece::Result(_) => Part::Result(tool.name.clone()),
+                        _ => Part::Text(parameters::described(tool).into()),
+                    })
+                }
+                None => Err(format!("there is no tool {:?}", text::shown(name))),
             },
-            Piece::Result(name) => match self.tool(name) {
-                Some(tool) => Ok(Part::Result(tool.name.clone())),
-                None => Err(no_tool(name)),
-            },
-            Piece::Resource(uri) => self.resource(uri, home).await?.map(Part::Text),
+            Piece::Resource(uri) => self.resource(uri).await?.map(Part::Text),
         })
-    }
-
-    /// Forgets what was read: the next prompts are another project's.
-    pub(super) fn forget(&mut self) {
-        self.read.clear();
     }
 
     /// The tool of a name in either spelling, if the caller may call it.
@@ -128,25 +129,19 @@ impl<'a> Expander<'a> {
             older if older == "validate_against_pattern" => "validate_pattern".to_owned(),
             name => name,
         };
-        let tools = self.registry.list().tools.iter();
-        let mut found = tools.filter(|tool| tool.name == name);
-        found.find(|tool| self.cx.may_call(&tool.family, tool.scope))
+        let found = self.registry.entry(&name);
+        found.filter(|tool| self.cx.may_call(&tool.family, tool.scope))
     }
 
-    async fn resource(
-        &mut self,
-        uri: &str,
-        home: Option<&Arc<Project>>,
-    ) -> Result<Result<Arc<str>, String>, Failure> {
-        let key = (home.map(|home| home.slug.clone()), uri.to_owned());
-        if let Some(known) = self.read.get(&key) {
+    async fn resource(&mut self, uri: &str) -> Result<Result<Arc<str>, String>, Failure> {
+        if let Some(known) = self.read.get(uri) {
             return Ok(known.clone());
         }
         if self.read.len() == MAX_RESOURCES {
             return Ok(Err("the prompts name too many resources".to_owned()));
         }
         let found = match Address::parse(uri) {
-            Ok(address) => resources::fetch(self.cx, &address, home).await,
+            Ok(address) => resources::fetch(self.cx, &address, self.home).await,
             Err(failure) => Err(failure),
         };
         let named = || text::shown(uri).into_owned();
@@ -163,7 +158,7 @@ impl<'a> Expander<'a> {
             }
             Err(failure) => return Err(failure),
         };
-        self.read.insert(key, found.clone());
+        self.read.insert(uri.to_owned(), found.clone());
         Ok(found)
     }
 }

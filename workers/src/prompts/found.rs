@@ -1,11 +1,10 @@
 //! The prompts of a project: the files of its folders, at the snapshot of the call.
 
 use std::collections::HashSet;
-use std::io::Read as _;
 
 use super::builtin;
 use super::file::Prompt;
-use crate::repo::{Cancel, EntryKind, Repo, RepoError, RepoPath};
+use crate::repo::{Cancel, Repo, RepoError, RepoPath};
 
 /// Where prompts are looked for unless the repository says otherwise.
 const FOLDERS: [&str; 2] = [".archway/prompts", "mcp/prompts"];
@@ -75,18 +74,7 @@ fn files(repo: &Repo, cancel: &Cancel) -> Result<Vec<RepoPath>, RepoError> {
             .map(|folder| RepoPath::trusted(folder.as_bytes()))
             .collect()
     });
-    let all: Vec<RepoPath> = match repo.commit() {
-        Some(_) => {
-            let files = repo.committed_within(&folders, cancel)?.into_iter();
-            files.map(|file| file.path).collect()
-        }
-        None => {
-            let listing = repo.listing(cancel)?;
-            let files = listing.entries.iter();
-            let files = files.filter(|entry| entry.kind == EntryKind::File);
-            files.map(|entry| entry.path.clone()).collect()
-        }
-    };
+    let all = repo.files_within(&folders, cancel)?;
     let mut known = HashSet::new();
     let mut found = Vec::new();
     for folder in &folders {
@@ -96,7 +84,7 @@ fn files(repo: &Repo, cancel: &Cancel) -> Result<Vec<RepoPath>, RepoError> {
                 && path.components().count() == depth
                 && path.name().to_ascii_lowercase().ends_with(b".json")
         };
-        let inside = all.iter().filter(is_ours);
+        let inside = all.iter().map(|(path, _)| path).filter(is_ours);
         found.extend(inside.filter(|path| known.insert(*path)).cloned());
     }
     Ok(found)
@@ -104,13 +92,10 @@ fn files(repo: &Repo, cancel: &Cancel) -> Result<Vec<RepoPath>, RepoError> {
 
 fn read(repo: &Repo, path: &RepoPath) -> Result<Prompt, String> {
     let lost = || "it can't be read".to_owned();
-    let file = repo.open(path).map_err(|_unreadable| lost())?;
-    let mut bytes = Vec::new();
-    let read = file.take(MAX_BYTES + 1).read_to_end(&mut bytes);
-    read.map_err(|_unreadable| lost())?;
-    if u64::try_from(bytes.len()).is_ok_and(|size| size > MAX_BYTES) {
-        return Err(format!("it has more than {} KiB", MAX_BYTES >> 10));
-    }
+    let mut file = repo.open(path).map_err(|_unreadable| lost())?;
+    let read = file.read_at_most(MAX_BYTES);
+    let read = read.map_err(|_unreadable| lost())?;
+    let bytes = read.ok_or_else(|| format!("it has more than {} KiB", MAX_BYTES >> 10))?;
     let prompt = Prompt::parse(&bytes)?;
     match builtin::is_reserved(&prompt.name) {
         true => Err(format!("the name {:?} is a built-in prompt's", prompt.name)),

@@ -38,12 +38,11 @@ pub(crate) async fn list(
 ) -> Result<Reply<Prompts>, Failure> {
     let is_start = args.is_start();
     let (shelves, mut page) = args.begin(cx).await?;
-    let mut expander = Expander::new(cx, registry);
     let (mut said, mut ours) = (Said::default(), Vec::new());
     if is_start {
         let all = builtin::all().into_iter();
         let all = all.map(|prompt| ("built-in".to_owned(), prompt)).collect();
-        let checked = check(&mut expander, None, all).await?;
+        let checked = check(Expander::new(cx, registry, None), None, all).await?;
         page.add("", checked.listed);
         ours = checked.skipped;
     }
@@ -55,8 +54,8 @@ pub(crate) async fn list(
         let Some(found) = said.of(shelf, found.await)? else {
             continue;
         };
-        let checked = check(&mut expander, Some(shelf), found.prompts).await?;
-        expander.forget();
+        let expander = Expander::new(cx, registry, Some(&shelf.project));
+        let checked = check(expander, Some(shelf), found.prompts).await?;
         let skipped = found.skipped.iter().chain(&checked.skipped);
         skipped.for_each(|it| said.skip(shelf, it));
         let wanted = page.wants(&shelf.project.slug);
@@ -81,15 +80,14 @@ struct Checked {
 
 /// Those of the prompts that name only what is there for the caller, by name.
 async fn check(
-    expander: &mut Expander<'_>,
+    mut expander: Expander<'_>,
     shelf: Option<&Shelf>,
     prompts: Vec<(String, Prompt)>,
 ) -> Result<Checked, Failure> {
     let mut checked = Checked::default();
-    let home = shelf.map(|shelf| &shelf.project);
     let prefix = shelf.and_then(|shelf| shelf.prefix.as_deref());
     for (path, prompt) in prompts {
-        let expanded = match expander.expand(&prompt, home).await {
+        let expanded = match expander.expand(&prompt).await {
             Err(failure) if failure.code == Fault::DeadlineExceeded => return Err(failure),
             // What one prompt names is no reason to show no other.
             Err(_failure) => Err("what it names can't be read at the moment".to_owned()),

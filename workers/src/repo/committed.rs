@@ -15,6 +15,7 @@ use super::error::RepoError;
 use super::folder::{MAX_ENTRIES, MAX_NAMES};
 use super::git::git;
 use super::ignores::{Ignores, RuleFiles};
+use super::listing::EntryKind;
 use super::opened::Repo;
 use super::path::RepoPath;
 use super::rules::{Kind, Rules};
@@ -68,6 +69,26 @@ impl Repo {
             too_long: 0,
         };
         walk.run(tree, cancel)
+    }
+
+    /// The files beneath these folders, with their blobs: of the commit that this call is pinned to;
+    /// without one, those that the work tree lists anywhere, without any.
+    ///
+    /// # Errors
+    /// As [`Repo::committed`], or if the work tree can't be listed.
+    pub(crate) fn files_within(
+        &self,
+        folders: &[RepoPath],
+        cancel: &Cancel,
+    ) -> Result<Vec<(RepoPath, Option<ObjectId>)>, RepoError> {
+        if self.commit().is_some() {
+            let files = self.committed_within(folders, cancel)?.into_iter();
+            return Ok(files.map(|file| (file.path, Some(file.blob))).collect());
+        }
+        let listing = self.listing(cancel)?;
+        let files = listing.entries.iter();
+        let files = files.filter(|entry| entry.kind == EntryKind::File);
+        Ok(files.map(|entry| (entry.path.clone(), None)).collect())
     }
 
     /// How large a blob is, in bytes; `None` if it is not there, or can't be read now.

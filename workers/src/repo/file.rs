@@ -78,6 +78,18 @@ impl RepoFile {
         self.size
     }
 
+    /// All bytes from here on; `None` if there are more than `most`, however large it was when it
+    /// was opened.
+    ///
+    /// # Errors
+    /// If it can't be read.
+    pub(crate) fn read_at_most(&mut self, most: u64) -> io::Result<Option<Vec<u8>>> {
+        let mut bytes = Vec::new();
+        let read = self.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+        let fits = u64::try_from(read).is_ok_and(|read| read <= most);
+        Ok(fits.then_some(bytes))
+    }
+
     /// When it was last written; of a commit's file, when the commit was made.
     pub fn modified(&self) -> SystemTime {
         self.modified

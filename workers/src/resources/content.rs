@@ -11,7 +11,7 @@ use crate::{
     architecture::document::Kind,
     context::{Snapshot, ToolContext},
     projects::Project,
-    repo::{Cancel, Repo, RepoPath},
+    repo::RepoPath,
     tools::{Whole, whole},
 };
 
@@ -118,28 +118,23 @@ async fn file(
     project: Arc<Project>,
     path: &str,
 ) -> Result<Snapshot<Content>, Failure> {
-    let asked = path.to_owned();
-    let read = move |repo: &Repo, _: &Cancel| {
+    let (asked, home) = (path.to_owned(), Arc::clone(&project));
+    cx.read(&project, move |repo, _| {
         let path = RepoPath::parse(&asked)?;
         let whole = whole(repo, &path, MAX_BYTES)?;
-        Ok((path.display(), whole))
-    };
-    let read = cx.read(&project, read).await?;
-    let (path, whole) = read.value;
-    let (mime_type, body) = match whole {
-        Whole::Text(text) => (media::of_text(&path), Body::Text(text)),
-        Whole::Bytes(bytes) => {
-            let encoded = BASE64_STANDARD.encode(bytes);
-            (media::of_bytes(&path), Body::Blob(encoded))
-        }
-    };
-    Ok(Snapshot {
-        value: Content {
+        let path = path.display();
+        let (mime_type, body) = match whole {
+            Whole::Text(text) => (media::of_text(&path), Body::Text(text)),
+            Whole::Bytes(bytes) => {
+                let encoded = BASE64_STANDARD.encode(bytes);
+                (media::of_bytes(&path), Body::Blob(encoded))
+            }
+        };
+        Ok(Content {
             mime_type,
             body,
-            file: Some((project, path)),
-        },
-        repo: read.repo,
-        moved: read.moved,
+            file: Some((Arc::clone(&home), path)),
+        })
     })
+    .await
 }

@@ -1,7 +1,5 @@
 //! `resources/list`: the documents of all projects that the caller may read.
 
-use std::time::SystemTime;
-
 use archway_proto::failure::Failure;
 use serde::Serialize;
 
@@ -11,7 +9,7 @@ use crate::{
     context::{Snapshot, ToolContext},
     repo::Repo,
     text,
-    tools::Reply,
+    tools::{Reply, rfc3339},
 };
 
 /// What can be read.
@@ -129,9 +127,4 @@ fn shown(project: Option<&str>, document: &Document, repo: &Repo) -> Resource {
         }),
         name: document.slug.clone(),
     }
-}
-
-fn rfc3339(time: SystemTime) -> String {
-    let time = jiff::Timestamp::try_from(time).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
-    format!("{time:.3}")
 }

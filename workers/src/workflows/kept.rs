@@ -83,9 +83,8 @@ impl Results {
 
     /// The data by tool, of the tools that the caller may call and the projects it may read.
     pub(super) fn allowed(self, pass: &Pass, registry: &Registry) -> Map<String, Value> {
-        let tools = &registry.list().tools;
         let is_allowed = |kept: &Result| {
-            let tool = tools.iter().find(|tool| tool.name == kept.tool);
+            let tool = registry.entry(&kept.tool);
             tool.is_some_and(|tool| pass.may_call(&tool.family, tool.scope))
                 && kept.stood.is_open_to(pass)
         };

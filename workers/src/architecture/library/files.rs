@@ -1,7 +1,6 @@
 //! The files that may be documents, in the order of their kinds and folders.
 
 use std::collections::HashSet;
-use std::io::Read as _;
 
 use gix::ObjectId;
 use jiff::Timestamp;
@@ -9,7 +8,7 @@ use jiff::Timestamp;
 use super::left_out::LeftOut;
 use super::{MAX_BYTES, MAX_FILES};
 use crate::architecture::document::Kind;
-use crate::repo::{Cancel, EntryKind, Folders, Repo, RepoError, RepoPath};
+use crate::repo::{Cancel, Folders, Repo, RepoError, RepoPath};
 
 /// Where documents are looked for unless the repository says otherwise.
 const ADR: [&str; 6] = [
@@ -59,18 +58,7 @@ impl Source {
             })
             .collect();
         let places: Vec<RepoPath> = folders.iter().map(|(_, folder)| folder.clone()).collect();
-        let files = match repo.commit() {
-            Some(_) => {
-                let files = repo.committed_within(&places, cancel)?.into_iter();
-                files.map(|file| (file.path, Some(file.blob))).collect()
-            }
-            None => {
-                let listing = repo.listing(cancel)?;
-                let files = listing.entries.iter();
-                let files = files.filter(|entry| entry.kind == EntryKind::File);
-                files.map(|entry| (entry.path.clone(), None)).collect()
-            }
-        };
+        let files = repo.files_within(&places, cancel)?;
         Ok(Source { folders, files })
     }
 
@@ -134,21 +122,20 @@ impl File {
     /// What the file of the work tree holds; `None` if it is too large, or gone.
     fn standing(&self, repo: &Repo) -> Result<Option<Raw>, RepoError> {
         const READING: &str = "reading a document";
-        let file = match repo.open(&self.path) {
+        let mut file = match repo.open(&self.path) {
             Ok(file) => file,
             Err(error @ (RepoError::Io { .. } | RepoError::Git { .. })) => return Err(error),
             Err(_gone_or_not_ours) => return Ok(None),
         };
         let modified = Timestamp::try_from(file.modified()).ok();
-        let mut bytes = Vec::new();
-        let read = file.take(MAX_BYTES + 1).read_to_end(&mut bytes);
-        read.map_err(|source| RepoError::Io {
+        let read = file.read_at_most(MAX_BYTES);
+        let Some(bytes) = read.map_err(|source| RepoError::Io {
             what: READING,
             source,
-        })?;
-        if u64::try_from(bytes.len()).is_ok_and(|size| size > MAX_BYTES) {
+        })?
+        else {
             return Ok(None);
-        }
+        };
         let (hash, kind) = (gix::hash::Kind::Sha1, gix::objs::Kind::Blob);
         let blob = gix::objs::compute_hash(hash, kind, &bytes);
         let blob = blob.map_err(|source| RepoError::Git {

@@ -1,7 +1,5 @@
 //! A whole file, for those who have no use for a part of one.
 
-use std::io::Read as _;
-
 use archway_proto::failure::Failure;
 
 use super::open;
@@ -23,19 +21,15 @@ pub(crate) enum Whole {
 /// # Errors
 /// As `read_file` refuses.
 pub(crate) fn whole(repo: &Repo, path: &RepoPath, most: u64) -> Result<Whole, Failure> {
-    let file = open::file(repo, path)?;
-    let too_large = |file| open::too_large(file, path, "call read_file for a part of it");
+    let mut file = open::file(repo, path)?;
+    let too_large = |file: &_| open::too_large(file, path, "call read_file for a part of it");
     if file.size() > most {
         return Err(too_large(&file));
     }
-    let mut bytes = Vec::new();
-    let mut rest = file.take(most + 1);
-    let read = rest.read_to_end(&mut bytes);
-    read.map_err(|error| open::unreadable(path, &error))?;
+    let read = file.read_at_most(most);
+    let read = read.map_err(|error| open::unreadable(path, &error))?;
     // It may have grown since it was opened.
-    if u64::try_from(bytes.len()).is_ok_and(|size| size > most) {
-        return Err(too_large(rest.get_ref()));
-    }
+    let bytes = read.ok_or_else(|| too_large(&file))?;
     let is_binary =
         open::is_binary_name(&path.display()) || bytes.iter().take(PROBE).any(|&byte| byte == 0);
     Ok(match is_binary {
