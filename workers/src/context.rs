@@ -1,6 +1,7 @@
 //! What a tool may use while it runs one call: who asks, until when, and the doors to data.
 
 mod projects;
+mod snapshot;
 mod workflow;
 
 use std::sync::Arc;
@@ -30,6 +31,7 @@ use crate::{
     text,
     workflows::Workflows,
 };
+pub use snapshot::Snapshot;
 pub(crate) use workflow::Keeper;
 
 /// The doors a worker opens once, for all calls.
@@ -65,16 +67,6 @@ pub struct ToolContext {
     weight: u32,
     cancel: Cancel,
     events: mpsc::Sender<v1::CallEvent>,
-}
-
-/// What was read from a repository, and what it stands on.
-pub struct Snapshot<T> {
-    /// The answer.
-    pub value: T,
-    /// The repository it was read from, pinned.
-    pub repo: Repo,
-    /// HEAD moved twice while the call ran: the answer may mix two states.
-    pub moved: bool,
 }
 
 impl ToolContext {

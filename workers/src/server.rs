@@ -147,14 +147,14 @@ impl Worker {
             threads,
             config.search_cache_bytes,
         )?);
-        let projects = Projects::new(stores.clone());
         let index = Index::open(&config.index, &stores, parts, &metrics.index());
-        let indexer = index.indexer(&repos, &mounts, metrics.index())?;
+        let indexer = || index.indexer(&repos, &mounts, metrics.index());
+        let indexer = config.index.indexing.then(indexer).transpose()?;
         let workflows = Workflows::new(stores.clone());
         let doors = Doors {
             repos,
             histories,
-            projects,
+            projects: Projects::new(stores.clone()),
             meaning: Arc::new(index.meaning()),
             stores: stores.clone(),
             accesses,
@@ -174,7 +174,7 @@ impl Worker {
             recorder: tokio::spawn(recorder),
             recorded,
             reporter: None,
-            indexer: config.index.indexing.then(|| Arc::new(indexer)),
+            indexer: indexer.map(Arc::new),
             admin,
             pool: config.pool.clone(),
             mounts,

@@ -121,7 +121,6 @@ impl KnownDocuments {
 
 /// Documents that are new or have another text, and those that are gone. Both lists are in order.
 pub(super) fn differences(had: &[Document], wanted: &[Document]) -> (Vec<Document>, Vec<Document>) {
-    let key = |document: &Document| (document.source, document.name.clone());
     let before: HashMap<_, Blob> = had
         .iter()
         .map(|document| (key(document), document.blob))
@@ -132,4 +131,8 @@ pub(super) fn differences(had: &[Document], wanted: &[Document]) -> (Vec<Documen
         .filter(|document| before.get(&key(document)) != Some(&document.blob));
     let gone = had.iter().filter(|document| !now.contains(&key(document)));
     (changed.cloned().collect(), gone.cloned().collect())
+}
+
+fn key(document: &Document) -> (Source, &[u8]) {
+    (document.source, &document.name)
 }

@@ -37,7 +37,6 @@ pub struct Model {
 
 /// Makes vectors, of one model.
 pub struct Embedder {
-    model: Option<Model>,
     source: Source,
     metrics: EmbedderMetrics,
 }
@@ -118,28 +117,24 @@ impl Embedder {
     /// If something is missing or can't be used.
     pub fn open(config: &EmbedderConfig) -> Result<Self, EmbedderConfigError> {
         let metrics = EmbedderMetrics::default();
-        let (model, source) = match config.kind() {
-            EmbedderKind::None => (None, Source::Nothing),
-            EmbedderKind::Table => {
-                let table = Table::built_in()?;
-                (Some(table.model().clone()), Source::Table(Box::new(table)))
-            }
+        let source = match config.kind() {
+            EmbedderKind::None => Source::Nothing,
+            EmbedderKind::Table => Source::Table(Box::new(Table::built_in()?)),
             EmbedderKind::Service => {
                 let service = Service::open(&config.service()?, &metrics)?;
-                let model = Some(service.model().clone());
-                (model, Source::Service(Box::new(service), Queries::new()))
+                Source::Service(Box::new(service), Queries::new())
             }
         };
-        Ok(Embedder {
-            model,
-            source,
-            metrics,
-        })
+        Ok(Embedder { source, metrics })
     }
 
     /// What its vectors are of; `None` where no embedder is set.
     pub fn model(&self) -> Option<&Model> {
-        self.model.as_ref()
+        match &self.source {
+            Source::Nothing => None,
+            Source::Table(table) => Some(table.model()),
+            Source::Service(service, _) => Some(service.model()),
+        }
     }
 
     /// The vectors of texts, as [`Embedder::texts`], where nobody has to be asked for them; the

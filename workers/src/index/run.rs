@@ -22,9 +22,11 @@ use super::indexer::Indexer;
 use super::lost;
 use super::thread::Panicked;
 use crate::repo::{Cancel, Repo, RepoError, Stopped};
-use crate::store::{AtHome, Document, LEASE, Lease, Mounted, Note, NoteId, StoreError, Whole};
+use crate::store::{
+    AtHome, Document, LEASE, Lease, Mounted, Note, NoteId, StoreError, TenantStore, Whole,
+};
 pub(super) use progress::Progress;
-use texts::{FULL, average, first_average, noted, prepared};
+use texts::{FULL, first_average, noted, prepared};
 use wanted::Wanted;
 
 /// How many texts go home at once, at most: fewer where they have many chunks.
@@ -84,20 +86,16 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Makes the index whole.
+    /// Makes the index whole. `average` is how many words its chunks had until now.
     ///
     /// # Errors
     /// Why it is as it was before, but for texts that are at home already.
-    pub(super) async fn finish(self) -> Result<(), RunError> {
-        let store = self.indexer.with.stores.tenant(self.lease.shelf.tenant);
-        let row = store
-            .index(self.lease.shelf.project, &self.indexer.with.made_by)
-            .await?;
+    pub(super) async fn finish(self, average: Option<f32>) -> Result<(), RunError> {
+        let store = self.store();
         let wanted = self.wanted().await?;
         let had = store.documents(self.lease.index).await?;
         let there = self.there().await?;
-        self.bring(&wanted, &there, row.and_then(|row| row.average))
-            .await?;
+        self.bring(&wanted, &there, average).await?;
         let (chunks, words) = store.size_of_index(self.lease.index).await?;
         let (changed, gone) = differences(&had, &wanted.documents);
         let unused = unused(there, &wanted.documents);
@@ -106,7 +104,7 @@ impl<'a> Run<'a> {
             commit: wanted.commit.as_deref(),
             rules: &wanted.rules,
             texts: self.progress.read(),
-            average: average(chunks, words),
+            average: texts::average(chunks, words),
             notes: wanted.notes,
             changed: &changed,
             gone: &gone,
@@ -118,12 +116,16 @@ impl<'a> Run<'a> {
         self.forget(&unused).await
     }
 
+    fn store(&self) -> TenantStore<'a> {
+        self.indexer.with.stores.tenant(self.lease.shelf.tenant)
+    }
+
     /// The texts that are at home, or may be since a run ended in between: whether they surely are.
     /// None, if the home lost any: the index is not whole then until all are back.
     async fn there(&self) -> Result<HashMap<Blob, bool>, RunError> {
         let (shelf, index) = (self.lease.shelf, self.lease.index);
         let with = &self.indexer.with;
-        let store = with.stores.tenant(shelf.tenant);
+        let store = self.store();
         if lost::is_lost(with, shelf, index).await? {
             tracing::warn!(project = %shelf.project, "chunks of a project were lost: it is indexed anew");
             let lost = store.lose_texts(self.lease).await?;
@@ -169,7 +171,7 @@ impl<'a> Run<'a> {
     /// Brings texts home, and notes that they are there.
     async fn bring_home(&self, texts: &[Text], average: f32) -> Result<(), RunError> {
         let with = &self.indexer.with;
-        let store = with.stores.tenant(self.lease.shelf.tenant);
+        let store = self.store();
         let blobs: Vec<Blob> = texts.iter().map(|text| text.blob).collect();
         if !store.expect_texts(self.lease, &blobs).await? {
             return Err(RunError::Lost);
@@ -222,7 +224,7 @@ impl<'a> Run<'a> {
         if ids.is_empty() {
             return Ok(HashMap::new());
         }
-        let store = self.indexer.with.stores.tenant(self.lease.shelf.tenant);
+        let store = self.store();
         let notes = store.notes(self.lease.shelf.project, &ids).await?;
         Ok(notes
             .into_iter()
@@ -233,7 +235,7 @@ impl<'a> Run<'a> {
     /// Has texts go that no document has, while the lease holds: another worker may have brought one
     /// of them again since it was lost.
     async fn forget(&self, unused: &[Blob]) -> Result<(), RunError> {
-        let store = self.indexer.with.stores.tenant(self.lease.shelf.tenant);
+        let store = self.store();
         for blobs in unused.chunks(BATCH) {
             if !store.holds_index(self.lease).await? {
                 return Err(RunError::Lost);

@@ -82,9 +82,8 @@ impl IndexMetrics {
     }
 
     /// A run is under way, until what is returned is dropped.
-    pub(crate) fn under_way(&self) -> UnderWay {
-        self.under_way.inc();
-        UnderWay(self.under_way.clone())
+    pub(crate) fn under_way(&self) -> Left {
+        Left::of(&self.under_way, 1)
     }
 
     /// A home lost chunks.
@@ -105,12 +104,7 @@ impl IndexMetrics {
 
     /// So many texts are to be brought home, until what is returned is dropped.
     pub(crate) fn left(&self, texts: usize) -> Left {
-        let texts = i64::try_from(texts).unwrap_or(i64::MAX);
-        self.left.inc_by(texts);
-        Left {
-            gauge: self.left.clone(),
-            texts,
-        }
+        Left::of(&self.left, texts)
     }
 
     /// So many texts went home, with so many chunks.
@@ -120,33 +114,33 @@ impl IndexMetrics {
     }
 }
 
-/// A run that is under way.
-pub(crate) struct UnderWay(Gauge);
-
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        self.0.dec();
-    }
-}
-
-/// Texts that a run has still to bring home.
+/// What a gauge counts of a run: texts that it has still to bring home, or the run itself.
 pub(crate) struct Left {
     gauge: Gauge,
-    texts: i64,
+    count: i64,
 }
 
 impl Left {
+    fn of(gauge: &Gauge, count: usize) -> Left {
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        gauge.inc_by(count);
+        Left {
+            gauge: gauge.clone(),
+            count,
+        }
+    }
+
     /// So many of them are there.
     pub(crate) fn brought(&mut self, texts: usize) {
-        let texts = i64::try_from(texts).unwrap_or(i64::MAX).min(self.texts);
+        let texts = i64::try_from(texts).unwrap_or(i64::MAX).min(self.count);
         self.gauge.dec_by(texts);
-        self.texts -= texts;
+        self.count -= texts;
     }
 }
 
 impl Drop for Left {
     fn drop(&mut self) {
-        self.gauge.dec_by(self.texts);
+        self.gauge.dec_by(self.count);
     }
 }
 

@@ -26,7 +26,7 @@ use super::scan::MAX_FILE;
 use super::search::Content;
 
 /// What reading a commit's files failed at, if it did.
-const READING: &str = "reading a commit's files";
+pub(super) const READING: &str = "reading a commit's files";
 
 /// The largest file whose content is read to be given as a whole or by lines, in bytes; of larger
 /// ones only the size is told.

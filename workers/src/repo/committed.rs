@@ -10,9 +10,10 @@ use gix::ObjectId;
 use gix::bstr::ByteSlice as _;
 use gix::object::tree::EntryKind as Mode;
 
+use super::bare::READING;
 use super::cancel::{Cancel, Stopped};
 use super::error::RepoError;
-use super::folder::{MAX_ENTRIES, MAX_NAMES};
+use super::folder::{MAX_ENTRIES, MAX_NAMES, MAX_RULE_FILE};
 use super::git::git;
 use super::ignores::{Ignores, RuleFiles};
 use super::listing::EntryKind;
@@ -20,10 +21,7 @@ use super::opened::Repo;
 use super::path::RepoPath;
 use super::rules::{Kind, Rules};
 
-const READING: &str = "reading a commit's files";
 const GITIGNORE: &[u8] = b".gitignore";
-/// The largest `.gitignore` that is read, in bytes.
-const MAX_RULES: u64 = 1 << 20;
 /// The longest path of a file that is indexed, in bytes: what Postgres finds rows by has a third of a
 /// page at most, 2,704 bytes, with what else stands in it.
 const MAX_PATH: usize = 2560;
@@ -98,12 +96,7 @@ impl Repo {
 
     /// The content of a blob; `None` if it has more than `most` bytes, or is not there.
     pub(crate) fn blob(&self, id: ObjectId, most: u64) -> Option<Vec<u8>> {
-        let repository = self.git()?;
-        let header = repository.find_header(id).ok()?;
-        if header.size() > most {
-            return None;
-        }
-        Some(repository.find_blob(id).ok()?.take_data())
+        content(&self.git()?, id, most)
     }
 }
 
@@ -269,18 +262,19 @@ impl Walk<'_> {
         let mut rules = rules.filter(|entry| entry.filename() == GITIGNORE);
         let id = rules.next().filter(|entry| entry.mode().is_blob());
         let id = id.map(|entry| entry.object_id());
-        let read = |id| {
-            let size = self.repository.find_header(id).ok()?.size();
-            let blob = self.repository.find_blob(id).ok();
-            blob.filter(|_| size <= MAX_RULES)
-                .map(|mut blob| blob.take_data())
-        };
         let files = RuleFiles {
-            gitignore: id.and_then(read),
+            gitignore: id.and_then(|id| content(self.repository, id, MAX_RULE_FILE)),
             exclude: None,
         };
         Ignores::beneath(&folder.above, &folder.path, &files, false)
     }
+}
+
+/// What a blob holds, unless that is more than `most` bytes, of which none is read then.
+fn content(repository: &gix::Repository, id: ObjectId, most: u64) -> Option<Vec<u8>> {
+    let size = repository.find_header(id).ok()?.size();
+    let blob = || repository.find_blob(id).ok();
+    (size <= most).then(blob)?.map(|mut blob| blob.take_data())
 }
 
 fn too_many() -> RepoError {

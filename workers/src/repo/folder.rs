@@ -26,7 +26,7 @@ pub(super) const MAX_ENTRIES: usize = 2_000_000;
 pub(super) const MAX_NAMES: usize = 256 << 20;
 
 /// How much of a rule file is read, in bytes.
-const MAX_RULE_FILE: u64 = 1 << 20;
+pub(super) const MAX_RULE_FILE: u64 = 1 << 20;
 
 /// A folder as it was read.
 #[derive(Debug)]

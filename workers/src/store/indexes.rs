@@ -32,13 +32,9 @@ pub(crate) struct IndexRow {
     pub(crate) indexed_at: Option<Timestamp>,
     /// How often it was made whole; below 0 while it is not, since its home lost texts.
     pub(crate) edition: i64,
-    /// How many words a chunk has on average; `None` before the first.
-    pub(crate) average: Option<f32>,
     /// Texts that are at home, of those that are to be.
     pub(crate) done: i64,
     pub(crate) total: i64,
-    /// Somebody wants it to be looked at, and it was not since.
-    pub(crate) is_asked: bool,
 }
 
 /// A folder that this worker has, and whose it is.
@@ -153,8 +149,7 @@ impl TenantStore<'_> {
         let mut tx = self.begin().await?;
         let row = sqlx::query!(
             r#"select id, commit_id, rules, (extract(epoch from indexed_at) * 1000)::bigint as indexed_ms,
-                      edition, average, done, total,
-                      coalesce(asked_at > coalesce(indexed_at, '-infinity'), false) as "is_asked!"
+                      edition, done, total
                from indexes where tenant_id = $1 and project_id = $2 and made_by = $3"#,
             self.tenant,
             project,
@@ -171,10 +166,8 @@ impl TenantStore<'_> {
                 .indexed_ms
                 .and_then(|ms| Timestamp::from_millisecond(ms).ok()),
             edition: row.edition,
-            average: row.average,
             done: row.done,
             total: row.total,
-            is_asked: row.is_asked,
         }))
     }
 

@@ -25,6 +25,7 @@ use tokio::{
 };
 
 use super::{EmbedError, EmbedderConfigError, Model, config::ServiceConfig};
+use crate::index::named::short_hash;
 use crate::metrics::{Asked, EmbedderMetrics};
 use circuit::Breaker;
 use failure::Failure;
@@ -210,12 +211,8 @@ fn name(config: &ServiceConfig) -> String {
     if config.document_prefix.is_empty() {
         return name;
     }
-    let prefix = config.document_prefix.as_bytes();
-    let hash = gix::objs::compute_hash(gix::hash::Kind::Sha1, gix::objs::Kind::Blob, prefix);
-    let hash = hash.map_or_else(
-        |_collides| String::new(),
-        |hash| hash.to_hex_with_len(8).to_string(),
-    );
+    let hash = short_hash(&config.document_prefix);
+    let hash = hash.get(..8).unwrap_or_default();
     format!("{name}+{hash}")
 }
 

@@ -27,7 +27,7 @@ impl Run<'_> {
     /// All files of HEAD's commit that readers may see, and all that was noted.
     pub(super) async fn wanted(&self) -> Result<Wanted, RunError> {
         let mut wanted = self.files().await?;
-        let store = self.indexer.with.stores.tenant(self.lease.shelf.tenant);
+        let store = self.store();
         // First the mark: what is noted between the two changes it once more.
         wanted.notes = store.memory_mark(self.lease.shelf.project).await?;
         let notes = store.note_heads(self.lease.shelf.project).await?;

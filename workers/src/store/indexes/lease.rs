@@ -42,7 +42,7 @@ pub(crate) struct Whole<'a> {
 
 impl TenantStore<'_> {
     /// Takes the index of a project, making its row if there is none; `None` while another worker
-    /// holds it.
+    /// holds it. And how many words a chunk has on average, once there was one.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -51,16 +51,16 @@ impl TenantStore<'_> {
         project: Uuid,
         made_by: &str,
         holder: Uuid,
-    ) -> Result<Option<Lease>, StoreError> {
+    ) -> Result<Option<(Lease, Option<f32>)>, StoreError> {
         let (what, taken) = ("taking an index", Instant::now());
         let mut tx = self.begin().await?;
-        let row = sqlx::query_scalar!(
+        let row = sqlx::query!(
             "insert into indexes as i (tenant_id, project_id, made_by, holder, held_until) \
              values ($1, $2, $3, $4, now() + make_interval(secs => $5)) \
              on conflict (tenant_id, project_id, made_by) do update \
              set holder = excluded.holder, held_until = excluded.held_until \
              where i.holder is null or i.holder = excluded.holder or i.held_until < now() \
-             returning id",
+             returning id, average",
             self.tenant,
             project,
             made_by,
@@ -75,11 +75,14 @@ impl TenantStore<'_> {
             tenant: self.tenant,
             project,
         };
-        Ok(row.map(|index| Lease {
-            index,
-            shelf,
-            holder,
-            taken,
+        Ok(row.map(|row| {
+            let lease = Lease {
+                index: row.id,
+                shelf,
+                holder,
+                taken,
+            };
+            (lease, row.average)
         }))
     }
 

@@ -42,7 +42,6 @@ struct Texts {
 type Content = Option<(String, bool)>;
 
 /// A piece of a file.
-#[derive(Clone)]
 struct Piece {
     path: RepoPath,
     blob: gix::ObjectId,
@@ -66,11 +65,7 @@ pub(super) async fn read(
     }
     let snapshot = read_of(cx, first, &found, 0, &mut contents).await?;
     let budget = cx.max_result_bytes();
-    Ok(Snapshot {
-        value: found.shown(projects, contents, snapshot.value, budget),
-        repo: snapshot.repo,
-        moved: snapshot.moved,
-    })
+    Ok(snapshot.map(|behind| found.shown(projects, contents, behind, budget)))
 }
 
 /// Reads what is shown of one project; how far behind its index is.
@@ -93,17 +88,14 @@ async fn read_of(
         Ok(texts(repo, &pieces, commit.as_deref(), cancel)?)
     };
     let snapshot = cx.read(project, read).await?;
-    let Texts { texts, behind } = snapshot.value;
-    for (at, text) in places.into_iter().zip(texts) {
-        if let Some(content) = contents.get_mut(at) {
-            *content = text;
+    Ok(snapshot.map(|Texts { texts, behind }| {
+        for (at, text) in places.into_iter().zip(texts) {
+            if let Some(content) = contents.get_mut(at) {
+                *content = text;
+            }
         }
-    }
-    Ok(Snapshot {
-        value: behind,
-        repo: snapshot.repo,
-        moved: snapshot.moved,
-    })
+        behind
+    }))
 }
 
 impl Found {

@@ -96,22 +96,13 @@ async fn wholes(
     let (mut wholes, mut missing) = (Vec::new(), Vec::new());
     for (number, project) in projects.iter().enumerate() {
         let shelf = cx.shelf(project);
-        let row = cx
-            .meaning()
-            .row(shelf)
-            .await
-            .map_err(|error| away(&error))?;
-        let whole = match row.clone() {
-            Some(row) => cx
-                .meaning()
-                .whole(shelf, row)
-                .await
-                .map_err(|error| away(&error))?,
-            None => None,
-        };
-        match whole {
+        let row = cx.meaning().row(shelf).await;
+        // What was never begun is not whole, either.
+        let row = row.map_err(|error| away(&error))?.unwrap_or_default();
+        let whole = cx.meaning().whole(shelf, row.clone()).await;
+        match whole.map_err(|error| away(&error))? {
             Some(whole) => wholes.push(whole),
-            None if number == 0 => return Err(not_ready(row.unwrap_or_default())),
+            None if number == 0 => return Err(not_ready(row)),
             None => missing.push(project.slug.clone()),
         }
     }

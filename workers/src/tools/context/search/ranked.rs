@@ -83,8 +83,15 @@ pub(super) async fn ranked(
 ) -> Vec<Ranked> {
     let mut reads = Vec::with_capacity(projects.len());
     for (number, project) in projects.iter().enumerate() {
-        let files = named.iter().filter(|found| found.project == number);
-        let files = files.filter(|found| found.source == Source::File);
+        let found: Vec<&Named> = named
+            .iter()
+            .filter(|found| found.project == number)
+            .collect();
+        if found.is_empty() {
+            reads.push(ProjectReads::default());
+            continue;
+        }
+        let files = found.iter().filter(|found| found.source == Source::File);
         let paths: Vec<String> = files.map(|found| shown(&found.name)).collect();
         reads.push(ProjectReads::of(cx, project.id, &paths).await);
     }

@@ -24,12 +24,10 @@ pub(super) struct ProjectReads {
 impl ProjectReads {
     /// The reads of these files. With Postgres away nobody read anything.
     pub(super) async fn of(cx: &ToolContext, project: Uuid, paths: &[String]) -> ProjectReads {
-        let reads = async {
-            let files = cx.store().reads_of(project, cx.principal(), paths).await?;
-            let last = cx.store().last_reads(project, cx.principal()).await?;
-            Ok::<_, crate::store::StoreError>((files, last))
-        };
-        let Ok((files, last)) = reads.await else {
+        let store = cx.store();
+        let files = store.reads_of(project, cx.principal(), paths);
+        let last = store.last_reads(project, cx.principal());
+        let Ok((files, last)) = tokio::try_join!(files, last) else {
             return ProjectReads::default();
         };
         let modules = last.iter().map(|path| module(path).to_owned());

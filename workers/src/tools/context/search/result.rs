@@ -74,7 +74,7 @@ pub(super) struct Ranking {
 }
 
 /// How the index stood.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct IndexState {
     /// The commit that it is of; null without git.
     pub(super) commit: Option<String>,
