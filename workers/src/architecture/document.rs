@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::adr::{Adr, Status};
 use super::alignment::Positions;
-use super::markdown::{Fence, Markdown, Section};
+use super::markdown::{Markdown, Section};
 use super::search::Words;
 use crate::repo::RepoPath;
 
@@ -111,11 +111,6 @@ impl Document {
     /// The parts under its headings, in order.
     pub fn sections(&self) -> &[Section] {
         &self.content.markdown.sections
-    }
-
-    /// The blocks of code, in order.
-    pub fn fences(&self) -> &[Fence] {
-        &self.content.markdown.fences
     }
 
     /// The decision taken apart, if it is one.

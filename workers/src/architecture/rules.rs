@@ -170,7 +170,7 @@ pub(crate) fn check(
     }
     let in_order = |violation: &Violation| (violation.line.is_none(), violation.line);
     findings.violations.sort_by_key(in_order);
-    advice::add(&mut findings, &reading, &others, cancel)?;
+    advice::add(&mut findings, &reading, &others);
     Ok(findings)
 }
 

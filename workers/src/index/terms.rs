@@ -57,7 +57,7 @@ fn count(occurrences: usize) -> u16 {
 }
 
 /// FNV-1a of 32 bits over UTF-8: one in a hundred thousand words shares its hash with another.
-fn term(word: &str) -> Term {
+pub(crate) fn term(word: &str) -> Term {
     word.bytes().fold(0x811c_9dc5, |hash, byte| {
         (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
     })

@@ -50,7 +50,7 @@ const TAKES: [&str; 15] = [
 
 /// Marks the options that were chosen, and the others as turned down.
 pub(super) fn mark(markdown: &Markdown, adr: &mut Adr) {
-    let is_marked = adr
+    let mut is_marked = adr
         .options
         .iter()
         .any(|option| option.verdict == Verdict::Chosen);
@@ -68,17 +68,10 @@ pub(super) fn mark(markdown: &Markdown, adr: &mut Adr) {
         let taken = positive().filter_map(|sentence| taken(sentence));
         // A decision that merely names an option chose it.
         let other = positive().map(|sentence| before_end(sentence).to_owned());
-        for words in named.chain(taken).chain(other) {
-            if choose(&mut adr.options, &words) {
-                break;
-            }
-        }
+        let mut named = named.chain(taken).chain(other);
+        is_marked = named.any(|words| choose(&mut adr.options, &words));
     }
-    if adr
-        .options
-        .iter()
-        .any(|option| option.verdict == Verdict::Chosen)
-    {
+    if is_marked {
         for option in adr
             .options
             .iter_mut()

@@ -9,7 +9,7 @@ mod roles;
 use std::ops::Range;
 
 use super::measures::{Measure, measures};
-use super::words::{Concept, Mark, Token, tokens};
+use super::words::{Concept, Mark, Token, line, tokens};
 use crate::architecture::markdown::sentences;
 
 /// How many tokens one clause has at most: what is longer is read as clauses of its own, for each
@@ -209,8 +209,7 @@ fn refuse(found: &mut [Clause], done: usize) -> usize {
 }
 
 fn mode(text: &str, tokens: &[Token]) -> Mode {
-    let words: Vec<&str> = tokens.iter().map(|token| token.lower.as_str()).collect();
-    let line = format!(" {} ", words.join(" "));
+    let line = line(tokens);
     const TELLS: [&str; 13] = [
         " we considered ",
         " we looked at ",
@@ -266,8 +265,7 @@ fn is_kept(tokens: &[Token]) -> bool {
 }
 
 fn is_exclusive(tokens: &[Token]) -> bool {
-    let words: Vec<&str> = tokens.iter().map(|token| token.lower.as_str()).collect();
-    let line = format!(" {} ", words.join(" "));
+    let line = line(tokens);
     [" only ", " nowhere else ", " nothing else ", " no other "]
         .iter()
         .any(|word| line.contains(word))

@@ -8,7 +8,7 @@ use crate::index::embed::table::Table;
 static TABLE: LazyLock<Option<Table>> = LazyLock::new(|| Table::built_in().ok());
 
 /// A vector of length 127.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Meaning(Box<[i8]>);
 
 impl Meaning {

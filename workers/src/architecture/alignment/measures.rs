@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::words::{Concept, Mark, Token, stem_concept};
+use super::words::{Concept, Mark, Token, line, stem_concept};
 
 /// A number of something.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -255,8 +255,7 @@ fn joined(tokens: &[Token], range: Range<usize>) -> String {
 
 /// "Without expiry", "for ever": more than any bound of time.
 fn endless(tokens: &[Token]) -> Option<Measure> {
-    let words: Vec<&str> = tokens.iter().map(|token| token.lower.as_str()).collect();
-    let text = format!(" {} ", words.join(" "));
+    let text = line(tokens);
     const ENDLESS: [&str; 12] = [
         " forever ",
         " for ever ",

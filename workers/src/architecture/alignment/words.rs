@@ -6,9 +6,10 @@
 use std::ops::Range;
 
 use super::names;
+use crate::index::terms::{Term, term};
 
 /// What tokens are compared by: the hash of a stem, or of a thing's first name.
-pub(super) type Concept = u32;
+pub(super) type Concept = Term;
 
 /// A word, or a name of several.
 #[derive(Clone, Debug)]
@@ -53,9 +54,15 @@ pub(super) fn tokens(text: &str) -> Vec<Token> {
     tokens
 }
 
+/// The words of tokens on one line, with a blank before and behind each.
+pub(super) fn line(tokens: &[Token]) -> String {
+    let words: Vec<&str> = tokens.iter().map(|token| token.lower.as_str()).collect();
+    format!(" {} ", words.join(" "))
+}
+
 /// The concept of a single word, as a stem.
 pub(super) fn stem_concept(word: &str) -> Concept {
-    hash(stem(word).as_bytes())
+    term(&stem(word))
 }
 
 struct Plain {
@@ -130,7 +137,7 @@ fn named(words: &[Plain], at: usize) -> Option<(usize, Token)> {
         let end = these.last()?.at.end;
         let token = Token {
             at: first.at.start..end,
-            concept: Some(hash(thing.first.as_bytes())),
+            concept: Some(term(thing.first)),
             besides: besides(thing, &lower),
             rivals: thing.rivals,
             is_technical: thing.rivals != 0 || names::is_technical(thing.first),
@@ -152,14 +159,12 @@ fn besides(thing: &names::Thing, lower: &str) -> Vec<Concept> {
     let known = names::thing(kind).is_some();
     let kind = (!kind.is_empty()).then(|| {
         if known {
-            hash(kind.as_bytes())
+            term(kind)
         } else {
             stem_concept(kind)
         }
     });
-    kind.into_iter()
-        .chain(first.map(|first| hash(first.as_bytes())))
-        .collect()
+    kind.into_iter().chain(first.map(term)).collect()
 }
 
 /// Names that are words of English, too.
@@ -236,13 +241,6 @@ fn stem(word: &str) -> String {
         stem.pop();
     }
     stem
-}
-
-/// FNV-1a of 32 bits.
-fn hash(bytes: &[u8]) -> Concept {
-    bytes.iter().fold(0x811c_9dc5, |hash, byte| {
-        (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
-    })
 }
 
 /// Words that all texts have. Sorted, for they are looked up.

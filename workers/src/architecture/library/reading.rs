@@ -35,7 +35,8 @@ impl Reading<'_> {
         let Some(read) = self.content(&file)? else {
             return Ok(None);
         };
-        let Some(room) = self.room.checked_sub(read.size) else {
+        let size = u64::try_from(read.content.text.len()).unwrap_or(u64::MAX);
+        let Some(room) = self.room.checked_sub(size) else {
             self.left_out
                 .add(&file.path, "no room: documents have 8 MiB in all");
             return Ok(None);
@@ -57,7 +58,7 @@ impl Reading<'_> {
             title: title.map_or_else(|| stem.replace(['-', '_'], " "), str::to_owned),
             slug: stem,
             path: file.path,
-            size: read.size,
+            size,
             modified: read.modified,
             blob: read.blob,
             content: read.content,
@@ -72,11 +73,9 @@ impl Reading<'_> {
         if let Some(blob) = file.blob
             && let Some(content) = self.contents.get(&key(blob))
         {
-            let size = u64::try_from(content.text.len()).unwrap_or(u64::MAX);
             return Ok(Some(Read {
                 content,
                 blob,
-                size,
                 modified: None,
             }));
         }
@@ -96,11 +95,9 @@ impl Reading<'_> {
                 content
             }
         };
-        let size = u64::try_from(content.text.len()).unwrap_or(u64::MAX);
         Ok(Some(Read {
             content,
             blob: raw.blob,
-            size,
             modified: raw.modified,
         }))
     }
@@ -110,7 +107,6 @@ impl Reading<'_> {
 struct Read {
     content: Arc<Content>,
     blob: ObjectId,
-    size: u64,
     modified: Option<Timestamp>,
 }
 

@@ -3,8 +3,6 @@
 //! Of YAML and TOML as much is read as documents use here: fields with a value or a list of them,
 //! on their line or beneath it. What is nested deeper is passed over.
 
-use std::ops::Range;
-
 /// How many lines front matter may have.
 const MAX_LINES: usize = 500;
 
@@ -15,8 +13,6 @@ pub struct Field {
     pub name: String,
     /// Its value, or those of a list, without quotation marks.
     pub values: Vec<String>,
-    /// 1-based.
-    pub line: usize,
 }
 
 impl Field {
@@ -33,30 +29,28 @@ impl Field {
 
 /// The fields of a document's front matter, and where its text begins.
 pub(super) fn split(text: &str) -> (Vec<Field>, usize) {
-    let mut lines = Numbered {
-        rest: text,
-        start: 0,
-    };
-    let (close, parting): (&[&str], char) = match lines.next() {
-        Some((_, "---")) => (&["---", "..."], ':'),
-        Some((_, "+++")) => (&["+++"], '='),
+    let mut lines = text.split_inclusive('\n');
+    let first = lines.next().unwrap_or_default();
+    let (close, parting): (&[&str], char) = match first.trim_end() {
+        "---" => (&["---", "..."], ':'),
+        "+++" => (&["+++"], '='),
         _ => return (Vec::new(), 0),
     };
     let mut fields = Vec::new();
-    for number in 2..=MAX_LINES {
-        let Some((bytes, line)) = lines.next() else {
-            break;
-        };
+    let mut end = first.len();
+    for line in lines.take(MAX_LINES - 1) {
+        end += line.len();
+        let line = line.trim_end();
         if close.contains(&line) {
-            return (fields, bytes.end);
+            return (fields, end);
         }
-        add(&mut fields, line, parting, number);
+        add(&mut fields, line, parting);
     }
     // It was never closed: a rule, and text beneath it.
     (Vec::new(), 0)
 }
 
-fn add(fields: &mut Vec<Field>, line: &str, parting: char, number: usize) {
+fn add(fields: &mut Vec<Field>, line: &str, parting: char) {
     let trimmed = line.trim();
     if trimmed.is_empty() || trimmed.starts_with('#') {
         return;
@@ -83,7 +77,6 @@ fn add(fields: &mut Vec<Field>, line: &str, parting: char, number: usize) {
     fields.push(Field {
         name: normal(name),
         values,
-        line: number,
     });
 }
 
@@ -107,24 +100,6 @@ fn value(text: &str) -> Option<String> {
 fn normal(name: &str) -> String {
     let name = name.trim().trim_matches(['"', '\'']).to_lowercase();
     name.replace(['_', ' '], "-")
-}
-
-/// The lines of a text without their ends, and their bytes with them.
-struct Numbered<'a> {
-    rest: &'a str,
-    start: usize,
-}
-
-impl<'a> Iterator for Numbered<'a> {
-    type Item = (Range<usize>, &'a str);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let line = self.rest.split_inclusive('\n').next()?;
-        let start = self.start;
-        self.start += line.len();
-        self.rest = self.rest.get(line.len()..).unwrap_or_default();
-        Some((start..self.start, line.trim_end()))
-    }
 }
 
 #[cfg(test)]

@@ -1,32 +1,19 @@
 //! What is said beside the violations: what was not checked, and what to do about it.
 
 use super::{Findings, dialect::Dialect, reading::Reading, stated::Stated};
-use crate::{
-    repo::{Cancel, Stopped},
-    text::shown,
-};
+use crate::text::shown;
 
 /// How many pieces of advice rules give by their notes.
 const MAX_NOTES: usize = 20;
 
 /// Adds advice to what was found.
-///
-/// # Errors
-/// If the call has to stop.
-pub(super) fn add(
-    findings: &mut Findings,
-    reading: &Reading<'_>,
-    others: &[Stated],
-    cancel: &Cancel,
-) -> Result<(), Stopped> {
+pub(super) fn add(findings: &mut Findings, reading: &Reading<'_>, others: &[Stated]) {
     findings.advice.truncate(MAX_NOTES);
     findings.language = reading
         .syntax
         .as_ref()
         .and(reading.dialect)
         .map(Dialect::name);
-    let language = language(reading);
-    let mistake = mistake(reading, cancel)?;
     let heuristic = findings
         .violations
         .iter()
@@ -34,14 +21,13 @@ pub(super) fn add(
     let said = [
         (findings.checked == 0 && !findings.incomplete).then(|| NOTHING.to_owned()),
         findings.incomplete.then(|| CUT_SHORT.to_owned()),
-        language,
-        mistake,
+        language(reading),
+        mistake(reading),
         of_others(reading, others),
         (!findings.skipped.is_empty()).then(|| SKIPPED.to_owned()),
         heuristic.then(|| HEURISTIC.to_owned()),
     ];
     findings.advice.extend(said.into_iter().flatten());
-    Ok(())
 }
 
 const NOTHING: &str = "nothing could be checked: the pattern's document has no ast-grep rule for \
@@ -81,17 +67,12 @@ fn language(reading: &Reading<'_>) -> Option<String> {
     }
 }
 
-fn mistake(reading: &Reading<'_>, cancel: &Cancel) -> Result<Option<String>, Stopped> {
-    let (Some(syntax), Some(dialect)) = (&reading.syntax, reading.dialect) else {
-        return Ok(None);
-    };
-    let line = syntax.error_line(cancel)?;
-    Ok(line.map(|line| {
-        format!(
-            "line {line} is no {} as the grammar has it; rules may miss what stands there",
-            dialect.name()
-        )
-    }))
+fn mistake(reading: &Reading<'_>) -> Option<String> {
+    let (line, dialect) = reading.mistake.zip(reading.dialect)?;
+    Some(format!(
+        "line {line} is no {} as the grammar has it; rules may miss what stands there",
+        dialect.name()
+    ))
 }
 
 fn of_others(reading: &Reading<'_>, others: &[Stated]) -> Option<String> {

@@ -52,7 +52,7 @@ fn several<D: Doc>(nodes: &[Node<'_, D>]) -> Option<String> {
 }
 
 /// The beginning of a text, in `most` bytes and an ellipsis.
-fn cut(text: &str, most: usize) -> String {
+pub(super) fn cut(text: &str, most: usize) -> String {
     match text.get(..text.floor_char_boundary(most)) {
         Some(start) if start.len() < text.len() => format!("{start}…"),
         _ => text.to_owned(),

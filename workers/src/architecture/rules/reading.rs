@@ -18,6 +18,8 @@ pub(super) struct Reading<'c> {
     pub(super) dialect: Option<Dialect>,
     /// `None` without a language, or if making it took too long.
     pub(super) syntax: Option<Syntax<'c>>,
+    /// The first line that is none of the language.
+    pub(super) mistake: Option<usize>,
 }
 
 impl<'c> Reading<'c> {
@@ -40,14 +42,19 @@ impl<'c> Reading<'c> {
             asked,
             dialect: dialects.first().copied(),
             syntax: None,
+            mistake: None,
         };
         for &dialect in dialects.iter().take(MAX_GUESSES) {
             let syntax = parse(dialect, code, cancel)?;
-            let mistake = syntax.as_ref().map(|syntax| syntax.error_line(cancel));
-            let is_sound = mistake == Some(Ok(None));
+            let mistake = match &syntax {
+                Some(syntax) => syntax.error_line(cancel)?,
+                None => None,
+            };
+            let is_sound = syntax.is_some() && mistake.is_none();
             if is_sound || reading.syntax.is_none() {
                 reading.dialect = Some(dialect);
                 reading.syntax = syntax;
+                reading.mistake = mistake;
             }
             if is_sound {
                 break;

@@ -1,6 +1,6 @@
 //! What the sentences of a document demand of code.
 
-use super::{Severity, Violation, clause, clause::Clause, words::Name};
+use super::{Severity, Violation, clause, clause::Clause, message::cut, words::Name};
 use crate::architecture::markdown::{Block, BlockKind, Markdown};
 
 /// How many demands of a document are checked.
@@ -16,19 +16,12 @@ pub(super) struct Demand {
     pub(super) word: &'static str,
     pub(super) severity: Severity,
     pub(super) forbids: bool,
+    /// None while the list behind it is still to name them.
     pub(super) names: Vec<Name>,
     /// Whether one of the names is enough.
     pub(super) any: bool,
     /// The sentence that says so.
     pub(super) sentence: String,
-}
-
-/// A demand whose names come in the list behind it.
-struct Open {
-    word: &'static str,
-    severity: Severity,
-    forbids: bool,
-    sentence: String,
 }
 
 impl Demand {
@@ -76,80 +69,62 @@ pub(super) fn demands(document: &Markdown) -> Vec<Demand> {
 }
 
 /// Adds what a block demands; the demand that it ends with, if its names are still to come.
-fn read(block: &Block, found: &mut Vec<Demand>) -> Option<Open> {
+fn read(block: &Block, found: &mut Vec<Demand>) -> Option<Demand> {
     let mut open = None;
     for (range, _line) in block.sentences() {
         let sentence = block.text.get(range).unwrap_or_default();
         open = None;
         for clause in clause::clauses(sentence) {
-            let said = told(sentence);
+            let demand = demand(&clause, sentence);
             if clause.names.is_empty() {
-                open = Some(Open {
-                    word: clause.word,
-                    severity: clause.severity,
-                    forbids: clause.forbids,
-                    sentence: said,
-                });
-            } else {
-                found.extend(demand(&clause, said));
+                open = Some(demand);
+            } else if !demand.names.is_empty() {
+                found.push(demand);
             }
         }
     }
     open
 }
 
-fn demand(clause: &Clause<'_>, sentence: String) -> Option<Demand> {
-    let names: Vec<Name> = clause
-        .names
-        .iter()
-        .filter_map(|name| Name::of(name))
-        .collect();
-    (!names.is_empty()).then_some(Demand {
+fn demand(clause: &Clause<'_>, sentence: &str) -> Demand {
+    Demand {
         word: clause.word,
         severity: clause.severity,
         forbids: clause.forbids,
-        names,
+        names: names(&clause.names),
         any: clause.any,
-        sentence,
-    })
+        sentence: told(sentence),
+    }
+}
+
+fn names(written: &[&str]) -> Vec<Name> {
+    written.iter().filter_map(|name| Name::of(name)).collect()
 }
 
 /// What an entry of a list adds to the demand before the list.
-fn listed(open: &Open, entry: &Block) -> Option<Demand> {
-    let names = clause::listed(&entry.text);
-    let clause = Clause {
-        word: open.word,
-        severity: open.severity,
-        forbids: open.forbids,
+fn listed(open: &Demand, entry: &Block) -> Option<Demand> {
+    let names = names(&clause::listed(&entry.text));
+    (!names.is_empty()).then(|| Demand {
         names,
         any: false,
-    };
-    demand(&clause, open.sentence.clone())
+        sentence: open.sentence.clone(),
+        ..*open
+    })
 }
 
 /// A sentence on one line, as it is told.
 fn told(sentence: &str) -> String {
     let words: Vec<&str> = sentence.split_whitespace().collect();
-    let mut told = words.join(" ");
-    if told.len() > MAX_SENTENCE {
-        told.truncate(told.floor_char_boundary(MAX_SENTENCE));
-        told.push('…');
-    }
-    told
+    cut(&words.join(" "), MAX_SENTENCE)
 }
 
 #[cfg(test)]
 mod tests {
-    use tokio::time::{Duration, Instant};
-    use tokio_util::sync::CancellationToken;
-
     use super::*;
-    use crate::repo::Cancel;
+    use crate::repo::testing::cancel;
 
     fn of(text: &str) -> Vec<(String, String)> {
-        let deadline = Instant::now() + Duration::from_secs(60);
-        let cancel = Cancel::new(deadline, CancellationToken::new());
-        let document = Markdown::read(text, &cancel).unwrap();
+        let document = Markdown::read(text, &cancel()).unwrap();
         let said = demands(&document).into_iter().map(|demand| {
             let names: Vec<&str> = demand.names.iter().map(Name::as_str).collect();
             (

@@ -20,7 +20,7 @@ const MAX_VALUES: usize = 2_000;
 const MAX_REGEX: usize = 256 << 10;
 
 /// A rule as its document has it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Stated {
     /// Its id, or where it stands.
     pub(super) name: String,

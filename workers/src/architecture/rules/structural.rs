@@ -4,7 +4,10 @@
 //! other's. `fix` and `transform` are left out, since nothing is rewritten; a message keeps the
 //! names of variables that only they make.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 use archway_proto::chain::Chain;
 use ast_grep_config::{
@@ -90,15 +93,16 @@ pub(super) fn run(
         return Ok(cut_short(&rules, Spent::Time, PARSED_LATE));
     };
     let (text, tree, call) = (reading.code.to_owned(), syntax.tree(), cancel.clone());
-    let names = rules.clone();
+    let rules: Arc<[Stated]> = rules.into();
+    let shared = Arc::clone(&rules);
     let waiting = within(cancel, PATIENCE);
     let ran = MATCHES.run(&waiting, move || {
         let watch = Watch::new(within(&call, MAX_TIME));
-        on_this_thread(&rules, Watched::new(text, tree, dialect, watch))
+        on_this_thread(&shared, Watched::new(text, tree, dialect, watch))
     });
     match ran {
         Err(AsideError::Stopped(Stopped::Deadline)) if cancel.check().is_ok() => {
-            Ok(cut_short(&names, Spent::Time, Spent::Time.reason()))
+            Ok(cut_short(&rules, Spent::Time, Spent::Time.reason()))
         }
         ran => ran,
     }

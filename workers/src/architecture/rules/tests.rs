@@ -4,21 +4,12 @@ mod hostile;
 mod languages;
 mod whatever;
 
-use tokio::time::{Duration, Instant};
-use tokio_util::sync::CancellationToken;
-
 use super::*;
-
-fn call() -> Cancel {
-    Cancel::new(
-        Instant::now() + Duration::from_secs(60),
-        CancellationToken::new(),
-    )
-}
+use crate::repo::testing::cancel;
 
 /// What the rules of a document say of code.
 fn held(document: &str, code: &str, language: Option<&str>) -> Findings {
-    let call = call();
+    let call = cancel();
     let document = Markdown::read(document, &call).unwrap();
     check(&document, code, language, &call).unwrap()
 }

@@ -167,21 +167,12 @@ fn stack_position() -> usize {
 
 #[cfg(test)]
 mod tests {
-    use tokio::time::Duration;
-    use tokio_util::sync::CancellationToken;
-
     use super::*;
-
-    fn call() -> Cancel {
-        Cancel::new(
-            Instant::now() + Duration::from_secs(60),
-            CancellationToken::new(),
-        )
-    }
+    use crate::repo::testing::cancel;
 
     #[test]
     fn a_rule_may_look_at_half_of_what_the_rules_before_it_left() {
-        let watch = Watch::new(call());
+        let watch = Watch::new(cancel());
         for left in [MAX_NODES / 2, MAX_NODES / 4] {
             watch.begin();
             let mut nodes = 0;
@@ -195,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_cancelled_call_ends_a_rule_within_a_few_looks() {
-        let call = call();
+        let call = cancel();
         let watch = Watch::new(call.clone());
         watch.begin();
         assert!(watch.step());
@@ -210,7 +201,7 @@ mod tests {
     #[test]
     fn long_texts_and_copies_are_counted_too() {
         let text = "x".repeat(TEXT_OF_A_NODE * 1000);
-        let watch = Watch::new(call());
+        let watch = Watch::new(cancel());
         watch.begin();
         let texts = (0..MAX_NODES).take_while(|_| watch.read(&text)).count();
         assert!((499..=500).contains(&texts), "{texts}");

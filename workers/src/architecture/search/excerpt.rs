@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::passages;
 use crate::architecture::document::Document;
 use crate::architecture::markdown::Section;
-use crate::index::terms::{Term, Terms};
+use crate::index::terms::{Term, query_terms};
 
 /// How long an excerpt gets, in bytes.
 const LENGTH: usize = 320;
@@ -45,15 +45,13 @@ fn sentences<'a>(document: &'a Document, query: &[Term]) -> Vec<Sentence<'a>> {
     let sentences = sentences
         .take(MAX_SENTENCES)
         .map(|(section, (block, text))| {
-            let counts = Terms::of(&[], text).counts.into_iter();
-            let terms = counts.map(|(term, _)| term);
+            let mut terms = query_terms(text);
+            terms.retain(|term| query.binary_search(term).is_ok());
             Sentence {
                 section,
                 block,
                 text,
-                terms: terms
-                    .filter(|term| query.binary_search(term).is_ok())
-                    .collect(),
+                terms,
             }
         });
     sentences.collect()
@@ -142,10 +140,8 @@ fn cut(text: &str, query: &[Term]) -> String {
         return text.to_owned();
     }
     let has = |word: &str| {
-        let terms = Terms::of(&[], word).counts;
-        terms
-            .iter()
-            .any(|(term, _)| query.binary_search(term).is_ok())
+        let mut terms = query_terms(word).into_iter();
+        terms.any(|term| query.binary_search(&term).is_ok())
     };
     let mut place = 0;
     let mut words = text.split_inclusive(' ');

@@ -13,7 +13,7 @@ use crate::{
         library::Libraries,
     },
     repo::{Cancel, Repo, RepoError},
-    tools::{Reply, Tool, ToolContext, paging, schema::is_false},
+    tools::{Reply, Tool, ToolContext, markdown::cut, paging, schema::is_false},
 };
 
 /// How much of a title is shown, in bytes.
@@ -125,56 +125,48 @@ impl Check {
             context: self.args.decision_context.as_deref(),
         };
         let alignment = align(&decisions, &proposal, cancel).map_err(RepoError::from)?;
-        let aligned = self.shown(&alignment, &documents);
+        let aligned = self.shown(alignment, &documents);
         Ok((aligned, library.left_out().to_vec()))
     }
 
-    fn shown(&self, alignment: &Alignment, documents: &[&Document]) -> Aligned {
-        let found = alignment.found.iter().take(MAX_SHOWN);
-        let shown: Vec<(&Finding, RelatedAdr)> = found
-            .filter_map(|finding| {
-                Some((
-                    finding,
-                    self.related(documents.get(finding.decision)?, finding)?,
-                ))
-            })
-            .collect();
-        let (findings, mut related): (Vec<&Finding>, Vec<RelatedAdr>) = shown.into_iter().unzip();
-        let conflicts = findings.iter().zip(&related);
-        let mut conflicts: Vec<Conflict> = conflicts
-            .filter_map(|(finding, related)| {
-                Some(Conflict {
-                    adr_uri: related.uri.clone(),
-                    conflict_description: finding.conflict.clone()?,
-                })
-            })
-            .collect();
+    fn shown(&self, alignment: Alignment, documents: &[&Document]) -> Aligned {
+        let found = alignment.found.len();
+        let (mut related, mut conflicts) = (Vec::new(), Vec::new());
+        for mut finding in alignment.found.into_iter().take(MAX_SHOWN) {
+            let conflict = finding.conflict.take();
+            let document = documents.get(finding.decision);
+            let Some(adr) = document.and_then(|document| self.related(document, finding)) else {
+                continue;
+            };
+            conflicts.extend(conflict.map(|conflict_description| Conflict {
+                adr_uri: adr.uri.clone(),
+                conflict_description,
+            }));
+            related.push(adr);
+        }
         // Conflicts and suggestions matter most; each may take a quarter.
         let quarter = self.budget / 4;
-        let mut suggestions = alignment.suggestions.clone();
+        let mut suggestions = alignment.suggestions;
         suggestions.truncate(paging::fit(&suggestions, quarter));
         conflicts.truncate(paging::fit(&conflicts, quarter));
         related.truncate(paging::fit(&related, self.budget / 2));
         Aligned {
-            truncated: related.len() < alignment.found.len(),
+            truncated: related.len() < found,
             related_adrs: related,
             conflicts,
             suggestions,
         }
     }
 
-    fn related(&self, document: &Document, finding: &Finding) -> Option<RelatedAdr> {
+    fn related(&self, document: &Document, finding: Finding) -> Option<RelatedAdr> {
         let record = document.record.as_ref()?;
-        let title = document
-            .title
-            .get(..document.title.floor_char_boundary(MAX_TITLE));
         Some(RelatedAdr {
             uri: document.uri(self.slug.as_deref()),
-            title: title.unwrap_or_default().to_owned(),
+            title: cut(&document.title, MAX_TITLE).to_owned(),
             adr_id: record.id.clone(),
             status: record.status.name(),
             alignment: name(finding.label),
-            reason: finding.reason.clone(),
+            reason: finding.reason,
         })
     }
 }

@@ -18,7 +18,7 @@ use crate::{
     index::embed::Embedder,
     projects::Project,
     repo::{Cancel, Repo},
-    tools::{Reply, Tool, ToolContext, paging, schema::is_false},
+    tools::{Reply, Tool, ToolContext, markdown::cut, paging, schema::is_false},
 };
 
 /// How long a call waits for vectors, and never longer than half of the time that it has.
@@ -206,12 +206,9 @@ impl Search {
 
     fn result(&self, found: &Match<'_>) -> FoundDocument {
         let document = found.document;
-        let title = document
-            .title
-            .get(..document.title.floor_char_boundary(MAX_TITLE));
         FoundDocument {
             uri: document.uri(self.project.as_deref()),
-            title: title.unwrap_or_default().to_owned(),
+            title: cut(&document.title, MAX_TITLE).to_owned(),
             resource_type: document.kind.resource_type(),
             relevance_score: rounded(found.score),
             excerpt: self.query.excerpt(found),

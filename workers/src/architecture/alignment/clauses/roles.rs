@@ -40,7 +40,7 @@ impl Reader<'_> {
     /// Reads what begins at a token; how many tokens that is.
     fn step(&mut self, at: usize) -> usize {
         self.begin(at);
-        let length = self.turn(at).max(1);
+        let length = self.turn(at);
         for role in self.roles.iter_mut().skip(at).take(length) {
             *role = self.role;
         }
@@ -91,12 +91,13 @@ impl Reader<'_> {
             return length;
         }
         if let Some(length) = self.one_of(TURNS, at) {
-            return self.end(at).max(length);
+            self.end(at, length);
+            return length;
         }
         if MOVES.contains(&word) {
             self.has_moved = true;
         } else if REPLACES.contains(&word) {
-            return self.replace(at);
+            self.replace(at);
         } else if word == "from" && self.has_moved {
             self.role = Role::Drops;
         } else if matches!(word, "to" | "into" | "onto" | "in")
@@ -108,9 +109,10 @@ impl Reader<'_> {
             self.role = Role::Takes;
             self.replaces = false;
         } else if ENDS.contains(&word) {
-            return self.end(at);
-        } else if self.is_negation(at) {
-            return self.negate(at);
+            self.end(at, 1);
+        } else if let Some(length) = self.negation(at) {
+            self.negate(at, length);
+            return length;
         } else if word == "away" && self.is_one(at.wrapping_sub(1), &["goes", "go", "going", "is"])
         {
             self.turn_subject(at);
@@ -118,7 +120,7 @@ impl Reader<'_> {
         1
     }
 
-    fn replace(&mut self, at: usize) -> usize {
+    fn replace(&mut self, at: usize) {
         if self.is_passive(at) {
             self.turn_subject(at);
             self.role = Role::Takes;
@@ -126,12 +128,11 @@ impl Reader<'_> {
             self.role = Role::Drops;
             self.replaces = true;
         }
-        1
     }
 
-    /// A verb that ends something: its subject where it is passive, else its object.
-    fn end(&mut self, at: usize) -> usize {
-        let length = self.one_of(TURNS, at).unwrap_or(1);
+    /// A verb of so many tokens that ends something: its subject where it is passive, else its
+    /// object.
+    fn end(&mut self, at: usize, length: usize) {
         let is_last = self
             .tokens
             .get(at + length)
@@ -146,10 +147,10 @@ impl Reader<'_> {
         } else {
             self.role = flipped(self.role);
         }
-        1
     }
 
-    fn is_negation(&self, at: usize) -> bool {
+    /// How many tokens the negation takes that begins here, if it is no comparison.
+    fn negation(&self, at: usize) -> Option<usize> {
         let next = self.word(at + 1);
         let is_needed = self.is_one(at.wrapping_sub(1), &["need", "needs"]);
         let is_either = self.is_one(at.wrapping_sub(1), &["or", "if", "whether"]);
@@ -157,12 +158,11 @@ impl Reader<'_> {
             || is_either
             || COMPARES.contains(&next)
             || (self.word(at) == "no" && next == "longer" && self.word(at + 2) == "than");
-        self.one_of(NEGATES, at).is_some() && !is_compared
+        self.one_of(NEGATES, at).filter(|_| !is_compared)
     }
 
     /// "No X" turns X; a verb's negation turns its subject, too.
-    fn negate(&mut self, at: usize) -> usize {
-        let length = self.one_of(NEGATES, at).unwrap_or(1);
+    fn negate(&mut self, at: usize, length: usize) {
         let contrasts =
             self.is_one(at.wrapping_sub(1), &["and", "but"]) || self.is_behind_comma(at);
         let is_of_noun = matches!(
@@ -174,13 +174,12 @@ impl Reader<'_> {
         if !is_of_noun && self.is_relative(at) {
             // "What can't be rebuilt": which one is meant, not what is done with it.
             self.is_described = true;
-            return length;
+            return;
         }
         if !is_of_noun {
             self.turn_subject(at);
         }
         self.role = role;
-        length
     }
 
     /// Whether the verb is said of what stands before it.

@@ -60,6 +60,9 @@ pub(in crate::architecture::alignment) struct Pair {
 /// A clause of the proposal, with what it means.
 type Said<'a> = (&'a Clause, Option<&'a Meaning>);
 
+/// A statement of the decision, behind its place.
+type Held<'a> = (usize, &'a Statement);
+
 impl Relations {
     pub(super) fn of(read: &Read, positions: &Positions, weights: &Weights) -> Relations {
         let mut relations = Relations::default();
@@ -69,8 +72,9 @@ impl Relations {
             .iter()
             .filter(|(clause, _)| clause.mode == Mode::Says);
         for (clause, meaning) in says {
-            for at in 0..positions.statements.len() {
-                relations.hold((clause, meaning.as_ref()), at, (positions, read), weights);
+            let said = (clause, meaning.as_ref());
+            for held in positions.statements.iter().enumerate() {
+                relations.hold(said, held, (positions, read), weights);
             }
             relations.options(clause, positions, weights);
             relations.things(clause, positions, read);
@@ -84,13 +88,10 @@ impl Relations {
     fn hold(
         &mut self,
         (clause, meaning): Said<'_>,
-        at: usize,
+        (at, statement): Held<'_>,
         (positions, read): (&Positions, &Read),
         weights: &Weights,
     ) {
-        let Some(statement) = positions.statements.get(at) else {
-            return;
-        };
         if matches!(statement.kind, Kind::Context | Kind::Outside) {
             return;
         }
@@ -100,7 +101,7 @@ impl Relations {
             let is_same = shared.is_technical || shared.count > 2;
             let part = if is_same { shared.all } else { 0.0 };
             let part = part.max(of_size(clause, statement, read, weights));
-            self.bounds(clause, at, positions, part);
+            self.bounds(clause, (at, statement), positions, part);
         }
         if shared.all == 0.0 {
             return;
@@ -125,10 +126,13 @@ impl Relations {
     }
 
     /// Holds numbers against a statement's. What a rule names itself breaks none of them.
-    fn bounds(&mut self, clause: &Clause, at: usize, positions: &Positions, shared: f32) {
-        let Some(statement) = positions.statements.get(at) else {
-            return;
-        };
+    fn bounds(
+        &mut self,
+        clause: &Clause,
+        (at, statement): Held<'_>,
+        positions: &Positions,
+        shared: f32,
+    ) {
         for number in &clause.measures {
             let held = statement
                 .clause

@@ -4,7 +4,7 @@ use super::{Kind, Positions, Refused, Statement, weighed};
 use crate::architecture::adr::{Adr, Choice, Passage, Status, Verdict};
 use crate::architecture::alignment::clauses::{Clause, Mode, Role, Term, clauses};
 use crate::architecture::alignment::meaning::Meaning;
-use crate::architecture::markdown::{Markdown, Section};
+use crate::architecture::markdown::Markdown;
 
 /// How many statements of one decision are held against a proposal.
 const MAX_STATEMENTS: usize = 160;
@@ -26,12 +26,8 @@ pub(super) fn read(markdown: &Markdown, adr: &Adr) -> Positions {
     reader.add(&adr.context, around);
     reader.add(&adr.drivers, Kind::Context);
     reader.add(&adr.decision, Kind::Rule);
-    let follows: Vec<Passage> = adr
-        .consequences
-        .iter()
-        .map(|one| one.passage.clone())
-        .collect();
-    reader.add(&follows, Kind::Follows);
+    let follows = adr.consequences.iter().map(|one| &one.passage);
+    reader.add(follows, Kind::Follows);
     reader.add(&adr.other, Kind::Follows);
     reader.finish()
 }
@@ -65,36 +61,26 @@ impl Reader<'_> {
 
     /// A title such as "Redis is a cache and nothing else" is a rule as well.
     fn title_rules(&mut self, adr: &Adr, said: Vec<Clause>, is_refused: bool) {
-        let heading =
-            |(at, section): (usize, &Section)| section.heading.contains(&adr.title).then_some(at);
-        let section = self.markdown.sections.iter().enumerate().find_map(heading);
-        if section.is_none() || is_refused {
+        let mut sections = self.markdown.sections.iter();
+        if is_refused || !sections.any(|section| section.heading.contains(&adr.title)) {
             return;
         }
+        let meaning = Meaning::of(start(&adr.title));
         let rules = said.into_iter().filter(|clause| clause.terms.len() > 1);
         for clause in rules.take(MAX_STATEMENTS) {
             self.positions.statements.push(Statement {
                 kind: Kind::Rule,
                 sentence: None,
-                meaning: Meaning::of(start(&adr.title)),
+                meaning: meaning.clone(),
                 clause,
             });
         }
     }
 
     fn options(&mut self, adr: &Adr) {
-        for option in &adr.options {
-            let name = named(clauses(&option.name));
-            let around = || {
-                option
-                    .cons
-                    .iter()
-                    .chain(&option.pros)
-                    .cloned()
-                    .collect::<Vec<_>>()
-            };
-            let mut said = option.about.iter().chain(&option.cons).chain(&option.pros);
-            match self.verdict(adr, option) {
+        for (option, (name, verdict)) in adr.options.iter().zip(self.verdicts(adr)) {
+            let around = option.cons.iter().chain(&option.pros);
+            match verdict {
                 Verdict::Chosen => {
                     self.positions.chosen.extend(heads(&name));
                     self.positions.chosen_name.extend(name);
@@ -103,38 +89,46 @@ impl Reader<'_> {
                 }
                 Verdict::Rejected => {
                     let name = self.telling(name, &option.about);
+                    let mut said = option.about.iter().chain(around.clone());
                     let sentence = said
                         .find_map(|passage| passage.sentences(self.markdown).into_iter().next());
                     self.positions.refused.push(Refused { name, sentence });
                     self.add(&option.about, Kind::Refused);
-                    self.add(&around(), Kind::Context);
+                    self.add(around, Kind::Context);
                 }
                 Verdict::Open => {
-                    self.add(&option.about, Kind::Context);
-                    self.add(&around(), Kind::Context);
+                    self.add(option.about.iter().chain(around), Kind::Context);
                 }
             }
         }
     }
 
-    /// What became of an option. Where the record says it of none, the title does.
-    fn verdict(&self, adr: &Adr, option: &Choice) -> Verdict {
+    /// What the name of each option names, and what became of it. Where the record says it of
+    /// none, the title does.
+    fn verdicts(&self, adr: &Adr) -> Vec<(Vec<Term>, Verdict)> {
         let titled = heads(&self.positions.title);
-        let is_titled = |option: &Choice| {
-            let mut name = clauses(&option.name)
-                .into_iter()
-                .flat_map(|clause| clause.terms);
-            name.any(|term| titled.iter().any(|head| head.concept == term.concept))
+        let name = |option: &Choice| {
+            let said = clauses(&option.name);
+            let mut terms = said.iter().flat_map(|clause| &clause.terms);
+            let is_titled =
+                terms.any(|term| titled.iter().any(|head| head.concept == term.concept));
+            (named(said), is_titled)
         };
+        let names: Vec<(Vec<Term>, bool)> = adr.options.iter().map(name).collect();
+        let is_one_titled = names.iter().any(|(_, is_titled)| *is_titled);
         let is_open = adr
             .options
             .iter()
             .all(|option| option.verdict == Verdict::Open);
-        match (is_open, is_titled(option)) {
-            (true, true) => Verdict::Chosen,
-            (true, false) if adr.options.iter().any(is_titled) => Verdict::Rejected,
-            _ => option.verdict,
-        }
+        let verdict = |(option, (name, is_titled)): (&Choice, (Vec<Term>, bool))| {
+            let verdict = match is_titled {
+                true if is_open => Verdict::Chosen,
+                false if is_open && is_one_titled => Verdict::Rejected,
+                _ => option.verdict,
+            };
+            (name, verdict)
+        };
+        adr.options.iter().zip(names).map(verdict).collect()
     }
 
     /// What an option is named by: its name, or what is said of it where that is a plain word
@@ -150,7 +144,7 @@ impl Reader<'_> {
         named(about.unwrap_or_default())
     }
 
-    fn add(&mut self, passages: &[Passage], kind: Kind) {
+    fn add<'p>(&mut self, passages: impl IntoIterator<Item = &'p Passage>, kind: Kind) {
         for passage in passages {
             if self.positions.statements.len() >= MAX_STATEMENTS {
                 break;

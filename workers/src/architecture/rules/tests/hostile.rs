@@ -1,5 +1,7 @@
 //! Rules and code that are meant to hang a worker, or to end it.
 
+use tokio::time::{Duration, Instant};
+
 use super::*;
 
 /// What a call may take beyond its second: the thread that is waited for, a slow machine.
@@ -163,7 +165,7 @@ fn fifty_usual_rules_are_run_on_usual_code_and_one_on_fifty_thousand_characters(
 fn a_cancelled_call_stops_within_a_tenth_of_a_second() {
     let rule = "id: slow\nlanguage: js\nrule: {kind: identifier, not: {inside: {stopBy: end, kind: \
                 program, has: {stopBy: end, pattern: nowhere}}}}\n";
-    let call = call();
+    let call = cancel();
     let document = Markdown::read(&stating(rule), &call).unwrap();
     let code = wide();
     let canceller = {

@@ -23,7 +23,7 @@ pub(super) const ENDS: &[&str] = &[
     "avoided", "avoiding", "stop", "stops", "stopped", "stopping", "ditch", "ditched", "ditching",
     "decommission", "decommissioned", "remove", "removes", "removed", "removing", "forbid",
     "forbids", "forbidden", "ban", "banned", "disable", "disabled", "disabling", "discontinue",
-    "discontinued", "skip", "skipped", "skipping", "banned from",
+    "discontinued", "skip", "skipped", "skipping",
 ];
 /// Verbs that put one thing in the place of another.
 #[rustfmt::skip]
