@@ -1,5 +1,5 @@
-//! Administration by command: tenants, projects, keys, limits, memory, what state things are in, and
-//! `apply`.
+//! Administration by command: tenants, projects, keys, limits, memory, the audit trail, what state
+//! things are in, and `apply`.
 //!
 //! Each command connects as the owner of the database, does its work in one transaction and
 //! prints what it did: a table or a few lines for people, one JSON document with `--json`. A
@@ -12,6 +12,7 @@ pub mod key;
 pub mod limits;
 pub mod index;
 pub mod memory;
+pub mod audit;
 pub mod status;
 pub mod apply;
 
@@ -26,6 +27,7 @@ use archway_gateway::tenants::TenantError;
 
 use crate::dev::ProjectsError;
 pub use apply::ApplyError;
+pub use audit::KnownError;
 pub use connect::ConnectError;
 
 /// Why an administrative command failed.
@@ -46,6 +48,15 @@ pub enum AdminError {
     /// A folder can't be served by `archway dev`.
     #[error(transparent)]
     Projects(#[from] ProjectsError),
+    /// What an earlier verification printed can't be used.
+    #[error(transparent)]
+    Known(#[from] KnownError),
+    /// Audit records were changed or removed; the answer that was printed says which.
+    #[error(
+        "the audit trail is not what gateways wrote: keep the database as it is, and find out who \
+         can write to it"
+    )]
+    Tampered,
     /// What was asked for makes no sense here; says what would.
     #[error("{0}")]
     Refused(String),

@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::admin::AdminError;
 use crate::admin::apply::{self, ApplyArgs};
+use crate::admin::audit::{self, AuditArgs};
 use crate::admin::index::{self, IndexArgs};
 use crate::admin::key::{self, KeyArgs};
 use crate::admin::limits::{self, LimitsArgs};
@@ -55,6 +56,8 @@ enum Command {
     Index(IndexArgs),
     /// Erase what agents wrote to memory.
     Memory(MemoryArgs),
+    /// Print, verify and prune the records of who called what.
+    Audit(Box<AuditArgs>),
     /// Say what the database holds, and whether gateways are ready.
     Status(StatusArgs),
     /// Make the secret that a gateway keeps.
@@ -117,6 +120,7 @@ pub fn run(line: CommandLine) -> Result<(), CommandError> {
         Command::Key(args) => in_runtime(key::run(args)),
         Command::Limits(args) => in_runtime(limits::run(args)),
         Command::Index(args) => in_runtime(index::run(args)),
+        Command::Audit(args) => in_runtime(audit::run(*args)),
         Command::Memory(args) => in_runtime(memory::run(args)),
         Command::Status(args) => in_runtime(status::run(args)),
         Command::Secret(command) => Ok(secret::run(&command)?),

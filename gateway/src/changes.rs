@@ -43,13 +43,27 @@ enum Change {
 
 /// What keeps a gateway up to date.
 pub(crate) struct Changes {
-    pub(crate) stores: Stores,
+    stores: Stores,
     pub(crate) auth: Arc<Auth>,
-    pub(crate) sessions: Arc<Sessions>,
-    pub(crate) metrics: Arc<Metrics>,
+    sessions: Arc<Sessions>,
+    metrics: Arc<Metrics>,
 }
 
 impl Changes {
+    pub(crate) fn new(
+        stores: &Stores,
+        auth: &Arc<Auth>,
+        sessions: &Arc<Sessions>,
+        metrics: &Arc<Metrics>,
+    ) -> Self {
+        Changes {
+            stores: stores.clone(),
+            auth: auth.clone(),
+            sessions: sessions.clone(),
+            metrics: metrics.clone(),
+        }
+    }
+
     /// Listens until `shutdown`, connecting again whenever the connection is lost.
     pub(crate) async fn keep(&self, shutdown: &CancellationToken) {
         tokio::select! {

@@ -10,6 +10,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use admin::Admin;
+use audit::{Audit, Writer};
 use auth::Auth;
 use breaker::Breaker;
 use catalog::{Catalog, Shelf};
@@ -47,6 +48,7 @@ mod breaker;
 mod upstream;
 
 // Below the path: what its stops stand on.
+pub mod audit;
 pub mod store;
 pub mod secrets;
 pub mod terms;
@@ -57,9 +59,15 @@ mod error;
 #[cfg(test)]
 mod path_tests;
 
+/// The longest name of a host (RFC 1035, 2.3.4), and so of a gateway.
+const LONGEST_NAME: usize = 253;
+
 /// Everything about a gateway that is no secret and no connection.
 #[derive(Clone, Debug, clap::Args)]
 pub struct GatewayConfig {
+    /// What this gateway is called in audit records and logs [default: the host's name].
+    #[arg(long = "name", env = "ARCHWAY_GATEWAY_NAME", value_name = "NAME", value_parser = name)]
+    pub name: Option<String>,
     /// Names and origins.
     #[command(flatten)]
     pub guard: GuardConfig,
@@ -75,6 +83,17 @@ pub struct GatewayConfig {
     /// Workers.
     #[command(flatten)]
     pub upstream: UpstreamConfig,
+}
+
+impl GatewayConfig {
+    /// What this gateway is called.
+    fn name(&self) -> String {
+        let host = || {
+            let system = rustix::system::uname();
+            system.nodename().to_string_lossy().into_owned()
+        };
+        self.name.clone().unwrap_or_else(host)
+    }
 }
 
 /// What of a gateway's configuration can't be used.
@@ -105,6 +124,8 @@ struct Parts {
     admin: Arc<Admin>,
     shelf: Shelf,
     changes: Changes,
+    /// Of the audit trail; only `serve` asks for it.
+    records: tokio::sync::Mutex<Writer>,
 }
 
 impl Gateway {
@@ -124,14 +145,11 @@ impl Gateway {
         let sessions = Arc::new(Sessions::new(secret.clone(), stores.clone()));
         let limits = Arc::new(Limits::new(&config.limits, metrics.clone())?);
         let cursors = Cursors::new(secret.clone());
+        let trail = metrics.audit().clone();
+        let (audit, records) = Audit::new(stores.clone(), secret.clone(), config.name(), trail);
         let auth = Auth::new(&config.auth, stores.clone(), secret, metrics.clone());
         let auth = Arc::new(auth);
-        let changes = Changes {
-            stores: stores.clone(),
-            auth: auth.clone(),
-            sessions: sessions.clone(),
-            metrics: metrics.clone(),
-        };
+        let changes = Changes::new(&stores, &auth, &sessions, &metrics);
         let stack = server::stack(Stops {
             guard: Arc::new(Guard::new(&config.guard)),
             auth,
@@ -143,6 +161,7 @@ impl Gateway {
                     breaker: breaker.clone(),
                     upstream: upstream.clone(),
                     cursors,
+                    audit,
                     metrics: metrics.clone(),
                 },
             )),
@@ -163,6 +182,7 @@ impl Gateway {
             admin,
             shelf,
             changes,
+            records: records.into(),
         }))
     }
 
@@ -209,6 +229,7 @@ impl Gateway {
             admin: parts,
             shelf,
             changes,
+            records,
         } = &*self.parts;
         let clients = Port {
             listener,
@@ -230,6 +251,8 @@ impl Gateway {
                 shelf.keep(&parts.catalog, &shutdown),
                 // What is revoked during the drain is revoked.
                 changes.keep(&drained),
+                // What is done during the drain is recorded.
+                async { records.lock().await.keep(&drained).await },
             )
         };
         tokio::join!(
@@ -265,4 +288,10 @@ impl Gateway {
         let both = async { tokio::join!(catalog.fetched(), stores.health().first_heard()) };
         tokio::time::timeout(patience, both).await.is_ok()
     }
+}
+
+fn name(text: &str) -> Result<String, String> {
+    let fits = (1..=LONGEST_NAME).contains(&text.len()) && !text.chars().any(char::is_control);
+    fits.then(|| text.to_owned())
+        .ok_or_else(|| format!("expected 1 to {LONGEST_NAME} bytes without control characters"))
 }

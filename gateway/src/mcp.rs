@@ -9,6 +9,7 @@
 
 use std::{future::ready, sync::Arc};
 
+use archway_proto::method::Method as Asked;
 use axum::{
     extract::Request,
     response::{IntoResponse, Response},
@@ -45,6 +46,7 @@ mod call;
 mod consult;
 mod hearing;
 mod settle;
+mod trail;
 mod reply;
 mod methods;
 
@@ -177,14 +179,20 @@ impl Mcp {
                 told(&spent, id.as_ref(), answer)
             }
             Err(refused) => {
-                let call = id.clone().filter(|_| message.envelope.method == CALL);
-                let call = call.map(|id| arrived.ask(id, &message, None));
+                let method = Asked::parse(&message.envelope.method);
+                let ask = id.clone().map(|id| arrived.ask(id, &message, None));
                 // The refusal may wait, and a message can be forty times as large as its body.
                 drop((message, arrived));
                 let refused = self.limits.turn_away(&who, refused).await;
-                match call {
-                    Some(ask) => self.calls.limited(ask, &price, &refused),
-                    None => limited(&refused, id.as_ref()),
+                match (ask, method) {
+                    (Some(ask), Some(Asked::ToolsCall)) => {
+                        self.calls.limited(&who, ask, &price, &refused)
+                    }
+                    (Some(ask), Some(method)) => {
+                        self.calls.unpaid(&who, &ask, method);
+                        limited(&refused, id.as_ref())
+                    }
+                    _ => limited(&refused, id.as_ref()),
                 }
             }
         }

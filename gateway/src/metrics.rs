@@ -11,6 +11,7 @@ use prometheus_client::{
     registry::{Metric, Registry},
 };
 
+pub(crate) use audit::AuditMetrics;
 pub(crate) use bodies::BodyMetrics;
 pub(crate) use breaker::{BreakerMetrics, CircuitLabels, Kind};
 pub(crate) use limit_store::LimitStore;
@@ -18,6 +19,7 @@ pub(crate) use limits::LimitMetrics;
 pub(crate) use tools::{Outcome, ToolMetrics, ToolSums};
 pub(crate) use upstream::UpstreamMetrics;
 
+mod audit;
 mod bodies;
 mod breaker;
 mod limit_store;
@@ -43,6 +45,7 @@ pub(crate) struct Metrics {
     registry: Registry,
     /// Of circuits and bulkheads.
     pub(crate) breaker: Arc<BreakerMetrics>,
+    audit: AuditMetrics,
     requests: Family<StatusLabel, Counter>,
     tools: ToolMetrics,
     failed_credentials: Family<ReasonLabel, Counter>,
@@ -63,6 +66,7 @@ impl Metrics {
         let own = &mut registry;
         Metrics {
             breaker: Arc::new(BreakerMetrics::new(own)),
+            audit: AuditMetrics::new(own),
             requests: registered(own, "http_requests", "HTTP requests by status"),
             tools: ToolMetrics::new(own),
             failed_credentials: registered(
@@ -97,6 +101,11 @@ impl Metrics {
             upstream: UpstreamMetrics::new(own),
             registry,
         }
+    }
+
+    /// What is told of the audit trail.
+    pub(crate) fn audit(&self) -> &AuditMetrics {
+        &self.audit
     }
 
     /// What is told of large bodies.

@@ -80,6 +80,8 @@ struct Line {
     api_keys: hmac::Key,
     cursors: RandomizedNonceKey,
     sessions: hmac::Key,
+    arguments: hmac::Key,
+    records: hmac::Key,
 }
 
 impl RootSecret {
@@ -177,12 +179,25 @@ impl RootSecret {
         })
     }
 
+    /// The MAC of a call's arguments under the newest line.
+    pub(crate) fn digest_arguments(&self, arguments: &[u8]) -> [u8; 32] {
+        tag(&self.newest.arguments, arguments)
+    }
+
+    /// The MAC of an audit record under the newest line.
+    pub(crate) fn sign_record(&self, message: &[u8]) -> [u8; 32] {
+        tag(&self.newest.records, message)
+    }
+
+    /// Whether any line made this MAC of an audit record.
+    pub(crate) fn record_matches(&self, message: &[u8], mac: &[u8; 32]) -> bool {
+        self.lines()
+            .any(|line| hmac::verify(&line.records, message, mac).is_ok())
+    }
+
     /// Signs a session's handle under the newest line.
     pub(crate) fn sign_session(&self, handle: &[u8]) -> [u8; 32] {
-        let tag = hmac::sign(&self.newest.sessions, handle);
-        let mut bytes = [0; 32];
-        bytes.copy_from_slice(tag.as_ref());
-        bytes
+        tag(&self.newest.sessions, handle)
     }
 
     /// Whether any line signed this handle so.
@@ -224,8 +239,16 @@ impl Line {
             api_keys: hmac::Key::new(hmac::HMAC_SHA256, &derive(&root, "api-key")?),
             cursors: RandomizedNonceKey::new(&AES_256_GCM, &derive(&root, "cursor")?)?,
             sessions: hmac::Key::new(hmac::HMAC_SHA256, &derive(&root, "session")?),
+            arguments: hmac::Key::new(hmac::HMAC_SHA256, &derive(&root, "audit-arguments")?),
+            records: hmac::Key::new(hmac::HMAC_SHA256, &derive(&root, "audit-records")?),
         })
     }
+}
+
+fn tag(key: &hmac::Key, message: &[u8]) -> [u8; 32] {
+    let mut bytes = [0; 32];
+    bytes.copy_from_slice(hmac::sign(key, message).as_ref());
+    bytes
 }
 
 fn is_weak(bytes: &[u8]) -> bool {

@@ -294,7 +294,7 @@ mod tests {
     use super::*;
 
     impl SessionKey {
-        pub(super) fn for_tests(byte: u8) -> Self {
+        pub(crate) fn for_tests(byte: u8) -> Self {
             SessionKey([byte; 16])
         }
     }

@@ -18,11 +18,13 @@ use uuid::Uuid;
 
 use crate::terms::Override;
 
+pub(crate) use audit::AuditRows;
 pub(crate) use catalogs::LARGEST_CATALOG;
 pub(crate) use health::Health;
 pub(crate) use listener::{Heard, Listener};
 pub(crate) use sessions::{MOST_READ, SessionChange};
 
+mod audit;
 mod catalogs;
 mod health;
 mod listener;
@@ -106,6 +108,15 @@ impl StoreError {
                 ..
             } | StoreError::Timeout { .. }
         )
+    }
+
+    /// Whether a row was refused because what it belongs to is not there.
+    pub(crate) fn is_missing_reference(&self) -> bool {
+        let StoreError::Query { source, .. } = self else {
+            return false;
+        };
+        let refused = source.as_database_error();
+        refused.is_some_and(sqlx::error::DatabaseError::is_foreign_key_violation)
     }
 
     /// For `map_err`: names the answer that was wanted.

@@ -16,6 +16,7 @@ use uuid::Uuid;
 use crate::secrets::RootSecret;
 use error::query;
 
+pub use audit::{AuditChain, AuditPlace};
 pub use census::{Census, WorkerSeen};
 pub use error::TenantError;
 pub use indexes::IndexState;
@@ -35,6 +36,7 @@ mod issue;
 mod limits;
 mod indexes;
 mod memory;
+mod audit;
 mod verify;
 mod census;
 mod error;

@@ -1,6 +1,7 @@
 //! Archway's tests through the real path: one binary, so that one cluster serves them all.
 
 mod architecture;
+mod audit;
 mod big_tree;
 mod clients;
 mod concurrency;

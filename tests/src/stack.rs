@@ -61,6 +61,7 @@ impl Harness {
         Harness {
             tenants: Vec::new(),
             config: GatewayConfig {
+                name: None,
                 guard: GuardConfig::default(),
                 auth: AuthConfig::default(),
                 breaker: BreakerConfig::default(),
@@ -231,6 +232,16 @@ impl Stack {
         });
         let key = rotated.await.unwrap().api_key;
         Client::new(client.address(), key.expose_secret())
+    }
+
+    /// Administration of the tenants.
+    pub fn tenants(&self) -> &Tenants {
+        &self.tenants
+    }
+
+    /// The gateways' root secret.
+    pub fn secret(&self) -> &RootSecret {
+        self.gateways.secret()
     }
 
     /// Where a project's files are.

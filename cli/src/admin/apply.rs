@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use archway_gateway::secrets::RootSecret;
 
 use super::AdminError;
-use super::connect::{Place, SecretFile};
+use super::connect::{KeySecret, Place};
 use super::print::{Answer, print};
 use crate::wanted::{Prune, Report, Wanted, WantedError, carry_out};
 use document::Document;
@@ -54,7 +54,7 @@ pub struct ApplyArgs {
     #[arg(long, conflicts_with_all = ["file", "dry_run", "prune"])]
     schema: bool,
     #[command(flatten)]
-    secret: SecretFile,
+    secret: KeySecret,
     #[command(flatten)]
     place: Place,
 }
@@ -116,7 +116,7 @@ pub async fn run(args: ApplyArgs) -> Result<(), AdminError> {
     };
     let wanted = Wanted::from_document(read(file)?)?;
     let secret: Option<RootSecret> = match wanted.has_keys() {
-        true => Some(args.place.secret(&args.secret)?),
+        true => Some(args.place.secret(&args.secret.file)?),
         false => None,
     };
     let (dry_run, prune) = (args.dry_run, args.prune);

@@ -54,7 +54,7 @@ struct PlaceArgs {
     data: Option<PathBuf>,
 }
 
-/// Where the root secret is, for commands that make keys.
+/// Where the root secret is.
 #[derive(Debug, clap::Args)]
 pub(super) struct SecretFile {
     #[command(flatten)]
@@ -72,6 +72,13 @@ struct SecretArgs {
         help_heading = "Installation"
     )]
     secret_file: Option<PathBuf>,
+}
+
+/// The same for commands that make keys.
+#[derive(Debug, clap::Args)]
+pub(super) struct KeySecret {
+    #[command(flatten)]
+    pub(super) file: SecretFile,
     /// Take the root secret though no key that is good was made under it: the gateways' is lost,
     /// and this one takes its place.
     #[arg(long, help_heading = "Installation")]
@@ -225,7 +232,7 @@ impl Place {
     }
 }
 
-impl SecretFile {
+impl KeySecret {
     /// Refuses a secret that made none of the keys which are good, unless that is meant.
     ///
     /// # Errors
@@ -235,7 +242,7 @@ impl SecretFile {
         tx: &mut TenantsTx,
         secret: &RootSecret,
     ) -> Result<(), TenantError> {
-        if self.told.args.replace_secret {
+        if self.replace_secret {
             return Ok(());
         }
         tx.check_secret(secret).await

@@ -10,7 +10,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Subcommand, value_parser};
 
 use super::AdminError;
-use super::connect::{Place, SecretFile};
+use super::connect::{KeySecret, Place};
 use super::input::{End, Length, check_families};
 use super::print::print;
 use answer::{Issued, List, Revoked, Rotated};
@@ -91,7 +91,7 @@ struct IssueArgs {
     #[arg(long, value_name = "N", default_value = "1", value_parser = value_parser!(u32).range(1..=10_000))]
     agents: u32,
     #[command(flatten)]
-    secret: SecretFile,
+    secret: KeySecret,
 }
 
 #[derive(Debug, clap::Args)]
@@ -106,7 +106,7 @@ struct RotateArgs {
     #[arg(long, value_name = "END", value_parser = value_parser!(End))]
     expires: Option<End>,
     #[command(flatten)]
-    secret: SecretFile,
+    secret: KeySecret,
 }
 
 /// A tenant, by position or by name.
@@ -128,7 +128,7 @@ pub async fn run(args: KeyArgs) -> Result<(), AdminError> {
         KeyCommand::Generate => print(&Issued::unstored(&generate_key()?), json),
         KeyCommand::Issue(issue) => {
             check_families(issue.families.as_deref())?;
-            let secret = place.secret(&issue.secret)?;
+            let secret = place.secret(&issue.secret.file)?;
             let key = place.change(async |tx, _| {
                 issue.secret.check(tx, &secret).await?;
                 let tenant = tx.find_tenant(issue.of.slug()).await?;
@@ -148,7 +148,7 @@ pub async fn run(args: KeyArgs) -> Result<(), AdminError> {
             print(&Revoked::new(id, revoked.await?), json)
         }
         KeyCommand::Rotate(rotate) => {
-            let secret = place.secret(&rotate.secret)?;
+            let secret = place.secret(&rotate.secret.file)?;
             let rotated = place.change(async |tx, _| {
                 rotate.secret.check(tx, &secret).await?;
                 let end = rotate.expires.map(|end| end.0);

@@ -205,6 +205,7 @@ async fn start_worker(
 
 fn gateway_config(guard: GuardConfig, socket: &std::path::Path) -> GatewayConfig {
     GatewayConfig {
+        name: None,
         guard,
         auth: AuthConfig::default(),
         breaker: BreakerConfig::default(),

@@ -16,16 +16,16 @@ use crate::place::{Done, bare};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A data folder, and folders to serve beside it, where PostgreSQL's user gets to.
-struct Home(TempDir);
+pub(crate) struct Home(TempDir);
 
 /// A running `archway dev`.
-struct Dev {
+pub(crate) struct Dev {
     child: Child,
-    ready: Value,
+    pub(crate) ready: Value,
 }
 
 impl Home {
-    fn new() -> Home {
+    pub(crate) fn new() -> Home {
         let home = tempfile::Builder::new()
             .prefix("archway-test-")
             .tempdir_in("/tmp")
@@ -36,11 +36,11 @@ impl Home {
         Home(home)
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    fn start(&self, repo: &str) -> Dev {
+    pub(crate) fn start(&self, repo: &str) -> Dev {
         let mut command = bare();
         command
             .args(["dev", "--json", "--port", "0", "--repo"])
@@ -54,7 +54,7 @@ impl Home {
         Dev { child, ready }
     }
 
-    fn run(&self, line: &str) -> Done {
+    pub(crate) fn run(&self, line: &str) -> Done {
         let mut command = bare();
         command.args(line.split_whitespace());
         Done::of(command.arg("--data").arg(self.path("data")))
@@ -78,11 +78,11 @@ impl Home {
 }
 
 impl Dev {
-    fn key(&self) -> &str {
+    pub(crate) fn key(&self) -> &str {
         self.ready["api_key"].as_str().unwrap()
     }
 
-    fn stop(mut self) {
+    pub(crate) fn stop(mut self) {
         let pid = Pid::from_raw(self.child.id().try_into().unwrap()).unwrap();
         kill_process(pid, Signal::TERM).unwrap();
         assert!(self.child.wait().unwrap().success());

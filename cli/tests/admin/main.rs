@@ -7,6 +7,7 @@ mod place;
 mod apply;
 mod apply_keys;
 mod apply_limits;
+mod audit;
 mod connecting;
 mod dev;
 mod keys;

@@ -33,6 +33,11 @@ const ROWS: &str = "
         select tenant_id, id, 'x', decode(repeat('00', 20), 'hex'), '' from projects;
     insert into workflows (tenant_id, principal, session, prompt, arguments, tools)
         select id, 'key:x', gen_random_uuid(), 'x', '{}', '{}' from tenants;
+    select make_audit_month((extract(epoch from now()) * 1000000)::bigint);
+    insert into audit_records (tenant_id, chain, number, at, record, mac)
+        select id, gen_random_uuid(), 1, now(), '{}', sha256('x') from tenants;
+    insert into audit_anchors (tenant_id, chain, number, mac, seal)
+        select id, gen_random_uuid(), 1, sha256('x'), sha256('x') from tenants;
 ";
 
 /// Every table whose rows are a tenant's, of this version or a later one.

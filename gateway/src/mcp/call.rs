@@ -19,15 +19,17 @@ use super::{
     envelope::Envelope,
     hearing::Hearing,
     settle::Settle,
+    trail::{About, Trail},
 };
 use crate::{
+    audit::Audit,
     auth::Principal,
     breaker::Breaker,
     catalog::{Catalog, Tool},
     cursor::{CURSOR, CursorContext, Cursors},
     error::GatewayError,
     limits::{Price, Refused},
-    metrics::{Metrics, Outcome, UNKNOWN_TOOL},
+    metrics::{Metrics, UNKNOWN_TOOL},
     upstream::{self, CallStream, Outgoing, Step, Upstream},
 };
 
@@ -37,6 +39,7 @@ pub(crate) struct Calls {
     pub(crate) breaker: Arc<Breaker>,
     pub(crate) upstream: Arc<Upstream>,
     pub(crate) cursors: Cursors,
+    pub(crate) audit: Arc<Audit>,
     pub(crate) metrics: Arc<Metrics>,
 }
 
@@ -54,19 +57,21 @@ impl Calls {
         ask: Ask,
         message: Envelope,
     ) -> Result<Response, GatewayError> {
-        let unknown = || Arc::from(UNKNOWN_TOOL);
-        let name = tool_name(&message).inspect_err(|_refused| self.refused(&unknown(), &ask))?;
+        let about = About::call(Arc::from(UNKNOWN_TOOL));
+        let mut trail = Trail::begin(&self.audit, &self.metrics, who, &ask, about).await;
+        let name = tool_name(&message).inspect_err(|_refused| trail.refused())?;
         let Some(catalog) = self.catalog.snapshot() else {
-            let settle = self.settle(unknown(), ask);
+            let settle = self.settle(trail, ask);
             return Ok(settle.respond(Err(upstream::unavailable())));
         };
         let tool = catalog
             .find(who, name)
-            .inspect_err(|_refused| self.refused(&unknown(), &ask))?;
+            .inspect_err(|_refused| trail.refused())?;
+        trail.calls(&tool.label);
         let hearing = Hearing::of(&message, &ask, self.metrics.clone());
-        let wanted = Wanted::of(message, &tool);
-        let wanted = wanted.inspect_err(|_refused| self.refused(&tool.label, &ask))?;
-        let mut settle = self.settle(tool.label.clone(), ask);
+        let wanted = Wanted::of(message, &tool).inspect_err(|_refused| trail.refused())?;
+        trail.with(&self.audit, &wanted.arguments);
+        let mut settle = self.settle(trail, ask);
         settle.hearing = hearing;
         match self.start(who, &tool, wanted, &mut settle).await {
             Ok(First::Result(result)) => Ok(settle.respond(Ok(result))),
@@ -76,10 +81,17 @@ impl Calls {
     }
 
     /// Answers a call that its caller could not pay for: a result, which a model gets to read.
-    pub(super) fn limited(&self, ask: Ask, price: &Price, refused: &Refused) -> Response {
+    pub(super) fn limited(
+        &self,
+        who: &Principal,
+        ask: Ask,
+        price: &Price,
+        refused: &Refused,
+    ) -> Response {
         let tool = price.tool.as_ref().map(|tool| tool.name.clone());
-        let tool = tool.unwrap_or_else(|| Arc::from(UNKNOWN_TOOL));
-        let mut response = self.settle(tool, ask).respond(Err(refused.failure()));
+        let about = About::call(tool.unwrap_or_else(|| Arc::from(UNKNOWN_TOOL)));
+        let trail = Trail::of_refusal(&self.audit, &self.metrics, who, &ask, about);
+        let mut response = self.settle(trail, ask).respond(Err(refused.failure()));
         refused.tell(response.headers_mut());
         response
     }
@@ -105,6 +117,7 @@ impl Calls {
         }
         let project = arguments.get("project").and_then(Value::as_str);
         let project = project.or_else(|| who.default_project());
+        settle.trail.of_project(project);
         let params = serde_json::to_vec(&CallParams {
             name,
             arguments: &arguments,
@@ -131,22 +144,14 @@ impl Calls {
         first(events, &mut settle.hearing).await
     }
 
-    /// Counts a call that ends in an error of the protocol.
-    fn refused(&self, tool: &Arc<str>, ask: &Ask) {
-        let took = ask.received.elapsed();
-        self.metrics.tools().call(tool, Outcome::Refused, took);
-    }
-
-    fn settle(&self, tool: Arc<str>, ask: Ask) -> Settle {
+    fn settle(&self, trail: Trail, ask: Ask) -> Settle {
         Settle {
             cursors: self.cursors.clone(),
-            metrics: self.metrics.clone(),
-            tool,
+            trail,
             ask,
             hearing: Hearing::nothing(self.metrics.clone()),
             context: None,
             permit: None,
-            counted: false,
         }
     }
 }

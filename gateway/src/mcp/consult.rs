@@ -4,22 +4,28 @@
 //! What differs is how a failure looks: these methods have no result that could carry one, so it is
 //! an error of the protocol, with what to do next in its text: some clients drop all else.
 
-use std::sync::Arc;
-
 use archway_proto::{catalog::Scope, failure::Failure, fault::Fault, meta, method::Method};
 use axum::response::Response;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::{
-    ask::Ask, call::Calls, content::json_response, envelope::Envelope, era::Era, methods::TTL_MS,
+    ask::Ask,
+    call::Calls,
+    content::json_response,
+    envelope::Envelope,
+    era::Era,
+    methods::TTL_MS,
+    reply,
+    trail::{About, Trail},
 };
 use crate::{
+    audit::Facts,
     auth::Principal,
     breaker::Permit,
     cursor::{CURSOR, CursorContext},
     error::GatewayError,
-    metrics::{Metrics, Outcome},
+    metrics::Outcome,
     upstream::{self, Outgoing, Step},
 };
 
@@ -49,11 +55,14 @@ impl Calls {
         method: Method,
         message: Envelope,
     ) -> Result<Response, GatewayError> {
-        let mut counted = Counted::new(self.metrics.clone(), method, &ask);
-        let question =
-            Question::of(method, message).inspect_err(|_bad| counted.end(Outcome::Refused))?;
+        let about = About::method(method);
+        let mut trail = Trail::begin(&self.audit, &self.metrics, who, &ask, about).await;
+        let question = Question::of(method, message).inspect_err(|_bad| trail.refused())?;
+        trail.with(&self.audit, &question.params);
+        let project = question.project().or_else(|| who.default_project());
+        trail.of_project(project);
         if !who.holds(Scope::ToolsRead) {
-            counted.end(Outcome::Refused);
+            trail.refused();
             let nothing = question.nothing();
             let nothing = nothing.ok_or(GatewayError::ScopeMissing(Scope::ToolsRead))?;
             return Ok(question.answer(&ask, nothing));
@@ -68,18 +77,27 @@ impl Calls {
                 .map_err(|error| upstream::internal(ask.trace, &error))?
         });
         match outcome {
-            Ok(result) => {
-                counted.end(Outcome::Ok);
+            Ok((result, facts)) => {
+                trail.end(Outcome::Ok, ask.received.elapsed(), facts);
                 Ok(question.answer(&ask, result))
             }
             Err(failure) => {
                 if let Some(permit) = permit.filter(|_| !upstream::is_refusal(&failure)) {
                     permit.failed(failure.code);
                 }
-                counted.end(Outcome::Failed(failure.code));
+                let outcome = Outcome::Failed(failure.code);
+                trail.end(outcome, ask.received.elapsed(), Facts::default());
                 Err(GatewayError::Failed(Box::new(failure)))
             }
         }
+    }
+
+    /// Records a question that its caller could not pay for.
+    pub(super) fn unpaid(&self, who: &Principal, ask: &Ask, method: Method) {
+        let about = About::method(method);
+        let mut trail = Trail::of_refusal(&self.audit, &self.metrics, who, ask, about);
+        let outcome = Outcome::Failed(Fault::RateLimited);
+        trail.end(outcome, ask.received.elapsed(), Facts::default());
     }
 
     /// Gets the question its place, and asks a worker.
@@ -125,7 +143,7 @@ impl Calls {
         who: &Principal,
         question: &Question,
         result: &[u8],
-    ) -> Result<Result<Map<String, Value>, Failure>, serde_json::Error> {
+    ) -> Result<Result<Read, Failure>, serde_json::Error> {
         let mut result: Map<String, Value> = serde_json::from_slice(result)?;
         let mut told = match result.remove("_meta") {
             Some(Value::Object(told)) => told,
@@ -145,10 +163,14 @@ impl Calls {
             };
             result.insert("nextCursor".to_owned(), sealed.into());
         }
+        let facts = reply::facts(&mut told);
         result.insert("_meta".to_owned(), told.into());
-        Ok(Ok(result))
+        Ok(Ok((result, facts)))
     }
 }
+
+/// A worker's result, and what the audit trail tells of it.
+type Read = (Map<String, Value>, Facts);
 
 /// What is asked of a worker.
 struct Question {
@@ -261,35 +283,5 @@ impl Question {
         }
         let message = json!({ "jsonrpc": "2.0", "id": ask.id, "result": result });
         json_response(message.to_string().into_bytes())
-    }
-}
-
-/// Counts a question once: as what it ended, or as left by its client.
-struct Counted {
-    metrics: Arc<Metrics>,
-    label: Arc<str>,
-    received: tokio::time::Instant,
-    outcome: Outcome,
-}
-
-impl Counted {
-    fn new(metrics: Arc<Metrics>, method: Method, ask: &Ask) -> Self {
-        Counted {
-            metrics,
-            label: Arc::from(method.name()),
-            received: ask.received,
-            outcome: Outcome::Cancelled,
-        }
-    }
-
-    fn end(&mut self, outcome: Outcome) {
-        self.outcome = outcome;
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        let took = self.received.elapsed();
-        self.metrics.tools().call(&self.label, self.outcome, took);
     }
 }

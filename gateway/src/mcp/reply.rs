@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use archway_proto::{failure::Failure, fault::Fault, meta};
+use archway_proto::{failure::Failure, fault::Fault, meta, meta::Files};
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
@@ -17,7 +17,7 @@ use serde_json::{
 };
 
 use super::{content::json_response, envelope::RequestId, era::Era};
-use crate::{cursor::CURSOR, session::HANDLE_HEADER};
+use crate::{audit::Facts, cursor::CURSOR, session::HANDLE_HEADER};
 
 /// What every answer to a call says first.
 pub(crate) struct Head<'a> {
@@ -94,6 +94,8 @@ pub(crate) struct Written {
     /// The tool ended by itself because its time was up, and answered what it had. One that had
     /// nothing to answer says so by a fault, and took as long as it took.
     pub(crate) incomplete: bool,
+    /// What the audit trail tells of it.
+    pub(crate) facts: Facts,
 }
 
 /// Writes the JSON-RPC message for a worker's result. `seal` gives the sealed form of the worker's
@@ -124,11 +126,13 @@ pub(crate) fn result(
     };
     let fault = fault(&worker);
     let incomplete = worker.meta.contains_key(meta::INCOMPLETE);
+    let facts = facts(&mut worker.meta);
     let message = write(head, content, structured, worker.is_error, worker.meta)?;
     Ok(Written {
         message,
         fault,
         incomplete,
+        facts,
     })
 }
 
@@ -191,6 +195,21 @@ fn fault(worker: &WorkerResult<'_>) -> Option<Fault> {
             .and_then(Fault::from_code)
             .unwrap_or(Fault::InternalError)
     })
+}
+
+/// What a worker's `_meta` says for the audit trail; what is for nobody else is taken out.
+pub(crate) fn facts(told: &mut Map<String, Value>) -> Facts {
+    let commit = told.get(meta::COMMIT).and_then(|it| it.get("id"));
+    let commit = commit.and_then(Value::as_str).map(str::to_owned);
+    let files = told.remove(meta::FILES);
+    let files: Files = files
+        .and_then(|it| serde_json::from_value(it).ok())
+        .unwrap_or_default();
+    Facts {
+        commit,
+        files: files.paths,
+        more_files: files.more,
+    }
 }
 
 /// Adds `"cursor"` as the last member of a JSON object.

@@ -1,10 +1,10 @@
-//! The end of one call: its outcome becomes an answer, and is counted.
+//! The end of one call: its outcome becomes an answer, and is counted and recorded.
 //!
 //! Owns what a call holds while it is made, so that whatever ends it, the client's going away
 //! included, gives everything back. What a reader would get wrong: a result that is no tool result
 //! is a failure of the worker, so a call is settled only once its answer is written.
 
-use std::{convert::Infallible, future::ready, sync::Arc};
+use std::{convert::Infallible, future::ready};
 
 use archway_proto::failure::Failure;
 use axum::{body::Body, response::Response};
@@ -14,40 +14,28 @@ use http::{HeaderValue, header};
 use tokio::sync::{mpsc, oneshot};
 use tracing::Instrument;
 
-use super::{ask::Ask, content::json_response, hearing::Hearing, reply};
+use super::{ask::Ask, content::json_response, hearing::Hearing, reply, trail::Trail};
 use crate::{
+    audit::Facts,
     breaker::Permit,
     cursor::{CursorContext, Cursors},
-    metrics::{Metrics, Outcome},
+    metrics::Outcome,
     upstream::{self, CallStream, Step},
 };
 
 /// Events of one call that wait for its client to read; none is much larger than 64 KiB.
 const MOST_UNREAD: usize = 16;
 
-/// Turns the outcome of one call into its answer, and counts it.
+/// Turns the outcome of one call into its answer, and ends its trail.
 pub(super) struct Settle {
     pub(super) cursors: Cursors,
-    pub(super) metrics: Arc<Metrics>,
-    pub(super) tool: Arc<str>,
+    pub(super) trail: Trail,
     pub(super) ask: Ask,
     pub(super) hearing: Hearing,
     /// What cursors of the call are bound to, where the tool has pages.
     pub(super) context: Option<CursorContext>,
     /// What the call holds from before it was made until its answer is written.
     pub(super) permit: Option<Permit>,
-    pub(super) counted: bool,
-}
-
-impl Drop for Settle {
-    /// Dropped without an answer: the client went away.
-    fn drop(&mut self) {
-        if !self.counted {
-            let took = self.ask.received.elapsed();
-            let tools = self.metrics.tools();
-            tools.call(&self.tool, Outcome::Cancelled, took);
-        }
-    }
 }
 
 impl Settle {
@@ -79,24 +67,24 @@ impl Settle {
                 .map_err(|error| upstream::internal(self.ask.trace, &error))
         });
         let permit = self.permit.take();
-        let (message, fault) = match written {
+        let (message, fault, facts) = match written {
             Ok(written) => {
                 if let Some(permit) = permit {
                     permit.answered(written.incomplete);
                 }
-                (written.message, written.fault)
+                (written.message, written.fault, written.facts)
             }
             Err(failure) => {
                 let permit = permit.filter(|_| !upstream::is_refusal(&failure));
                 if let Some(permit) = permit {
                     permit.failed(failure.code);
                 }
-                (reply::failure(&head, &failure), Some(failure.code))
+                let message = reply::failure(&head, &failure);
+                (message, Some(failure.code), Facts::default())
             }
         };
         let outcome = fault.map_or(Outcome::Ok, Outcome::Failed);
-        self.metrics.tools().call(&self.tool, outcome, took);
-        self.counted = true;
+        self.trail.end(outcome, took, facts);
         message
     }
 

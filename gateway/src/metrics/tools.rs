@@ -34,7 +34,8 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    fn name(self) -> &'static str {
+    /// `ok`, the code of a fault, `refused`, `cancelled`.
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Outcome::Ok => "ok",
             Outcome::Failed(fault) => fault.code(),
@@ -46,6 +47,11 @@ impl Outcome {
     /// Whether the tool failed: what a limit refuses never reached it.
     fn is_failure(self) -> bool {
         matches!(self, Outcome::Failed(fault) if fault != Fault::RateLimited)
+    }
+
+    /// Whether nothing was done for the call, since its caller may not have it, or not now.
+    pub(crate) fn is_refusal(self) -> bool {
+        matches!(self, Outcome::Refused | Outcome::Failed(Fault::RateLimited))
     }
 
     fn is_timeout(self) -> bool {

@@ -43,6 +43,17 @@ pub(super) struct Scene {
     pub(super) serving: JoinHandle<std::io::Result<()>>,
 }
 
+fn config(breaker: BreakerConfig, upstream: UpstreamConfig) -> GatewayConfig {
+    GatewayConfig {
+        name: None,
+        guard: GuardConfig::default(),
+        auth: AuthConfig::default(),
+        limits: LimitsConfig::default(),
+        breaker,
+        upstream,
+    }
+}
+
 impl Scene {
     pub(super) async fn start() -> Scene {
         Scene::with(10, BreakerConfig::default()).await
@@ -54,17 +65,12 @@ impl Scene {
         let verifier = PassVerifier::new(&[minter.public_key()], "shared");
         let scripted = Scripted::new(verifier, tell);
         let gate = scripted.gate.clone();
-        let config = GatewayConfig {
-            guard: GuardConfig::default(),
-            auth: AuthConfig::default(),
-            limits: LimitsConfig::default(),
-            breaker,
-            upstream: UpstreamConfig {
-                workers: vec![worker::serve(scripted).await],
-                pool: "shared".into(),
-                call_deadline,
-            },
+        let upstream = UpstreamConfig {
+            workers: vec![worker::serve(scripted).await],
+            pool: "shared".into(),
+            call_deadline,
         };
+        let config = config(breaker, upstream);
         let gateway = gateway(&config, minter);
         let auth = &gateway.parts.changes.auth;
         let [key, other] = [(); 2].map(|()| KeyText::generate().unwrap());

@@ -19,6 +19,7 @@ use crate::{
 /// A gateway whose worker takes connections and never says a word.
 fn beside(worker: &TcpListener) -> Gateway {
     let config = GatewayConfig {
+        name: None,
         guard: GuardConfig::default(),
         auth: AuthConfig::default(),
         breaker: BreakerConfig::default(),

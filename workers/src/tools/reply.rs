@@ -3,7 +3,7 @@
 //! The text block is left to the gateway where it is the same JSON as `structuredContent`, which
 //! halves what travels; a cursor travels in `_meta`, for the gateway to seal.
 
-use archway_proto::{failure::Failure, fault::Fault, meta};
+use archway_proto::{failure::Failure, fault::Fault, meta, meta::Files};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -22,6 +22,7 @@ pub struct Reply<T> {
     cursor: Option<String>,
     markdown: Option<String>,
     verbatim: bool,
+    files: Files,
 }
 
 impl<T: Serialize> Reply<T> {
@@ -37,6 +38,7 @@ impl<T: Serialize> Reply<T> {
             cursor: None,
             markdown: None,
             verbatim: false,
+            files: Files::default(),
         }
     }
 
@@ -113,6 +115,15 @@ impl<T: Serialize> Reply<T> {
         self
     }
 
+    /// Says which files' text is in the answer, as paths of the project: for the audit trail.
+    #[must_use]
+    pub fn of_files<P: AsRef<str>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
+        for path in paths {
+            self.files.add(path.as_ref());
+        }
+        self
+    }
+
     /// Says that the deadline came first.
     #[must_use]
     pub fn incomplete(mut self, incomplete: bool) -> Self {
@@ -178,6 +189,7 @@ impl<T: Serialize> Reply<T> {
         say(meta::SKIPPED, !skipped.is_empty(), json!(skipped));
         say(meta::INCOMPLETE, self.incomplete, "deadline".into());
         say(meta::CURSOR, self.cursor.is_some(), json!(self.cursor));
+        say(meta::FILES, !self.files.is_empty(), json!(self.files));
         facts
     }
 }

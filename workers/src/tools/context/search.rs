@@ -106,6 +106,7 @@ impl Tool for ContextSearch {
         };
         let markdown = markdown::written(&heading, &snapshot.value);
         let query = args.query.clone();
+        let files = snapshot.value.files(projects.len() == 1);
         let is_of_one = projects.len() == 1;
         let reply = Reply::from_snapshot(snapshot, |page| SearchResults {
             results: page.results,
@@ -115,7 +116,7 @@ impl Tool for ContextSearch {
             index: page.index,
             note: page.note,
         });
-        let reply = reply.markdown(markdown);
+        let reply = reply.markdown(markdown).of_files(files);
         Ok(match is_of_one {
             true => reply.as_of(commit),
             false => reply.of_several(),

@@ -174,6 +174,7 @@ impl Tool for ReadFile {
             .await?;
         cx.record_access(&project, &snapshot.value.file.path);
         let commit = snapshot.value.commit.clone();
+        let path = snapshot.value.file.path.clone();
         let reply = Reply::from_snapshot(snapshot, |Read { file, imports, .. }| FileContent {
             dependencies: imports.dependencies,
             dependencies_error: imports.error,
@@ -184,7 +185,7 @@ impl Tool for ReadFile {
             },
             file,
         });
-        Ok(reply.as_of(commit))
+        Ok(reply.as_of(commit).of_files([path]))
     }
 }
 

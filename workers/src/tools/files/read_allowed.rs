@@ -59,7 +59,8 @@ impl Tool for ReadRepoFile {
             && let Some(stored) = from_store(cx, &project, file).await?
         {
             cx.record_access(&project, &stored.path);
-            return Ok(Reply::new(stored));
+            let path = stored.path.clone();
+            return Ok(Reply::new(stored).of_files([path]));
         }
         let snapshot = cx
             .read(&project, move |repo, cancel| {
@@ -94,7 +95,8 @@ impl Tool for ReadRepoFile {
             })
             .await?;
         cx.record_access(&project, &snapshot.value.path);
-        Ok(Reply::from_snapshot(snapshot, |file| file))
+        let path = snapshot.value.path.clone();
+        Ok(Reply::from_snapshot(snapshot, |file| file).of_files([path]))
     }
 }
 

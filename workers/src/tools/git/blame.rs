@@ -88,7 +88,7 @@ impl Tool for GitBlame {
             })
             .await?;
         let (page, modified) = &snapshot.value;
-        let markdown = page.markdown(*modified);
+        let (markdown, path) = (page.markdown(*modified), page.path.clone());
         let reply = Reply::from_snapshot(snapshot, |(page, modified)| Blamed {
             file_path: page.path,
             lines: page.lines,
@@ -98,7 +98,7 @@ impl Tool for GitBlame {
             truncated: page.next.is_some(),
             next_start_line: page.next.map(u64::from),
         });
-        Ok(reply.markdown(markdown))
+        Ok(reply.markdown(markdown).of_files([path]))
     }
 }
 

@@ -90,8 +90,10 @@ impl Tool for GitDiff {
         };
         let read = move |repo: &Repo, cancel: &Cancel| call.answer(repo, cancel);
         let snapshot = cx.read(&project, read).await?;
-        let markdown = snapshot.value.1.clone();
-        Ok(Reply::from_snapshot(snapshot, |(answer, _)| answer).markdown(markdown))
+        let (answer, markdown) = &snapshot.value;
+        let (markdown, shown) = (markdown.clone(), answer.shown());
+        let reply = Reply::from_snapshot(snapshot, |(answer, _)| answer);
+        Ok(reply.markdown(markdown).of_files(shown))
     }
 }
 

@@ -113,6 +113,13 @@ impl Match for GrepMatch {
     fn around(&mut self) -> &mut Around {
         &mut self.context
     }
+
+    fn file(&self) -> String {
+        match &self.project {
+            Some(project) => format!("{project}/{}", self.file),
+            None => self.file.clone(),
+        }
+    }
 }
 
 impl Tool for GrepCodebase {

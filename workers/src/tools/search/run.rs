@@ -59,18 +59,17 @@ pub(super) struct Around {
 pub(super) trait Match: Serialize {
     fn new(line: FoundLine, project: Option<String>, around: Around) -> Self;
     fn around(&mut self) -> &mut Around;
+    /// The file it is in, below its project's name where several are searched.
+    fn file(&self) -> String;
 }
 
 impl Search {
     /// Runs the search and makes the answer's page.
-    pub(super) async fn run<M: Match, B>(
+    pub(super) async fn run<M: Match, B: Serialize>(
         self,
         cx: &ToolContext,
         body: impl FnOnce(Page<M>) -> B,
-    ) -> Result<Reply<B>, Failure>
-    where
-        B: Serialize,
-    {
+    ) -> Result<Reply<B>, Failure> {
         let started = Instant::now();
         let budget = cx.max_result_bytes();
         let cursor = self.cursor.clone();
@@ -83,12 +82,14 @@ impl Search {
             paging::resume(cursor.as_deref(), &hits.basis)?;
         }
         let (page, next) = hits.page(skip, budget, started);
+        let mut files: Vec<String> = page.matches.iter().map(M::file).collect();
+        files.dedup();
         let reply = match hits.snapshot {
             Some(snapshot) => Reply::from_snapshot(snapshot, |()| body(page)),
             None => Reply::new(body(page)),
         };
         let reply = reply.cursor(next).incomplete(hits.incomplete);
-        Ok(reply.moved(hits.moved))
+        Ok(reply.moved(hits.moved).of_files(files))
     }
 
     fn query(&self) -> Result<Query, Failure> {
@@ -197,10 +198,8 @@ async fn one_of_many(
 
 fn tell_absence(cx: &ToolContext, slug: &str) {
     let message = "not searched: this worker does not see the project";
-    cx.log(
-        LogLevel::Warning,
-        json!({ "message": message, "project": slug }),
-    );
+    let told = json!({ "message": message, "project": slug });
+    cx.log(LogLevel::Warning, told);
 }
 
 async fn search(

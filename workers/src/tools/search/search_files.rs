@@ -118,6 +118,13 @@ impl Match for SearchMatch {
     fn around(&mut self) -> &mut Around {
         &mut self.context
     }
+
+    fn file(&self) -> String {
+        match &self.project {
+            Some(project) => format!("{project}/{}", self.path),
+            None => self.path.clone(),
+        }
+    }
 }
 
 impl Tool for SearchFiles {

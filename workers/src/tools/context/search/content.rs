@@ -30,6 +30,21 @@ pub(super) struct Shown {
     pub(super) note: Option<String>,
 }
 
+impl Shown {
+    /// The files that results are of, below their projects' names where several are searched.
+    pub(super) fn files(&self, is_of_one: bool) -> Vec<String> {
+        let results = self.results.iter();
+        let file = |result: &SearchResult| {
+            let path = result.path.as_deref()?;
+            Some(match is_of_one {
+                true => path.to_owned(),
+                false => format!("{}/{path}", result.project),
+            })
+        };
+        results.filter_map(file).collect()
+    }
+}
+
 /// What is read of a project.
 struct Texts {
     /// Of each piece, in their order.

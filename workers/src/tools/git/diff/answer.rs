@@ -130,6 +130,12 @@ impl GitDiffAnswer {
         }
     }
 
+    /// The files whose patches are shown.
+    pub(super) fn shown(&self) -> Vec<String> {
+        let shown = self.files.iter().filter(|file| file.patch.is_some());
+        shown.map(|file| file.path.clone()).collect()
+    }
+
     /// Leaves out files from the end until the others fit, and patches from the end until those
     /// fit, too.
     fn shorten(&mut self, budget: usize) {

@@ -1,0 +1,205 @@
+//! `archway audit`: who called what, and whether the trail of it is whole.
+//!
+//! Gateways write a record a call, chained by MACs under the root secret (`archway_gateway::audit`). Here
+//! they are read, verified and, month by month, pruned.
+
+mod known;
+mod verify;
+
+use std::io::{self, BufWriter, Write};
+use std::time::SystemTime;
+
+use archway_gateway::audit::chain::{Row, hex};
+use archway_gateway::tenants::{AuditPlace, TenantsTx};
+use clap::Subcommand;
+use jiff::civil::Date;
+use jiff::{Timestamp, tz::TimeZone};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::connect::{Place, SecretFile};
+use super::print::{Answer, moment, print};
+use super::{AdminError, confirmed};
+pub use known::KnownError;
+use verify::VerifyArgs;
+
+/// What `archway audit` is told.
+#[derive(Debug, clap::Args)]
+pub struct AuditArgs {
+    #[command(subcommand)]
+    command: AuditCommand,
+    #[command(flatten)]
+    place: Place,
+}
+
+#[derive(Debug, Subcommand)]
+enum AuditCommand {
+    /// Print a tenant's records, a JSON object a line, in the order in which calls ended.
+    Export(ExportArgs),
+    // Its own documentation is longer than a line.
+    Verify(VerifyArgs),
+    /// Remove the months before one, of all tenants. There is no way back: export them first.
+    Prune(PruneArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct ExportArgs {
+    /// The tenant's slug.
+    #[arg(long, value_name = "TENANT")]
+    tenant: String,
+    /// From this moment on: `2026-11-22T05:00:00Z`, or a day, `2026-11-22` (in UTC).
+    #[arg(long, value_name = "MOMENT", value_parser = read_moment)]
+    since: Option<SystemTime>,
+    /// Before this moment.
+    #[arg(long, value_name = "MOMENT", value_parser = read_moment)]
+    until: Option<SystemTime>,
+}
+
+#[derive(Debug, clap::Args)]
+struct PruneArgs {
+    /// The first month that stays: `2026-10`.
+    #[arg(long, value_name = "MONTH", value_parser = read_month)]
+    before: (String, SystemTime),
+    /// The month again, to say that this is meant.
+    #[arg(long, value_name = "MONTH")]
+    confirm: Option<String>,
+    #[command(flatten)]
+    secret: SecretFile,
+}
+
+/// Runs the command.
+pub async fn run(args: AuditArgs) -> Result<(), AdminError> {
+    let (place, json) = (&args.place, args.place.json);
+    match &args.command {
+        AuditCommand::Export(which) => place.read(async |tx, _| export(tx, which).await).await,
+        AuditCommand::Verify(which) => verify::run(place, which).await,
+        AuditCommand::Prune(which) => print(&prune(place, which).await?, json),
+    }
+}
+
+/// A record, as it is exported.
+#[derive(Serialize)]
+struct Exported<'a> {
+    tenant: &'a str,
+    chain: String,
+    number: i64,
+    at: String,
+    record: &'a RawValue,
+    mac: String,
+}
+
+async fn export(tx: &mut TenantsTx, which: &ExportArgs) -> Result<(), AdminError> {
+    let tenant = tx.find_tenant(&which.tenant).await?;
+    let mut behind = AuditPlace::from(which.since.unwrap_or(SystemTime::UNIX_EPOCH));
+    let until = which.until.unwrap_or_else(SystemTime::now);
+    let mut out = BufWriter::new(io::stdout().lock());
+    loop {
+        let page = tx.audit_page(tenant, behind, until).await?;
+        let Some(last) = page.last() else {
+            return out.flush().map_err(AdminError::Output);
+        };
+        behind = AuditPlace::behind(last);
+        for row in &page {
+            write(&mut out, &which.tenant, row).map_err(AdminError::Output)?;
+        }
+    }
+}
+
+fn write(out: &mut impl Write, tenant: &str, row: &Row) -> io::Result<()> {
+    let record = RawValue::from_string(row.record.clone())?;
+    let at =
+        Timestamp::from_microsecond(row.at).map_or_else(|_| String::new(), |at| at.to_string());
+    let exported = Exported {
+        tenant,
+        chain: row.chain.to_string(),
+        number: row.number,
+        at,
+        record: &record,
+        mac: hex(&row.mac),
+    };
+    serde_json::to_writer(&mut *out, &exported)?;
+    out.write_all(b"\n")
+}
+
+#[derive(Serialize)]
+struct Pruned<'a> {
+    before: &'a str,
+    months: u32,
+}
+
+impl Answer for Pruned<'_> {
+    fn text(&self) -> String {
+        match self.months {
+            0 => format!("no month before {} has audit records", self.before),
+            months => format!(
+                "{months} months of audit records before {} removed",
+                self.before
+            ),
+        }
+    }
+}
+
+async fn prune<'a>(place: &Place, which: &'a PruneArgs) -> Result<Pruned<'a>, AdminError> {
+    let (month, before) = &which.before;
+    if *before > SystemTime::now() {
+        let now = moment(SystemTime::now());
+        return Err(AdminError::Refused(format!(
+            "the month that runs stays (it is {now}): name an earlier one, or this one"
+        )));
+    }
+    let stakes = format!("the audit records of all tenants before {month}");
+    confirmed(which.confirm.as_deref(), month, &stakes)?;
+    let secret = place.secret(&which.secret)?;
+    let months = place.change(async |tx, _| Ok(tx.prune_audit(*before, &secret).await?));
+    Ok(Pruned {
+        before: month,
+        months: months.await?,
+    })
+}
+
+/// A moment in RFC 3339, or the beginning of a day in UTC.
+fn read_moment(text: &str) -> Result<SystemTime, String> {
+    let day = || text.parse::<Date>().ok()?.to_zoned(TimeZone::UTC).ok();
+    let moment = text.parse::<Timestamp>().ok();
+    let moment = moment.or_else(|| Some(day()?.timestamp()));
+    moment
+        .map(SystemTime::from)
+        .ok_or_else(|| "expected 2026-11-22T05:00:00Z, or a day as 2026-11-22".to_owned())
+}
+
+/// A month, and its beginning in UTC.
+fn read_month(text: &str) -> Result<(String, SystemTime), String> {
+    let first = format!("{text}-01");
+    let is_month = text.len() == 7;
+    let moment = read_moment(&first).ok().filter(|_| is_month);
+    moment
+        .map(|moment| (text.to_owned(), moment))
+        .ok_or_else(|| "expected a month as 2026-10".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_read_as_such_or_as_days_in_utc() {
+        let day = read_moment("2026-11-22").unwrap();
+        assert_eq!(day, read_moment("2026-11-22T00:00:00Z").unwrap());
+        assert_eq!(day, read_moment("2026-11-22T01:00:00+01:00").unwrap());
+        for bad in ["", "yesterday", "2026-11", "22.11.2026"] {
+            assert!(read_moment(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn months_are_read_and_days_are_none() {
+        let (name, begins) = read_month("2026-10").unwrap();
+        assert_eq!(
+            (name.as_str(), moment(begins)),
+            ("2026-10", "2026-10-01T00:00:00Z".to_owned())
+        );
+        for bad in ["2026-10-01", "2026-13", "10-2026", ""] {
+            assert!(read_month(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! `archway audit verify`: whether the records are those that gateways wrote, all of them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use archway_gateway::audit::chain::hex;
+use archway_gateway::audit::verify::{Finding, Place as ChainPlace, Verified, Verifier};
+use archway_gateway::secrets::RootSecret;
+use archway_gateway::tenants::{AuditChain, TenantsTx};
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::known::{self, End, Known};
+use crate::admin::AdminError;
+use crate::admin::connect::{Place, SecretFile};
+use crate::admin::print::{Answer, print, table};
+
+/// Verify that nothing was changed in the records or removed from them. Ends with 1 if something was.
+///
+/// The root secret is needed. That the last records of a chain are gone only somebody can tell who
+/// keeps what was printed before: give that as --known.
+#[derive(Debug, clap::Args)]
+pub(super) struct VerifyArgs {
+    /// The tenant's slug [default: all tenants].
+    #[arg(long, value_name = "TENANT")]
+    tenant: Option<String>,
+    /// A file with what `verify --json` printed before: nothing that was there then may be missing.
+    #[arg(long, value_name = "FILE")]
+    known: Option<PathBuf>,
+    #[command(flatten)]
+    secret: SecretFile,
+}
+
+/// What was found out.
+#[derive(Serialize)]
+struct Answered {
+    intact: bool,
+    tenants: Vec<TenantRow>,
+}
+
+#[derive(Serialize)]
+struct TenantRow {
+    tenant: String,
+    chains: Vec<ChainRow>,
+}
+
+#[derive(Serialize)]
+struct ChainRow {
+    chain: Uuid,
+    records: u64,
+    /// Calls that its records say are missing.
+    missing: u64,
+    ended: bool,
+    last: Option<End>,
+    /// What is wrong with it.
+    findings: Vec<String>,
+}
+
+/// Runs the command.
+pub(super) async fn run(place: &Place, which: &VerifyArgs) -> Result<(), AdminError> {
+    let secret = place.secret(&which.secret)?;
+    let known = which.known.as_deref().map(known::read).transpose()?;
+    let known = known.unwrap_or_default();
+    let answered = place.read(async |tx, _| {
+        let mut tenants = Vec::new();
+        for (slug, id) in wanted(tx, which).await? {
+            let of_tenant = known.get(&slug).cloned().unwrap_or_default();
+            let chains = verify(tx, id, &secret, of_tenant).await?;
+            tenants.push(TenantRow {
+                tenant: slug,
+                chains: chains.into_iter().map(ChainRow::from).collect(),
+            });
+        }
+        Ok(answer(tenants, &known, which.tenant.as_deref()))
+    });
+    let answered = answered.await?;
+    print(&answered, place.json)?;
+    match answered.intact {
+        true => Ok(()),
+        false => Err(AdminError::Tampered),
+    }
+}
+
+fn answer(mut tenants: Vec<TenantRow>, known: &Known, only: Option<&str>) -> Answered {
+    let gone = known.iter().filter(|(slug, chains)| {
+        let is_asked = only.is_none_or(|only| only == *slug);
+        is_asked && !chains.is_empty() && tenants.iter().all(|one| one.tenant != **slug)
+    });
+    let gone = gone.map(|(slug, chains)| TenantRow {
+        tenant: slug.clone(),
+        chains: chains
+            .iter()
+            .map(|(chain, end)| ChainRow::from(absent(*chain, *end)))
+            .collect(),
+    });
+    let gone: Vec<TenantRow> = gone.collect();
+    tenants.extend(gone);
+    let mut chains = tenants.iter().flat_map(|tenant| &tenant.chains);
+    Answered {
+        intact: chains.all(|chain| chain.findings.is_empty()),
+        tenants,
+    }
+}
+
+/// The tenants that are asked for, by slug.
+async fn wanted(tx: &mut TenantsTx, which: &VerifyArgs) -> Result<Vec<(String, Uuid)>, AdminError> {
+    if let Some(slug) = &which.tenant {
+        let id = tx.find_tenant(slug).await?;
+        return Ok(vec![(slug.clone(), id)]);
+    }
+    let tenants = tx.tenants().await?;
+    Ok(tenants.into_iter().map(|one| (one.slug, one.id)).collect())
+}
+
+/// Verifies a tenant's chains, and misses those that were there before.
+async fn verify(
+    tx: &mut TenantsTx,
+    tenant: Uuid,
+    secret: &RootSecret,
+    mut known: BTreeMap<Uuid, ChainPlace>,
+) -> Result<Vec<Verified>, AdminError> {
+    let mut verified = Vec::new();
+    for AuditChain { id, anchor } in tx.audit_chains(tenant, secret).await? {
+        let mut verifier = Verifier::new(tenant, id, secret, anchor, known.remove(&id));
+        // From the first on, whatever the anchor says: what stands before it is not as it was.
+        let mut behind = 0;
+        loop {
+            let page = tx.audit_rows(tenant, id, behind).await?;
+            let Some(last) = page.last() else { break };
+            behind = last.number;
+            page.iter().for_each(|row| verifier.take(row));
+        }
+        verified.push(verifier.end());
+    }
+    let absent = known.into_iter().map(|(chain, end)| absent(chain, end));
+    verified.extend(absent);
+    Ok(verified)
+}
+
+/// A chain of which nothing is left.
+fn absent(chain: Uuid, end: ChainPlace) -> Verified {
+    Verified {
+        chain,
+        last: None,
+        records: 0,
+        missing: 0,
+        has_ended: false,
+        findings: vec![Finding::Removed(1, end.number)],
+    }
+}
+
+impl From<Verified> for ChainRow {
+    fn from(verified: Verified) -> Self {
+        let findings = verified.findings.into_iter().map(|finding| match finding {
+            Finding::Changed(number) => format!("record {number} is not what a gateway wrote"),
+            Finding::Removed(first, last) if first == last => format!("record {first} is gone"),
+            Finding::Removed(first, last) => format!("records {first} to {last} are gone"),
+        });
+        ChainRow {
+            chain: verified.chain,
+            records: verified.records,
+            missing: verified.missing,
+            ended: verified.has_ended,
+            last: verified.last.map(|last| End {
+                number: last.number,
+                mac: hex(&last.mac),
+            }),
+            findings: findings.collect(),
+        }
+    }
+}
+
+impl Answer for Answered {
+    fn text(&self) -> String {
+        let rows = self.tenants.iter().flat_map(|tenant| {
+            tenant.chains.iter().map(|chain| {
+                [
+                    tenant.tenant.clone(),
+                    chain.chain.to_string(),
+                    chain.records.to_string(),
+                    chain.missing.to_string(),
+                    (if chain.ended { "yes" } else { "no" }).to_owned(),
+                    match chain.findings.as_slice() {
+                        [] => "intact".to_owned(),
+                        findings => findings.join("; "),
+                    },
+                ]
+            })
+        });
+        let header = [
+            "tenant",
+            "chain",
+            "records",
+            "missing calls",
+            "ended",
+            "state",
+        ];
+        table(header, rows.collect(), "no audit records")
+    }
+}

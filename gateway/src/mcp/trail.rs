@@ -1,0 +1,132 @@
+//! What a message leaves behind, however it ends: one count, and one record of the audit trail.
+//!
+//! It is there before anything is done, so that a client that goes away leaves as much.
+
+use std::{sync::Arc, time::Duration};
+
+use archway_proto::method::Method;
+use serde_json::{Map, Value};
+use tokio::time::Instant;
+
+use super::ask::Ask;
+use crate::{
+    audit::{Asked, Audit, Facts, Open},
+    auth::Principal,
+    metrics::{Metrics, Outcome},
+};
+
+/// A message whose outcome is not known yet.
+pub(super) struct Trail {
+    metrics: Arc<Metrics>,
+    /// The tool, or the method of what is no call.
+    label: Arc<str>,
+    received: Instant,
+    open: Option<Open>,
+}
+
+/// What a message is about: the method's name, and what metrics call it.
+pub(super) struct About {
+    pub(super) method: &'static str,
+    pub(super) label: Arc<str>,
+}
+
+impl About {
+    /// A call of a tool.
+    pub(super) fn call(tool: Arc<str>) -> Self {
+        About {
+            method: super::CALL,
+            label: tool,
+        }
+    }
+
+    /// What is no call.
+    pub(super) fn method(method: Method) -> Self {
+        About {
+            method: method.name(),
+            label: Arc::from(method.name()),
+        }
+    }
+}
+
+impl Trail {
+    /// Begins, once there is a place for its record.
+    pub(super) async fn begin(
+        audit: &Audit,
+        metrics: &Arc<Metrics>,
+        who: &Principal,
+        ask: &Ask,
+        about: About,
+    ) -> Self {
+        let asked = Asked::new(about.method, ask.session.key, ask.trace);
+        let open = audit.open(who, asked).await;
+        Trail::of(metrics, ask, about.label, open)
+    }
+
+    /// Begins for what is refused already.
+    pub(super) fn of_refusal(
+        audit: &Audit,
+        metrics: &Arc<Metrics>,
+        who: &Principal,
+        ask: &Ask,
+        about: About,
+    ) -> Self {
+        let asked = Asked::new(about.method, ask.session.key, ask.trace);
+        let open = audit.open_now(who, asked);
+        Trail::of(metrics, ask, about.label, open)
+    }
+
+    fn of(metrics: &Arc<Metrics>, ask: &Ask, label: Arc<str>, open: Open) -> Self {
+        Trail {
+            metrics: metrics.clone(),
+            label,
+            received: ask.received,
+            open: Some(open),
+        }
+    }
+
+    /// Says which tool is called.
+    pub(super) fn calls(&mut self, tool: &Arc<str>) {
+        self.label = tool.clone();
+        if let Some(open) = &mut self.open {
+            open.asked().tool = Some(tool.clone());
+        }
+    }
+
+    /// Says what for: of the arguments, as compact JSON in the order given, their MAC is kept.
+    pub(super) fn with(&mut self, audit: &Audit, arguments: &Map<String, Value>) {
+        if let (Some(open), Ok(written)) = (&mut self.open, serde_json::to_vec(arguments)) {
+            open.asked().arguments = Some(audit.digest(&written));
+        }
+    }
+
+    /// Says of which project.
+    pub(super) fn of_project(&mut self, project: Option<&str>) {
+        if let Some(open) = &mut self.open {
+            open.asked().of_project(project);
+        }
+    }
+
+    /// Ends in an error of the protocol.
+    pub(super) fn refused(&mut self) {
+        self.end(Outcome::Refused, self.received.elapsed(), Facts::default());
+    }
+
+    /// Ends. What is said of a message that has ended is not heard.
+    pub(super) fn end(&mut self, outcome: Outcome, took: Duration, facts: Facts) {
+        if let Some(open) = self.open.take() {
+            self.metrics.tools().call(&self.label, outcome, took);
+            open.end(outcome, took, facts);
+        }
+    }
+}
+
+impl Drop for Trail {
+    /// Dropped before its end: the client went away.
+    fn drop(&mut self) {
+        self.end(
+            Outcome::Cancelled,
+            self.received.elapsed(),
+            Facts::default(),
+        );
+    }
+}

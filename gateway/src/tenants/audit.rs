@@ -1,0 +1,220 @@
+//! The audit trail as its reader finds it: chains, their records, and what was pruned.
+
+use std::time::SystemTime;
+
+use uuid::Uuid;
+
+use super::{TenantError, TenantsTx, error::query, micros};
+use crate::{
+    audit::{
+        chain::{Mac, Row, is_sealed, seal},
+        verify::Place,
+    },
+    secrets::RootSecret,
+};
+
+/// Records read at a time.
+const PAGE: i64 = 2_000;
+
+/// A chain that there is something of.
+#[derive(Clone, Debug)]
+pub struct AuditChain {
+    /// Which.
+    pub id: Uuid,
+    /// Where it was cut, if its first records were pruned.
+    pub anchor: Option<Place>,
+}
+
+/// Where the next page of an export begins: behind this record.
+#[derive(Clone, Copy, Debug)]
+pub struct AuditPlace {
+    at: i64,
+    chain: Uuid,
+    number: i64,
+}
+
+impl AuditPlace {
+    /// Before all records from a moment on.
+    pub fn from(moment: SystemTime) -> Self {
+        AuditPlace {
+            at: micros(moment),
+            chain: Uuid::nil(),
+            number: 0,
+        }
+    }
+
+    /// Behind a record.
+    pub fn behind(row: &Row) -> Self {
+        AuditPlace {
+            at: row.at,
+            chain: row.chain,
+            number: row.number,
+        }
+    }
+}
+
+impl TenantsTx {
+    /// The chains of a tenant, the oldest first. An anchor that nobody with the secret sealed is none.
+    pub async fn audit_chains(
+        &mut self,
+        tenant: Uuid,
+        secret: &RootSecret,
+    ) -> Result<Vec<AuditChain>, TenantError> {
+        let rows = sqlx::query!(
+            r#"select coalesce(r.chain, a.chain) as "chain!", a.number as "number?", a.mac as "mac?",
+                      a.seal as "seal?"
+               from (select distinct chain from audit_records where tenant_id = $1) r
+               full join (select chain, number, mac, seal from audit_anchors
+                          where tenant_id = $1) a using (chain)
+               order by 1"#,
+            tenant
+        )
+        .fetch_all(&mut *self.tx)
+        .await
+        .map_err(query("find the chains of a tenant's audit records"))?;
+        let chains = rows.into_iter().map(|row| {
+            let place = row.number.zip(row.mac).map(|(number, mac)| Place {
+                number,
+                mac: sized(&mac),
+            });
+            let seal = sized(&row.seal.unwrap_or_default());
+            AuditChain {
+                id: row.chain,
+                anchor: place.filter(|it| is_sealed((tenant, row.chain), it, &seal, secret)),
+            }
+        });
+        Ok(chains.collect())
+    }
+
+    /// Records of a chain behind the one of a number, in order: some thousand at most.
+    pub async fn audit_rows(
+        &mut self,
+        tenant: Uuid,
+        chain: Uuid,
+        behind: i64,
+    ) -> Result<Vec<Row>, TenantError> {
+        let rows = sqlx::query_as!(
+            Kept,
+            r#"select chain, number, (extract(epoch from at) * 1000000)::bigint as "at!", record, mac
+               from audit_records
+               where tenant_id = $1 and chain = $2 and number > $3
+               order by number limit $4"#,
+            tenant,
+            chain,
+            behind,
+            PAGE
+        )
+        .fetch_all(&mut *self.tx)
+        .await
+        .map_err(query("read audit records"))?;
+        Ok(rows.into_iter().map(Row::from).collect())
+    }
+
+    /// Records of a tenant behind a place and before a moment, in the order in which calls ended: some
+    /// thousand at most.
+    pub async fn audit_page(
+        &mut self,
+        tenant: Uuid,
+        behind: AuditPlace,
+        until: SystemTime,
+    ) -> Result<Vec<Row>, TenantError> {
+        let rows = sqlx::query_as!(
+            Kept,
+            r#"select chain, number, (extract(epoch from at) * 1000000)::bigint as "at!", record, mac
+               from audit_records
+               where tenant_id = $1
+                 and at >= 'epoch'::timestamptz + $2::bigint * interval '1 microsecond'
+                 and at < 'epoch'::timestamptz + $5::bigint * interval '1 microsecond'
+                 and (at, chain, number)
+                     > ('epoch'::timestamptz + $2::bigint * interval '1 microsecond', $3, $4)
+               order by at, chain, number limit $6"#,
+            tenant,
+            behind.at,
+            behind.chain,
+            behind.number,
+            micros(until),
+            PAGE
+        )
+        .fetch_all(&mut *self.tx)
+        .await
+        .map_err(query("read audit records"))?;
+        Ok(rows.into_iter().map(Row::from).collect())
+    }
+
+    /// Removes the months that ended before a moment, of all tenants, and keeps where their chains were
+    /// cut; how many there were. The moment is the beginning of a month in UTC.
+    pub async fn prune_audit(
+        &mut self,
+        before: SystemTime,
+        secret: &RootSecret,
+    ) -> Result<u32, TenantError> {
+        let what = "prune audit records";
+        let before = micros(before);
+        let cuts = sqlx::query!(
+            r#"select distinct on (tenant_id, chain) tenant_id, chain, number, mac
+               from audit_records
+               where at < 'epoch'::timestamptz + $1::bigint * interval '1 microsecond'
+               order by tenant_id, chain, number desc"#,
+            before
+        )
+        .fetch_all(&mut *self.tx)
+        .await
+        .map_err(query(what))?;
+        for cut in cuts {
+            let place = Place {
+                number: cut.number,
+                mac: sized(&cut.mac),
+            };
+            let seal = seal(cut.tenant_id, cut.chain, &place, secret);
+            sqlx::query!(
+                "insert into audit_anchors (tenant_id, chain, number, mac, seal) \
+                 values ($1, $2, $3, $4, $5) \
+                 on conflict (tenant_id, chain) do update set number = excluded.number, \
+                     mac = excluded.mac, seal = excluded.seal, pruned_at = now()",
+                cut.tenant_id,
+                cut.chain,
+                place.number,
+                place.mac.as_slice(),
+                seal.as_slice()
+            )
+            .execute(&mut *self.tx)
+            .await
+            .map_err(query(what))?;
+        }
+        let pruned = sqlx::query_scalar!(
+            r#"select prune_audit('epoch'::timestamptz + $1::bigint * interval '1 microsecond')
+                   as "pruned!""#,
+            before
+        )
+        .fetch_one(&mut *self.tx)
+        .await
+        .map_err(query(what))?;
+        Ok(pruned.unsigned_abs())
+    }
+}
+
+/// A record as Postgres has it.
+struct Kept {
+    chain: Uuid,
+    number: i64,
+    at: i64,
+    record: String,
+    mac: Vec<u8>,
+}
+
+impl From<Kept> for Row {
+    fn from(kept: Kept) -> Self {
+        Row {
+            chain: kept.chain,
+            number: kept.number,
+            at: kept.at,
+            record: kept.record,
+            mac: sized(&kept.mac),
+        }
+    }
+}
+
+/// A MAC as kept: the table has none of another length.
+fn sized(mac: &[u8]) -> Mac {
+    mac.try_into().unwrap_or_default()
+}

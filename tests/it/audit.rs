@@ -1,0 +1,185 @@
+//! The audit trail through the real path: what it tells of each call, and that nothing of it can be
+//! changed, removed or added unseen.
+
+mod outage;
+mod tampering;
+
+use archway_gateway::audit::chain::Row;
+use archway_gateway::audit::verify::{Place, Verified, Verifier};
+use archway_gateway::tenants::TenantsTx;
+use archway_proto::catalog::Scope;
+use e2e::{Client, Harness, Key, Repo, Stack, Tenant};
+use serde_json::{Value, json};
+
+async fn stack() -> Stack {
+    let repo = Repo::new()
+        .file("src/main.rs", "fn main() {}\n")
+        .file("notes.txt", "sesame\n")
+        .commit();
+    let other = Repo::new().file("own.txt", "nothing\n").commit();
+    let acme = Tenant::new("acme").project("site", repo);
+    let acme = acme.key(Key::new("reader").scopes(&[Scope::ToolsRead]));
+    let zeta = Tenant::new("zeta").project("shop", other);
+    Harness::new().tenant(acme).tenant(zeta).start().await
+}
+
+/// What stands in a tenant's chains, chain by chain.
+async fn kept(stack: &Stack, tenant: &str) -> Vec<Vec<Row>> {
+    let mut tx = stack.tenants().read().await.unwrap();
+    let id = stack.tenant_id(tenant);
+    let mut kept = Vec::new();
+    for chain in tx.audit_chains(id, stack.secret()).await.unwrap() {
+        kept.push(rows(&mut tx, stack, tenant, chain.id).await);
+    }
+    kept
+}
+
+async fn rows(tx: &mut TenantsTx, stack: &Stack, tenant: &str, chain: uuid::Uuid) -> Vec<Row> {
+    let id = stack.tenant_id(tenant);
+    let mut all: Vec<Row> = Vec::new();
+    loop {
+        let behind = all.last().map_or(0, |row| row.number);
+        let page = tx.audit_rows(id, chain, behind).await.unwrap();
+        if page.is_empty() {
+            return all;
+        }
+        all.extend(page);
+    }
+}
+
+/// What was found out of a tenant's chains.
+async fn verified(stack: &Stack, tenant: &str, known: Option<Place>) -> Vec<Verified> {
+    let mut tx = stack.tenants().read().await.unwrap();
+    let id = stack.tenant_id(tenant);
+    let mut verified = Vec::new();
+    for chain in tx.audit_chains(id, stack.secret()).await.unwrap() {
+        let mut verifier = Verifier::new(id, chain.id, stack.secret(), chain.anchor, known);
+        for row in rows(&mut tx, stack, tenant, chain.id).await {
+            verifier.take(&row);
+        }
+        verified.push(verifier.end());
+    }
+    verified
+}
+
+/// What records of a tenant say, those of gateways about their chains left out, once there are so many.
+async fn calls(stack: &Stack, tenant: &str, count: usize) -> Vec<Value> {
+    stack
+        .eventually(async || {
+            let kept = kept(stack, tenant).await;
+            let records = kept.iter().flatten();
+            let records = records.map(|row| serde_json::from_str(&row.record).unwrap());
+            let told: Vec<Value> = records
+                .filter(|record: &Value| record["kind"] != "begin" && record["kind"] != "end")
+                .collect();
+            (told.len() >= count).then_some(told)
+        })
+        .await
+}
+
+async fn read(client: &Client, path: &str) {
+    client.call("read_file", json!({ "path": path })).await;
+}
+
+#[tokio::test]
+async fn a_record_says_who_called_what_and_what_was_read_and_not_what_was_asked_for() {
+    let stack = stack().await;
+    let client = stack.client("acme");
+    let arguments = json!({ "path": "notes.txt", "project": "site" });
+    client.call("read_file", arguments).await;
+    let told = calls(&stack, "acme", 1).await.remove(0);
+    let key = client.key().split('_').nth(1).unwrap();
+    assert_eq!(told["kind"], "call");
+    assert_eq!(told["credential"], key);
+    assert!(told["principal"].as_str().unwrap().starts_with("key:"));
+    assert_eq!(told["method"], "tools/call");
+    assert_eq!(told["tool"], "read_file");
+    assert_eq!(told["project"], "site");
+    assert_eq!(told["outcome"], "ok");
+    assert_eq!(told["files"], json!(["notes.txt"]));
+    assert_eq!(told["commit"].as_str().unwrap().len(), 40);
+    assert_eq!(told["arguments"].as_str().unwrap().len(), 64);
+    assert_eq!(told["trace"].as_str().unwrap().len(), 32);
+    assert!(told["duration_ms"].as_f64().unwrap() > 0.0);
+    assert!(!told.to_string().contains("sesame"));
+}
+
+#[tokio::test]
+async fn the_same_arguments_have_the_same_digest_and_others_another() {
+    let stack = stack().await;
+    let client = stack.client("acme");
+    for path in ["notes.txt", "notes.txt", "src/main.rs"] {
+        read(&client, path).await;
+    }
+    let told = calls(&stack, "acme", 3).await;
+    let digests: Vec<&Value> = told.iter().map(|one| &one["arguments"]).collect();
+    assert_eq!(digests[0], digests[1]);
+    assert_ne!(digests[0], digests[2]);
+}
+
+#[tokio::test]
+async fn searches_name_the_files_they_show_and_resources_are_recorded_as_well() {
+    let stack = stack().await;
+    let client = stack.client("acme");
+    client
+        .call("grep_codebase", json!({ "pattern": "sesame|main" }))
+        .await;
+    let uri = json!({ "uri": "repo://site/notes.txt" });
+    client.rpc("resources/read", uri).await;
+    let told = calls(&stack, "acme", 2).await;
+    assert_eq!(told[0]["files"], json!(["notes.txt", "src/main.rs"]));
+    assert_eq!(told[1]["method"], "resources/read");
+    assert_eq!(told[1].get("tool"), None);
+    assert_eq!(told[1]["project"], "site");
+}
+
+#[tokio::test]
+async fn what_was_refused_is_recorded_with_the_reason() {
+    let stack = stack().await;
+    let client = stack.keyed("acme", "reader");
+    client.call("read_file", json!({ "path": 7 })).await;
+    client.call("read_file", json!({ "path": "absent" })).await;
+    client.rpc("tools/call", json!({ "name": "absent" })).await;
+    let write = json!({ "name": "record_discovery", "arguments": {} });
+    client.rpc("tools/call", write).await;
+    let told = calls(&stack, "acme", 4).await;
+    let outcomes: Vec<&str> = told
+        .iter()
+        .map(|one| one["outcome"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        outcomes,
+        ["invalid_arguments", "file_not_found", "refused", "refused"]
+    );
+}
+
+#[tokio::test]
+async fn each_tenant_has_chains_of_its_own_and_they_are_whole() {
+    let stack = stack().await;
+    for _ in 0..20 {
+        read(&stack.client("acme"), "notes.txt").await;
+        read(&stack.client("zeta"), "own.txt").await;
+    }
+    for (tenant, other) in [("acme", "own.txt"), ("zeta", "notes.txt")] {
+        let told = calls(&stack, tenant, 20).await;
+        assert_eq!(told.len(), 20);
+        assert!(!json!(told).to_string().contains(other));
+        let chains = verified(&stack, tenant, None).await;
+        assert_eq!(chains.len(), 1);
+        assert_eq!(chains[0].findings, []);
+    }
+}
+
+#[tokio::test]
+async fn a_gateway_that_ends_has_written_what_it_did_and_the_end_of_its_chains() {
+    let mut stack = stack().await;
+    read(&stack.client("acme"), "notes.txt").await;
+    stack.restart(0).await;
+    read(&stack.client("acme"), "notes.txt").await;
+    calls(&stack, "acme", 2).await;
+    let chains = verified(&stack, "acme", None).await;
+    let ended: Vec<bool> = chains.iter().map(|chain| chain.has_ended).collect();
+    assert_eq!(ended, [true, false]);
+    assert_eq!(chains[0].records, 3, "begin, the call, end");
+    assert!(chains.iter().all(|chain| chain.findings.is_empty()));
+}
