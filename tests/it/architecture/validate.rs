@@ -1,6 +1,7 @@
 //! `validate_pattern`: the contract's cases, hostile rules, and whose patterns are seen.
 
 mod bounds;
+mod told;
 mod whose;
 
 use e2e::{Client, Reply, Repo, git};

@@ -2,11 +2,13 @@
 //!
 //! Two kinds: rules of ast-grep in fences ([`stated`], [`structural`]), run as they stand, and
 //! sentences with the words of RFC 2119 about names in backticks ([`sentences`], [`words`]), which
-//! are heuristics: who is meant is not asked. Both the document and the code were written by
+//! are heuristics: who is meant is not asked, and a sentence that holds only somewhere or so many
+//! times is told instead of checked. Both the document and the code were written by
 //! others; what a rule may cost is bounded by a [`watch`].
 //!
 //! What a reader would get wrong: nothing to check is no compliance, and neither is a check that
-//! was cut short.
+//! was cut short, that found no rule it could run, or that ran on code that does not parse. A rule
+//! that errs beside others that run is told and changes nothing else.
 
 // In the order a document and the code meet them.
 mod stated;
@@ -27,7 +29,7 @@ use crate::{
     syntax::{SyntaxError, aside::AsideError},
 };
 use reading::Reading;
-use sentences::Demand;
+use sentences::{Demand, Demands};
 use stated::{Stated, Statements};
 use words::Words;
 
@@ -76,12 +78,18 @@ pub(crate) struct Findings {
     /// How many rules were run to their end.
     pub(crate) checked: usize,
     pub(crate) skipped: Vec<Skipped>,
+    /// How many sentences demand what words alone can't check; they are no part of `checked`.
+    pub(crate) unchecked: usize,
     /// What to do about it.
     pub(crate) advice: Vec<String>,
     /// The time, or what may be looked at, was spent before all was checked.
     pub(crate) incomplete: bool,
     /// It was the time.
     pub(crate) late: bool,
+    /// The code is none of its language: that nothing was found there is no proof.
+    pub(crate) broken: bool,
+    /// There are rules of ast-grep for the code, and none of them ran to its end.
+    pub(crate) none_ran: bool,
     /// What the code was read as; `None` if as plain text.
     pub(crate) language: Option<&'static str>,
 }
@@ -98,9 +106,10 @@ pub(crate) enum RulesError {
 }
 
 impl Findings {
-    /// Whether something was checked, all of it, and no error was found.
+    /// Whether something was checked, to its end and on code that parses, and no error was found.
     pub(crate) fn compliant(&self) -> bool {
-        self.checked > 0 && self.errors == 0 && !self.incomplete
+        let is_proven = !(self.incomplete || self.broken || self.none_ran);
+        self.checked > 0 && self.errors == 0 && is_proven
     }
 
     /// Adds what breaks one rule: all of it counts, the first of it is told.
@@ -164,13 +173,17 @@ pub(crate) fn check(
     let (rules, others): (Vec<_>, Vec<_>) = rules.into_iter().partition(is_ours);
     let mut findings = structural::run(rules, &reading, cancel).map_err(RulesError::Run)?;
     findings.skipped.splice(0..0, skipped);
+    findings.none_ran = findings.checked == 0 && !findings.skipped.is_empty();
+    findings.broken = reading.is_broken();
     let words = Words::of(code, reading.syntax.as_ref(), cancel)?;
-    for demand in sentences::demands(pattern) {
+    let Demands { checked, unchecked } = sentences::demands(pattern);
+    for demand in checked {
         findings.hold(&demand, &words, cancel)?;
     }
+    findings.unchecked = unchecked.len();
     let in_order = |violation: &Violation| (violation.line.is_none(), violation.line);
     findings.violations.sort_by_key(in_order);
-    advice::add(&mut findings, &reading, &others);
+    advice::add(&mut findings, &reading, &others, &unchecked);
     Ok(findings)
 }
 

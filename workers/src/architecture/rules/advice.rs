@@ -1,13 +1,27 @@
 //! What is said beside the violations: what was not checked, and what to do about it.
 
-use super::{Findings, dialect::Dialect, reading::Reading, stated::Stated};
+use super::{Findings, dialect::Dialect, message::cut, reading::Reading, stated::Stated};
 use crate::text::shown;
 
 /// How many pieces of advice rules give by their notes.
 const MAX_NOTES: usize = 20;
 
+/// How many rules that were not run are named.
+const MAX_NAMES: usize = 5;
+
+/// How many sentences that can't be checked are told.
+const MAX_SENTENCES: usize = 10;
+
+/// How much of each, in bytes.
+const MAX_TOLD: usize = 160;
+
 /// Adds advice to what was found.
-pub(super) fn add(findings: &mut Findings, reading: &Reading<'_>, others: &[Stated]) {
+pub(super) fn add(
+    findings: &mut Findings,
+    reading: &Reading<'_>,
+    others: &[Stated],
+    unchecked: &[String],
+) {
     findings.advice.truncate(MAX_NOTES);
     findings.language = reading
         .syntax
@@ -24,8 +38,9 @@ pub(super) fn add(findings: &mut Findings, reading: &Reading<'_>, others: &[Stat
         language(reading),
         mistake(reading),
         of_others(reading, others),
-        (!findings.skipped.is_empty()).then(|| SKIPPED.to_owned()),
+        skipped(findings),
         heuristic.then(|| HEURISTIC.to_owned()),
+        by_hand(unchecked),
     ];
     findings.advice.extend(said.into_iter().flatten());
 }
@@ -37,11 +52,52 @@ const NOTHING: &str = "nothing could be checked: the pattern's document has no a
 const CUT_SHORT: &str = "the check was cut short, so compliance is not known; give less code, or \
     have the rules in `skipped` narrowed";
 
-const SKIPPED: &str = "rules in `skipped` were not run, or not to their end: mend them in the \
-    pattern's document";
-
 const HEURISTIC: &str = "violations with `heuristic` were found by words alone: look whether the \
     code is what the sentence means";
+
+/// Names the rules that were not run.
+fn skipped(findings: &Findings) -> Option<String> {
+    let rules = &findings.skipped;
+    let names: Vec<&str> = rules.iter().map(|it| it.rule.as_str()).collect();
+    let told = names.iter().take(MAX_NAMES).copied();
+    let told = told.collect::<Vec<_>>().join(", ");
+    let more = match names.len().saturating_sub(MAX_NAMES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let which = match findings.none_ran {
+        true => "no rule of ast-grep was run to its end, so compliance is not known",
+        false => "not all rules were run, or not to their end",
+    };
+    (!names.is_empty()).then(|| {
+        format!(
+            "{which}: {told}{more}; see `skipped` for why, and mend them in the pattern's document"
+        )
+    })
+}
+
+/// Names the sentences that words can't check.
+fn by_hand(unchecked: &[String]) -> Option<String> {
+    let told: Vec<String> = unchecked
+        .iter()
+        .take(MAX_SENTENCES)
+        .map(|sentence| format!("\"{}\"", cut(sentence, MAX_TOLD)))
+        .collect();
+    let more = match unchecked.len().saturating_sub(MAX_SENTENCES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let sentences = match unchecked.len() {
+        0 => return None,
+        1 => "1 sentence of the pattern".to_owned(),
+        many => format!("{many} sentences of the pattern"),
+    };
+    Some(format!(
+        "{sentences} can't be checked by machine, or not all that is said there; compare by \
+         yourself: {}{more}",
+        told.join(", ")
+    ))
+}
 
 /// What is to be said of the code's language.
 fn language(reading: &Reading<'_>) -> Option<String> {
@@ -68,11 +124,18 @@ fn language(reading: &Reading<'_>) -> Option<String> {
 }
 
 fn mistake(reading: &Reading<'_>) -> Option<String> {
-    let (line, dialect) = reading.mistake.zip(reading.dialect)?;
-    Some(format!(
-        "line {line} is no {} as the grammar has it; rules may miss what stands there",
-        dialect.name()
-    ))
+    let language = reading.dialect?.name();
+    match (&reading.syntax, reading.mistake) {
+        (Some(_), None) => None,
+        (Some(_), Some(line)) => Some(format!(
+            "line {line} is no {language} as the grammar has it; rules may miss what stands there, \
+             so compliance is not known: give code that parses, whole functions or classes"
+        )),
+        (None, _) => Some(format!(
+            "the code could not be read as {language} in time, so compliance is not known; give \
+             less code"
+        )),
+    }
 }
 
 fn of_others(reading: &Reading<'_>, others: &[Stated]) -> Option<String> {

@@ -2,16 +2,21 @@
 //!
 //! It reads no grammar, only the order of words. Names behind the word are what is demanded
 //! ("MUST use `a`"), those before it are who is meant and left aside, unless the sentence is turned
-//! ("`a` MUST NOT be used"). Names in a condition, a place or an advice ("when `a`", "in `b`",
-//! "; use `c`") are no part of the demand. A prohibition that holds only somewhere ("outside `a`")
-//! is none that words could check.
+//! ("`a` MUST NOT be used"). Names in a place or an advice ("in `b`", "; use `c`") are no part of
+//! the demand. What holds only somewhere, only sometimes or only so many times ("outside `a`",
+//! "a bare `b`", "at most one `c`") is nothing that words could check: it makes no clause, and
+//! [`Said`] tells that something was left aside.
 
+mod limits;
+mod named;
 mod pieces;
 mod verbs;
 
 use super::Severity;
+use limits::{is_limited, is_place, is_qualified, word};
+use named::{Named, Place, named};
 use pieces::{Modal, Piece, before_the_last_joint, modals, pieces};
-use verbs::verb;
+use verbs::{Verb, verb};
 
 /// What one word of RFC 2119 demands.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,38 +31,20 @@ pub(super) struct Clause<'s> {
     pub(super) any: bool,
 }
 
-/// Behind these a condition begins, or a reason.
-const CONDITIONS: [&str; 12] = [
-    "when", "whenever", "if", "while", "until", "where", "because", "since", "but", "see",
-    "instead", "rather",
-];
-
-/// Behind these, a place or a means, once something is named.
-const PLACES: [&str; 26] = [
-    "in", "from", "inside", "within", "on", "at", "with", "by", "via", "through", "to", "into",
-    "for", "over", "before", "after", "as", "that", "which", "whose", "use", "prefer", "call",
-    "under", "of", "using",
-];
-
-/// What makes a prohibition hold only somewhere.
-const EXCEPTIONS: [&str; 5] = ["without", "outside", "unless", "except", "than"];
-
-/// The names of a clause.
-#[derive(Default)]
-struct Named<'s> {
-    names: Vec<&'s str>,
-    /// What is to be used instead of: forbidden where the names are demanded.
-    instead: Vec<&'s str>,
-    any: bool,
-    /// Whether it holds only somewhere.
-    is_partial: bool,
+/// What a sentence says.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Said<'s> {
+    /// What it demands that words can check.
+    pub(super) clauses: Vec<Clause<'s>>,
+    /// Whether it demands more.
+    pub(super) has_more: bool,
 }
 
 /// What a sentence demands.
-pub(super) fn clauses(sentence: &str) -> Vec<Clause<'_>> {
+pub(super) fn clauses(sentence: &str) -> Said<'_> {
     let pieces = pieces(sentence);
     let modals = modals(&pieces);
-    let mut found = Vec::new();
+    let mut said = Said::default();
     let mut subject = pieces.get(..modals.first().map_or(0, |modal| modal.at));
     for (nth, modal) in modals.iter().enumerate() {
         let next = modals.get(nth + 1);
@@ -65,41 +52,35 @@ pub(super) fn clauses(sentence: &str) -> Vec<Clause<'_>> {
         let behind = pieces.get(modal.end..end).unwrap_or_default();
         let object_len = next.map_or(behind.len(), |_| before_the_last_joint(behind));
         let (object, rest) = behind.split_at_checked(object_len).unwrap_or((behind, &[]));
-        demanded(modal, subject.unwrap_or_default(), object, &mut found);
+        demanded(modal, subject.unwrap_or_default(), object, &mut said);
         subject = Some(rest);
     }
-    found
+    said
 }
 
-/// The names at the start of an entry of a list that a demand announced.
-pub(super) fn listed(entry: &str) -> Vec<&str> {
-    named(&pieces(entry), true).names
+/// The names at the start of an entry of a list that a demand announced; `None` if words can't
+/// check what it says of them.
+pub(super) fn listed(entry: &str, forbids: bool) -> Option<Vec<&str>> {
+    let pieces = pieces(entry);
+    let named = named(&pieces, forbids, Place::Listed);
+    (!named.is_partial && !named.names.is_empty()).then_some(named.names)
 }
 
-fn demanded<'s>(
-    modal: &Modal,
-    subject: &[Piece<'s>],
-    object: &[Piece<'s>],
-    found: &mut Vec<Clause<'s>>,
-) {
+fn demanded<'s>(modal: &Modal, subject: &[Piece<'s>], object: &[Piece<'s>], said: &mut Said<'s>) {
+    let Some(severity) = modal.severity else {
+        return;
+    };
     let verb = verb(object);
     let forbids = modal.forbids || verb.avoids;
-    let mut named = named(object, forbids);
-    if verb.is_turned {
-        let (names, any) = named_last(subject);
-        if !names.is_empty() {
-            named.is_partial |= !forbids && object.contains(&Piece::Word("only"));
-            (named.names, named.any) = (names, any);
-        }
-    }
+    let named = names_of(&verb, subject, object, forbids);
     let ends_open = object.last() == Some(&Piece::Mark(':'));
     let is_nothing = named.names.is_empty() && !ends_open;
     // Who must not avoid a thing need not have it.
     let is_free = modal.forbids && verb.avoids;
-    let (Some(severity), false) = (modal.severity, named.is_partial || is_nothing || is_free)
-    else {
+    if named.is_partial || is_nothing || is_free || is_limited(subject, forbids) {
+        said.has_more = true;
         return;
-    };
+    }
     let clause = |names, forbids, any| Clause {
         word: if forbids { modal.negated } else { modal.word },
         severity,
@@ -107,73 +88,65 @@ fn demanded<'s>(
         names,
         any,
     };
-    found.push(clause(named.names, forbids, named.any && !forbids));
+    let clauses = &mut said.clauses;
+    clauses.push(clause(named.names, forbids, named.any && !forbids));
     if !named.instead.is_empty() {
-        found.push(clause(named.instead, true, false));
+        clauses.push(clause(named.instead, true, false));
     }
 }
 
-/// What the words behind one of RFC 2119 name.
-fn named<'s>(object: &[Piece<'s>], forbids: bool) -> Named<'s> {
-    let mut found = Named::default();
-    let mut is_instead = false;
-    let mut pieces = object.iter().peekable();
-    while let Some(piece) = pieces.next() {
-        let has_names = !found.names.is_empty();
-        match piece {
-            Piece::Name(name) if is_instead => found.instead.push(name),
-            Piece::Name(name) => found.names.push(name),
-            Piece::Mark(';') => break,
-            Piece::Mark('(' | '—' | '–') if has_names => break,
-            Piece::Mark(_) => {}
-            Piece::Word(word) => {
-                let word = word.to_ascii_lowercase();
-                let next = pieces.peek();
-                let is_of =
-                    next == Some(&&Piece::Word("of")) || next == Some(&&Piece::Word("than"));
-                if EXCEPTIONS.contains(&word.as_str()) {
-                    found.is_partial = forbids;
-                    break;
-                } else if (word == "instead" || word == "rather") && is_of && has_names && !forbids
-                {
-                    is_instead = true;
-                    pieces.next();
-                } else if CONDITIONS.contains(&word.as_str())
-                    || (has_names && PLACES.contains(&word.as_str()))
-                    || (!forbids && ["such", "like", "example", "e"].contains(&word.as_str()))
-                {
-                    break;
-                } else if word == "or" && has_names {
-                    found.any = true;
-                }
-            }
-        }
+/// What is demanded: what the words behind one of RFC 2119 name, or those before it.
+fn names_of<'s>(
+    verb: &Verb,
+    subject: &[Piece<'s>],
+    object: &[Piece<'s>],
+    forbids: bool,
+) -> Named<'s> {
+    let last = if verb.is_turned {
+        named_last(subject, forbids)
+    } else {
+        Named::default()
+    };
+    let place = if last.names.is_empty() {
+        Place::Behind
+    } else {
+        Place::Before
+    };
+    let mut named = named(object, forbids, place);
+    named.is_partial |= verb.is_other && forbids;
+    if last.names.is_empty() {
+        return named;
     }
-    found.is_partial |= forbids && has_exception(object);
-    found
-}
-
-fn has_exception(pieces: &[Piece<'_>]) -> bool {
-    pieces.iter().any(|piece| match piece {
-        Piece::Word(word) => EXCEPTIONS.contains(&word.to_ascii_lowercase().as_str()),
-        Piece::Name(_) | Piece::Mark(_) => false,
-    })
+    Named {
+        is_partial: named.is_partial || last.is_partial,
+        ..last
+    }
 }
 
 /// The names that a subject ends with, and whether one of them is enough.
-fn named_last<'s>(subject: &[Piece<'s>]) -> (Vec<&'s str>, bool) {
-    let (mut names, mut any) = (Vec::new(), false);
-    for piece in subject.iter().rev() {
+fn named_last<'s>(subject: &[Piece<'s>], forbids: bool) -> Named<'s> {
+    let mut found = Named::default();
+    let mut at = subject.len();
+    for (nth, piece) in subject.iter().enumerate().rev() {
         match piece {
-            Piece::Name(name) => names.push(*name),
-            Piece::Word("or") => any = true,
+            Piece::Name(name) => {
+                found.names.push(*name);
+                at = nth;
+            }
+            Piece::Word("or") => found.any = true,
             Piece::Word("and" | "nor" | "the" | "a" | "an" | "both") | Piece::Mark(',') => {}
-            Piece::Word(_) | Piece::Mark(_) if names.is_empty() => {}
+            // "`a` of `b`", where nothing says that `b` is what is meant.
+            Piece::Word(_) if found.names.is_empty() => {
+                found.is_partial |= forbids && word(Some(piece)).is_some_and(|it| is_place(&it));
+            }
+            Piece::Mark(_) if found.names.is_empty() => {}
             Piece::Word(_) | Piece::Mark(_) => break,
         }
     }
-    names.reverse();
-    (names, any)
+    let before = subject.get(..at).unwrap_or_default();
+    found.is_partial |= forbids && is_qualified(before, false);
+    found.names.reverse();
+    found
 }
 
 #[cfg(test)]
@@ -182,7 +155,7 @@ mod tests {
 
     /// Each clause as its word and its names.
     fn read(sentence: &str) -> Vec<String> {
-        let clauses = clauses(sentence).into_iter();
+        let clauses = clauses(sentence).clauses.into_iter();
         let said = clauses.map(|clause| {
             let forbids = if clause.forbids { "-" } else { "+" };
             let joint = if clause.any { "|" } else { "," };
@@ -206,7 +179,7 @@ mod tests {
             ),
             ("Callers SHALL NOT `unwrap`", "-SHALL NOT unwrap"),
             (
-                "`console.log` SHOULD NOT be used in `src`",
+                "`console.log` SHOULD NOT be used in production code",
                 "-SHOULD NOT console.log",
             ),
             ("`a`, `b` and `c` MUST NOT be called", "-MUST NOT a,b,c"),
@@ -221,7 +194,6 @@ mod tests {
             ("MUST NOT use `eval` (use `parse`)", "-MUST NOT eval"),
             ("MUST NOT use `eval`, use `parse`", "-MUST NOT eval"),
             ("MUST NOT use globals such as `window`", "-MUST NOT window"),
-            ("MUST call `close` when `open` failed", "+MUST close"),
             ("Code MUST avoid `any`", "-MUST NOT any"),
             ("The use of `any` SHOULD be avoided", "-SHOULD NOT any"),
             ("Fields MUST be `private`", "+MUST private"),
@@ -289,10 +261,83 @@ mod tests {
     }
 
     #[test]
+    fn what_holds_only_somewhere_sometimes_or_so_often_is_left_aside_and_told() {
+        for sentence in [
+            "MUST NOT use a bare `except`",
+            "Bare `except` MUST NOT be used",
+            "Code MUST avoid raw `SELECT`",
+            "MUST NOT catch `a` or bare `except`",
+            "`print` outside of `main` MUST NOT be used",
+            "`print` MUST NOT be used in `src`",
+            "`a` without `b` MUST NOT appear",
+            "A function MUST have at most one `unwrap`",
+            "MUST have exactly one `main`",
+            "MUST call `init` once",
+            "MUST call `init` at most twice",
+            "MUST NOT have more than one `return`",
+            "MUST NOT have multiple `return` statements",
+            "MUST NOT use `a` and `b` together",
+            "MUST NOT mix `a` and `b`",
+            "MUST call `close` when `open` failed",
+            "When `a` is set, code MUST NOT use `b`",
+            "After `open`, code MUST call `close`",
+            "In tests, code MUST NOT use `sleep`",
+            "MUST NOT use `md5` for passwords",
+            "MUST NOT call `query` with raw text",
+            "MUST NOT import `x` from `lodash`",
+            "MUST NOT use `a` (unless in tests)",
+            "Only repositories SHOULD call `query`",
+            "No function SHOULD use `eval`",
+            "MUST only return `Result`",
+            "MUST use `a` unless `b` is set",
+            "MUST NOT forget `await`",
+            "Handlers MUST be small",
+        ] {
+            let said = clauses(sentence);
+            assert!(said.has_more, "{sentence}");
+            assert_eq!(said.clauses, [], "{sentence}");
+        }
+    }
+
+    #[test]
+    fn what_limits_nothing_leaves_a_demand_whole() {
+        for (sentence, said) in [
+            ("MUST NOT use `a`, which is slow", "-MUST NOT a"),
+            ("MUST NOT use `a` in any form", "-MUST NOT a"),
+            ("MUST NOT use `a`, even in tests", "-MUST NOT a"),
+            ("MUST NOT use `a`, as it is slow", "-MUST NOT a"),
+            ("MUST NOT use the `any` type", "-MUST NOT any"),
+            ("MUST NOT make calls to `a`", "-MUST NOT a"),
+            ("MUST NOT depend on `a` or import `b`", "-MUST NOT a,b"),
+            ("Calls to `a` MUST NOT be made by handlers", "-MUST NOT a"),
+            ("SHOULD avoid `a` where possible", "-SHOULD NOT a"),
+            ("Production code MUST NOT call `a`", "-MUST NOT a"),
+            ("MUST NOT use `a` because of `b`", "-MUST NOT a"),
+            ("MUST use one of `a`, `b`", "+MUST a|b"),
+            ("MUST have at least one `a`", "+MUST a"),
+            ("MUST call `a` at least once", "+MUST a"),
+            ("MUST prefer `a`", "+MUST a"),
+            ("MUST return a typed `a`", "+MUST a"),
+            ("MUST call `close` before the end", "+MUST close"),
+        ] {
+            assert_eq!(read(sentence), [said], "{sentence}");
+            assert!(!clauses(sentence).has_more, "{sentence}");
+        }
+    }
+
+    #[test]
     fn a_demand_that_ends_with_a_colon_is_open_to_the_list_behind_it() {
         assert_eq!(read("Code MUST NOT use:"), ["-MUST NOT "]);
         assert_eq!(read("Code MUST NOT use any of:"), ["-MUST NOT "]);
-        assert_eq!(listed("`eval` (use `parse`)"), ["eval"]);
-        assert_eq!(listed("`a` and `b`"), ["a", "b"]);
+        assert_eq!(listed("`eval` (use `parse`)", true).unwrap(), ["eval"]);
+        assert_eq!(listed("`a` and `b`", true).unwrap(), ["a", "b"]);
+        for entry in [
+            "bare `except`",
+            "`print`, if in `main`",
+            "`print` outside `main`",
+            "things",
+        ] {
+            assert_eq!(listed(entry, true), None, "{entry}");
+        }
     }
 }

@@ -62,6 +62,11 @@ impl<'c> Reading<'c> {
         }
         Ok(reading)
     }
+
+    /// Whether it is no code of its language, or could not be told to be in time.
+    pub(super) fn is_broken(&self) -> bool {
+        self.dialect.is_some() && (self.syntax.is_none() || self.mistake.is_some())
+    }
 }
 
 /// The languages that a document names: by its rules, else, if it is one, by its examples.

@@ -44,6 +44,25 @@ impl Name {
         is_name.then(|| Name(name.to_owned()))
     }
 
+    /// Whether all that is written is the name: `f(x)` and `Vec<T>` are any `f` and any `Vec`, but
+    /// `f(debug=True)` and `Vec<u8>` are not.
+    pub(super) fn is_all_of(written: &str) -> bool {
+        let end = written.find(['(', '<']).unwrap_or(written.len());
+        let rest = written.get(end..).unwrap_or_default();
+        let rest = rest.trim().trim_end_matches(';');
+        let inside = rest
+            .strip_prefix('(')
+            .and_then(|rest| rest.strip_suffix(')'));
+        let kinds = rest
+            .strip_prefix('<')
+            .and_then(|rest| rest.strip_suffix('>'));
+        let parts = inside.or(kinds).unwrap_or(rest).split(',').map(str::trim);
+        parts.into_iter().all(|part| match kinds {
+            Some(_) => matches!(part, "_" | "...") || part.len() <= 1,
+            None => matches!(part, "..." | "…") || is_placeholder(part),
+        })
+    }
+
     /// As it is shown.
     pub(super) fn as_str(&self) -> &str {
         &self.0
@@ -94,6 +113,14 @@ impl Words {
         }
         Ok(lines)
     }
+}
+
+/// Whether an argument stands for any.
+fn is_placeholder(argument: &str) -> bool {
+    let is_value = ["true", "false", "none", "null", "nil"]
+        .iter()
+        .any(|value| argument.eq_ignore_ascii_case(value));
+    !is_value && argument.chars().all(|c| c.is_alphabetic() || c == '_')
 }
 
 /// Blanks a comment or a string; code within a string is put back.
@@ -216,6 +243,31 @@ mod tests {
             );
         }
         assert_eq!(Name::of(&"x".repeat(MAX_NAME + 1)), None);
+    }
+
+    #[test]
+    fn what_is_written_may_be_a_few_of_what_a_name_stands_for() {
+        for written in [
+            "eval",
+            "f()",
+            "f(x)",
+            "f(path, ...)",
+            "Vec<T>",
+            "Map<K, V>",
+            "f(x);",
+        ] {
+            assert!(Name::is_all_of(written), "{written}");
+        }
+        for written in [
+            "f(0)",
+            "f(debug=True)",
+            "f(True)",
+            "f('a')",
+            "f().g()",
+            "Vec<u8>",
+        ] {
+            assert!(!Name::is_all_of(written), "{written}");
+        }
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub(in crate::tools) struct ValidateArgs {
 
 #[derive(Serialize, JsonSchema)]
 pub(in crate::tools) struct Validation {
-    /// Rules were checked, all of them to their end, and no error was found.
+    /// Rules were checked to their end, on code that parses, and no error was found.
     compliant: bool,
     pattern: String,
     violations: Vec<Violation>,
@@ -44,6 +44,9 @@ pub(in crate::tools) struct Validation {
     suggestions: Vec<String>,
     /// How many rules and sentences were checked.
     rules_checked: usize,
+    /// How many sentences say more than can be checked by machine; `suggestions` names them.
+    #[serde(default, skip_serializing_if = "is_none")]
+    sentences_not_checked: usize,
     /// What the code was read as; absent if as plain text.
     #[serde(skip_serializing_if = "Option::is_none")]
     language: Option<&'static str>,
@@ -110,10 +113,13 @@ impl Tool for ValidatePattern {
         let mut snapshot = cx.read(&project, check).await?;
         let is_late = snapshot.value.1.late;
         let left_out = std::mem::take(&mut snapshot.value.2);
+        let mut skipped = Vec::new();
         let reply = Reply::from_snapshot(snapshot, |(pattern, findings, _)| {
-            Validation::of(pattern, findings, budget)
+            let validation = Validation::of(pattern, findings, budget);
+            skipped.extend(validation.skipped.iter().map(Skipped::sentence));
+            validation
         });
-        Ok(reply.incomplete(is_late).warn(left_out))
+        Ok(reply.incomplete(is_late).warn(left_out).skipped(skipped))
     }
 }
 
@@ -131,6 +137,7 @@ impl Validation {
             total_violations: findings.total,
             suggestions: findings.advice,
             rules_checked: findings.checked,
+            sentences_not_checked: findings.unchecked,
             language: findings.language,
             skipped: findings.skipped.into_iter().map(Skipped::from).collect(),
             truncated: false,
@@ -150,6 +157,16 @@ impl Validation {
         validation.truncated = is_cut || findings.incomplete;
         validation
     }
+}
+
+impl Skipped {
+    fn sentence(&self) -> String {
+        format!("the rule {} is skipped: {}", self.rule, self.reason)
+    }
+}
+
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 impl From<rules::Violation> for Violation {

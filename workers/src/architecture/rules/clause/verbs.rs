@@ -76,12 +76,45 @@ const AVOIDING: [&str; 18] = [
     "disallowed",
 ];
 
+/// Verbs of which what they are said of may be used all the same: "MUST NOT modify `a`".
+const OTHER: [&str; 27] = [
+    "mix",
+    "combine",
+    "nest",
+    "chain",
+    "compare",
+    "shadow",
+    "override",
+    "modify",
+    "mutate",
+    "rename",
+    "reassign",
+    "duplicate",
+    "repeat",
+    "change",
+    "swallow",
+    "ignore",
+    "leak",
+    "block",
+    "forget",
+    "omit",
+    "skip",
+    "miss",
+    "lack",
+    "reorder",
+    "share",
+    "wrap",
+    "cache",
+];
+
 /// What is said of the names.
 pub(super) struct Verb {
     /// What stands before the word is what is demanded: "… be used", "… appear".
     pub(super) is_turned: bool,
     /// What is demanded is that something is not there.
     pub(super) avoids: bool,
+    /// It is not whether something is used that is said of it.
+    pub(super) is_other: bool,
 }
 
 /// The verb that what stands behind a word of RFC 2119 begins with.
@@ -98,10 +131,17 @@ pub(super) fn verb(object: &[Piece<'_>]) -> Verb {
         return Verb {
             is_turned: avoids || USES.contains(&second),
             avoids,
+            is_other: false,
         };
     }
     Verb {
         is_turned: ["appear", "occur", "exist"].contains(&first),
         avoids: AVOIDING.contains(&first),
+        is_other: OTHER.contains(&first),
     }
+}
+
+/// Whether a word may stand before its verb.
+pub(super) fn is_adverb(word: &str) -> bool {
+    ADVERBS.contains(&word)
 }
