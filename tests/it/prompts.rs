@@ -1,6 +1,7 @@
 //! Prompts through the real path: what a repository writes down, expanded for who asks.
 
 mod callers;
+mod files;
 
 use e2e::{Client, Repo, git};
 use serde_json::{Value, json};

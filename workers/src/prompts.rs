@@ -75,13 +75,16 @@ pub(crate) async fn get(
     let given = given(&prompt, args.arguments)?;
     let mut expander = Expander::new(cx, registry, home.as_ref());
     let expanded = expander.expand(&prompt).await?;
-    let expanded = expanded.map_err(|why| {
+    let mut expanded = expanded.map_err(|why| {
         Failure::new(
             Fault::InvalidArguments,
             format!("the prompt {:?} is skipped: {why}", prompt.name),
             "call prompts/list for the prompts that can be had",
         )
     })?;
+    if home.is_none() {
+        expanded.messages = builtin::without_absent(expanded.messages, &given);
+    }
     let tools = expanded.tools.clone();
     let kept = match expanded.has_results() {
         true => {
@@ -138,10 +141,10 @@ struct Named {
 }
 
 async fn named(cx: &ToolContext, name: &str) -> Result<Named, Failure> {
-    if let Some(own) = builtin::all().into_iter().find(|it| it.name == name) {
+    if let Some(own) = builtin::all().iter().find(|it| it.name == name) {
         return Ok(Named {
             home: None,
-            prompt: own,
+            prompt: own.clone(),
             commit: None,
         });
     }
@@ -168,8 +171,7 @@ async fn named(cx: &ToolContext, name: &str) -> Result<Named, Failure> {
             commit: snapshot.repo.head().map(|head| head.commit),
         }),
         None => {
-            let own = builtin::all();
-            let known = prompts.iter().map(|(_, it)| it).chain(&own);
+            let known = prompts.iter().map(|(_, it)| it).chain(builtin::all());
             let known: Vec<&str> = known.map(|it| it.name.as_str()).collect();
             Err(unknown(name, nearest::to(own_name, known.into_iter())))
         }

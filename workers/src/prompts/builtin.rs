@@ -1,8 +1,11 @@
 //! The prompts that every project has. Their names are no repository's.
 
-use std::sync::LazyLock;
+use std::{collections::BTreeMap, sync::LazyLock};
 
-use super::file::Prompt;
+use super::{
+    expand::Part,
+    file::{Prompt, Role},
+};
 
 const FILES: [&str; 3] = [
     include_str!("builtin/guided-pattern-validation.json"),
@@ -19,8 +22,46 @@ static ALL: LazyLock<Vec<Prompt>> = LazyLock::new(|| {
 });
 
 /// All of them, in the order in which they are listed.
-pub(super) fn all() -> Vec<Prompt> {
-    ALL.clone()
+pub(super) fn all() -> &'static [Prompt] {
+    &ALL
+}
+
+/// The messages without the lines of arguments that were not given: each has a line to itself.
+pub(super) fn without_absent(
+    messages: Vec<(Role, Vec<Part>)>,
+    given: &BTreeMap<String, String>,
+) -> Vec<(Role, Vec<Part>)> {
+    let messages = messages.into_iter();
+    let without = messages.map(|(role, parts)| (role, without_lines(parts, given)));
+    without.collect()
+}
+
+fn without_lines(parts: Vec<Part>, given: &BTreeMap<String, String>) -> Vec<Part> {
+    let is_absent = |name: &String| given.get(name).is_none_or(String::is_empty);
+    let mut kept: Vec<Part> = Vec::with_capacity(parts.len());
+    let mut is_cut = false;
+    for part in parts {
+        match part {
+            Part::Argument(name) if is_absent(&name) => {
+                if let Some(Part::Text(text)) = kept.last_mut() {
+                    let label = text.rfind('\n').map_or(0, |end| end + 1);
+                    *text = text.get(..label).unwrap_or_default().into();
+                }
+                is_cut = true;
+            }
+            Part::Text(text) if is_cut => {
+                let rest = text.strip_prefix('\n').unwrap_or(&text);
+                let is_parted =
+                    matches!(kept.last(), Some(Part::Text(text)) if text.ends_with("\n\n"));
+                // A paragraph of its own goes with the empty line behind it.
+                let beyond = rest.strip_prefix('\n').filter(|_| is_parted);
+                kept.push(Part::Text(beyond.unwrap_or(rest).into()));
+                is_cut = false;
+            }
+            part => kept.push(part),
+        }
+    }
+    kept
 }
 
 /// Whether a name is one of theirs.
@@ -59,7 +100,9 @@ mod tests {
             for piece in prompt.messages.iter().flat_map(|(_, pieces)| pieces) {
                 match piece {
                     Piece::Text(_) => {}
-                    Piece::Resource(_) => panic!("{}: no project has it for sure", prompt.name),
+                    Piece::Resource(_) | Piece::Unknown(_) => {
+                        panic!("{}: no project has it for sure", prompt.name)
+                    }
                     Piece::Tool(name) | Piece::Result(name) => {
                         assert!(TOOLS.contains(&name.as_str()), "{name}");
                     }
@@ -71,5 +114,52 @@ mod tests {
             }
         }
         assert!(is_reserved("review-a-decision") && !is_reserved("mine"));
+    }
+
+    #[test]
+    fn what_is_not_given_leaves_no_line() {
+        let parts = |language: &str| {
+            let text = |text: &str| Part::Text(text.into());
+            let argument = |name: &str| Part::Argument(name.to_owned());
+            let (a, b) = (argument("a"), argument("b"));
+            let parts = vec![text("Go.\n\nA: "), a, text("\nB: "), b, text("\nEnd.")];
+            let given = BTreeMap::from([("b".to_owned(), language.to_owned())]);
+            without_absent(vec![(Role::User, parts)], &given)
+                .remove(0)
+                .1
+        };
+        let [text, other] = ["Go.\n\n", "B: "].map(|text| Part::Text(text.into()));
+        let given = [
+            text.clone(),
+            other,
+            Part::Argument("b".to_owned()),
+            Part::Text("\nEnd.".into()),
+        ];
+        assert_eq!(parts("x"), given);
+        assert_eq!(
+            parts(""),
+            [text, Part::Text("".into()), Part::Text("End.".into())]
+        );
+    }
+
+    #[test]
+    fn each_argument_that_need_not_be_given_has_a_line_to_itself() {
+        for prompt in all() {
+            let optional = prompt.arguments.iter().filter(|it| !it.required);
+            for argument in optional {
+                let is_it = |piece: &Piece| *piece == Piece::Argument(argument.name.clone());
+                for (_, pieces) in &prompt.messages {
+                    let places = pieces.iter().enumerate().filter(|(_, piece)| is_it(piece));
+                    for (at, _) in places {
+                        let behind = pieces.get(at + 1);
+                        assert!(
+                            matches!(behind, Some(Piece::Text(text)) if text.starts_with('\n'))
+                        );
+                        let before = at.checked_sub(1).and_then(|at| pieces.get(at));
+                        assert!(matches!(before, Some(Piece::Text(text)) if text.contains('\n')));
+                    }
+                }
+            }
+        }
     }
 }

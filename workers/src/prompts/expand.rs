@@ -120,6 +120,11 @@ impl<'a> Expander<'a> {
                 None => Err(format!("there is no tool {:?}", text::shown(name))),
             },
             Piece::Resource(uri) => self.resource(uri).await?.map(Part::Text),
+            Piece::Unknown(inside) => Err(format!(
+                "it names {{{{{}}}}}, which is nothing: an argument is {{{{name}}}}, and what else \
+                 is put in begins with tool:, resource: or result:",
+                text::shown(inside)
+            )),
         })
     }
 

@@ -1,9 +1,11 @@
 //! A prompt's file, taken strictly: what is not understood is a reason to leave it out.
 
-use serde::{Deserialize, Serialize};
+mod json;
+
+use serde::Serialize;
 
 use super::template::{self, Piece};
-use crate::text;
+use json::Json;
 
 /// Arguments, and messages, of one prompt.
 const MOST: usize = 20;
@@ -23,97 +25,124 @@ pub(super) struct Prompt {
 }
 
 /// What a caller gives.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Argument {
     pub(super) name: String,
-    #[serde(default)]
     pub(super) description: String,
-    #[serde(default)]
     pub(super) required: bool,
 }
 
 /// Who speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Role {
     User,
     Assistant,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    name: String,
-    #[serde(default)]
-    title: Option<String>,
-    description: String,
-    #[serde(default)]
-    arguments: Vec<Argument>,
-    messages: Vec<Message>,
+impl Argument {
+    fn read(json: &Json<'_>) -> Result<Argument, String> {
+        let fields = json.fields(&["name", "description", "required"])?;
+        let argument = Argument {
+            name: fields.needed("name")?.text()?,
+            description: words(fields.optional("description"))?.unwrap_or_default(),
+            required: fields.optional("required").map_or(Ok(false), Json::flag)?,
+        };
+        if !template::is_argument(&argument.name) {
+            let what = "is no name of an argument: letters, digits, `-` and `_`";
+            return Err(fields.needed("name")?.wrong(what));
+        }
+        Ok(argument)
+    }
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Message {
-    role: Role,
-    content: Content,
-}
-
-#[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "lowercase", deny_unknown_fields)]
-enum Content {
-    Text { text: String },
-}
-
-impl File {
-    fn says_too_much(&self) -> bool {
-        let about = self.arguments.iter().map(|it| &it.description);
-        let mut words = about.chain(&self.title).chain([&self.description]);
-        words.any(|words| words.len() > LONGEST_WORDS)
+impl Role {
+    fn read(json: &Json<'_>) -> Result<Role, String> {
+        match json.text()?.as_str() {
+            "user" => Ok(Role::User),
+            "assistant" => Ok(Role::Assistant),
+            _ => Err(json.wrong("has to be \"user\" or \"assistant\"")),
+        }
     }
 }
 
 impl Prompt {
     /// The prompt of a file's text, or what is wrong with it.
     pub(super) fn parse(text: &[u8]) -> Result<Prompt, String> {
-        let file: File = serde_json::from_slice(text)
-            .map_err(|error| format!("it is no prompt: {}", text::shown(&error.to_string())))?;
-        if !is_name(&file.name) {
-            return Err("its name is not made of letters, digits, `-`, `_` and `.`".to_owned());
+        let text = std::str::from_utf8(text).map_err(|_other| "it is not UTF-8".to_owned())?;
+        // Some editors write one.
+        let text = text.trim_start_matches('\u{feff}');
+        let read = Json::of(text).and_then(|json| Prompt::read(&json));
+        read.map_err(|why| format!("it is no prompt: {why}"))
+    }
+
+    fn read(json: &Json<'_>) -> Result<Prompt, String> {
+        let known = ["name", "title", "description", "arguments", "messages"];
+        let fields = json.fields(&known)?;
+        let name = fields.needed("name")?;
+        if !is_name(&name.text()?) {
+            return Err(name.wrong("is not made of letters, digits, `-`, `_` and `.`"));
         }
-        if file.says_too_much() {
-            return Err("a title or description has more than 2 KiB".to_owned());
-        }
-        if file.messages.is_empty() {
-            return Err("it has no messages".to_owned());
-        }
-        if file.messages.len() > MOST || file.arguments.len() > MOST {
-            return Err(format!("it has more than {MOST} messages or arguments"));
-        }
-        for (place, argument) in file.arguments.iter().enumerate() {
-            let mut before = file.arguments.iter().take(place);
-            if !template::is_argument(&argument.name) {
-                let name = text::shown(&argument.name);
-                return Err(format!("{name:?} is no name of an argument"));
-            }
-            if before.any(|other| other.name == argument.name) {
-                return Err(format!("the argument {:?} stands twice", argument.name));
-            }
-        }
-        let messages = file.messages.into_iter();
         Ok(Prompt {
-            name: file.name,
-            title: file.title,
-            description: file.description,
-            arguments: file.arguments,
-            messages: messages
-                .map(|Message { role, content }| {
-                    let Content::Text { text } = content;
-                    (role, template::parse(&text))
-                })
-                .collect(),
+            name: name.text()?,
+            title: words(fields.optional("title"))?,
+            description: words(Some(fields.needed("description")?))?.unwrap_or_default(),
+            arguments: arguments(fields.optional("arguments"))?,
+            messages: messages(fields.needed("messages")?)?,
         })
+    }
+}
+
+/// A title or description.
+fn words(json: Option<&Json<'_>>) -> Result<Option<String>, String> {
+    let Some(json) = json else { return Ok(None) };
+    let words = json.text()?;
+    match words.len() <= LONGEST_WORDS {
+        true => Ok(Some(words)),
+        false => Err(json.wrong("has more than 2 KiB")),
+    }
+}
+
+fn arguments(json: Option<&Json<'_>>) -> Result<Vec<Argument>, String> {
+    let Some(json) = json else {
+        return Ok(Vec::new());
+    };
+    let mut arguments: Vec<Argument> = Vec::new();
+    for item in at_most(json)? {
+        let argument = Argument::read(&item)?;
+        if arguments.iter().any(|other| other.name == argument.name) {
+            return Err(item.wrong("has the name of another argument"));
+        }
+        arguments.push(argument);
+    }
+    Ok(arguments)
+}
+
+fn messages(json: &Json<'_>) -> Result<Vec<(Role, Vec<Piece>)>, String> {
+    let items = at_most(json)?;
+    if items.is_empty() {
+        return Err(json.wrong("is empty: it has to have a message"));
+    }
+    items.iter().map(message).collect()
+}
+
+fn message(json: &Json<'_>) -> Result<(Role, Vec<Piece>), String> {
+    let fields = json.fields(&["role", "content"])?;
+    let role = Role::read(fields.needed("role")?)?;
+    let content = fields.needed("content")?.fields(&["type", "text"])?;
+    let kind = content.needed("type")?;
+    if kind.text()? != "text" {
+        return Err(kind.wrong("has to be \"text\""));
+    }
+    Ok((role, template::parse(&content.needed("text")?.text()?)))
+}
+
+/// The items of a list that is not too long.
+fn at_most<'t>(json: &Json<'t>) -> Result<Vec<Json<'t>>, String> {
+    let items = json.items()?;
+    match items.len() <= MOST {
+        true => Ok(items),
+        false => Err(json.wrong(&format!("has more than {MOST} items"))),
     }
 }
 
@@ -154,40 +183,92 @@ mod tests {
         assert_eq!(prompt.messages, [(Role::User, vec![text, code])]);
     }
 
+    /// Each is a place in a good file, what is put there, and what is said of it.
+    fn refused_with(bad: &[(&str, Value, &str)]) {
+        for (place, value, why) in bad {
+            let mut file = file();
+            *file.pointer_mut(place).unwrap() = value.clone();
+            let refused = parsed(&file).unwrap_err();
+            assert!(
+                refused.starts_with("it is no prompt: line 1: "),
+                "{refused}"
+            );
+            assert!(refused.contains(why), "{refused}: {file}");
+        }
+    }
+
     #[test]
-    fn what_is_not_of_the_form_says_why() {
-        let mut bad: Vec<(&str, Value)> = Vec::new();
-        for (place, value, why) in [
-            ("/name", json!("a/b"), "its name"),
-            ("/name", json!(""), "its name"),
-            ("/name", json!("a".repeat(65)), "its name"),
-            ("/messages", json!([]), "no messages"),
-            ("/messages/0/role", json!("system"), "it is no prompt"),
+    fn names_and_arguments_that_are_none_are_told_in_their_authors_words() {
+        refused_with(&[
+            ("/name", json!("a/b"), "`name` is not made of"),
+            ("/name", json!(""), "`name` is not made of"),
+            ("/name", json!("a".repeat(65)), "`name` is not made of"),
+            ("/name", json!(7), "`name` has to be a text"),
             (
-                "/messages/0/content/type",
-                json!("image"),
-                "it is no prompt",
+                "/description",
+                json!("x".repeat(2049)),
+                "has more than 2 KiB",
             ),
-            ("/arguments/0/name", json!("a b"), "no name of an argument"),
+            ("/arguments", json!({}), "`arguments` has to be a list"),
+            ("/arguments", json!(vec![0; 21]), "has more than 20 items"),
+            (
+                "/arguments/0/name",
+                json!("a b"),
+                "is no name of an argument",
+            ),
+            ("/arguments/0/required", json!("yes"), "has to be true"),
             (
                 "/arguments",
                 json!([{ "name": "a" }, { "name": "a" }]),
-                "stands twice",
+                "another argument",
             ),
             (
                 "/arguments",
                 json!([{ "name": "a", "kind": 1 }]),
-                "it is no prompt",
+                "`arguments[0].kind` is nothing",
             ),
-        ] {
-            let mut file = file();
-            *file.pointer_mut(place).unwrap() = value;
-            bad.push((why, file));
-        }
-        for (why, file) in bad {
-            let refused = parsed(&file).unwrap_err();
-            assert!(refused.contains(why), "{refused}: {file}");
-        }
-        assert!(Prompt::parse(b"{").unwrap_err().contains("no prompt"));
+        ]);
+    }
+
+    #[test]
+    fn messages_that_are_none_are_told_in_their_authors_words() {
+        refused_with(&[
+            ("/messages", json!([]), "`messages` is empty"),
+            ("/messages", json!([1]), "`messages[0]` has to be an object"),
+            ("/messages/0", json!({}), "`messages[0]` has no `role`"),
+            ("/messages/0/role", json!("system"), "has to be \"user\""),
+            (
+                "/messages/0/content",
+                json!("a"),
+                "`messages[0].content` has to be an object",
+            ),
+            (
+                "/messages/0/content",
+                json!({ "type": "text" }),
+                "`messages[0].content` has no `text`",
+            ),
+            (
+                "/messages/0/content/type",
+                json!("image"),
+                "`messages[0].content.type` has to be",
+            ),
+        ]);
+    }
+
+    #[test]
+    fn the_line_is_told_and_a_mark_at_the_start_is_none() {
+        let lines =
+            "{\n\"name\": \"a\",\n\"description\": \"d\",\n\"messages\": [\n{\"role\": 1}]}";
+        let refused = Prompt::parse(lines.as_bytes()).unwrap_err();
+        let said = "it is no prompt: line 5: `messages[0].role` has to be a text, \"…\"";
+        assert_eq!(refused, said);
+        assert!(
+            Prompt::parse(b"{")
+                .unwrap_err()
+                .contains("line 1: the JSON ends")
+        );
+        assert!(Prompt::parse(b"\xff").unwrap_err().contains("not UTF-8"));
+        let marked = format!("\u{feff}{}", file());
+        assert!(Prompt::parse(marked.as_bytes()).is_ok());
     }
 }

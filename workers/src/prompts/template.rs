@@ -21,6 +21,9 @@ pub(super) enum Piece {
     Result(String),
     /// `{{name}}`: what the caller gives.
     Argument(String),
+    /// `{{word:name}}` with a word that means nothing: no other language has such braces, so it is
+    /// a mistake and no text.
+    Unknown(String),
 }
 
 /// Takes a template apart. Braces that name nothing of the kind are text.
@@ -64,13 +67,22 @@ fn named(inside: &str) -> Option<Piece> {
         None if is_argument(inside) => return Some(Piece::Argument(inside.to_owned())),
         None => return None,
     };
-    let name = name.to_owned();
-    match word {
-        "tool" => Some(Piece::Tool(name)),
-        "resource" => Some(Piece::Resource(name)),
-        "result" => Some(Piece::Result(name)),
+    let owned = name.to_owned();
+    match word.trim_end() {
+        "tool" => Some(Piece::Tool(owned)),
+        "resource" => Some(Piece::Resource(owned)),
+        "result" => Some(Piece::Result(owned)),
+        word if is_argument(word) && is_close(inside, name) => {
+            Some(Piece::Unknown(inside.to_owned()))
+        }
         _ => None,
     }
+}
+
+/// Whether the name stands right behind its colon and is one word, as no value of a map does.
+fn is_close(inside: &str, name: &str) -> bool {
+    let is_beside = inside.split_once(':').is_some_and(|(_, rest)| rest == name);
+    is_beside && !name.is_empty() && !name.contains([' ', '\n', ','])
 }
 
 /// Whether an argument can be called so.
@@ -114,12 +126,24 @@ mod tests {
             "{{#each x}}",
             "{{a b}}",
             "{ {a} }",
-            "{{x:y}}",
+            "{{x: y}}",
+            "{{x:y, z:1}}",
+            "{{x:}}",
+            "{{'x':y}}",
         ] {
             assert_eq!(parse(other), [text(other)], "{other}");
         }
         let inner = [text("{"), Piece::Argument("a".to_owned()), text("}")];
         assert_eq!(parse("{{{a}}}"), inner);
         assert_eq!(parse(""), []);
+    }
+
+    #[test]
+    fn a_word_that_means_nothing_is_no_text() {
+        let unknown = |inside: &str| [Piece::Unknown(inside.to_owned())];
+        for inside in ["argument:file", "Tool:grep_codebase", "x:y"] {
+            assert_eq!(parse(&format!("{{{{ {inside} }}}}")), unknown(inside));
+        }
+        assert_eq!(parse("{{tool : x}}"), [Piece::Tool("x".to_owned())]);
     }
 }
