@@ -1,6 +1,7 @@
 //! Resources through the real path: documents and files under URIs, in both eras.
 
 mod callers;
+mod many;
 
 use e2e::{Client, Repo, git};
 use serde_json::{Value, json};

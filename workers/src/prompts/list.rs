@@ -40,14 +40,13 @@ pub(crate) async fn list(
     let (shelves, mut page) = args.begin(cx).await?;
     let (mut said, mut ours) = (Said::default(), Vec::new());
     if is_start {
-        let all = builtin::all().into_iter();
-        let all = all.map(|prompt| ("built-in".to_owned(), prompt)).collect();
+        let all = builtin::all().iter().map(|prompt| ("built-in", prompt));
         let checked = check(Expander::new(cx, registry, None), None, all).await?;
         page.add("", checked.listed);
         ours = checked.skipped;
     }
     for shelf in &shelves {
-        if page.is_full() {
+        if !page.goes_on(&shelf.project.slug) {
             break;
         }
         let found = cx.read(&shelf.project, |repo, cancel| Ok(find(repo, cancel)?));
@@ -55,7 +54,9 @@ pub(crate) async fn list(
             continue;
         };
         let expander = Expander::new(cx, registry, Some(&shelf.project));
-        let checked = check(expander, Some(shelf), found.prompts).await?;
+        let prompts = found.prompts.iter();
+        let prompts = prompts.map(|(path, prompt)| (path.as_str(), prompt));
+        let checked = check(expander, Some(shelf), prompts).await?;
         let skipped = found.skipped.iter().chain(&checked.skipped);
         skipped.for_each(|it| said.skip(shelf, it));
         let wanted = page.wants(&shelf.project.slug);
@@ -79,35 +80,35 @@ struct Checked {
 }
 
 /// Those of the prompts that name only what is there for the caller, by name.
-async fn check(
+async fn check<'p>(
     mut expander: Expander<'_>,
     shelf: Option<&Shelf>,
-    prompts: Vec<(String, Prompt)>,
+    prompts: impl Iterator<Item = (&'p str, &'p Prompt)>,
 ) -> Result<Checked, Failure> {
     let mut checked = Checked::default();
     let prefix = shelf.and_then(|shelf| shelf.prefix.as_deref());
     for (path, prompt) in prompts {
-        let expanded = match expander.expand(&prompt).await {
+        let expanded = match expander.expand(prompt).await {
             Err(failure) if failure.code == Fault::DeadlineExceeded => return Err(failure),
             // What one prompt names is no reason to show no other.
             Err(_failure) => Err("what it names can't be read at the moment".to_owned()),
             Ok(expanded) => expanded,
         };
         if let Err(why) = expanded {
-            let name = prompt.name;
+            let name = &prompt.name;
             let sentence = format!("{path} ({name}) is skipped: {why}");
             checked.skipped.push(sentence);
             continue;
         }
         let name = match prefix {
             Some(project) => format!("{project}/{}", prompt.name),
-            None => prompt.name,
+            None => prompt.name.clone(),
         };
         let shown = Listed {
             name: name.clone(),
-            title: prompt.title,
-            description: prompt.description,
-            arguments: prompt.arguments,
+            title: prompt.title.clone(),
+            description: prompt.description.clone(),
+            arguments: prompt.arguments.clone(),
         };
         checked.listed.push((name, shown));
     }

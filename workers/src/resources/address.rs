@@ -13,6 +13,9 @@ use crate::{
 /// Bytes of a URI: those of the longest path, each written out.
 const LONGEST: usize = 3 * 4096 + 256;
 
+/// Bytes of a URI that is told another form of.
+const LONGEST_HINT: usize = 512;
+
 /// What the caller's session works on.
 pub(crate) const WORKFLOW: &str = "workflow://current";
 
@@ -90,12 +93,56 @@ impl Address {
 }
 
 fn unknown(uri: &str) -> Failure {
+    let suggestion = match meant(uri) {
+        Some(meant) => format!("did you mean {}? ", text::shown(&meant)),
+        None => String::new(),
+    };
     Failure::new(
         Fault::InvalidArguments,
         format!("there is no resource {:?}", text::shown(uri)),
-        "call resources/list for the documents, or fill in a template of \
-         resources/templates/list, percent-encoding what has a meaning in URIs",
+        suggestion
+            + "call resources/list for the documents, or fill in a template of \
+               resources/templates/list, percent-encoding what has a meaning in URIs",
     )
+}
+
+/// The form that a URI of another form stands for; of whether it is there nothing is told.
+fn meant(uri: &str) -> Option<String> {
+    if uri.len() > LONGEST_HINT {
+        return None;
+    }
+    let (scheme, rest) = uri.split_once("://")?;
+    let scheme = scheme.to_ascii_lowercase();
+    let mut parts: Vec<&str> = rest.split('/').filter(|part| !part.is_empty()).collect();
+    let meant = match (scheme.as_str(), parts.as_mut_slice()) {
+        ("architecture", [kind] | [_, kind]) if kind_called(kind).is_some() => {
+            *kind = kind_called(kind)?;
+            format!("architecture://{}/{{slug}}", parts.join("/"))
+        }
+        ("architecture", [kind, slug] | [_, kind, slug]) => {
+            (*kind, *slug) = (kind_called(kind)?, slug.strip_suffix(".md").unwrap_or(slug));
+            format!("architecture://{}", parts.join("/"))
+        }
+        ("adr" | "pattern" | "guideline", [slug]) => format!("architecture://{scheme}/{slug}"),
+        ("file", _) => "repo://{project}/{path}".to_owned(),
+        ("repo", [project]) => format!("repo://{project}/{{path}}"),
+        ("repo", _) => format!("repo://{rest}"),
+        ("workflow", _) => WORKFLOW.to_owned(),
+        _ => return None,
+    };
+    (meant != uri).then_some(meant)
+}
+
+/// The name in URIs of a kind that goes by other names elsewhere.
+fn kind_called(name: &str) -> Option<&'static str> {
+    let name = name.to_ascii_lowercase();
+    let kind = match name.strip_suffix('s').unwrap_or(&name) {
+        "adr" | "decision" => Kind::Adr,
+        "pattern" => Kind::Pattern,
+        "guideline" => Kind::Guideline,
+        _ => return None,
+    };
+    Some(kind.name())
 }
 
 /// The text with each `%XX` made the byte it stands for; `None` if that is no text.
@@ -152,6 +199,44 @@ mod tests {
             parsed(&Address::of(Kind::Adr, "a b/ä%")),
             of(None, "a b/ä%")
         );
+    }
+
+    #[test]
+    fn a_uri_of_another_form_is_told_the_right_one() {
+        for (uri, meant) in [
+            ("architecture://patterns/x", "architecture://pattern/x"),
+            (
+                "architecture://site/adrs/0001-a",
+                "architecture://site/adr/0001-a",
+            ),
+            ("architecture://decisions/a", "architecture://adr/a"),
+            (
+                "architecture://guideline/x.md",
+                "architecture://guideline/x",
+            ),
+            ("architecture://patterns", "architecture://pattern/{slug}"),
+            ("adr://0001-a", "architecture://adr/0001-a"),
+            ("file:///etc/passwd", "repo://{project}/{path}"),
+            ("REPO://web/a", "repo://web/a"),
+            ("repo://web", "repo://web/{path}"),
+            ("workflow://mine", "workflow://current"),
+        ] {
+            let suggestion = unknown(uri).suggestion;
+            assert!(
+                suggestion.starts_with(&format!("did you mean {meant}? ")),
+                "{suggestion}"
+            );
+        }
+        let plain = "call resources/list";
+        for uri in [
+            "architecture://adr/none",
+            "repo://web/none",
+            "x",
+            "http://a/b",
+            "repo://",
+        ] {
+            assert!(unknown(uri).suggestion.starts_with(plain), "{uri}");
+        }
     }
 
     #[test]

@@ -53,7 +53,7 @@ pub(crate) async fn list(cx: &ToolContext, args: ListArgs) -> Result<Reply<Resou
     };
     let mut said = Said::default();
     for shelf in &shelves {
-        if page.is_full() {
+        if !page.goes_on(&shelf.project.slug) {
             break;
         }
         let wanted = page.wants(&shelf.project.slug);

@@ -3,21 +3,27 @@
 //! The default project comes first, the others by slug. A cursor names the last item that was
 //! given, so a commit in between neither repeats nor skips any; if that item is gone since, the
 //! list has to be started again.
+//!
+//! What a reader would get wrong: a page may be short, or empty, and have a cursor. Thousands of
+//! projects with little in them are looked at page by page, so that each page ends in its time.
 
 use std::sync::Arc;
 
 use archway_proto::{failure::Failure, fault::Fault};
 use serde::Deserialize;
+use tokio::time::Instant;
 
 use crate::{context::ToolContext, projects::Project};
 
 /// Items of a page.
 const ITEMS: usize = 100;
+/// Projects that are looked at for a page, if there is time for so many.
+const PROJECTS: usize = 100;
 
 /// What a list asks for.
 #[derive(Default, Deserialize)]
 pub(crate) struct ListArgs {
-    /// `<project> <item>`: the last that was given.
+    /// `<project> <item>`: the last that was given; `<project> ` is before the first of its items.
     #[serde(default)]
     cursor: Option<String>,
 }
@@ -37,6 +43,11 @@ pub(crate) struct Page<T> {
     /// Where the page before ended, until it is found.
     after: Option<(String, String)>,
     is_full: bool,
+    /// How many projects may still be looked at, and until when; one is looked at in any case.
+    projects: usize,
+    until: Instant,
+    /// The project that the next page begins with, if this one is full by others than its items.
+    next: Option<String>,
 }
 
 impl ListArgs {
@@ -59,13 +70,11 @@ impl ListArgs {
             let place = shelves.iter().position(|it| it.project.slug == *project);
             shelves.drain(..place.ok_or_else(start_again)?);
         }
-        let page = Page {
-            items: Vec::new(),
-            last: None,
-            after,
-            is_full: false,
-        };
-        Ok((shelves, page))
+        let now = Instant::now();
+        let left = cx.cancel().deadline.saturating_duration_since(now);
+        let after = after.filter(|(_, item)| !item.is_empty());
+        // The last project that is begun with has as long as all before it.
+        Ok((shelves, Page::new(after, now + left / 2)))
     }
 }
 
@@ -109,6 +118,30 @@ impl Wanted {
 }
 
 impl<T> Page<T> {
+    fn new(after: Option<(String, String)>, until: Instant) -> Page<T> {
+        Page {
+            items: Vec::new(),
+            last: None,
+            after,
+            is_full: false,
+            projects: PROJECTS,
+            until,
+            next: None,
+        }
+    }
+
+    /// Whether this project, the next in order, is to be looked at for this page.
+    pub(crate) fn goes_on(&mut self, project: &str) -> bool {
+        let is_first = self.projects == PROJECTS;
+        let has_time = is_first || (self.projects > 0 && Instant::now() < self.until);
+        if self.is_full || !has_time {
+            self.next = Some(project.to_owned());
+            return false;
+        }
+        self.projects -= 1;
+        true
+    }
+
     /// What it wants of this project, the next in order.
     pub(crate) fn wants(&mut self, project: &str) -> Wanted {
         let after = self.after.take_if(|(of, _)| of == project);
@@ -130,16 +163,12 @@ impl<T> Page<T> {
         }
     }
 
-    /// Whether there is more than the page holds: nothing further need be looked at.
-    pub(crate) fn is_full(&self) -> bool {
-        self.is_full
-    }
-
     /// The items, and the cursor of the next page if there is one.
     pub(crate) fn end(self) -> (Vec<T>, Option<String>) {
-        let cursor = self.last.filter(|_| self.is_full);
-        let cursor = cursor.map(|(project, name)| format!("{project} {name}"));
-        (self.items, cursor)
+        let last = self.last.filter(|_| self.is_full);
+        let last = last.map(|(project, name)| format!("{project} {name}"));
+        let next = self.next.map(|project| format!("{project} "));
+        (self.items, last.or(next))
     }
 }
 
@@ -154,15 +183,13 @@ pub(crate) fn start_again() -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn page(after: Option<(&str, &str)>) -> Page<u32> {
-        Page {
-            items: Vec::new(),
-            last: None,
-            after: after.map(|(project, name)| (project.to_owned(), name.to_owned())),
-            is_full: false,
-        }
+        let after = after.map(|(project, name)| (project.to_owned(), name.to_owned()));
+        Page::new(after, Instant::now() + Duration::from_secs(60))
     }
 
     fn add(page: &mut Page<u32>, project: &str, count: u32) -> Result<(), Failure> {
@@ -176,9 +203,9 @@ mod tests {
     fn pages_join_to_the_whole() {
         let mut first = page(None);
         add(&mut first, "a", 60).unwrap();
-        assert!(!first.is_full());
+        assert!(first.goes_on("b"));
         add(&mut first, "b", 60).unwrap();
-        assert!(first.is_full());
+        assert!(!first.goes_on("c"));
         let (given, cursor) = first.end();
         assert_eq!((given.len(), cursor.as_deref()), (100, Some("b n39")));
         let mut second = page(Some(("b", "n39")));
@@ -192,6 +219,17 @@ mod tests {
         let mut whole = page(None);
         add(&mut whole, "a", 100).unwrap();
         assert_eq!(whole.end().1, None);
+    }
+
+    #[test]
+    fn a_page_ends_after_so_many_projects_or_half_its_time_and_looks_at_one_at_least() {
+        let mut many = page(None);
+        let looked = (0..1_000).take_while(|nth| many.goes_on(&format!("p{nth}")));
+        assert_eq!(looked.count(), PROJECTS);
+        assert_eq!(many.end().1.as_deref(), Some("p100 "));
+        let mut late = Page::<u32>::new(None, Instant::now());
+        assert!(late.goes_on("a") && !late.goes_on("b"));
+        assert_eq!(late.end().1.as_deref(), Some("b "));
     }
 
     #[test]
