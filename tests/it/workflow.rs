@@ -1,5 +1,7 @@
 //! What a session works on, through the real path: opened by a prompt, filled by its tools' calls.
 
+mod bounds;
+
 use e2e::{Client, Harness, Key, Repo, Stack, Tenant};
 use serde_json::{Value, json};
 

@@ -118,7 +118,6 @@ impl WorkerService {
         let key = WriteKey::new(asked.key(), context.call_id);
         let cx = ToolContext::new(Arc::clone(&self.doors), pass, key, cancel, sender)
             .of_session(context.session);
-        let keeper = asked.keeper(&cx);
         let registry = Arc::clone(&self.registry);
         let span = tracing::info_span!(
             "call",
@@ -129,6 +128,7 @@ impl WorkerService {
         let running = self.metrics.start(asked.label(&registry));
         let end = self.end.clone();
         let result = async move {
+            let keeper = asked.keeper(&cx).await;
             let outcome = tokio::select! {
                 biased;
                 outcome = asked.answer(cx, registry) => outcome,
@@ -245,9 +245,9 @@ impl Asked {
     }
 
     /// Whoever keeps its result for what its session works on, and as which tool's.
-    fn keeper(&self, cx: &ToolContext) -> Option<(Keeper, String)> {
+    async fn keeper(&self, cx: &ToolContext) -> Option<(Keeper, String)> {
         match self {
-            Asked::Tool(call) => Some((cx.keeper(&call.arguments)?, call.name.clone())),
+            Asked::Tool(call) => Some((cx.keeper(&call.arguments).await?, call.name.clone())),
             Asked::Room(..) => None,
         }
     }

@@ -29,7 +29,7 @@ pub(crate) use indexes::{
 pub(crate) use notes::{Note, NoteId};
 pub(crate) use projects::ProjectRow;
 pub(crate) use reads::FileReads;
-pub(crate) use workflows::{OfSession, Opening};
+pub(crate) use workflows::{OfSession, Opening, WorkflowRow};
 
 /// What Postgres calls the end of a statement that took too long.
 const STATEMENT_TIMEOUT: &str = "57014";

@@ -19,11 +19,11 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::{
-    store::{OfSession, Opening, StoreError, Stores},
+    store::{OfSession, Opening, StoreError, Stores, WorkflowRow},
     tools::Registry,
 };
 use kept::Results;
-pub(crate) use kept::Stood;
+pub(crate) use kept::{Ruled, Stood};
 
 /// How long a workflow lasts after its last use; the database has the same number.
 const LIFETIME: Duration = Duration::from_secs(30 * 60);
@@ -36,7 +36,7 @@ const OVERLAP: SignedDuration = SignedDuration::from_secs(5);
 /// Of how many rounds one erases what ended.
 const ERASING: u32 = 60;
 /// How long a call waits for what is kept.
-const PATIENCE: Duration = Duration::from_millis(500);
+pub(crate) const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The workflows of all sessions. Cheap to clone.
 #[derive(Clone)]
@@ -49,7 +49,13 @@ pub(crate) struct Workflows {
 #[derive(Clone, Copy)]
 pub(crate) struct Caller<'a> {
     pub(crate) pass: &'a Pass,
-    pub(crate) session: Option<Uuid>,
+    pub(crate) session: Uuid,
+}
+
+/// What a session works on, as it is stored.
+pub(crate) struct Stored {
+    row: WorkflowRow,
+    results: Results,
 }
 
 /// What a session works on, as its caller may see it.
@@ -67,6 +73,28 @@ impl Workflow {
     /// What a tool answered last, if that was kept.
     pub(crate) fn result(&self, tool: &str) -> Option<&Value> {
         self.results.get(tool)
+    }
+}
+
+impl Stored {
+    /// The projects whose path rules decide what of it is still to be had.
+    pub(crate) fn projects(&self) -> Vec<String> {
+        self.results.projects()
+    }
+
+    /// As its caller may see it: of the results those that it may have by now, under the path rules
+    /// that its projects have now.
+    pub(crate) fn seen_by(self, pass: &Pass, registry: &Registry, rules: &Ruled) -> Workflow {
+        let Stored { row, results } = self;
+        Workflow {
+            prompt: row.prompt,
+            arguments: serde_json::from_str(&row.arguments).unwrap_or_default(),
+            results: results.allowed(pass, registry, rules),
+            since: format!(
+                "{:.3}",
+                Timestamp::from_millisecond(row.opened_ms).unwrap_or_default()
+            ),
+        }
     }
 }
 
@@ -88,16 +116,22 @@ impl Workflows {
 
     /// Opens the workflow of a prompt. Without Postgres there is none.
     pub(crate) async fn open(&self, caller: Caller<'_>, opening: &Opening<'_>) {
-        let Some(of) = caller.of() else { return };
         let store = self.stores.tenant(caller.pass.tenant_id);
-        if said(patiently(store.open_workflow(of, opening)).await).is_some() {
-            self.at_work.insert(of.session, ());
+        let opened = store.open_workflow(caller.of(), opening);
+        if said(patiently(opened).await).is_some() {
+            self.at_work.insert(caller.session, ());
         }
     }
 
     /// Keeps what a tool answered, if the caller's session works with it.
-    pub(crate) async fn keep(&self, caller: Caller<'_>, tool: &str, stood: Stood, result: &Value) {
-        let (Some(of), Some(data)) = (caller.of(), result.get("structuredContent")) else {
+    pub(crate) async fn keep(
+        &self,
+        caller: Caller<'_>,
+        tool: &str,
+        stood: (Stood, Ruled),
+        result: &Value,
+    ) {
+        let Some(data) = result.get("structuredContent") else {
             return;
         };
         let change = |tools: &[String], results: &str| {
@@ -105,31 +139,19 @@ impl Workflows {
             is_named.then(|| Results::parse(results).with(tool, stood, data).to_string())
         };
         let store = self.stores.tenant(caller.pass.tenant_id);
-        said(patiently(store.change_workflow(of, change)).await);
+        said(patiently(store.change_workflow(caller.of(), change)).await);
     }
 
-    /// What the caller's session works on; of the results those that it may have by now.
+    /// What the caller's session works on.
     ///
     /// # Errors
     /// If Postgres gives no answer in time.
-    pub(crate) async fn current(
-        &self,
-        caller: Caller<'_>,
-        registry: &Registry,
-    ) -> Result<Option<Workflow>, StoreError> {
-        let Some(of) = caller.of() else {
-            return Ok(None);
-        };
+    pub(crate) async fn current(&self, caller: Caller<'_>) -> Result<Option<Stored>, StoreError> {
         let store = self.stores.tenant(caller.pass.tenant_id);
-        let row = patiently(store.workflow(of)).await?;
-        Ok(row.map(|row| Workflow {
-            prompt: row.prompt,
-            arguments: serde_json::from_str(&row.arguments).unwrap_or_default(),
-            results: Results::parse(&row.results).allowed(caller.pass, registry),
-            since: format!(
-                "{:.3}",
-                Timestamp::from_millisecond(row.opened_ms).unwrap_or_default()
-            ),
+        let row = patiently(store.workflow(caller.of())).await?;
+        Ok(row.map(|row| Stored {
+            results: Results::parse(&row.results),
+            row,
         }))
     }
 
@@ -158,11 +180,11 @@ impl Workflows {
 }
 
 impl<'a> Caller<'a> {
-    fn of(self) -> Option<OfSession<'a>> {
-        Some(OfSession {
+    fn of(self) -> OfSession<'a> {
+        OfSession {
             principal: &self.pass.principal,
-            session: self.session?,
-        })
+            session: self.session,
+        }
     }
 }
 

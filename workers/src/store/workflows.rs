@@ -1,9 +1,15 @@
 //! What sessions work on. Rows are ephemeral: 30 minutes after their last use they mean nothing.
 
 use jiff::Timestamp;
+use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::{StoreError, Stores, TenantStore, failed};
+
+/// Workflows of a tenant. Whoever opens one more takes the place of the one that rested longest.
+const MAX_ROWS: i64 = 1_000;
+/// Bytes of what a tenant's workflows keep, with arguments. Those that rested longest are emptied.
+const MAX_BYTES: i64 = 64 << 20;
 
 /// Whose workflow it is.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +49,27 @@ impl TenantStore<'_> {
     ) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         let what = "opening a workflow";
+        // It is counted first, for a count is cheap only because there are never many.
+        sqlx::query!(
+            "update workflows set principal = $2, session = $3, results = '[]'
+             where tenant_id = $1 and (principal, session) = (
+                 select principal, session from workflows
+                 where tenant_id = $1
+                       and $4 <= (select count(*) from workflows where tenant_id = $1)
+                       and not exists (
+                           select from workflows
+                           where tenant_id = $1 and principal = $2 and session = $3
+                       )
+                 order by touched_at limit 1 for update skip locked
+             )",
+            self.tenant,
+            of.principal,
+            of.session,
+            MAX_ROWS
+        )
+        .execute(&mut *tx)
+        .await
+        .map_err(failed(what))?;
         sqlx::query!(
             "insert into workflows (tenant_id, principal, session, prompt, arguments, tools)
              values ($1, $2, $3, $4, $5, $6)
@@ -61,6 +88,7 @@ impl TenantStore<'_> {
         .execute(&mut *tx)
         .await
         .map_err(failed(what))?;
+        self.empty_the_oldest(&mut tx).await.map_err(failed(what))?;
         tx.commit().await.map_err(failed(what))
     }
 
@@ -127,7 +155,33 @@ impl TenantStore<'_> {
         .execute(&mut *tx)
         .await
         .map_err(failed(what))?;
+        self.empty_the_oldest(&mut tx).await.map_err(failed(what))?;
         tx.commit().await.map_err(failed(what))
+    }
+
+    /// Empties the workflows that rested longest, while all of the tenant's keep too much. One that
+    /// another call holds is left to the next.
+    async fn empty_the_oldest(&self, tx: &mut PgConnection) -> Result<(), sqlx::Error> {
+        sqlx::query!(
+            "update workflows set arguments = '{}', results = '[]'
+             where tenant_id = $1 and (principal, session) in (
+                 select w.principal, w.session from workflows w
+                 join (
+                     select principal, session,
+                            sum(octet_length(results) + octet_length(arguments))
+                                over (order by touched_at desc, principal, session) as up_to
+                     from workflows where tenant_id = $1
+                 ) sized using (principal, session)
+                 where w.tenant_id = $1 and sized.up_to > $2::bigint
+                       and (w.results <> '[]' or w.arguments <> '{}')
+                 for update of w skip locked
+             )",
+            self.tenant,
+            MAX_BYTES
+        )
+        .execute(tx)
+        .await?;
+        Ok(())
     }
 }
 

@@ -1,6 +1,9 @@
 //! What is kept of a session's calls: the last result of each tool, so many bytes in all.
 //!
-//! With each goes what it stood on: a key that was narrowed since must not get at it this way.
+//! With each goes what it stood on: a key that was narrowed since must not get at it this way, and
+//! what a repository closed since is not to be had this way either.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use archway_proto::pass::Pass;
 use serde::{Deserialize, Serialize};
@@ -10,6 +13,9 @@ use crate::tools::Registry;
 
 /// Bytes of all results together, as JSON.
 const MAX_BYTES: usize = 256 << 10;
+
+/// Which path rules projects have, each by its slug: a fingerprint.
+pub(crate) type Ruled = BTreeMap<String, String>;
 
 /// Which projects an answer may stand on: those named, or all that its caller could read, which
 /// for `None` are all of the tenant's.
@@ -26,6 +32,11 @@ impl Stood {
             Some(slug) => Stood(Some(vec![slug.to_owned()])),
             None => Stood(pass.projects.clone()),
         }
+    }
+
+    /// Those named; `None` for all that its caller could read.
+    pub(crate) fn projects(&self) -> Option<&[String]> {
+        self.0.as_deref()
     }
 
     fn is_open_to(&self, pass: &Pass) -> bool {
@@ -45,8 +56,10 @@ pub(super) struct Results(Vec<Result>);
 struct Result {
     tool: String,
     stood: Stood,
+    /// The path rules of those projects when it was asked for.
+    rules: Ruled,
     data: Value,
-    /// Bytes of `data` as JSON.
+    /// Bytes of `data` as JSON, and of `rules`.
     size: usize,
 }
 
@@ -58,15 +71,17 @@ impl Results {
 
     /// With one more, in place of that tool's last; the oldest go while there is no room. One that
     /// alone has none is not kept, and nor is what it replaces.
-    pub(super) fn with(mut self, tool: &str, stood: Stood, data: &Value) -> Self {
+    pub(super) fn with(mut self, tool: &str, (stood, rules): (Stood, Ruled), data: &Value) -> Self {
         self.0.retain(|kept| kept.tool != tool);
-        let size = data.to_string().len();
+        let ruled = rules.iter().map(|(slug, rules)| slug.len() + rules.len());
+        let size = data.to_string().len() + ruled.sum::<usize>();
         if size > MAX_BYTES {
             return self;
         }
         self.0.push(Result {
             tool: tool.to_owned(),
             stood,
+            rules,
             data: data.clone(),
             size,
         });
@@ -81,12 +96,30 @@ impl Results {
         self
     }
 
-    /// The data by tool, of the tools that the caller may call and the projects it may read.
-    pub(super) fn allowed(self, pass: &Pass, registry: &Registry) -> Map<String, Value> {
+    /// The projects that something of it stands on.
+    pub(super) fn projects(&self) -> Vec<String> {
+        let slugs = self.0.iter().flat_map(|kept| kept.rules.keys());
+        slugs
+            .cloned()
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect()
+    }
+
+    /// The data by tool, of the tools that the caller may call and the projects it may read, if
+    /// their path rules are what they were.
+    pub(super) fn allowed(
+        self,
+        pass: &Pass,
+        registry: &Registry,
+        rules: &Ruled,
+    ) -> Map<String, Value> {
+        let is_ruled_so = |(slug, then): (&String, &String)| rules.get(slug) == Some(then);
         let is_allowed = |kept: &Result| {
             let tool = registry.entry(&kept.tool);
             tool.is_some_and(|tool| pass.may_call(&tool.family, tool.scope))
                 && kept.stood.is_open_to(pass)
+                && kept.rules.iter().all(is_ruled_so)
         };
         let allowed = self.0.into_iter().filter(is_allowed);
         allowed.map(|kept| (kept.tool, kept.data)).collect()
@@ -123,8 +156,12 @@ mod tests {
         }
     }
 
-    fn anywhere() -> Stood {
-        Stood(None)
+    fn anywhere() -> (Stood, Ruled) {
+        (Stood(None), Ruled::new())
+    }
+
+    fn ruled(rules: &str) -> Ruled {
+        Ruled::from([("site".to_owned(), rules.to_owned())])
     }
 
     fn tools(results: &Results) -> Vec<&str> {
@@ -153,8 +190,9 @@ mod tests {
     fn what_was_kept_is_open_to_whoever_may_still_read_and_call() {
         let registry = registry().unwrap();
         let seen = |stood: &Stood, pass: &Pass| {
-            let kept = Results::default().with("git_log", stood.clone(), &json!(1));
-            !kept.allowed(pass, &registry).is_empty()
+            let stood = (stood.clone(), Ruled::new());
+            let kept = Results::default().with("git_log", stood, &json!(1));
+            !kept.allowed(pass, &registry, &Ruled::new()).is_empty()
         };
         let all = pass(None);
         let site = Stood::of(&all, &json!({}));
@@ -176,5 +214,19 @@ mod tests {
         let mut of_files = pass(None);
         of_files.families = Some(vec!["files".to_owned()]);
         assert!(!seen(&site, &of_files));
+    }
+
+    #[test]
+    fn what_was_kept_under_other_path_rules_is_not_given() {
+        let (registry, pass) = (registry().unwrap(), pass(None));
+        let seen = |now: &Ruled| {
+            let stood = (Stood::of(&pass, &json!({})), ruled("a"));
+            let kept = Results::default().with("git_log", stood, &json!(1));
+            assert_eq!(kept.projects(), ["site"]);
+            !kept.allowed(&pass, &registry, now).is_empty()
+        };
+        assert!(seen(&ruled("a")));
+        assert!(!seen(&ruled("b")));
+        assert!(!seen(&Ruled::new()), "a project that can't be asked");
     }
 }
