@@ -79,6 +79,49 @@ async fn only_documents_of_the_kind_that_is_asked_for_are_found() {
 }
 
 #[tokio::test]
+async fn a_decision_that_holds_no_longer_says_so_and_names_what_took_its_place() {
+    let superseded = "# 1. Use MySQL as the database\n\n## Status\n\nSuperseded by \
+        [2. Use PostgreSQL](0002-postgresql.md)\n\n## Decision\n\nOrders are kept in MySQL.\n";
+    let successor = "# 2. Use PostgreSQL\n\n## Status\n\nAccepted\n\n## Decision\n\n\
+        Our database is PostgreSQL. The one database for all that we keep.\n";
+    let repo = Repo::new()
+        .file("docs/adr/0001-mysql.md", superseded)
+        .file("docs/adr/0002-postgresql.md", successor)
+        .file("docs/architecture/patterns/database.md", "# Databases\n");
+    let (_stack, client) = serve(repo.commit()).await;
+    let reply = ask(
+        &client,
+        json!({ "query": "database", "resource_type": "adr" }),
+    )
+    .await;
+    let told: Vec<_> = results(&reply)
+        .iter()
+        .map(|it| (&it["uri"], &it["status"], &it["superseded_by"]))
+        .collect();
+    let (old, new) = (
+        "architecture://adr/0001-mysql",
+        "architecture://adr/0002-postgresql",
+    );
+    let expected = [
+        (&json!(new), &json!("accepted"), &Value::Null),
+        (&json!(old), &json!("superseded"), &json!([new])),
+    ];
+    assert_eq!(told, expected);
+    let reply = search(&client, "postgresql").await;
+    let excerpts: Vec<_> = results(&reply).iter().map(|it| &it["excerpt"]).collect();
+    assert!(
+        !excerpts.contains(&&json!("Use PostgreSQL")),
+        "{excerpts:?}"
+    );
+    let pattern = ask(
+        &client,
+        json!({ "query": "database", "resource_type": "patterns" }),
+    )
+    .await;
+    assert!(results(&pattern)[0].get("status").is_none());
+}
+
+#[tokio::test]
 async fn so_many_are_shown_as_are_asked_for_and_all_are_counted() {
     let repo = (0..25).fold(Repo::new(), |repo, number| {
         repo.file(

@@ -31,6 +31,8 @@ pub struct Adr {
     pub title: String,
     /// What it says of itself.
     pub status: Status,
+    /// The lines that say where it stands, in order: nobody finds out from them what it is about.
+    pub(super) standing: Vec<Passage>,
     /// When it was decided, as it is written.
     pub date: Option<String>,
     /// What it says of other records.
@@ -105,6 +107,7 @@ impl Adr {
             number,
             title: plain,
             status: status::of(markdown, &bits),
+            standing: status::lines(markdown, &bits),
             date: date(markdown, &bits),
             relations: relations::of(markdown, &bits),
             options: options::of(markdown, &bits),
@@ -116,6 +119,17 @@ impl Adr {
         statement::take_apart(markdown, &mut adr);
         chosen::mark(markdown, &mut adr);
         adr
+    }
+
+    /// Whether a range of a block's text stands in the lines that say where the decision stands.
+    pub(super) fn is_standing(&self, section: usize, block: usize, range: &Range<usize>) -> bool {
+        let place = (section, block, range.start);
+        let next = self
+            .standing
+            .partition_point(|line| (line.section, line.block, line.range.end) <= place);
+        self.standing.get(next).is_some_and(|line| {
+            (line.section, line.block) == (section, block) && line.range.start < range.end
+        })
     }
 
     /// Whether it is a page that lists records, rather than one.

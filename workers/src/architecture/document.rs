@@ -1,6 +1,7 @@
 //! A document of a project's architecture, and what it is called.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use gix::ObjectId;
@@ -116,6 +117,12 @@ impl Document {
     /// The decision taken apart, if it is one.
     pub fn adr(&self) -> Option<&Adr> {
         self.content.adr.as_ref()
+    }
+
+    /// Whether a range of a block's text tells where a decision stands, and not what it is about.
+    pub(super) fn is_standing(&self, section: usize, block: usize, range: &Range<usize>) -> bool {
+        let adr = self.adr();
+        adr.is_some_and(|adr| adr.is_standing(section, block, range))
     }
 
     /// What the decision holds, if it is one.

@@ -1,9 +1,9 @@
 //! Which documents are about a subject: by their words, and by vectors where there are any.
 //!
 //! A document is found if any word of the query is in it, or if a passage of it is near enough in
-//! meaning. Words weigh more in titles and headings than in text (BM25 over fields). Scores lie
-//! between 0 and 1 and depend on the query and the library alone; equals stand in the library's
-//! order.
+//! meaning. Words weigh more in titles and headings than in text (BM25 over fields), and a decision
+//! that holds no longer counts for half. Scores lie between 0 and 1 and depend on the query and the
+//! library alone; equals stand in the library's order.
 
 mod excerpt;
 mod passages;
@@ -27,6 +27,9 @@ const NEAR: f32 = 0.33;
 const ABOVE: f32 = 0.15;
 /// How many documents it takes to say what is usual.
 const FEW: usize = 4;
+/// What a decision's score counts that was superseded, deprecated or turned down: it has to fit twice
+/// as well as one that holds to stand before it.
+const OVER: f32 = 0.5;
 /// The cosine that two texts have that have nothing to do with each other, about.
 const FAR: f32 = 0.1;
 
@@ -90,9 +93,10 @@ impl Query {
             let lexical = scorer.score(at);
             let near = nearness.as_ref().map(|nearness| nearness.at(at));
             if lexical > 0.0 || near.is_some_and(|near| near.is_enough) {
+                let score = near.map_or(lexical, |near| fused(lexical, near.cosine));
                 found.push(Match {
                     document,
-                    score: near.map_or(lexical, |near| fused(lexical, near.cosine)),
+                    score: score * standing(document),
                     passage: near.and_then(|near| near.passage),
                 });
             }
@@ -105,6 +109,16 @@ impl Query {
     /// The sentences of a document that say most of what was asked for.
     pub(crate) fn excerpt(&self, found: &Match<'_>) -> String {
         excerpt::of(found.document, &self.terms, found.passage)
+    }
+}
+
+/// What a document's score counts.
+fn standing(document: &Document) -> f32 {
+    let record = document.record.as_ref();
+    if record.is_some_and(|record| record.status.is_over()) {
+        OVER
+    } else {
+        1.0
     }
 }
 

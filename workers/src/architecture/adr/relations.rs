@@ -130,6 +130,16 @@ fn of_bit(markdown: &Markdown, bit: &Bit) -> Vec<Relation> {
     found
 }
 
+/// Whether a text begins with what took the record's place.
+pub(super) fn names_successor(text: &str) -> bool {
+    WORDS.iter().any(|(word, how)| {
+        // "In favour of it speaks …" begins an argument.
+        let is_own = *how == How::SupersededBy && !word.starts_with("in ");
+        let start = text.get(..word.len());
+        is_own && start.is_some_and(|start| start.eq_ignore_ascii_case(word))
+    })
+}
+
 /// What a line says, and where the records are named.
 fn said(line: &str) -> Vec<(How, Range<usize>)> {
     let lower = line.to_ascii_lowercase();

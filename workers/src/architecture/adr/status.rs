@@ -1,6 +1,8 @@
 //! Where a decision stands: the word that its record says.
 
+use super::Passage;
 use super::parts::{Bit, Part};
+use super::relations;
 use crate::architecture::markdown::Markdown;
 
 /// Where a decision stands.
@@ -31,6 +33,14 @@ impl Status {
             Status::Deprecated => "deprecated",
             Status::Superseded => "superseded",
             Status::Unknown => "unknown",
+        }
+    }
+
+    /// Whether the decision holds no longer, or never did.
+    pub fn is_over(self) -> bool {
+        match self {
+            Status::Rejected | Status::Deprecated | Status::Superseded => true,
+            Status::Proposed | Status::Accepted | Status::Unknown => false,
         }
     }
 }
@@ -94,6 +104,28 @@ pub(super) fn of(markdown: &Markdown, bits: &[Bit]) -> Status {
     let is_history = said.iter().all(|(_, date)| date.is_some());
     let latest = said.iter().rev().max_by(|a, b| a.1.cmp(&b.1));
     latest.filter(|_| is_history).unwrap_or(&first).0
+}
+
+/// The lines that say where a decision stands, and since when, in order: under their heading, behind
+/// their names, or naming what took its place.
+pub(super) fn lines(markdown: &Markdown, bits: &[Bit]) -> Vec<Passage> {
+    let lines = bits.iter().filter_map(|bit| {
+        let text = bit.passage.text(markdown);
+        let length = match bit.part {
+            Part::Status | Part::Date => text.len(),
+            _ if relations::names_successor(text) => text.find('\n').unwrap_or(text.len()),
+            _ => return None,
+        };
+        let line = bit.passage.within(0..length);
+        let before = line.block(markdown)?.text.get(..line.range.start)?;
+        // With the name before it.
+        let start = before.rfind('\n').map_or(0, |at| at + 1);
+        Some(Passage {
+            range: start..line.range.end,
+            ..line
+        })
+    });
+    lines.collect()
 }
 
 /// What a line says; unknown where it leaves the choice, as templates do.

@@ -41,7 +41,14 @@ pub(super) fn of(document: &Document, query: &[Term], passage: Option<usize>) ->
 
 fn sentences<'a>(document: &'a Document, query: &[Term]) -> Vec<Sentence<'a>> {
     let sections = document.sections().iter().enumerate();
-    let sentences = sections.flat_map(|(at, section)| texts(section).map(move |one| (at, one)));
+    let sentences = sections.flat_map(|(at, section)| {
+        let texts = texts(section);
+        texts.filter_map(move |(block, range, text)| {
+            // A link to a successor bears the successor's name.
+            let is_said = !document.is_standing(at, block, &range);
+            is_said.then_some((at, (block, text)))
+        })
+    });
     let sentences = sentences
         .take(MAX_SENTENCES)
         .map(|(section, (block, text))| {
@@ -57,12 +64,15 @@ fn sentences<'a>(document: &'a Document, query: &[Term]) -> Vec<Sentence<'a>> {
     sentences.collect()
 }
 
-/// The sentences of a section, each with its block.
-fn texts(section: &Section) -> impl Iterator<Item = (usize, &str)> {
+/// The sentences of a section, each with its block and its place there.
+fn texts(section: &Section) -> impl Iterator<Item = (usize, Range<usize>, &str)> {
     let blocks = section.blocks.iter().enumerate();
     blocks.flat_map(|(at, block)| {
         let sentences = block.sentences();
-        sentences.filter_map(move |(range, _)| Some((at, block.text.get(range)?)))
+        sentences.filter_map(move |(range, _)| {
+            let text = block.text.get(range.clone())?;
+            Some((at, range, text))
+        })
     })
 }
 
@@ -171,3 +181,6 @@ fn cut(text: &str, query: &[Term]) -> String {
     let after = if is_end { "" } else { " …" };
     format!("{before}{shown}{after}")
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,7 +23,8 @@ pub(super) fn passages(document: &Document) -> Vec<Passage> {
     for (at, section) in document.sections().iter().enumerate() {
         let (mut start, mut length) = (0, 0);
         for (block, text) in section.blocks.iter().enumerate() {
-            length += text.text.len();
+            let is_said = !tells_standing(document, at, block);
+            length += if is_said { text.text.len() } else { 0 };
             if length >= FULL {
                 found.push(Passage {
                     section: at,
@@ -43,6 +44,18 @@ pub(super) fn passages(document: &Document) -> Vec<Passage> {
     found
 }
 
+/// Whether nothing in a block but where the decision stands is said.
+fn tells_standing(document: &Document, section: usize, block: usize) -> bool {
+    let text = document.sections().get(section);
+    let text = text.and_then(|section| section.blocks.get(block));
+    text.is_some_and(|text| {
+        let is_standing = |range| document.is_standing(section, block, &range);
+        let whole = 0..text.text.len();
+        document.is_standing(section, block, &whole)
+            && text.sentences().all(|(range, _)| is_standing(range))
+    })
+}
+
 /// What an embedder reads of each passage. A document without text is its title.
 pub(super) fn readings(document: &Document) -> Vec<String> {
     let passages = passages(document);
@@ -52,7 +65,9 @@ pub(super) fn readings(document: &Document) -> Vec<String> {
     let readings = passages.iter().filter_map(|passage| {
         let section = document.sections().get(passage.section)?;
         let blocks = section.blocks.get(passage.blocks.clone())?;
-        let texts: Vec<&str> = blocks.iter().map(|block| block.text.as_str()).collect();
+        let said = passage.blocks.clone().zip(blocks);
+        let said = said.filter(|(at, _)| !tells_standing(document, passage.section, *at));
+        let texts: Vec<&str> = said.map(|(_, block)| block.text.as_str()).collect();
         let heading = (section.heading != document.title).then_some(section.heading.as_str());
         let (title, text) = (Some(document.title.as_str()), texts.join("\n"));
         Some(named::dense_text(heading, title, &text))

@@ -106,70 +106,39 @@ fn equals_stand_in_the_librarys_order() {
     assert_eq!(slugs(&by_words(&app, &words("same"))), ["a", "b", "c"]);
 }
 
-fn excerpt(text: &str, query: &Query) -> String {
+#[test]
+fn lines_that_say_where_a_decision_stands_are_no_passages() {
     let app = Sandbox::new();
-    app.file("docs/adr/x.md", text).committed();
+    let status = "Superseded by [Use PostgreSQL](b.md)";
+    let text = format!("# A\n\nStatus: {status}\n\nWe use it.\n\n## Status\n\n{status}\n");
+    app.file("docs/adr/a.md", text).committed();
     let library = Libraries::new().of(&app.repo(), &cancel()).unwrap();
-    let document = &library.documents()[0];
-    query.excerpt(&Match {
-        document,
-        score: 1.0,
-        passage: None,
-    })
+    let readings = passages::readings(&library.documents()[0]);
+    let [reading] = readings.as_slice() else {
+        panic!("{readings:?}")
+    };
+    assert!(reading.contains("We use it.") && !reading.contains("PostgreSQL"));
 }
 
 #[test]
-fn an_excerpt_is_whole_sentences_around_the_best_of_one_section() {
-    let long = "Nothing of it here. ".repeat(30);
-    let text = format!(
-        "# T\n\nOrders.\n\n## A\n\n{long}\n\nAn order is kept.\nIt is kept in a `store. Really`. Then it goes.\n\n## B\n\nStores.\n"
-    );
-    let shown = excerpt(&text, &words("orders in stores"));
-    assert_eq!(
-        shown,
-        "An order is kept. It is kept in a `store. Really`. Then it goes."
-    );
-    assert_eq!(
-        excerpt(&text, &words("t")),
-        "Orders.",
-        "the first, if none has a word"
-    );
-    assert_eq!(excerpt("# Only a title\n", &words("title")), "");
-}
-
-#[test]
-fn without_a_word_an_excerpt_begins_with_the_passage_that_is_near() {
+fn a_decision_that_is_over_counts_half_of_its_equals_that_hold() {
     let app = Sandbox::new();
-    let first = "Nothing of it here. ".repeat(50);
-    let text = format!("# T\n\n{first}\n\nThis is near.\n");
-    app.file("docs/adr/x.md", text).committed();
-    let library = Libraries::new().of(&app.repo(), &cancel()).unwrap();
-    let shown = words("zebra").excerpt(&Match {
-        document: &library.documents()[0],
-        score: 1.0,
-        passage: Some(1),
-    });
-    assert_eq!(shown, "This is near.");
-}
-
-#[test]
-fn a_sentence_that_is_too_long_is_cut_between_words_around_what_was_looked_for() {
-    let text = format!(
-        "# T\n\n{}the needle is {}end.\n",
-        "hay ".repeat(300),
-        "straw ".repeat(300)
-    );
-    let shown = excerpt(&text, &words("needle"));
-    assert!(
-        shown.len() <= 330 && shown.contains("the needle is straw"),
-        "{shown}"
-    );
-    assert!(
-        shown.starts_with("… hay ") && shown.ends_with(" straw …"),
-        "{shown}"
-    );
-    let unbroken = excerpt(&format!("# T\n\n{}\n", "ä".repeat(1000)), &words("t"));
-    assert!(unbroken.len() <= 330, "{unbroken}");
+    let statuses = [
+        "Superseded",
+        "Accepted",
+        "Rejected",
+        "Proposed",
+        "Deprecated",
+    ];
+    for (name, status) in (1..).zip(statuses) {
+        let text = format!("# Orders\n\n## Status\n\n{status}\n\n## Decision\n\nOrders.\n");
+        app.file(&format!("docs/adr/{name}.md"), text);
+    }
+    app.committed();
+    let found = by_words(&app, &words("orders"));
+    assert_eq!(slugs(&found), ["2", "4", "1", "3", "5"]);
+    let (holds, over) = (found[0].1, found[2].1);
+    assert!((over - holds / 2.0).abs() < 0.01, "{found:?}");
 }
 
 fn table() -> Embedder {

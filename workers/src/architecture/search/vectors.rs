@@ -48,10 +48,13 @@ impl OfDocument {
     }
 }
 
+/// Whose they are: a project's, of this text, read as a decision or not, called so.
+type Name = (Key, ObjectId, bool, String);
+
 /// The vectors that are kept. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Vectors {
-    kept: Cache<(Key, ObjectId, String), OfDocument>,
+    kept: Cache<Name, OfDocument>,
     /// Who asks a service for a project's. The next one finds most of them there.
     asking: Cache<Key, Arc<Mutex<()>>>,
 }
@@ -65,7 +68,7 @@ pub(crate) struct Lacking {
 impl Vectors {
     /// None yet.
     pub(crate) fn new() -> Vectors {
-        let weigh = |_: &(Key, ObjectId, String), vectors: &OfDocument| {
+        let weigh = |_: &Name, vectors: &OfDocument| {
             let numbers = vectors.0.iter().flatten().map(Vec::len).sum::<usize>();
             u32::try_from(size_of::<f32>() * numbers + 512).unwrap_or(u32::MAX)
         };
@@ -182,8 +185,9 @@ impl Vectors {
 
 /// A text without a heading is called by its file, so that the title is part of what vectors are
 /// made of.
-fn key(project: &Key, document: &Document) -> (Key, ObjectId, String) {
-    (project.clone(), document.blob, document.title.clone())
+fn key(project: &Key, document: &Document) -> Name {
+    let (blob, title) = (document.blob, document.title.clone());
+    (project.clone(), blob, document.adr().is_some(), title)
 }
 
 /// Documents with what is to be read of them, about as many texts at a time as one request takes.

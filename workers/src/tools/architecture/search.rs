@@ -10,7 +10,7 @@ use tokio::time::{Duration, Instant};
 
 use crate::{
     architecture::{
-        document::Kind,
+        document::{Document, Kind, uri},
         library::{Libraries, Library},
         search::{Lacking, Match, Query, Vectors},
     },
@@ -25,6 +25,8 @@ use crate::{
 const VECTORS: Duration = Duration::from_secs(3);
 /// How much of a title is shown, in bytes.
 const MAX_TITLE: usize = 200;
+/// How many decisions are named that took the place of one.
+const MAX_SUCCESSORS: usize = 5;
 
 /// Searches what a project says of its architecture.
 pub(in crate::tools) struct SearchArchitecture;
@@ -83,6 +85,12 @@ struct FoundDocument {
     title: String,
     /// adr, patterns or guidelines.
     resource_type: &'static str,
+    /// Of a decision: proposed, accepted, rejected, deprecated, superseded or unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<&'static str>,
+    /// URIs of the decisions that took its place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    superseded_by: Vec<String>,
     /// From 0 to 1.
     relevance_score: f64,
     /// Sentences of it, around what was looked for.
@@ -101,7 +109,7 @@ impl Tool for SearchArchitecture {
     const NAME: &'static str = "search_architecture";
     const TITLE: &'static str = "Search architecture documents";
     const DESCRIPTION: &'static str = "Find the architecture decisions (ADRs), patterns and \
-        guidelines of a project that are about a subject. For code use context_search.";
+        guidelines of a project that are about a subject; a decision says whether it still holds. For code use context_search.";
     const FAMILY: &'static str = "architecture";
     const PER_MINUTE: Option<u32> = Some(30);
     const WEIGHT: u32 = 5;
@@ -205,15 +213,26 @@ impl Search {
     }
 
     fn result(&self, found: &Match<'_>) -> FoundDocument {
-        let document = found.document;
+        let (document, project) = (found.document, self.project.as_deref());
         FoundDocument {
-            uri: document.uri(self.project.as_deref()),
+            uri: document.uri(project),
             title: cut(&document.title, MAX_TITLE).to_owned(),
             resource_type: document.kind.resource_type(),
             relevance_score: rounded(found.score),
+            status: document.record.as_ref().map(|it| it.status.name()),
+            superseded_by: successors(document, project),
             excerpt: self.query.excerpt(found),
         }
     }
+}
+
+/// What took the place of a decision that holds no longer: what is merely meant to is not told.
+fn successors(document: &Document, project: Option<&str>) -> Vec<String> {
+    let record = document.record.as_ref();
+    let over = record.filter(|record| record.status.is_over());
+    let slugs = over.into_iter().flat_map(|record| &record.superseded_by);
+    let slugs = slugs.take(MAX_SUCCESSORS);
+    slugs.map(|slug| uri(project, Kind::Adr, slug)).collect()
 }
 
 /// Three digits: what is behind them tells nobody anything.
