@@ -4,7 +4,7 @@ use archway_gateway::tenants::{ProjectSettings, Tenants};
 use e2e::{Repo, Stack};
 use serde_json::json;
 
-use super::{indexed, owner, paths, repo, search};
+use super::{indexed, owner, paths, repo, search, until};
 
 const LINE: &str = "the treasure is buried under the sesame tree\n";
 
@@ -87,6 +87,24 @@ async fn a_file_that_the_operator_closes_is_gone_though_the_index_has_it() {
         assert!(paths(&reply).is_empty(), "{filter}");
         assert_eq!(reply.structured()["totalFound"], 0, "{filter}");
     }
+}
+
+#[tokio::test]
+async fn a_discovery_does_not_name_what_the_operator_closed_since() {
+    let (stack, client) = indexed(repo()).await;
+    let content = "the treasure is described in two places";
+    let discovery = json!({
+        "type": "issue", "content": content, "paths": ["vault", "vault/map.txt", "src/map.rs"]
+    });
+    client
+        .call("record_discovery", discovery)
+        .await
+        .structured();
+    close(&stack, "vault/").await;
+    let query = json!({ "query": content, "type": "issue" });
+    let is_closed = |found: &serde_json::Value| found["paths"] == json!(["src/map.rs"]);
+    let reply = until(&stack, &client, query, is_closed).await;
+    assert!(!reply.text().contains("vault"), "{}", reply.text());
 }
 
 #[tokio::test]

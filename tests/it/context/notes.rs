@@ -64,7 +64,10 @@ async fn erase(stack: &Stack, what: &str) {
 async fn a_discovery_and_a_decision_are_found_within_3_s_of_being_written() {
     let (stack, client) = ready().await;
     let content = "Letters to subscribers go through the outbox";
-    let discovery = json!({ "type": "pattern", "content": content, "module": "mail" });
+    let about = ["src/mail.rs", "doc/letters"];
+    let discovery = json!({
+        "type": "pattern", "content": content, "module": "mail", "paths": about
+    });
     let id = record(&client, discovery).await;
     let query = json!({ "query": "outbox of letters" });
     let reply = soon(&stack, &client, query, &id).await;
@@ -76,6 +79,7 @@ async fn a_discovery_and_a_decision_are_found_within_3_s_of_being_written() {
         ("source", json!("discovery")),
         ("project", json!("site")),
         ("path", Value::Null),
+        ("paths", json!(about)),
         ("start_line", Value::Null),
         ("end_line", Value::Null),
         ("symbol", Value::Null),
@@ -83,6 +87,11 @@ async fn a_discovery_and_a_decision_are_found_within_3_s_of_being_written() {
         assert_eq!(found.get(field), Some(&expected), "{field}");
     }
     assert!(found["date"].as_str().unwrap().ends_with('Z'), "{found}");
+    assert!(
+        reply
+            .text()
+            .contains("**Paths**: src/mail.rs, doc/letters  \n")
+    );
     let session = found["session"].as_str().unwrap();
     let key = client.key().split('_').nth(1).unwrap();
     assert!(!session.is_empty() && !session.contains(key), "{session}");
@@ -96,6 +105,26 @@ async fn a_discovery_and_a_decision_are_found_within_3_s_of_being_written() {
         (&found["type"], &found["source"]),
         (&json!("decision"), &json!("memory"))
     );
+    assert!(found.get("paths").is_none(), "{found}");
+}
+
+#[tokio::test]
+async fn where_nothing_was_noted_of_a_type_the_answer_says_where_files_are() {
+    let adr = "# 1. Queues in Postgres\n\n## Status\n\nAccepted\n";
+    let (stack, client) = indexed(repo().file("docs/adr/0001-queues.md", adr).commit()).await;
+    for kind in TYPES {
+        let query = json!({ "query": "queues in postgres", "type": kind });
+        let reply = search(&stack, &client, query).await;
+        assert_eq!(results(&reply), [Value::Null; 0]);
+        let note = reply.structured()["note"].as_str().unwrap();
+        assert!(
+            note.contains("search_architecture") && reply.text().contains(note),
+            "{note}"
+        );
+    }
+    let reply = search(&stack, &client, json!({ "query": "queues in postgres" })).await;
+    assert_eq!(results(&reply)[0]["path"], "docs/adr/0001-queues.md");
+    assert!(reply.structured().get("note").is_none());
 }
 
 #[tokio::test]

@@ -14,6 +14,8 @@ pub(crate) struct Note {
     pub(crate) kind: String,
     pub(crate) content: String,
     pub(crate) module: Option<String>,
+    /// The files that it is about, as they may have been named then.
+    pub(crate) paths: Vec<String>,
     pub(crate) principal: String,
     pub(crate) written_at: Timestamp,
     pub(crate) supersedes: Option<Uuid>,
@@ -160,7 +162,8 @@ impl TenantStore<'_> {
         let rows = sqlx::query_as!(
             NoteRow,
             r#"select 1::smallint as "source!", d.id::text as "name!", d.kind as "kind!",
-                      d.content as "content!", d.module, d.principal as "principal!",
+                      d.content as "content!", d.module, d.paths as "paths!",
+                      d.principal as "principal!",
                       (extract(epoch from d.created_at) * 1000)::bigint as "written_ms!",
                       d.supersedes,
                       (select s.id from discoveries s
@@ -173,7 +176,7 @@ impl TenantStore<'_> {
                union all
                select 2::smallint, e.file || '/' || e.number,
                       case e.file when 'decisions.jsonl' then 'decision' else 'event' end,
-                      e.entry, null, e.principal,
+                      e.entry, null, '{}'::text[], e.principal,
                       (extract(epoch from e.written_at) * 1000)::bigint, null, null
                from unnest($4::text[], $5::bigint[]) as asked (file, number)
                join memory_entries e on e.tenant_id = $1 and e.project_id = $2
@@ -224,6 +227,7 @@ struct NoteRow {
     kind: String,
     content: String,
     module: Option<String>,
+    paths: Vec<String>,
     principal: String,
     written_ms: i64,
     supersedes: Option<Uuid>,
@@ -237,6 +241,7 @@ impl NoteRow {
             kind: self.kind,
             content: self.content,
             module: self.module,
+            paths: self.paths,
             principal: self.principal,
             written_at: Timestamp::from_millisecond(self.written_ms).ok()?,
             supersedes: self.supersedes,

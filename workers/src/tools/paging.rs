@@ -46,7 +46,12 @@ pub(super) fn basis(head: Option<&Head>) -> String {
 
 /// How many of `items`, from the first on, fit into `budget` bytes as JSON.
 pub(super) fn fit<T: Serialize>(items: &[T], budget: usize) -> usize {
-    let mut left = budget.saturating_sub(FRAME);
+    fit_within(items, budget.saturating_sub(FRAME))
+}
+
+/// How many of `items`, from the first on, fit into `room` bytes as JSON, with nothing around them.
+pub(super) fn fit_within<T: Serialize>(items: &[T], room: usize) -> usize {
+    let mut left = room;
     items
         .iter()
         .take_while(|item| match left.checked_sub(size(item) + 1) {

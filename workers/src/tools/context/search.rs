@@ -33,7 +33,8 @@ pub(in crate::tools) struct SearchArgs {
     /// What to find, in your own words or with names from the code.
     #[schemars(length(min = 3, max = 500))]
     query: String,
-    /// Only discoveries and decisions of this type; default all, code included.
+    /// Only what was noted (`record_discovery`, decisions.jsonl) of this type, no files: for ADRs
+    /// use `search_architecture`. Default all: code and documents, too.
     #[serde(default, rename = "type")]
     kind: NoteType,
     /// Only this module: a name that `read_file` gives, or a folder.
@@ -81,7 +82,8 @@ impl Tool for ContextSearch {
     const TITLE: &'static str = "Search by meaning";
     const DESCRIPTION: &'static str = "Find the functions, classes, documents, discoveries and \
         decisions that are about a subject, described in your own words. For exact text or a \
-        regular expression use grep_codebase, for entries by date search_memory.";
+        regular expression use grep_codebase, for entries by date search_memory, for decisions kept \
+        as files (ADRs) search_architecture.";
     const FAMILY: &'static str = "context";
     const PER_MINUTE: Option<u32> = Some(30);
     const WEIGHT: u32 = 5;

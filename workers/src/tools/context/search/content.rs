@@ -135,6 +135,11 @@ impl Found {
             let project = projects.get(found.project)?;
             let (mut content, stale) = content?;
             let mut result = SearchResult::of(found, &project.slug);
+            let paths = result.paths.len();
+            result
+                .paths
+                .truncate(paging::fit_within(&result.paths, room / 4));
+            result.paths_truncated = result.paths.len() < paths;
             let around = paging::size(&result).max(OVERHEAD);
             result.stale = stale;
             result.content_truncated = cut(&mut content, room.saturating_sub(around));

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::asked::Asked;
 use super::found::{Named, away};
+use super::ranked::Ranked;
 use crate::index::fuse::Candidate;
 use crate::index::home::Blob;
 use crate::index::meaning::Whole;
@@ -105,6 +106,22 @@ impl Filter {
                 let name = String::from_utf8_lossy(name).into_owned();
                 notes.contains(&(project, NoteId { source, name }))
             }),
+        }
+    }
+
+    /// Takes from what was noted the paths that were closed since.
+    pub(super) fn hide_closed(&self, ranked: &mut [Ranked]) {
+        for found in ranked {
+            let project = self.projects.get(found.project);
+            let rules = project.and_then(|project| self.rules.get(&project.id));
+            let is_open = |path: &String| {
+                let path = RepoPath::trusted(path.as_bytes());
+                let judge = |kind| rules.is_some_and(|rules| rules.judge(&path, kind).is_ok());
+                judge(Kind::File) && judge(Kind::Directory)
+            };
+            if let Some(note) = &mut found.note {
+                note.paths.retain(is_open);
+            }
         }
     }
 

@@ -66,7 +66,9 @@ impl Found {
         }
         let total = named.len();
         let ranked = ranked(cx, projects, named).await;
-        let (ranked, all_read) = with_notes(cx, projects, ranked, limit).await;
+        let (mut ranked, all_read) = with_notes(cx, projects, ranked, limit).await;
+        filter.hide_closed(&mut ranked);
+        let are_files_meant = total == 0 && asked.note_kind.is_some();
         Ok(Found {
             ranked,
             total,
@@ -82,6 +84,7 @@ impl Found {
                     (found.is_embedder_away, NO_EMBEDDER),
                     (!all_read, UNREAD),
                     (filter.is_cut, CUT),
+                    (are_files_meant, FILES),
                 ],
             ),
         })
@@ -122,6 +125,10 @@ const NO_EMBEDDER: &str =
     "the embedding service can't be asked now: these are matches of words alone";
 const UNREAD: &str = "discoveries and memory can't be read now, and are left out";
 const CUT: &str = "of what was noted only the newest 10000 were looked through";
+
+const FILES: &str = "type finds what record_discovery and write_memory_entry noted; decisions, \
+    patterns and guidelines that the repository keeps as files (ADRs) are found by \
+    search_architecture, or here without type";
 
 /// What else is to be known: of these, what is so, and which projects have no index.
 fn note(missing: &[String], notes: &[(bool, &str)]) -> Option<String> {

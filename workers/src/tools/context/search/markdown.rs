@@ -53,6 +53,11 @@ fn section(number: usize, result: &SearchResult, now: Timestamp) -> String {
     if let Some(successor) = &result.superseded_by {
         text.push_str(&format!("**Superseded by**: {successor}  \n"));
     }
+    if !result.paths.is_empty() {
+        let paths: Vec<_> = result.paths.iter().map(|path| line(path)).collect();
+        let more = if result.paths_truncated { ", …" } else { "" };
+        text.push_str(&format!("**Paths**: {}{more}  \n", paths.join(", ")));
+    }
     let language = result.path.as_deref().map_or("", language);
     let fence = fence(result.content.lines());
     let end = if result.content.ends_with('\n') {

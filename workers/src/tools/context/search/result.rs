@@ -41,6 +41,12 @@ pub(in crate::tools) struct SearchResult {
     pub(super) symbol: Option<String>,
     pub(super) project: String,
     pub(super) ranking: Ranking,
+    /// Files and folders that a discovery is about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) paths: Vec<String>,
+    /// It is about more of them.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(super) paths_truncated: bool,
     /// The file differs in the work tree.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(super) stale: bool,
@@ -125,6 +131,11 @@ impl SearchResult {
                 frequency_boost: rounded(boosts.frequency),
                 last: score,
             },
+            paths: note
+                .as_ref()
+                .map(|note| note.paths.clone())
+                .unwrap_or_default(),
+            paths_truncated: false,
             stale: false,
             content_truncated: false,
             superseded_by: note
