@@ -18,7 +18,7 @@ use std::ops::Range;
 use super::markdown::{Block, Field, Markdown, sentences};
 use parts::{Bit, Part};
 
-pub(super) use name::{is_index, is_template, number_of_stem, parted};
+pub(super) use name::{is_cover, is_index, is_template, number_of_stem, parted};
 pub use relations::{How, Relation};
 pub use status::Status;
 
@@ -130,6 +130,14 @@ impl Adr {
         self.standing.get(next).is_some_and(|line| {
             (line.section, line.block) == (section, block) && line.range.start < range.end
         })
+    }
+
+    /// Whether it is the record that a folder of this name is of, rather than a page about what is
+    /// in there: that may speak of statuses, or of how decisions are made.
+    pub(super) fn is_record_of(&self, folder: &str) -> bool {
+        let (has_status, is_decided) = (self.status != Status::Unknown, !self.decision.is_empty());
+        let is_numbered = number_of_stem(folder).is_some();
+        (has_status && is_decided) || (is_numbered && (has_status || is_decided))
     }
 
     /// Whether it is a page that lists records, rather than one.

@@ -71,6 +71,12 @@ pub(in crate::architecture) fn is_index(stem: &str) -> bool {
     )
 }
 
+/// Whether a file of this stem is what hosts show of the folder it stands in.
+pub(in crate::architecture) fn is_cover(stem: &str) -> bool {
+    let covers = ["readme", "index", "_index"];
+    covers.iter().any(|name| stem.eq_ignore_ascii_case(name))
+}
+
 /// A name without the word that says what it is.
 fn without_prefix(name: &str) -> &str {
     let lower = name.to_ascii_lowercase();

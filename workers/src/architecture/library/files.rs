@@ -34,6 +34,8 @@ pub(super) struct Source {
 pub(super) struct File {
     pub(super) kind: Kind,
     pub(super) path: RepoPath,
+    /// Whether it stands in a folder beneath that of its kind.
+    pub(super) is_beneath: bool,
     /// The id of its content; `None` where it is read from a work tree.
     pub(super) blob: Option<ObjectId>,
 }
@@ -79,6 +81,7 @@ impl Source {
                     found.push(File {
                         kind: *kind,
                         path: path.clone(),
+                        is_beneath: path.parent().is_some_and(|parent| parent != *folder),
                         blob: *blob,
                     });
                 }
@@ -96,6 +99,12 @@ impl File {
             Some((stem, _)) if !stem.is_empty() => stem.to_owned(),
             _ => name,
         }
+    }
+
+    /// The name of the folder beneath that of its kind in which it stands.
+    pub(super) fn own_folder(&self) -> Option<String> {
+        let folder = self.path.parent().filter(|_| self.is_beneath)?;
+        Some(RepoPath::trusted(folder.name()).display())
     }
 
     /// What it holds, or why it is left out.

@@ -27,11 +27,9 @@ impl Reading<'_> {
     /// A file as a document; `None` if it is none, or is left out.
     pub(super) fn document(&mut self, file: File) -> Result<Option<Document>, RepoError> {
         self.cancel.check()?;
-        let is_adr = file.kind == Kind::Adr;
-        let stem = file.stem();
-        if is_adr && (adr::is_index(&stem) || adr::is_template(&stem, "")) {
+        let Some(name) = Name::of(&file) else {
             return Ok(None);
-        }
+        };
         let Some(read) = self.content(&file)? else {
             return Ok(None);
         };
@@ -42,21 +40,14 @@ impl Reading<'_> {
             return Ok(None);
         };
         let title = read.content.markdown.called();
-        let is_none = match &read.content.adr {
-            Some(adr) => {
-                adr::is_template(&stem, title.unwrap_or_default())
-                    || adr.lists_others(&read.content.markdown)
-            }
-            None => adr::is_template(&stem, ""),
-        };
-        if is_none {
+        if !name.is_of(&read.content) {
             return Ok(None);
         }
         self.room = room;
         Ok(Some(Document {
             kind: file.kind,
-            title: title.map_or_else(|| stem.replace(['-', '_'], " "), str::to_owned),
-            slug: stem,
+            title: title.map_or_else(|| name.slug.replace(['-', '_'], " "), str::to_owned),
+            slug: name.slug,
             path: file.path,
             size,
             modified: read.modified,
@@ -100,6 +91,37 @@ impl Reading<'_> {
             blob: raw.blob,
             modified: raw.modified,
         }))
+    }
+}
+
+/// What a document is called, if its file is one.
+struct Name {
+    slug: String,
+    /// Its file is called as pages are that list others.
+    is_of_page: bool,
+}
+
+impl Name {
+    /// The file's stem; of a decision that is kept in a folder of its own the folder's name.
+    fn of(file: &File) -> Option<Name> {
+        let stem = file.stem();
+        let is_of_page = file.kind == Kind::Adr && adr::is_index(&stem);
+        let slug = match is_of_page {
+            true => file.own_folder().filter(|_| adr::is_cover(&stem))?,
+            false => stem,
+        };
+        let is_copied = file.kind == Kind::Adr && adr::is_template(&slug, "");
+        (!is_copied).then_some(Name { slug, is_of_page })
+    }
+
+    /// Whether a text is a document of that name: no template, and no page that lists others.
+    fn is_of(&self, content: &Content) -> bool {
+        let Some(adr) = &content.adr else {
+            return !adr::is_template(&self.slug, "");
+        };
+        let title = content.markdown.called().unwrap_or_default();
+        let is_record = !self.is_of_page || adr.is_record_of(&self.slug);
+        is_record && !adr::is_template(&self.slug, title) && !adr.lists_others(&content.markdown)
     }
 }
 

@@ -129,6 +129,38 @@ fn templates_and_pages_that_list_others_are_no_decisions() {
 }
 
 #[test]
+fn a_decision_in_a_folder_of_its_own_is_called_by_the_folder() {
+    let app = Sandbox::new();
+    let record = "# Use Postgres\n\n## Status\n\nAccepted\n";
+    let whole = "# Logs\n\nStatus: accepted\n\n## Decision\n\nWe write logs.\n";
+    app.file("docs/adr/0001-postgres/README.md", record);
+    app.file("docs/adr/0001-postgres/diagram.txt", "x");
+    app.file("docs/adr/logs/index.md", whole);
+    app.file("docs/adr/0000-template/README.md", record);
+    // About what is in there, or what nobody reads as a decision.
+    app.file("docs/adr/backend/README.md", record)
+        .file(
+            "docs/adr/0003-notes/README.md",
+            "# Notes\n\nOf a meeting.\n",
+        )
+        .file("docs/adr/0004-x/CHANGELOG.md", whole);
+    let later = "# B\n\nStatus: accepted\n\nSupersedes [A](../0001-postgres/)\n";
+    app.file("docs/adr/backend/0002-b.md", later).committed();
+    let library = library(&app);
+    let expected = [
+        "architecture://adr/0001-postgres docs/adr/0001-postgres/README.md",
+        "architecture://adr/0002-b docs/adr/backend/0002-b.md",
+        "architecture://adr/logs docs/adr/logs/index.md",
+    ];
+    assert_eq!(shown(&library), expected);
+    let first = library.documents()[0].record.as_ref().unwrap();
+    assert_eq!(
+        (first.id.as_str(), first.status),
+        ("0001", Status::Superseded)
+    );
+}
+
+#[test]
 fn what_is_hidden_is_no_document() {
     let app = Sandbox::new();
     app.file(".archway.toml", "deny = ['docs/adr/0002*']\n");
