@@ -24,6 +24,7 @@ mod walk;
 mod without;
 mod scope;
 mod follow;
+mod last;
 mod origin;
 mod place;
 mod log;

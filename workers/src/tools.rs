@@ -35,7 +35,7 @@ mod refusal;
 mod reply;
 mod schema;
 
-pub(crate) use files::{Whole, rfc3339, whole};
+pub(crate) use files::{Whole, whole};
 use memory::unreachable as memory_unreachable;
 pub use reply::Reply;
 

@@ -5,6 +5,7 @@
 //! read is kept by content, the whole library by commit, rules and folders.
 
 mod files;
+mod changes;
 mod left_out;
 mod reading;
 mod records;
@@ -18,6 +19,7 @@ use tokio::time::Duration;
 
 use super::document::{Content, Document, Kind};
 use crate::repo::{Cancel, Folders, Key, Repo, RepoError, Rules};
+use changes::Changes;
 use files::Source;
 use left_out::LeftOut;
 use reading::Reading;
@@ -58,6 +60,8 @@ struct Kept {
 pub struct Library {
     documents: Vec<Document>,
     left_out: Vec<String>,
+    /// When they were last changed, once somebody asked.
+    changes: Changes,
 }
 
 impl Default for Libraries {
@@ -134,6 +138,7 @@ impl Libraries {
         Ok(Library {
             documents,
             left_out,
+            changes: Changes::default(),
         })
     }
 }

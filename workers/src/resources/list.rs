@@ -1,15 +1,15 @@
 //! `resources/list`: the documents of all projects that the caller may read.
 
 use archway_proto::failure::Failure;
+use jiff::Timestamp;
 use serde::Serialize;
 
 use super::{ListArgs, Said, Shelf, address::WORKFLOW, media, page::Wanted};
 use crate::{
     architecture::document::{Document, Kind},
     context::{Snapshot, ToolContext},
-    repo::Repo,
     text,
-    tools::{Reply, rfc3339},
+    tools::Reply,
 };
 
 /// What can be read.
@@ -77,13 +77,17 @@ async fn documents(
     wanted: Wanted,
 ) -> Result<Snapshot<Found>, Failure> {
     let (libraries, prefix) = (cx.libraries().clone(), shelf.prefix.clone());
+    let histories = cx.histories();
     cx.read(&shelf.project, move |repo, cancel| {
         let library = libraries.of(repo, cancel)?;
         let project = prefix.as_deref();
         let documents = library.documents().iter();
         let documents = wanted.of(documents.map(|it| (it.uri(project), it)))?;
         let documents = documents.into_iter();
-        let listed = documents.map(|(uri, it)| (uri, shown(project, it, repo)));
+        let listed = documents.map(|(uri, it)| {
+            let changed = library.changed(it, repo, (&histories, cancel));
+            (uri, shown(project, it, changed))
+        });
         Ok((listed.collect(), library.left_out().to_vec()))
     })
     .await
@@ -103,10 +107,7 @@ fn workflow() -> Resource {
     }
 }
 
-fn shown(project: Option<&str>, document: &Document, repo: &Repo) -> Resource {
-    // As list_files has it: the file's own time, in a bare mount the commit's.
-    let modified = repo.open(&document.path).ok();
-    let modified = modified.map(|file| file.modified());
+fn shown(project: Option<&str>, document: &Document, changed: Option<Timestamp>) -> Resource {
     let mut description = match (&document.record, document.kind) {
         (Some(record), _) => format!("Decision {}, {}", record.id, record.status.name()),
         (None, Kind::Adr) => "Decision".to_owned(),
@@ -122,8 +123,8 @@ fn shown(project: Option<&str>, document: &Document, repo: &Repo) -> Resource {
         description,
         mime_type: media::MARKDOWN,
         size: Some(document.size),
-        annotations: modified.map(|modified| Annotations {
-            last_modified: rfc3339(modified),
+        annotations: changed.map(|changed| Annotations {
+            last_modified: format!("{changed:.0}"),
         }),
         name: document.slug.clone(),
     }
