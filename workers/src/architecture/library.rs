@@ -2,7 +2,9 @@
 //!
 //! Documents are the markdown files of HEAD's commit beneath the folders of their kind, as the
 //! path rules leave them; in a project without commits, those that its work tree lists. What was
-//! read is kept by content, the whole library by commit, rules and folders.
+//! read is kept by content, the whole library by commit, rules and folders. Of calls that come
+//! together one reads a project's, and the others wait for it, each as long as it may; if its caller
+//! goes, the next one goes on with what was read.
 
 mod files;
 mod changes;
@@ -15,6 +17,7 @@ use std::sync::Arc;
 
 use gix::ObjectId;
 use moka::{policy::EvictionPolicy, sync::Cache};
+use parking_lot::Mutex;
 use tokio::time::Duration;
 
 use super::document::{Content, Document, Kind};
@@ -36,6 +39,8 @@ const CACHE_BYTES: u64 = 64 << 20;
 /// What is kept of libraries, in bytes: one that is as large as may be fits. A library keeps its
 /// texts, so it weighs them too, even where those are kept by content as well.
 const LIBRARIES_BYTES: u32 = 128 << 20;
+/// How many projects' libraries may be read at once, each by one call.
+const MAX_READ: u64 = 10_000;
 /// How long a library is kept that nobody asks for.
 const IDLE: Duration = Duration::from_secs(30 * 60);
 
@@ -45,6 +50,8 @@ pub struct Libraries {
     /// By project and blob; whether it was taken apart as a decision is part of what it is.
     contents: Cache<(Key, ObjectId, bool), Arc<Content>>,
     libraries: Cache<Key, Arc<Kept>>,
+    /// Held by who reads a project's.
+    turns: Cache<Key, Arc<Mutex<()>>>,
 }
 
 /// A library, and what it is of.
@@ -86,6 +93,10 @@ impl Libraries {
         Libraries {
             contents: contents.build(),
             libraries: libraries.build(),
+            turns: Cache::builder()
+                .max_capacity(MAX_READ)
+                .time_to_idle(IDLE)
+                .build(),
         }
     }
 
@@ -96,22 +107,31 @@ impl Libraries {
     pub fn of(&self, repo: &Repo, cancel: &Cancel) -> Result<Arc<Library>, RepoError> {
         let (manifest, rules) = (repo.manifest(), repo.rules());
         let folders = manifest.folders();
-        let known = self.libraries.get(repo.key()).filter(|kept| {
-            Some(kept.commit) == repo.commit() && kept.rules == rules && kept.folders == *folders
-        });
-        if let Some(kept) = known {
-            return Ok(Arc::clone(&kept.library));
+        // What nobody committed may be other files for each call: each reads them.
+        let Some(commit) = repo.commit() else {
+            return Ok(Arc::new(self.read(repo, folders, cancel)?));
+        };
+        let known = || {
+            let kept = self.libraries.get(repo.key())?;
+            let is_of = kept.commit == commit && kept.rules == rules && kept.folders == *folders;
+            is_of.then(|| Arc::clone(&kept.library))
+        };
+        if let Some(library) = known() {
+            return Ok(library);
+        }
+        let turn = self.turns.get_with_by_ref(repo.key(), Arc::default);
+        let _turn = cancel.lock(&turn)?;
+        if let Some(library) = known() {
+            return Ok(library);
         }
         let library = Arc::new(self.read(repo, folders, cancel)?);
-        if let Some(commit) = repo.commit() {
-            let kept = Kept {
-                commit,
-                rules,
-                folders: folders.clone(),
-                library: Arc::clone(&library),
-            };
-            self.libraries.insert(repo.key().clone(), Arc::new(kept));
-        }
+        let kept = Kept {
+            commit,
+            folders: folders.clone(),
+            library: Arc::clone(&library),
+            rules: Arc::clone(&rules),
+        };
+        self.libraries.insert(repo.key().clone(), Arc::new(kept));
         Ok(library)
     }
 

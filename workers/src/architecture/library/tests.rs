@@ -1,6 +1,7 @@
 //! Which files of a project are documents, and what they are called.
 
 mod large;
+mod together;
 
 use super::*;
 use crate::architecture::adr::Status;

@@ -1,0 +1,70 @@
+//! Calls that come together: one reads, the others wait for it as long as they may.
+
+use std::sync::Barrier;
+
+use super::*;
+use crate::repo::Stopped;
+
+/// A project of some documents.
+fn project() -> Sandbox {
+    let app = Sandbox::new();
+    for number in 0..20 {
+        let text = format!("# Number {number}\n\n## Status\n\nAccepted\n");
+        app.file(&format!("docs/adr/{number:04}-x.md"), text);
+    }
+    app.committed();
+    app
+}
+
+#[test]
+fn calls_that_come_together_get_the_library_that_one_of_them_read() {
+    let (app, libraries, together) = (project(), Libraries::new(), Barrier::new(10));
+    let read = || {
+        let repo = app.repo();
+        together.wait();
+        libraries.of(&repo, &cancel()).unwrap()
+    };
+    let all: Vec<Arc<Library>> = std::thread::scope(|scope| {
+        let calls: Vec<_> = (0..10).map(|_| scope.spawn(read)).collect();
+        calls.into_iter().map(|call| call.join().unwrap()).collect()
+    });
+    assert!(all.iter().all(|library| Arc::ptr_eq(library, &all[0])));
+    assert_eq!(all[0].documents().len(), 20);
+}
+
+#[test]
+fn who_waits_gives_up_when_its_own_time_is_up() {
+    let (app, libraries) = (project(), Libraries::new());
+    let repo = app.repo();
+    let turn = libraries.turns.get_with_by_ref(repo.key(), Arc::default);
+    let reading = turn.lock();
+    let left = libraries.of(&repo, &cancel().at_look(3));
+    assert!(
+        matches!(left, Err(RepoError::Stopped(Stopped::Cancelled))),
+        "{left:?}"
+    );
+    drop(reading);
+    assert_eq!(
+        libraries.of(&repo, &cancel()).unwrap().documents().len(),
+        20
+    );
+}
+
+#[test]
+fn a_caller_that_goes_leaves_what_it_read_to_the_next() {
+    let (app, libraries) = (project(), Libraries::new());
+    let (repo, whole) = (app.repo(), cancel());
+    Libraries::new().of(&repo, &whole).unwrap();
+    let half = cancel().at_look(whole.looks() / 2);
+    libraries.of(&repo, &half).unwrap_err();
+    libraries.contents.run_pending_tasks();
+    let read = libraries.contents.entry_count();
+    assert!(read > 0 && read < 20, "{read}");
+    let kept: Vec<_> = libraries.contents.iter().map(|(_, kept)| kept).collect();
+    let library = libraries.of(&repo, &cancel()).unwrap();
+    let is_used = |kept: &Arc<Content>| {
+        let mut documents = library.documents().iter();
+        documents.any(|document| Arc::ptr_eq(&document.content, kept))
+    };
+    assert!(kept.iter().all(is_used));
+}
