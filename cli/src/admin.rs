@@ -18,6 +18,7 @@ pub mod apply;
 
 mod connect;
 mod told;
+mod whose;
 mod spending;
 mod input;
 mod print;

@@ -109,6 +109,20 @@ impl Dev {
         answer
     }
 
+    /// The answer of its admin port.
+    fn admin(&self, path: &str) -> String {
+        let address = self.text("admin_url").strip_prefix("http://").unwrap();
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(30)))
+            .unwrap();
+        let head = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
     fn end(mut self, signal: Signal) -> (ExitStatus, String) {
         kill_process(self.pid(), signal).unwrap();
         let mut rest = String::new();
@@ -143,6 +157,7 @@ fn it_answers_calls_and_leaves_nothing_running_and_starts_again_with_the_same_ke
         (first.text("tenant"), first.text("project")),
         ("dev", "my-site")
     );
+    assert!(first.admin("/readyz").starts_with("HTTP/1.1 200"));
     let found = first.call("grep_codebase", r#"{"pattern":"sesame"}"#);
     assert!(found.contains("greeting.txt"), "{found}");
     let (key, server) = (first.text("api_key").to_owned(), place.server());

@@ -143,15 +143,7 @@ impl Place {
         work: impl AsyncFnOnce(&mut TenantsTx, &Connected) -> Result<T, AdminError>,
     ) -> Result<T, AdminError> {
         let connected = self.connect().await?;
-        let done = async {
-            let mut tx = connected.tenants.begin().await?;
-            let done = work(&mut tx, &connected).await?;
-            if !dry_run {
-                tx.commit().await?;
-            }
-            Ok(done)
-        };
-        let done = done.await;
+        let done = connected.change_unless(dry_run, work).await;
         connected.close().await;
         done
     }
@@ -250,6 +242,20 @@ impl KeySecret {
 }
 
 impl Connected {
+    /// Does `work` as one change, undone at its end if this is a dry run.
+    pub(super) async fn change_unless<T>(
+        &self,
+        dry_run: bool,
+        work: impl AsyncFnOnce(&mut TenantsTx, &Connected) -> Result<T, AdminError>,
+    ) -> Result<T, AdminError> {
+        let mut tx = self.tenants.begin().await?;
+        let done = work(&mut tx, self).await?;
+        if !dry_run {
+            tx.commit().await?;
+        }
+        Ok(done)
+    }
+
     /// Does `work` that only reads, as of one moment.
     pub(super) async fn read<T>(
         &self,

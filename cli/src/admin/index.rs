@@ -11,10 +11,12 @@ use archway_gateway::tenants::{IndexState, TenantsTx};
 use clap::Subcommand;
 use serde::Serialize;
 use tokio::time::Instant;
+use uuid::Uuid;
 
 use super::AdminError;
 use super::connect::{Connected, Place};
-use super::print::{Answer, moment, print, table};
+use super::print::{Answer, moment, print, table, table_by_tenant};
+use super::whose::Whose;
 use bar::Bar;
 
 /// How often a wait looks how far it is.
@@ -36,10 +38,10 @@ pub struct IndexArgs {
 
 #[derive(Debug, Subcommand)]
 enum IndexCommand {
-    /// Show how far the indexes of a tenant's projects are.
+    /// Show how far the indexes of projects are.
     Status {
         #[command(flatten)]
-        of: Of,
+        whose: Whose,
         /// Only this project.
         #[arg(long, value_name = "SLUG")]
         project: Option<String>,
@@ -68,8 +70,8 @@ struct Of {
 pub async fn run(args: IndexArgs) -> Result<(), AdminError> {
     let (place, json) = (&args.place, args.place.json);
     match &args.command {
-        IndexCommand::Status { of, project } => {
-            let states = place.read(async |tx, _| states(tx, of, project.as_deref()).await);
+        IndexCommand::Status { whose, project } => {
+            let states = place.read(async |tx, _| all_states(tx, whose, project.as_deref()).await);
             print(&states.await?, json)
         }
         IndexCommand::Run {
@@ -77,14 +79,14 @@ pub async fn run(args: IndexArgs) -> Result<(), AdminError> {
             project,
             no_wait,
         } => {
-            ask(place, of, project).await?;
-            // One connection for all looks.
+            // One connection for all of it.
             let connected = place.connect().await?;
             let states = async {
+                ask(&connected, of, project).await?;
                 if !no_wait {
                     wait(&connected, of, project).await?;
                 }
-                let states = connected.read(async |tx, _| states(tx, of, Some(project)).await);
+                let states = connected.read(async |tx, _| states(tx, of, project).await);
                 states.await
             };
             let states = states.await;
@@ -94,23 +96,51 @@ pub async fn run(args: IndexArgs) -> Result<(), AdminError> {
     }
 }
 
-/// The indexes of a tenant's projects, or of one of them.
-async fn states(tx: &mut TenantsTx, of: &Of, project: Option<&str>) -> Result<States, AdminError> {
-    let (tenant, id) = of.find(tx).await?;
-    if let Some(project) = project {
-        tx.find_project(id, project).await?;
+/// The indexes of one tenant's projects, or of all tenants', or those of projects of this name.
+async fn all_states(
+    tx: &mut TenantsTx,
+    whose: &Whose,
+    project: Option<&str>,
+) -> Result<States, AdminError> {
+    let mut indexes = Vec::new();
+    for (tenant, id) in whose.find(tx).await? {
+        if let (Some(project), Some(_)) = (project, whose.one()) {
+            tx.find_project(id, project).await?;
+        }
+        indexes.extend(rows(tx, (&tenant, id), project).await?);
     }
-    let states = tx.index_states(id).await?.into_iter();
-    let states = states.filter(|state| project.is_none_or(|slug| state.project == slug));
+    if let (Some(project), []) = (project, indexes.as_slice()) {
+        let why = format!("no tenant has a project {project}: `archway project list` shows all");
+        return Err(AdminError::Refused(why));
+    }
+    let tenant = whose.one().map(str::to_owned);
+    Ok(States { tenant, indexes })
+}
+
+/// The index of a tenant's project.
+async fn states(tx: &mut TenantsTx, of: &Of, project: &str) -> Result<States, AdminError> {
+    let (tenant, id) = of.find(tx).await?;
+    tx.find_project(id, project).await?;
+    let indexes = rows(tx, (&tenant, id), Some(project)).await?;
     Ok(States {
-        tenant,
-        indexes: states.map(Row::of).collect(),
+        tenant: Some(tenant),
+        indexes,
     })
 }
 
-async fn ask(place: &Place, of: &Of, project: &str) -> Result<(), AdminError> {
-    place
-        .change(async |tx, _| {
+async fn rows(
+    tx: &mut TenantsTx,
+    (tenant, id): (&str, Uuid),
+    project: Option<&str>,
+) -> Result<Vec<Row>, AdminError> {
+    let states = tx.index_states(id).await?.into_iter();
+    let states = states.filter(|state| project.is_none_or(|slug| state.project == slug));
+    Ok(states.map(|state| Row::of(tenant, state)).collect())
+}
+
+async fn ask(connected: &Connected, of: &Of, project: &str) -> Result<(), AdminError> {
+    connected
+        .change_unless(false, async |tx, _| {
             let (_, tenant) = of.find(tx).await?;
             let project = tx.find_project(tenant, project).await?;
             // Without any, the first worker that sees the project begins one unasked.
@@ -125,7 +155,7 @@ async fn wait(connected: &Connected, of: &Of, project: &str) -> Result<(), Admin
     let bar = Bar::new();
     let (mut seen, mut since) = (None, Instant::now());
     loop {
-        let states = connected.read(async |tx, _| states(tx, of, Some(project)).await);
+        let states = connected.read(async |tx, _| states(tx, of, project).await);
         let states = states.await?;
         let Some(state) = states.indexes.into_iter().next() else {
             return Ok(());
@@ -153,7 +183,7 @@ async fn wait(connected: &Connected, of: &Of, project: &str) -> Result<(), Admin
 
 impl Of {
     /// The tenant's slug and id.
-    async fn find(&self, tx: &mut TenantsTx) -> Result<(String, uuid::Uuid), AdminError> {
+    async fn find(&self, tx: &mut TenantsTx) -> Result<(String, Uuid), AdminError> {
         if let Some(slug) = &self.tenant {
             return Ok((slug.clone(), tx.find_tenant(slug).await?));
         }
@@ -167,15 +197,17 @@ impl Of {
     }
 }
 
-/// The indexes of a tenant.
+/// The indexes of a tenant, or of all.
 #[derive(Serialize)]
 struct States {
-    tenant: String,
+    /// Null: all tenants.
+    tenant: Option<String>,
     indexes: Vec<Row>,
 }
 
 #[derive(Serialize)]
 struct Row {
+    tenant: String,
     project: String,
     /// `whole`, `running`, `waiting` or `failed`.
     state: &'static str,
@@ -197,8 +229,9 @@ struct Row {
 }
 
 impl Row {
-    fn of(state: IndexState) -> Row {
+    fn of(tenant: &str, state: IndexState) -> Row {
         Row {
+            tenant: tenant.to_owned(),
             state: match (&state.failure, state.indexed_at) {
                 _ if state.is_running => "running",
                 (Some(_), _) => "failed",
@@ -221,22 +254,34 @@ impl Row {
 
 impl Answer for States {
     fn text(&self) -> String {
-        let rows = self.indexes.iter().map(|row| {
-            let commit = row.commit.as_deref().unwrap_or("-");
-            let state = match &row.failure {
-                Some(failure) if row.state == "failed" => format!("failed: {failure}"),
-                _ => row.state.to_owned(),
-            };
-            [
-                row.project.clone(),
-                state,
-                format!("{}/{}", row.done, row.total),
-                row.chunks.to_string(),
-                commit.chars().take(SHORT).collect(),
-                row.indexed_at.clone().unwrap_or_else(|| "never".to_owned()),
-            ]
-        });
+        let rows = self.indexes.iter();
         let header = ["project", "state", "texts", "chunks", "commit", "indexed"];
-        table(header, rows.collect(), "no projects")
+        match self.tenant {
+            Some(_) => table(header, rows.map(Row::cells).collect(), "no projects"),
+            None => {
+                let rows = rows.map(|row| (row.tenant.clone(), row.cells()));
+                table_by_tenant(header, rows.collect(), "no projects")
+            }
+        }
+    }
+}
+
+impl Row {
+    fn cells(&self) -> [String; 6] {
+        let commit = self.commit.as_deref().unwrap_or("-");
+        let state = match &self.failure {
+            Some(failure) if self.state == "failed" => format!("failed: {failure}"),
+            _ => self.state.to_owned(),
+        };
+        [
+            self.project.clone(),
+            state,
+            format!("{}/{}", self.done, self.total),
+            self.chunks.to_string(),
+            commit.chars().take(SHORT).collect(),
+            self.indexed_at
+                .clone()
+                .unwrap_or_else(|| "never".to_owned()),
+        ]
     }
 }

@@ -13,6 +13,7 @@ use super::AdminError;
 use super::connect::{KeySecret, Place};
 use super::input::{End, Length, check_families};
 use super::print::print;
+use super::whose::Whose;
 use answer::{Issued, List, Revoked, Rotated};
 
 /// What `archway key` is told.
@@ -31,10 +32,10 @@ enum KeyCommand {
     Generate,
     /// Issue a key, and print its secret this once.
     Issue(Box<IssueArgs>),
-    /// List a tenant's keys, never a secret.
+    /// List a tenant's keys, or those of all, never a secret.
     List {
         #[command(flatten)]
-        of: OfTenant,
+        whose: Whose,
     },
     /// Revoke a key, for ever: it is refused within a second.
     Revoke {
@@ -136,12 +137,15 @@ pub async fn run(args: KeyArgs) -> Result<(), AdminError> {
             });
             print(&Issued::stored(&key.await?), json)
         }
-        KeyCommand::List { of } => {
-            let keys = place.read(async |tx, _| {
-                let tenant = tx.find_tenant(of.slug()).await?;
-                Ok(tx.keys(tenant).await?)
+        KeyCommand::List { whose } => {
+            let list = place.read(async |tx, _| {
+                let mut list = List::new(whose.one());
+                for (tenant, id) in whose.find(tx).await? {
+                    list.add(&tenant, tx.keys(id).await?);
+                }
+                Ok(list)
             });
-            print(&List::new(of.slug(), keys.await?), json)
+            print(&list.await?, json)
         }
         KeyCommand::Revoke { id, tenant } => {
             let revoked = place.change(async |tx, _| Ok(revoke(tx, id, tenant.as_deref()).await?));

@@ -44,14 +44,33 @@ pub(super) fn table<const N: usize>(
     rows: Vec<[String; N]>,
     none: &str,
 ) -> String {
+    let rows = rows.into_iter().map(Vec::from);
+    aligned(header.to_vec(), rows.collect(), none)
+}
+
+/// [`table`] of what several tenants have: a row's tenant stands before it.
+pub(super) fn table_by_tenant<const N: usize>(
+    header: [&str; N],
+    rows: Vec<(String, [String; N])>,
+    none: &str,
+) -> String {
+    let rows = rows.into_iter();
+    let rows = rows.map(|(tenant, row)| std::iter::once(tenant).chain(row).collect());
+    let header = std::iter::once("tenant").chain(header);
+    aligned(header.collect(), rows.collect(), none)
+}
+
+/// Rows have as many cells as the header.
+fn aligned(header: Vec<&str>, rows: Vec<Vec<String>>, none: &str) -> String {
     if rows.is_empty() {
         return none.to_owned();
     }
-    let header = header.map(str::to_owned);
-    let rows: Vec<[String; N]> = std::iter::once(header)
-        .chain(rows.into_iter().map(|row| row.map(|cell| harmless(&cell))))
+    let mut widths = vec![0; header.len()];
+    let header = header.into_iter().map(str::to_owned).collect();
+    let harmless = |row: Vec<String>| row.iter().map(|cell| harmless(cell)).collect();
+    let rows: Vec<Vec<String>> = std::iter::once(header)
+        .chain(rows.into_iter().map(harmless))
         .collect();
-    let mut widths = [0; N];
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {
             *width = cell.chars().count().max(*width);
@@ -96,6 +115,9 @@ mod tests {
         );
         assert_eq!(shown, "slug   name\ngröße  x\nb\u{fffd}");
         assert_eq!(table(["slug"], Vec::new(), "no tenants"), "no tenants");
+        let rows = vec![("acme".to_owned(), row("a", "b"))];
+        let shown = table_by_tenant(["slug", "name"], rows, "none");
+        assert_eq!(shown, "tenant  slug  name\nacme    a     b");
     }
 
     #[test]

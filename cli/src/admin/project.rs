@@ -13,6 +13,7 @@ use clap::{ArgGroup, Subcommand};
 use super::connect::{Connected, Place};
 use super::input::check_globs;
 use super::print::print;
+use super::whose::Whose;
 use super::{AdminError, confirmed};
 use crate::dev::{self, remember_folder};
 use answer::{Done, List};
@@ -50,10 +51,10 @@ enum ProjectCommand {
         #[arg(long, value_name = "DIR")]
         path: Option<PathBuf>,
     },
-    /// List a tenant's projects, and which workers see them.
+    /// List a tenant's projects, or those of all, and which workers see them.
     List {
-        /// The tenant's slug.
-        tenant: String,
+        #[command(flatten)]
+        whose: Whose,
     },
     /// Change a project's name or path rules; workers go by them within 5 s.
     #[command(group(ArgGroup::new("change").args(CHANGES).multiple(true).required(true)))]
@@ -133,7 +134,7 @@ struct ClearArgs {
 pub async fn run(args: ProjectArgs) -> Result<(), AdminError> {
     let (place, json) = (&args.place, args.place.json);
     let change = match &args.command {
-        ProjectCommand::List { tenant } => return list(place, tenant).await,
+        ProjectCommand::List { whose } => return list(place, whose).await,
         ProjectCommand::Add {
             which,
             settings,
@@ -168,14 +169,16 @@ pub async fn run(args: ProjectArgs) -> Result<(), AdminError> {
     print(&change?, json)
 }
 
-async fn list(place: &Place, tenant: &str) -> Result<(), AdminError> {
-    let projects = place.read(async |tx, _| {
-        let tenant = tx.find_tenant(tenant).await?;
-        let workers = tx.workers_by_project(tenant).await?;
-        Ok((tx.projects(tenant).await?, workers))
+async fn list(place: &Place, whose: &Whose) -> Result<(), AdminError> {
+    let list = place.read(async |tx, _| {
+        let mut list = List::new(whose.one());
+        for (tenant, id) in whose.find(tx).await? {
+            let workers = tx.workers_by_project(id).await?;
+            list.add(&tenant, tx.projects(id).await?, workers);
+        }
+        Ok(list)
     });
-    let (projects, workers) = projects.await?;
-    print(&List::new(tenant, projects, workers), place.json)
+    print(&list.await?, place.json)
 }
 
 async fn add<'a>(

@@ -36,6 +36,8 @@ struct Line<'a> {
     api_key: &'a str,
     tenant: &'a str,
     project: &'a str,
+    /// Where `/healthz`, `/readyz` and `/metrics` are.
+    admin_url: &'a str,
 }
 
 impl Announcement<'_> {
@@ -52,11 +54,13 @@ impl Announcement<'_> {
     }
 
     fn line(&self) -> serde_json::Result<String> {
+        let admin_url = format!("http://{}", self.admin);
         serde_json::to_string(&Line {
             url: self.url,
             api_key: self.api_key.expose_secret(),
             tenant: self.tenant,
             project: &self.project.slug,
+            admin_url: &admin_url,
         })
     }
 
@@ -175,8 +179,11 @@ mod tests {
     }
 
     #[test]
-    fn for_programs_it_is_one_line_with_four_members() {
-        let expected = r#"{"url":"http://127.0.0.1:7676/mcp","api_key":"awy_key","tenant":"dev","project":"site"}"#;
+    fn for_programs_it_is_one_line() {
+        let expected = concat!(
+            r#"{"url":"http://127.0.0.1:7676/mcp","api_key":"awy_key","tenant":"dev","#,
+            r#""project":"site","admin_url":"http://127.0.0.1:40001"}"#
+        );
         assert_eq!(with(|it| it.line().unwrap()), expected);
     }
 

@@ -243,3 +243,24 @@ fn generating_needs_no_database_and_stores_nothing() {
     let place = with_acme();
     assert!(!place.takes(shown.trim()));
 }
+
+#[test]
+fn without_a_tenant_the_keys_of_all_are_listed_and_whose_they_are() {
+    let place = with_acme();
+    place.run("tenant create zeta").ok();
+    let issue = |tenant: &str| place.json(&format!("key issue {tenant}"))["id"].clone();
+    let (first, second) = (issue("acme"), issue("zeta"));
+    let list = place.json("key list");
+    let rows = list["keys"].as_array().unwrap().iter();
+    let rows: Vec<_> = rows.map(|key| (&key["tenant"], &key["id"])).collect();
+    let expected = [(&json!("acme"), &first), (&json!("zeta"), &second)];
+    assert_eq!(rows, expected);
+    let text = place.run("key list").ok();
+    let starts = text.lines().map(|line| line.split_whitespace().next());
+    let starts: Vec<_> = starts.flatten().collect();
+    assert_eq!(starts, ["tenant", "acme", "zeta"]);
+    assert_eq!(
+        place.json("key list --tenant zeta")["keys"][0]["id"],
+        second
+    );
+}

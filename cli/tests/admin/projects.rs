@@ -195,3 +195,42 @@ fn what_makes_no_sense_is_refused_by_name() {
         2
     );
 }
+
+#[test]
+fn without_a_tenant_those_of_all_are_listed_and_whose_they_are() {
+    let place = with_acme();
+    place.run("tenant create zeta").ok();
+    for project in ["acme site", "zeta docs", "zeta site"] {
+        place.run(&format!("project add {project}")).ok();
+    }
+    let all = [("acme", "site"), ("zeta", "docs"), ("zeta", "site")];
+    for (list, kind, name) in [
+        ("project list", "projects", "slug"),
+        ("index status", "indexes", "project"),
+    ] {
+        let found = place.json(list);
+        assert_eq!(found["tenant"], json!(null), "{list}");
+        let rows = found[kind].as_array().unwrap().iter();
+        let rows: Vec<_> = rows.map(|row| (&row["tenant"], &row[name])).collect();
+        let expected = all.map(|(tenant, project)| (json!(tenant), json!(project)));
+        assert_eq!(rows, expected.each_ref().map(|(a, b)| (a, b)), "{list}");
+
+        let text = place.run(list).ok();
+        let lines: Vec<Vec<&str>> = text.lines().map(columns).collect();
+        assert_eq!(lines[0][..2], ["tenant", "project"], "{list}");
+        let whose: Vec<_> = lines[1..].iter().map(|line| (line[0], line[1])).collect();
+        assert_eq!(whose, all, "{list}");
+        for of_one in ["zeta", "--tenant zeta"] {
+            let found = place.json(&format!("{list} {of_one}"));
+            assert_eq!(found["tenant"], "zeta");
+            assert_eq!(found[kind].as_array().unwrap().len(), 2);
+        }
+    }
+    let docs = place.json("index status --project docs");
+    assert_eq!(docs["indexes"][0]["tenant"], "zeta");
+    let refusal = place.run("index status --project none").refusal();
+    assert!(
+        refusal.contains("no tenant has a project none"),
+        "{refusal}"
+    );
+}

@@ -4,7 +4,7 @@ use archway_gateway::tenants::{IssuedKey, Key, KeyState};
 use secrecy::ExposeSecret;
 use serde::Serialize;
 
-use crate::admin::print::{Answer, listed, moment, table};
+use crate::admin::print::{Answer, listed, moment, table, table_by_tenant};
 
 /// A key with its secret.
 #[derive(Serialize)]
@@ -97,15 +97,17 @@ impl Answer for Revoked<'_> {
     }
 }
 
-/// A tenant's keys.
+/// A tenant's keys, or those of all.
 #[derive(Serialize)]
 pub(super) struct List<'a> {
-    tenant: &'a str,
+    /// Null: all tenants.
+    tenant: Option<&'a str>,
     keys: Vec<Row>,
 }
 
 #[derive(Serialize)]
 struct Row {
+    tenant: String,
     id: String,
     label: String,
     state: &'static str,
@@ -122,17 +124,25 @@ struct Row {
 }
 
 impl<'a> List<'a> {
-    pub(super) fn new(tenant: &'a str, keys: Vec<Key>) -> Self {
-        let keys = keys.into_iter().map(Row::from).collect();
+    /// None yet, of this tenant or of all.
+    pub(super) fn new(tenant: Option<&'a str>) -> Self {
+        let keys = Vec::new();
         List { tenant, keys }
+    }
+
+    /// Adds those of a tenant.
+    pub(super) fn add(&mut self, tenant: &str, keys: Vec<Key>) {
+        self.keys
+            .extend(keys.into_iter().map(|key| Row::new(tenant, key)));
     }
 }
 
-impl From<Key> for Row {
-    fn from(key: Key) -> Self {
+impl Row {
+    fn new(tenant: &str, key: Key) -> Self {
         let terms = key.terms;
         let scopes = terms.scopes.iter();
         Row {
+            tenant: tenant.to_owned(),
             id: key.id,
             label: terms.label,
             state: match key.state {
@@ -150,6 +160,26 @@ impl From<Key> for Row {
             lineage: key.lineage.to_string(),
         }
     }
+
+    fn cells(&self) -> [String; 11] {
+        [
+            self.id.clone(),
+            self.label.clone(),
+            self.state.to_owned(),
+            listed(Some(&self.scopes), "-"),
+            listed(self.projects.as_deref(), "all"),
+            listed(self.families.as_deref(), "all"),
+            self.default_project
+                .clone()
+                .unwrap_or_else(|| "-".to_owned()),
+            self.agents.to_string(),
+            self.created_at.clone(),
+            self.expires_at
+                .clone()
+                .unwrap_or_else(|| "never".to_owned()),
+            self.lineage.chars().take(8).collect(),
+        ]
+    }
 }
 
 impl Answer for List<'_> {
@@ -158,24 +188,12 @@ impl Answer for List<'_> {
             "key", "label", "state", "scopes", "projects", "families", "default", "agents",
             "created", "expires", "lineage",
         ];
-        let row = |row: &Row| {
-            [
-                row.id.clone(),
-                row.label.clone(),
-                row.state.to_owned(),
-                listed(Some(&row.scopes), "-"),
-                listed(row.projects.as_deref(), "all"),
-                listed(row.families.as_deref(), "all"),
-                row.default_project
-                    .clone()
-                    .unwrap_or_else(|| "-".to_owned()),
-                row.agents.to_string(),
-                row.created_at.clone(),
-                row.expires_at.clone().unwrap_or_else(|| "never".to_owned()),
-                row.lineage.chars().take(8).collect(),
-            ]
+        let rows = self.keys.iter();
+        let Some(tenant) = self.tenant else {
+            let rows = rows.map(|row| (row.tenant.clone(), row.cells()));
+            return table_by_tenant(header, rows.collect(), "no keys");
         };
-        let rows = self.keys.iter().map(row).collect();
-        table(header, rows, &format!("tenant {} has no keys", self.tenant))
+        let none = format!("tenant {tenant} has no keys");
+        table(header, rows.map(Row::cells).collect(), &none)
     }
 }

@@ -6,7 +6,7 @@ use archway_gateway::tenants::Project;
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::admin::print::{Answer, listed, moment, table};
+use crate::admin::print::{Answer, listed, moment, table, table_by_tenant};
 
 /// What was done to a project.
 #[derive(Serialize)]
@@ -32,15 +32,17 @@ impl Answer for Done<'_> {
     }
 }
 
-/// A tenant's projects.
+/// A tenant's projects, or those of all.
 #[derive(Serialize)]
 pub(super) struct List<'a> {
-    tenant: &'a str,
+    /// Null: all tenants.
+    tenant: Option<&'a str>,
     projects: Vec<Row>,
 }
 
 #[derive(Serialize)]
 struct Row {
+    tenant: String,
     slug: String,
     name: Option<String>,
     /// Null: the built-in list.
@@ -54,23 +56,31 @@ struct Row {
 }
 
 impl<'a> List<'a> {
-    pub(super) fn new(
-        tenant: &'a str,
+    /// None yet, of this tenant or of all.
+    pub(super) fn new(tenant: Option<&'a str>) -> Self {
+        let projects = Vec::new();
+        List { tenant, projects }
+    }
+
+    /// Adds those of a tenant.
+    pub(super) fn add(
+        &mut self,
+        tenant: &str,
         projects: Vec<Project>,
         mut workers: BTreeMap<Uuid, Vec<String>>,
-    ) -> Self {
+    ) {
         let row = |project: Project| {
             let workers = workers.remove(&project.id).unwrap_or_default();
-            Row::new(project, workers)
+            Row::new(tenant, project, workers)
         };
-        let projects = projects.into_iter().map(row).collect();
-        List { tenant, projects }
+        self.projects.extend(projects.into_iter().map(row));
     }
 }
 
 impl Row {
-    fn new(project: Project, workers: Vec<String>) -> Self {
+    fn new(tenant: &str, project: Project, workers: Vec<String>) -> Self {
         Row {
+            tenant: tenant.to_owned(),
             slug: project.slug,
             name: project.settings.name,
             allow: project.settings.allow,
@@ -81,6 +91,20 @@ impl Row {
             workers,
         }
     }
+
+    fn cells(&self) -> [String; 7] {
+        [
+            self.slug.clone(),
+            self.name.clone().unwrap_or_else(|| self.slug.clone()),
+            listed(Some(&self.workers), "none sees it"),
+            listed(self.allow.as_deref(), "built-in"),
+            listed(Some(&self.open), "-"),
+            listed(Some(&self.close), "-"),
+            self.removed_at
+                .as_ref()
+                .map_or_else(|| "served".to_owned(), |at| format!("removed {at}")),
+        ]
+    }
 }
 
 impl Answer for List<'_> {
@@ -88,24 +112,12 @@ impl Answer for List<'_> {
         let header = [
             "project", "name", "workers", "allow", "open", "close", "state",
         ];
-        let row = |row: &Row| {
-            [
-                row.slug.clone(),
-                row.name.clone().unwrap_or_else(|| row.slug.clone()),
-                listed(Some(&row.workers), "none sees it"),
-                listed(row.allow.as_deref(), "built-in"),
-                listed(Some(&row.open), "-"),
-                listed(Some(&row.close), "-"),
-                row.removed_at
-                    .as_ref()
-                    .map_or_else(|| "served".to_owned(), |at| format!("removed {at}")),
-            ]
+        let rows = self.projects.iter();
+        let Some(tenant) = self.tenant else {
+            let rows = rows.map(|row| (row.tenant.clone(), row.cells()));
+            return table_by_tenant(header, rows.collect(), "no projects");
         };
-        let rows = self.projects.iter().map(row).collect();
-        table(
-            header,
-            rows,
-            &format!("tenant {} has no projects", self.tenant),
-        )
+        let none = format!("tenant {tenant} has no projects");
+        table(header, rows.map(Row::cells).collect(), &none)
     }
 }
