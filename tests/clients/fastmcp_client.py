@@ -18,6 +18,7 @@ from fastmcp.client.transports import StreamableHttpTransport
 
 # `auto` asks server/discover first and takes what the server offers.
 MODES = {"legacy": "legacy", "modern": "auto"}
+ADR = "architecture://adr/0001-use-postgres"
 
 
 async def told(call) -> dict:
@@ -54,9 +55,24 @@ async def look_around(url: str, era: str) -> None:
             "invalid": await told(call("grep_codebase", {"pattern": 7})),
             "unknown": await told(call("no_such_tool", {})),
         }
-        print(json.dumps(saw | {"progress": steps}), flush=True)
+        saw |= {"progress": steps, "reads": await read_around(client)}
+        print(json.dumps(saw), flush=True)
         await anyio.to_thread.run_sync(sys.stdin.readline)
         print(json.dumps({"hello": await told(call("hello", {}))}), flush=True)
+
+
+async def read_around(client: Client) -> dict:
+    templates = await client.list_resource_templates()
+    prompt = await client.get_prompt("greet", {"who": "Ada"})
+    return {
+        "resources": [str(resource.uri) for resource in await client.list_resources()],
+        "templates": [template.uri_template for template in templates],
+        "read": (await client.read_resource(ADR))[0].text,
+        "prompts": [prompt.name for prompt in await client.list_prompts()],
+        "prompt": prompt.messages[0].content.text,
+        "no_resource": await told_of(client.read_resource(ADR + "x")),
+        "no_prompt": await told_of(client.get_prompt("greet", {})),
+    }
 
 
 async def go_over_limits(url: str, era: str) -> None:

@@ -18,6 +18,8 @@ const { Client, StreamableHTTPClientTransport } = require("@modelcontextprotocol
 const [url, era, limited] = process.argv.slice(2);
 // `auto` asks server/discover first and takes what the server offers.
 const modes = { legacy: "legacy", modern: "auto" };
+const adr = "architecture://adr/0001-use-postgres";
+const nothing = () => ({ raised: null });
 
 // What a caller is told: a result, or what was thrown in its place.
 async function told(client, name, args, options) {
@@ -68,6 +70,7 @@ async function lookAround() {
       invalid: await told(client, "grep_codebase", { pattern: 7 }),
       unknown: await told(client, "no_such_tool", {}),
       progress,
+      reads: await readAround(client),
     }),
   );
   const lines = createInterface({ input: process.stdin });
@@ -77,9 +80,25 @@ async function lookAround() {
   await client.close();
 }
 
+async function readAround(client) {
+  const { resources } = await client.listResources();
+  const { resourceTemplates } = await client.listResourceTemplates();
+  const { contents } = await client.readResource({ uri: adr });
+  const { prompts } = await client.listPrompts();
+  const prompt = await client.getPrompt({ name: "greet", arguments: { who: "Ada" } });
+  return {
+    resources: resources.map((resource) => resource.uri),
+    templates: resourceTemplates.map((template) => template.uriTemplate),
+    read: contents[0].text,
+    prompts: prompts.map((prompt) => prompt.name),
+    prompt: prompt.messages[0].content.text,
+    no_resource: await client.readResource({ uri: `${adr}x` }).then(nothing, raised),
+    no_prompt: await client.getPrompt({ name: "greet", arguments: {} }).then(nothing, raised),
+  };
+}
+
 async function goOverLimits() {
   const client = await connected();
-  const nothing = () => ({ raised: null });
   await told(client, "hello", {});
   const saw = { call: await told(client, "hello", {}) };
   // A tool that is not there costs a unit, and is not kept by the client as a list is.

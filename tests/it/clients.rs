@@ -1,5 +1,6 @@
 //! Real clients as an agent's host uses them, in both eras, against the real thing: they list and
-//! call, read failures, hear progress, and go on when the gateway was replaced under them.
+//! call, read resources, get prompts, read failures, hear progress, and go on when the gateway was
+//! replaced under them.
 //!
 //! The programs stand in `tests/clients/`, with a table of what each shows its caller. `tests/run`
 //! installs what they need.
@@ -106,11 +107,18 @@ fn script(name: &str) -> String {
     format!("{}/clients/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
+const ADR: &str = "# Use Postgres\n\n## Status\n\nAccepted\n";
+const PROMPT: &str = r#"{"name": "greet", "description": "Greets",
+    "arguments": [{"name": "who", "description": "Whom", "required": true}],
+    "messages": [{"role": "user", "content": {"type": "text", "text": "Hello {{who}}."}}]}"#;
+
 /// `replicas` gateways, two projects, and a client whose calls mean the first of them.
 async fn serve(replicas: usize) -> (Stack, Client) {
     let site = Repo::new()
         .file("src/door.txt", "open\nsesame\n")
-        .file("b.txt", "nothing");
+        .file("b.txt", "nothing")
+        .file("docs/adr/0001-use-postgres.md", ADR)
+        .file(".archway/prompts/greet.json", PROMPT);
     let acme = Tenant::new("acme")
         .project("site", site.commit())
         .project("zoo", Repo::new().file("a.txt", "sesame").commit())
@@ -134,6 +142,7 @@ async fn works(command: Option<Command>, era: Era) {
     lists_and_calls(&saw, &stack);
     is_told_of_failures(&saw);
     hears_progress(&saw);
+    reads(&saw["reads"]);
 
     stack.restart(0).await;
     talk.say("go on").await;
@@ -197,6 +206,25 @@ fn hears_progress(saw: &Value) {
     for (done, step) in steps.iter().enumerate() {
         let (progress, total) = (step[0].as_f64(), step[1].as_f64());
         assert_eq!((progress, total), (Some(done as f64), Some(2.0)));
+    }
+}
+
+/// Resources and prompts are listed and had, and what there is none of is told.
+fn reads(saw: &Value) {
+    let has = |list: &str, one: &str| {
+        let found = saw[list].as_array().unwrap();
+        assert!(found.iter().any(|it| it == one), "{list} has {one}: {saw}");
+    };
+    has("resources", "architecture://adr/0001-use-postgres");
+    has("templates", "architecture://{kind}/{slug}");
+    has("prompts", "greet");
+    assert_eq!(saw["read"], ADR);
+    assert_eq!(saw["prompt"], "Hello Ada.");
+    for (request, named) in [("no_resource", "0001-use-postgresx"), ("no_prompt", "who")] {
+        let told = &saw[request];
+        assert!(told["raised"].is_string(), "{request}: {told}");
+        let text = told["text"].as_str().unwrap();
+        assert!(text.contains(named), "{request}: {text}");
     }
 }
 
