@@ -130,8 +130,11 @@ mod tests {
     use crate::repo::testing::{Sandbox, cancel, git, path};
     use tokio::time::Instant;
 
-    /// Commits at 100, 200 …: of each its parents by their marks, and what it writes.
-    fn made_of(commits: &[(&[usize], &[(&str, &str)])]) -> Sandbox {
+    /// A commit's parents by their marks, and what it writes.
+    type Made<'a> = (&'a [usize], &'a [(&'a str, &'a str)]);
+
+    /// Commits at 100, 200 …: on one branch.
+    fn made_of(commits: &[Made<'_>]) -> Sandbox {
         let app = Sandbox::new();
         let mut stream = String::new();
         for (at, (parents, files)) in commits.iter().enumerate() {

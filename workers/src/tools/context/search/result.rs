@@ -2,10 +2,11 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use uuid::Uuid;
 
 use super::ranked::Ranked;
 use crate::index::chunk::Kind;
-use crate::store::Source;
+use crate::store::{Note, Source};
 use crate::tools::schema::is_false;
 
 /// Where something that was found comes from.
@@ -102,6 +103,7 @@ impl SearchResult {
         let is_code = ranked.source == Source::File;
         let note = ranked.note;
         let boosts = ranked.boosts;
+        let id_of = |of: fn(&Note) -> Option<Uuid>| Some(of(note.as_ref()?)?.to_string());
         SearchResult {
             id: ranked.id,
             kind: match &note {
@@ -138,14 +140,8 @@ impl SearchResult {
             paths_truncated: false,
             stale: false,
             content_truncated: false,
-            superseded_by: note
-                .as_ref()
-                .and_then(|note| note.superseded_by)
-                .map(|id| id.to_string()),
-            supersedes: note
-                .as_ref()
-                .and_then(|note| note.supersedes)
-                .map(|id| id.to_string()),
+            superseded_by: id_of(|note| note.superseded_by),
+            supersedes: id_of(|note| note.supersedes),
             last_read: ranked.last_read,
             times: ranked.times,
         }
