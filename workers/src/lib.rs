@@ -30,5 +30,6 @@ pub mod store;
 mod blocking;
 pub mod confine;
 mod metrics;
+pub mod openai;
 mod syntax;
 pub mod text;

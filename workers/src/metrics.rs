@@ -14,11 +14,13 @@ use prometheus_client::{
 };
 use tokio::time::Instant;
 
-pub(crate) use embedder::{Asked, EmbedderMetrics};
+pub(crate) use embedder::EmbedderMetrics;
 pub(crate) use index::{IndexMetrics, Ran};
+pub(crate) use service::{Asked, ServiceMetrics};
 
 mod embedder;
 mod index;
+mod service;
 
 /// The tool label of names that are not in the registry.
 pub(crate) const UNKNOWN_TOOL: &str = "unknown";

@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use archway_workers::index::embed::{AnswerError, EmbedError, Embedder};
+use archway_workers::openai::Unreadable;
 use e2e::{Embeddings, Mishap};
 use tokio::{net::TcpListener, time::Instant};
 
@@ -148,10 +149,16 @@ async fn what_would_not_change_is_asked_once_and_told_at_once() {
             )
         }),
         (Mishap::Echo, |e| {
-            matches!(e, EmbedError::Unusable(AnswerError::Form { line: 1, .. }))
+            matches!(
+                e,
+                EmbedError::Unusable(AnswerError::Unreadable(Unreadable::Form { line: 1, .. }))
+            )
         }),
         (Mishap::Endless, |e| {
-            matches!(e, EmbedError::Unusable(AnswerError::TooLong { .. }))
+            matches!(
+                e,
+                EmbedError::Unusable(AnswerError::Unreadable(Unreadable::TooLong { .. }))
+            )
         }),
     ];
     for (mishap, expected) in cases {

@@ -1,33 +1,12 @@
 //! What is counted of the service that makes vectors.
 
-use std::time::Duration;
-
 use prometheus_client::{
     encoding::EncodeLabelSet,
-    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
-    registry::{Registry, Unit},
+    metrics::{counter::Counter, family::Family},
+    registry::Registry,
 };
 
-use super::buckets;
-
-/// How a request ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
-    /// With vectors.
-    Answered,
-    /// It takes no more for now.
-    Limited,
-    /// It says that it failed.
-    Failed,
-    /// No connection, or one that broke.
-    Unreachable,
-    /// The time was up.
-    Late,
-    /// It refuses such requests.
-    Refused,
-    /// It answered something else.
-    Unusable,
-}
+use super::ServiceMetrics;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OutcomeLabel {
@@ -35,41 +14,19 @@ struct OutcomeLabel {
 }
 
 /// What is counted of the embedding service; all stays 0 where none is asked.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct EmbedderMetrics {
-    requests: Family<OutcomeLabel, Counter>,
-    durations: Histogram,
+    requests: ServiceMetrics,
     texts: Counter,
     texts_refused: Counter,
     tokens: Counter,
     queries: Family<OutcomeLabel, Counter>,
-    circuit: Gauge,
-}
-
-impl Default for EmbedderMetrics {
-    fn default() -> Self {
-        EmbedderMetrics {
-            requests: Family::default(),
-            durations: buckets(),
-            texts: Counter::default(),
-            texts_refused: Counter::default(),
-            tokens: Counter::default(),
-            queries: Family::default(),
-            circuit: Gauge::default(),
-        }
-    }
 }
 
 impl EmbedderMetrics {
     pub(crate) fn register(&self, registry: &mut Registry) {
-        let help = "Requests to the embedding service, by outcome";
-        registry.register("embedder_requests", help, self.requests.clone());
-        registry.register_with_unit(
-            "embedder_request_duration",
-            "Time until the embedding service answered, or failed to",
-            Unit::Seconds,
-            self.durations.clone(),
-        );
+        self.requests
+            .register(registry, "embedder", "the embedding service");
         let help = "Texts that the embedding service made vectors of";
         registry.register("embedder_texts", help, self.texts.clone());
         let help = "Texts that it refused, which are found by their words alone";
@@ -78,23 +35,11 @@ impl EmbedderMetrics {
         registry.register("embedder_tokens", help, self.tokens.clone());
         let help = "Vectors of queries that were looked for among kept ones";
         registry.register("embedder_query_lookups", help, self.queries.clone());
-        let help = "Whether the embedding service is asked: 0 closed, 1 half-open, 2 open";
-        registry.register("embedder_circuit_state", help, self.circuit.clone());
     }
 
-    /// A request ended.
-    pub(crate) fn asked(&self, asked: Asked, took: Duration) {
-        let outcome = match asked {
-            Asked::Answered => "answered",
-            Asked::Limited => "limited",
-            Asked::Failed => "failed",
-            Asked::Unreachable => "unreachable",
-            Asked::Late => "late",
-            Asked::Refused => "refused",
-            Asked::Unusable => "unusable",
-        };
-        self.requests.get_or_create(&OutcomeLabel { outcome }).inc();
-        self.durations.observe(took.as_secs_f64());
+    /// Where requests to it are counted.
+    pub(crate) fn requests(&self) -> ServiceMetrics {
+        self.requests.clone()
     }
 
     /// It made vectors of so many texts, and says that they were so many tokens.
@@ -112,10 +57,5 @@ impl EmbedderMetrics {
     pub(crate) fn query_kept(&self, is_there: bool) {
         let outcome = if is_there { "hit" } else { "miss" };
         self.queries.get_or_create(&OutcomeLabel { outcome }).inc();
-    }
-
-    /// Whether it is asked.
-    pub(crate) fn circuit(&self, state: i64) {
-        self.circuit.set(state);
     }
 }

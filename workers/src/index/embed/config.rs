@@ -5,8 +5,9 @@ mod prefixes;
 
 use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
-use reqwest::{Certificate, Url};
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::SecretString;
+
+use crate::openai::{Place, Told, Which, given};
 
 pub use error::EmbedderConfigError;
 pub use prefixes::Prefixes;
@@ -15,10 +16,6 @@ pub use prefixes::Prefixes;
 const MOST_TEXTS: usize = 2048;
 /// Numbers in a vector, at most: several times what any model has.
 const MOST_DIMENSIONS: usize = 16_384;
-/// A file with a key or certificates is no larger.
-const MOST_FILE_BYTES: u64 = 4 << 20;
-/// The longest name of a model, in bytes: an index is named for it, and more.
-const LONGEST_MODEL: usize = 150;
 
 /// What makes vectors of code and queries, so that what means the same is found.
 #[derive(Clone, Debug, clap::Args)]
@@ -106,11 +103,7 @@ pub enum EmbedderKind {
 
 /// A service as it was configured, checked.
 pub(super) struct ServiceConfig {
-    /// Without a slash at its end.
-    pub(super) base: String,
-    pub(super) key: Option<SecretString>,
-    pub(super) roots: Vec<Certificate>,
-    pub(super) model: String,
+    pub(super) place: Place,
     pub(super) dimensions: usize,
     pub(super) ask_dimensions: bool,
     pub(super) batch: usize,
@@ -171,13 +164,15 @@ impl EmbedderConfig {
 
     /// The service. Reads the files that are named.
     pub(super) fn service(&self) -> Result<ServiceConfig, EmbedderConfigError> {
-        let url = given(self.embedder_url.as_ref()).ok_or(EmbedderConfigError::Missing(
-            "a URL: --embedder-url (ARCHWAY_EMBEDDER_URL)",
-        ))?;
-        let base = base(url)?;
-        let model = given(self.embedder_model.as_ref()).ok_or(EmbedderConfigError::Missing(
-            "a model: --embedder-model (ARCHWAY_EMBEDDER_MODEL)",
-        ))?;
+        let told = Told {
+            which: Which::Embedder,
+            url: self.embedder_url.as_ref(),
+            key: self.embedder_key.as_ref(),
+            key_file: self.embedder_key_file.as_ref(),
+            ca_file: self.embedder_ca_file.as_ref(),
+            model: self.embedder_model.as_ref(),
+        };
+        let place = told.check()?;
         let dimensions = self
             .embedder_dimensions
             .ok_or(EmbedderConfigError::Missing(
@@ -186,10 +181,7 @@ impl EmbedderConfig {
         let text_chars = self.embedder_text_chars.get();
         let (query_prefix, document_prefix) = self.prefixes.check(text_chars)?;
         Ok(ServiceConfig {
-            base,
-            key: self.key()?,
-            roots: self.roots()?,
-            model: model_name(model)?,
+            place,
             dimensions: at_most("--embedder-dimensions", dimensions, MOST_DIMENSIONS)?,
             ask_dimensions: self.embedder_ask_dimensions,
             batch: at_most("--embedder-batch", self.embedder_batch, MOST_TEXTS)?,
@@ -199,71 +191,6 @@ impl EmbedderConfig {
             timeout: Duration::from_secs(self.embedder_timeout.max(1)),
         })
     }
-
-    fn key(&self) -> Result<Option<SecretString>, EmbedderConfigError> {
-        let itself = self.embedder_key.as_ref();
-        let itself = itself.filter(|key| !key.expose_secret().trim().is_empty());
-        let file = self.embedder_key_file.as_ref();
-        let file = file.filter(|path| !path.as_os_str().is_empty());
-        let key = match (itself, file) {
-            (Some(_), Some(_)) => return Err(EmbedderConfigError::TwoKeys),
-            (Some(key), None) => key.expose_secret().to_owned(),
-            (None, Some(path)) => read("--embedder-key-file", path)?,
-            (None, None) => return Ok(None),
-        };
-        let key = key.trim();
-        let is_plain = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic());
-        is_plain
-            .then(|| Some(SecretString::from(key)))
-            .ok_or(EmbedderConfigError::Key)
-    }
-
-    fn roots(&self) -> Result<Vec<Certificate>, EmbedderConfigError> {
-        let file = self.embedder_ca_file.as_ref();
-        let Some(path) = file.filter(|path| !path.as_os_str().is_empty()) else {
-            return Ok(Vec::new());
-        };
-        let pem = read("--embedder-ca-file", path)?;
-        let roots = Certificate::from_pem_bundle(pem.as_bytes());
-        let roots = roots.map_err(|_quotes_it| EmbedderConfigError::Authorities)?;
-        (!roots.is_empty())
-            .then_some(roots)
-            .ok_or(EmbedderConfigError::Authorities)
-    }
-}
-
-impl ServiceConfig {
-    /// Whether nobody on the way reads what it is sent.
-    pub(super) fn is_encrypted(&self) -> bool {
-        self.base.starts_with("https://")
-    }
-}
-
-/// What a variable says that may be there and empty.
-fn given(value: Option<&String>) -> Option<&str> {
-    value
-        .map(|text| text.trim())
-        .filter(|text| !text.is_empty())
-}
-
-fn base(url: &str) -> Result<String, EmbedderConfigError> {
-    let url = Url::parse(url).map_err(|_quotes_it| EmbedderConfigError::Url)?;
-    let says_where = matches!(url.scheme(), "http" | "https") && url.has_host();
-    let says_more = !url.username().is_empty()
-        || url.password().is_some()
-        || url.query().is_some()
-        || url.fragment().is_some();
-    (says_where && !says_more)
-        .then(|| url.as_str().trim_end_matches('/').to_owned())
-        .ok_or(EmbedderConfigError::Url)
-}
-
-fn model_name(name: &str) -> Result<String, EmbedderConfigError> {
-    let fits = name.len() <= LONGEST_MODEL;
-    let is_plain = !name.chars().any(|c| c.is_whitespace() || c.is_control());
-    (fits && is_plain)
-        .then(|| name.to_owned())
-        .ok_or(EmbedderConfigError::Model)
 }
 
 fn at_most(
@@ -277,23 +204,10 @@ fn at_most(
         .ok_or(EmbedderConfigError::TooMany(option, most))
 }
 
-fn read(option: &'static str, path: &PathBuf) -> Result<String, EmbedderConfigError> {
-    use std::io::Read as _;
-
-    let mut text = String::new();
-    let file = std::fs::File::open(path);
-    let read = file.and_then(|file| file.take(MOST_FILE_BYTES).read_to_string(&mut text));
-    read.map_err(|source| EmbedderConfigError::File {
-        option,
-        path: path.clone(),
-        source,
-    })?;
-    Ok(text)
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use secrecy::ExposeSecret as _;
 
     use super::*;
 
@@ -343,7 +257,7 @@ mod tests {
         };
         assert_eq!(named.kind(), EmbedderKind::None);
         assert_eq!(
-            service().service().unwrap().base,
+            service().service().unwrap().place.base,
             "https://api.openai.com/v1"
         );
     }
@@ -398,7 +312,7 @@ mod tests {
         std::fs::write(&path, "sk-sesame\n").unwrap();
         let mut config = service();
         config.embedder_key_file = Some(path.clone());
-        let read = config.service().unwrap().key.unwrap();
+        let read = config.service().unwrap().place.key.unwrap();
         assert_eq!(read.expose_secret(), "sk-sesame");
         config.embedder_key = Some("sk-sesame".into());
         assert!(!format!("{config:?}").contains("sesame"));

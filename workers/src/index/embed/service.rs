@@ -6,17 +6,10 @@
 
 // In the order a request meets them.
 mod halving;
-mod pace;
-mod circuit;
 mod wire;
-mod transport;
 mod answer;
-mod failure;
 
-use std::{
-    sync::{Arc, atomic::AtomicBool},
-    time::Duration,
-};
+use std::sync::{Arc, atomic::AtomicBool};
 
 use futures::{FutureExt as _, StreamExt as _, TryStreamExt as _, stream};
 use tokio::{
@@ -26,10 +19,8 @@ use tokio::{
 
 use super::{EmbedError, EmbedderConfigError, Model, config::ServiceConfig};
 use crate::index::named::short_hash;
-use crate::metrics::{Asked, EmbedderMetrics};
-use circuit::Breaker;
-use failure::Failure;
-use pace::Pace;
+use crate::metrics::EmbedderMetrics;
+use crate::openai::{FIRST_WAIT, Line, Unasked};
 use wire::Wire;
 
 pub use answer::AnswerError;
@@ -39,8 +30,12 @@ pub use answer::AnswerError;
 const INDEX_PLACES: usize = 3;
 /// Requests for queries at once.
 const QUERY_PLACES: usize = 16;
-/// An attempt that the caller's deadline cut off before this says nothing about the service.
-const FAIR_CHANCE: Duration = Duration::from_secs(1);
+/// What the log says where it fails.
+const MEANWHILE: &str =
+    "the embedding service fails: texts are found by their words alone meanwhile";
+
+/// Why one request brought no vectors.
+type Failure = crate::openai::Failure<AnswerError>;
 
 /// Who asks.
 #[derive(Clone, Copy, Debug)]
@@ -59,11 +54,9 @@ pub(super) struct Service {
     text_chars: usize,
     query_prefix: String,
     document_prefix: String,
-    timeout: Duration,
     index: Arc<Semaphore>,
     queries: Arc<Semaphore>,
-    pace: Pace,
-    breaker: Breaker,
+    line: Line,
     metrics: EmbedderMetrics,
     /// That it refuses a text was logged.
     was_told: AtomicBool,
@@ -84,11 +77,9 @@ impl Service {
             text_chars: config.text_chars,
             query_prefix: config.query_prefix.clone(),
             document_prefix: config.document_prefix.clone(),
-            timeout: config.timeout,
             index: Arc::new(Semaphore::new(INDEX_PLACES)),
             queries: Arc::new(Semaphore::new(QUERY_PLACES)),
-            pace: Pace::default(),
-            breaker: Breaker::new(metrics.clone()),
+            line: Line::new(config.timeout, metrics.requests(), MEANWHILE),
             metrics: metrics.clone(),
             was_told: AtomicBool::new(false),
         })
@@ -161,14 +152,13 @@ impl Service {
         let _place = place.map_err(|_elapsed| EmbedError::Late)?;
         let mut attempts = 0;
         loop {
-            self.pace.wait(deadline).await?;
+            self.line.free(deadline).await?;
             let failure = match self.attempt(texts, deadline).await? {
                 Ok(vectors) => return Ok(vectors),
                 Err(failure) => failure,
             };
             attempts += 1;
-            let wait = self.pace.after(&failure, attempts);
-            match wait {
+            match self.line.again(&failure, attempts) {
                 Some(wait) if Instant::now() + wait < deadline => sleep(wait).await,
                 _ => return Err(failure.into()),
             }
@@ -181,33 +171,45 @@ impl Service {
         texts: &[String],
         deadline: Instant,
     ) -> Result<Result<Vec<Vec<f32>>, Failure>, EmbedError> {
-        let permit = self.breaker.admit()?;
-        let started = Instant::now();
-        let until = deadline.min(started + self.timeout);
-        let answer = timeout_at(until, self.wire.ask(texts)).await;
-        let took = started.elapsed();
-        let made = answer.unwrap_or(Err(Failure::Late)).and_then(|answer| {
+        let asking = async {
+            let answer = self.wire.ask(texts).await?;
             let tokens = answer.tokens();
             let vectors = answer.vectors(texts.len(), self.model.dimensions)?;
             self.metrics.read(texts.len(), tokens);
             Ok(vectors)
-        });
-        let ended = made.as_ref().err().map_or(Asked::Answered, Failure::asked);
-        self.metrics.asked(ended, took);
-        match &made {
-            Ok(_) => permit.passed(),
-            Err(Failure::Late) if took < FAIR_CHANCE.min(self.timeout) => drop(permit),
-            Err(failure) if failure.is_the_services() => permit.failed(),
-            Err(_) => permit.passed(),
+        };
+        Ok(self.line.attempt(asking, deadline).await?)
+    }
+}
+
+impl From<Unasked> for EmbedError {
+    fn from(unasked: Unasked) -> Self {
+        match unasked {
+            Unasked::Resting { retry_after } => EmbedError::Resting { retry_after },
+            Unasked::Busy { retry_after } => EmbedError::Busy { retry_after },
         }
-        Ok(made)
+    }
+}
+
+impl From<Failure> for EmbedError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Unreachable(source) => EmbedError::Unreachable(source),
+            Failure::Failed { status, .. } => EmbedError::Failed { status },
+            Failure::Limited { retry_after } => EmbedError::Busy {
+                retry_after: retry_after.unwrap_or(FIRST_WAIT),
+            },
+            Failure::Refused { status } => EmbedError::Refused { status },
+            Failure::Unusable(error) => EmbedError::Unusable(error),
+            Failure::Late => EmbedError::Late,
+        }
     }
 }
 
 /// What its vectors are known by. What stands before texts of the index makes other vectors; what
 /// stands before queries is the queries' matter.
 fn name(config: &ServiceConfig) -> String {
-    let name = format!("{}@{}", config.model, config.dimensions);
+    let name = format!("{}@{}", config.place.model, config.dimensions);
     if config.document_prefix.is_empty() {
         return name;
     }

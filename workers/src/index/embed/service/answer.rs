@@ -6,6 +6,8 @@
 
 use serde::Deserialize;
 
+use crate::openai::Unreadable;
+
 /// A vector shorter than this has no direction.
 const SHORTEST: f32 = 1e-12;
 
@@ -35,20 +37,9 @@ struct Usage {
 /// Why an answer is not the vectors that were asked for. Quotes nothing of it.
 #[derive(Debug, thiserror::Error)]
 pub enum AnswerError {
-    /// Not JSON, or of another form.
-    #[error("it is not what the embeddings API answers (line {line}, column {column})")]
-    Form {
-        /// Where reading it ended.
-        line: usize,
-        /// In that line.
-        column: usize,
-    },
-    /// Longer than the vectors can be.
-    #[error("it is longer than {most} bytes, which these vectors can't take")]
-    TooLong {
-        /// What it may take.
-        most: usize,
-    },
+    /// It can't be read at all.
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
     /// Not a vector for each text.
     #[error("it has {found} vectors for {asked} texts")]
     Count {
@@ -114,16 +105,6 @@ impl Answer {
     }
 }
 
-impl From<serde_json::Error> for AnswerError {
-    /// Its text may quote the answer, so only the place is kept.
-    fn from(error: serde_json::Error) -> Self {
-        AnswerError::Form {
-            line: error.line(),
-            column: error.column(),
-        }
-    }
-}
-
 /// The vector with length 1.
 fn directed(
     mut vector: Vec<f32>,
@@ -156,7 +137,7 @@ mod tests {
     use super::*;
 
     fn read(json: &str) -> Result<Answer, AnswerError> {
-        Ok(serde_json::from_str(json)?)
+        Ok(serde_json::from_str(json).map_err(Unreadable::from)?)
     }
 
     #[test]

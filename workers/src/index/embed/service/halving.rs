@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering;
 
 use tokio::time::Instant;
 
-use super::failure::is_about_texts;
 use super::{EmbedError, Lane, Service};
+use crate::openai::is_about_texts;
 
 /// What every service takes that is set up right.
 const PLAIN: &str = "text";

@@ -12,7 +12,7 @@ use futures::future::BoxFuture;
 use reqwest::{Client, Response};
 use tower::Service;
 
-use super::{answer::AnswerError, failure::Failure};
+use super::failure::{Failure, Unreadable};
 
 /// One attempt by HTTP.
 #[derive(Clone)]
@@ -42,7 +42,7 @@ impl Service<HttpRequestFactory> for Transport {
 
 impl Transport {
     /// The answer of a service that did what it was asked, read to its end.
-    async fn answer(&self, request: reqwest::Request) -> Result<Response, Failure> {
+    async fn answer(&self, request: reqwest::Request) -> Result<Response, Failure<Unreadable>> {
         let mut response = self.http.execute(request).await.map_err(unreachable)?;
         if !response.status().is_success() {
             return Err(Failure::of(response.status(), response.headers()));
@@ -50,7 +50,7 @@ impl Transport {
         let mut body = Vec::new();
         while let Some(part) = response.chunk().await.map_err(unreachable)? {
             if body.len() + part.len() > self.most {
-                return Err(AnswerError::TooLong { most: self.most }.into());
+                return Err(Unreadable::TooLong { most: self.most }.into());
             }
             body.extend_from_slice(&part);
         }
@@ -59,6 +59,6 @@ impl Transport {
 }
 
 /// Without its address, which may say more than whoever reads the log should know.
-fn unreachable(error: reqwest::Error) -> Failure {
+fn unreachable(error: reqwest::Error) -> Failure<Unreadable> {
     Failure::Unreachable(Box::new(error.without_url()))
 }

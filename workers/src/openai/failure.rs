@@ -4,15 +4,13 @@ use std::time::Duration;
 
 use http::{HeaderMap, StatusCode};
 
-use super::{
-    answer::AnswerError,
-    pace::{FIRST_WAIT, asked_to_wait},
-};
-use crate::{index::embed::EmbedError, metrics::Asked};
+use super::pace::asked_to_wait;
+use crate::metrics::Asked;
 
-/// Why one request brought no vectors. Carries nothing of what was sent or answered.
+/// Why one request brought nothing. Carries nothing of what was sent or answered. `E` is why an
+/// answer is not what was asked for.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Failure {
+pub(crate) enum Failure<E> {
     /// No connection, or it broke.
     #[error("can't be reached")]
     Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -30,13 +28,32 @@ pub(super) enum Failure {
     Refused { status: u16 },
     /// It answered something else.
     #[error("answered something else")]
-    Unusable(#[from] AnswerError),
+    Unusable(#[from] E),
     /// The time for one request was up.
     #[error("did not answer in time")]
     Late,
 }
 
-impl Failure {
+/// Why an answer can't be read. Quotes nothing of it.
+#[derive(Debug, thiserror::Error)]
+pub enum Unreadable {
+    /// Not JSON, or of another form.
+    #[error("it is not what the API answers (line {line}, column {column})")]
+    Form {
+        /// Where reading it ended.
+        line: usize,
+        /// In that line.
+        column: usize,
+    },
+    /// Longer than what was asked for can be.
+    #[error("it is longer than {most} bytes, which what was asked for can't take")]
+    TooLong {
+        /// What it may take.
+        most: usize,
+    },
+}
+
+impl<E> Failure<E> {
     /// What a status other than success says.
     pub(super) fn of(status: StatusCode, headers: &HeaderMap) -> Self {
         let retry_after = asked_to_wait(headers);
@@ -65,6 +82,24 @@ impl Failure {
             Failure::Refused { .. } => Asked::Refused,
             Failure::Unusable(_) => Asked::Unusable,
             Failure::Late => Asked::Late,
+        }
+    }
+
+    /// The same, where an answer's fault is told in other words.
+    pub(crate) fn map<F>(self, told: impl FnOnce(E) -> F) -> Failure<F> {
+        match self {
+            Failure::Unreachable(source) => Failure::Unreachable(source),
+            Failure::Failed {
+                status,
+                retry_after,
+            } => Failure::Failed {
+                status,
+                retry_after,
+            },
+            Failure::Limited { retry_after } => Failure::Limited { retry_after },
+            Failure::Refused { status } => Failure::Refused { status },
+            Failure::Unusable(error) => Failure::Unusable(told(error)),
+            Failure::Late => Failure::Late,
         }
     }
 
@@ -105,21 +140,16 @@ impl Failure {
 }
 
 /// Whether a refusal may be about the texts that were sent, as far as its status tells.
-pub(super) fn is_about_texts(status: u16) -> bool {
+pub(crate) fn is_about_texts(status: u16) -> bool {
     matches!(status, 400 | 413 | 422)
 }
 
-impl From<Failure> for EmbedError {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Unreachable(source) => EmbedError::Unreachable(source),
-            Failure::Failed { status, .. } => EmbedError::Failed { status },
-            Failure::Limited { retry_after } => EmbedError::Busy {
-                retry_after: retry_after.unwrap_or(FIRST_WAIT),
-            },
-            Failure::Refused { status } => EmbedError::Refused { status },
-            Failure::Unusable(error) => EmbedError::Unusable(error),
-            Failure::Late => EmbedError::Late,
+impl From<serde_json::Error> for Unreadable {
+    /// Its text may quote the answer, so only the place is kept.
+    fn from(error: serde_json::Error) -> Self {
+        Unreadable::Form {
+            line: error.line(),
+            column: error.column(),
         }
     }
 }
@@ -142,7 +172,8 @@ mod tests {
             (500, true, true),
             (503, true, true),
         ] {
-            let failure = Failure::of(StatusCode::from_u16(status).unwrap(), &HeaderMap::new());
+            let code = StatusCode::from_u16(status).unwrap();
+            let failure: Failure<Unreadable> = Failure::of(code, &HeaderMap::new());
             assert_eq!(failure.may_pass(), may_pass, "{status}");
             assert_eq!(failure.is_the_services(), is_the_services, "{status}");
         }

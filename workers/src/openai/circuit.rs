@@ -11,9 +11,10 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::{index::embed::EmbedError, metrics::EmbedderMetrics};
+use super::Unasked;
+use crate::metrics::ServiceMetrics;
 
-/// Failures in a row that open it: more than one batch has attempts, so that one unlucky batch
+/// Failures in a row that open it: more than one request has attempts, so that one unlucky request
 /// does not.
 const MOST_FAILURES: u32 = 5;
 /// How long it rests when it opens.
@@ -26,7 +27,9 @@ const PROBING: Duration = Duration::from_secs(1);
 /// The circuit, for all who ask.
 pub(super) struct Breaker {
     circuit: Mutex<Circuit>,
-    metrics: EmbedderMetrics,
+    metrics: ServiceMetrics,
+    /// What the log says where it opens.
+    meanwhile: &'static str,
 }
 
 /// One request's.
@@ -53,7 +56,7 @@ enum Phase {
 
 impl Breaker {
     /// A closed one.
-    pub(super) fn new(metrics: EmbedderMetrics) -> Self {
+    pub(super) fn new(metrics: ServiceMetrics, meanwhile: &'static str) -> Self {
         Breaker {
             circuit: Mutex::new(Circuit {
                 phase: Phase::Closed { failures: 0 },
@@ -61,13 +64,14 @@ impl Breaker {
                 rest: FIRST_REST,
             }),
             metrics,
+            meanwhile,
         }
     }
 
     /// Lets a request through, or says after how long to come again.
-    pub(super) fn admit(&self) -> Result<Permit<'_>, EmbedError> {
+    pub(super) fn admit(&self) -> Result<Permit<'_>, Unasked> {
         let admitted = self.change(|circuit| circuit.admit(Instant::now()));
-        let epoch = admitted.map_err(|retry_after| EmbedError::Resting { retry_after })?;
+        let epoch = admitted.map_err(|retry_after| Unasked::Resting { retry_after })?;
         Ok(Permit {
             breaker: self,
             epoch,
@@ -100,10 +104,7 @@ impl Permit<'_> {
         let now = Instant::now();
         let rest = self.breaker.change(|circuit| circuit.failed(epoch, now));
         if let Some(rest) = rest {
-            tracing::warn!(
-                rest_s = rest.as_secs(),
-                "the embedding service fails: texts are found by their words alone meanwhile"
-            );
+            tracing::warn!(rest_s = rest.as_secs(), "{}", self.breaker.meanwhile);
         }
     }
 }
@@ -188,7 +189,7 @@ mod tests {
     use super::*;
 
     fn closed() -> Breaker {
-        Breaker::new(EmbedderMetrics::default())
+        Breaker::new(ServiceMetrics::default(), "the service fails")
     }
 
     fn opened() -> Breaker {
@@ -204,8 +205,10 @@ mod tests {
     }
 
     fn wait(breaker: &Breaker) -> Duration {
-        let refused = breaker.admit().err().expect("it is refused");
-        refused.retry_after().unwrap()
+        match breaker.admit().err() {
+            Some(Unasked::Resting { retry_after }) => retry_after,
+            other => panic!("{other:?}"),
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -11,13 +11,12 @@ use jiff::{SignedDuration, Timestamp, fmt::rfc2822};
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
-use super::failure::Failure;
-use crate::index::embed::EmbedError;
+use super::{Unasked, failure::Failure};
 
-/// How often one batch is sent, at most.
+/// How often one request is sent, at most.
 const MOST_ATTEMPTS: u32 = 4;
 /// After the first failure; it doubles with each.
-pub(super) const FIRST_WAIT: Duration = Duration::from_millis(250);
+pub(crate) const FIRST_WAIT: Duration = Duration::from_millis(250);
 /// The longest pause that is believed: then the service is asked again, whatever it said.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10 * 60);
 /// Within which those who waited for the same moment begin.
@@ -34,7 +33,7 @@ impl Pace {
     ///
     /// # Errors
     /// At once, if it ends too late.
-    pub(super) async fn wait(&self, deadline: Instant) -> Result<(), EmbedError> {
+    pub(super) async fn wait(&self, deadline: Instant) -> Result<(), Unasked> {
         let now = Instant::now();
         let until = self.until.lock().filter(|until| *until > now);
         let Some(until) = until else {
@@ -43,27 +42,34 @@ impl Pace {
         let begin = until + SPREAD.mul_f64(random_share());
         if begin >= deadline {
             let retry_after = until - now;
-            return Err(EmbedError::Busy { retry_after });
+            return Err(Unasked::Busy { retry_after });
         }
         sleep(begin - now).await;
         Ok(())
     }
 
-    /// How long to wait after so many attempts; `None` if another would not help. A pause that the
-    /// service asked for holds for all from now on.
-    pub(super) fn after(&self, failure: &Failure, attempts: u32) -> Option<Duration> {
-        let asked = failure.retry_after().map(|wait| wait.min(LONGEST_PAUSE));
-        if let Some(asked) = asked {
+    /// A pause that the service asks for as it fails holds for all from now on.
+    pub(super) fn note<E>(&self, failure: &Failure<E>) {
+        if let Some(asked) = believed(failure) {
             let end = Instant::now() + asked;
             let mut until = self.until.lock();
             *until = until.max(Some(end));
         }
-        let again = failure.may_pass() && attempts < MOST_ATTEMPTS;
-        again.then(|| match asked {
-            Some(asked) => asked + SPREAD.mul_f64(random_share()),
-            None => backoff(attempts),
-        })
     }
+}
+
+/// How long to wait after so many attempts; `None` if another would not help.
+pub(super) fn again<E>(failure: &Failure<E>, attempts: u32) -> Option<Duration> {
+    let again = failure.may_pass() && attempts < MOST_ATTEMPTS;
+    again.then(|| match believed(failure) {
+        Some(asked) => asked + SPREAD.mul_f64(random_share()),
+        None => backoff(attempts),
+    })
+}
+
+/// The pause that it asked for, as far as that is believed.
+fn believed<E>(failure: &Failure<E>) -> Option<Duration> {
+    failure.retry_after().map(|wait| wait.min(LONGEST_PAUSE))
 }
 
 /// Half of it certain, half of it by chance.
@@ -110,6 +116,7 @@ fn parse(wait: &str, now: Timestamp) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::openai::Unreadable;
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -161,17 +168,19 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn all_wait_as_long_as_the_service_asked() {
         let pace = Pace::default();
-        let limited = Failure::Limited {
+        let limited: Failure<Unreadable> = Failure::Limited {
             retry_after: Some(5 * SECOND),
         };
-        let wait = pace.after(&limited, 1).unwrap();
+        pace.note(&limited);
+        let wait = again(&limited, 1).unwrap();
         assert!(
             (5 * SECOND..=5 * SECOND + SPREAD).contains(&wait),
             "{wait:?}"
         );
         let started = Instant::now();
         let refused = pace.wait(started + 4 * SECOND).await.unwrap_err();
-        assert_eq!(refused.retry_after(), Some(5 * SECOND));
+        let retry_after = 5 * SECOND;
+        assert_eq!(refused, Unasked::Busy { retry_after });
         assert_eq!(started.elapsed(), Duration::ZERO, "it is told at once");
         pace.wait(started + 9 * SECOND).await.unwrap();
         assert!(started.elapsed() >= 5 * SECOND);
@@ -182,18 +191,18 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_pause_of_days_is_not_believed() {
         let pace = Pace::default();
-        let limited = Failure::Limited {
+        let limited: Failure<Unreadable> = Failure::Limited {
             retry_after: Some(Duration::MAX),
         };
-        pace.after(&limited, MOST_ATTEMPTS);
+        pace.note(&limited);
         let told = pace.wait(Instant::now()).await.unwrap_err();
-        assert_eq!(told.retry_after(), Some(LONGEST_PAUSE));
+        let retry_after = LONGEST_PAUSE;
+        assert_eq!(told, Unasked::Busy { retry_after });
     }
 
     #[test]
     fn waits_grow_differ_and_end() {
-        let pace = Pace::default();
-        let wait = |attempts| pace.after(&Failure::Late, attempts);
+        let wait = |attempts| again::<Unreadable>(&Failure::Late, attempts);
         for attempts in 1..MOST_ATTEMPTS {
             let whole = FIRST_WAIT * 2_u32.pow(attempts - 1);
             let waits: Vec<_> = (0..16).map(|_| wait(attempts).unwrap()).collect();
@@ -201,6 +210,7 @@ mod tests {
             assert!(waits.iter().any(|wait| *wait != waits[0]), "{waits:?}");
         }
         assert_eq!(wait(MOST_ATTEMPTS), None);
-        assert_eq!(pace.after(&Failure::Refused { status: 400 }, 1), None);
+        let refused: Failure<Unreadable> = Failure::Refused { status: 400 };
+        assert_eq!(again(&refused, 1), None);
     }
 }

@@ -1,0 +1,108 @@
+//! Services that speak OpenAI's API, as many others do: where one is, and how it is asked.
+//!
+//! What all of them have in common: their place ([`Place`]), a client that follows nothing and keeps
+//! nothing of what it carries, and a [`Line`] to each, by which a request passes the pause that the
+//! service asked for, the circuit, and then the wire. What is asked is for those who ask.
+
+// In the order a request meets them.
+mod place;
+mod pace;
+mod circuit;
+mod client;
+mod transport;
+mod failure;
+#[cfg(test)]
+pub(crate) mod testing;
+
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+use crate::metrics::{Asked, ServiceMetrics};
+use circuit::Breaker;
+use pace::Pace;
+
+pub(crate) use client::{Client, asked, client};
+pub use failure::Unreadable;
+pub(crate) use failure::{Failure, is_about_texts};
+pub(crate) use pace::FIRST_WAIT;
+pub(crate) use place::{Place, Told, given};
+pub use place::{PlaceError, Which};
+
+/// An attempt that the caller's deadline cut off before this says nothing about the service.
+const FAIR_CHANCE: Duration = Duration::from_secs(1);
+
+/// Why a service is not asked now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unasked {
+    /// It failed so often that it rests.
+    Resting { retry_after: Duration },
+    /// It takes no more requests.
+    Busy { retry_after: Duration },
+}
+
+/// The way to one service, for all who ask it.
+pub(crate) struct Line {
+    timeout: Duration,
+    pace: Pace,
+    breaker: Breaker,
+    metrics: ServiceMetrics,
+}
+
+impl Line {
+    /// To a service that has so long for one request. `meanwhile` is what the log says where it
+    /// fails: which service, and what is done without it.
+    pub(crate) fn new(timeout: Duration, metrics: ServiceMetrics, meanwhile: &'static str) -> Self {
+        Line {
+            timeout,
+            pace: Pace::default(),
+            breaker: Breaker::new(metrics.clone(), meanwhile),
+            metrics,
+        }
+    }
+
+    /// Waits for the end of the pause that the service asked for.
+    ///
+    /// # Errors
+    /// At once, if it ends too late.
+    pub(crate) async fn free(&self, deadline: Instant) -> Result<(), Unasked> {
+        self.pace.wait(deadline).await
+    }
+
+    /// Asks once, unless the circuit is open.
+    ///
+    /// # Errors
+    /// If the service is not asked.
+    pub(crate) async fn attempt<T, E>(
+        &self,
+        asking: impl Future<Output = Result<T, Failure<E>>>,
+        deadline: Instant,
+    ) -> Result<Result<T, Failure<E>>, Unasked> {
+        let permit = self.breaker.admit()?;
+        let started = Instant::now();
+        let until = deadline.min(started + self.timeout);
+        let answer = timeout_at(until, asking).await;
+        let took = started.elapsed();
+        let answer = answer.unwrap_or(Err(Failure::Late));
+        let ended = answer
+            .as_ref()
+            .err()
+            .map_or(Asked::Answered, Failure::asked);
+        self.metrics.asked(ended, took);
+        match &answer {
+            Ok(_) => permit.passed(),
+            Err(Failure::Late) if took < FAIR_CHANCE.min(self.timeout) => drop(permit),
+            Err(failure) if failure.is_the_services() => permit.failed(),
+            Err(_) => permit.passed(),
+        }
+        if let Err(failure) = &answer {
+            self.pace.note(failure);
+        }
+        Ok(answer)
+    }
+
+    /// How long to wait after so many attempts; `None` if another would not help.
+    pub(crate) fn again<E>(&self, failure: &Failure<E>, attempts: u32) -> Option<Duration> {
+        pace::again(failure, attempts)
+    }
+}
