@@ -16,7 +16,9 @@ mod stack;
 use std::path::PathBuf;
 
 use archway_gateway::GuardConfig;
+use archway_workers::chat::ChatConfig;
 use archway_workers::index::embed::{EmbedderConfig, EmbedderConfigError};
+use archway_workers::openai::PlaceError;
 use secrecy::SecretString;
 
 use crate::data_dir::{DataDir, DataDirError};
@@ -67,6 +69,8 @@ pub struct DevArgs {
     #[command(flatten)]
     embedder: EmbedderConfig,
     #[command(flatten)]
+    chat: ChatConfig,
+    #[command(flatten)]
     postgres: PostgresConfig,
     /// Print one line of JSON when ready, `{url, api_key, tenant, project}`, and nothing else.
     #[arg(long)]
@@ -88,6 +92,9 @@ pub enum DevError {
     /// What makes vectors is not set up right.
     #[error(transparent)]
     Embedder(#[from] EmbedderConfigError),
+    /// The chat model is not set up right.
+    #[error(transparent)]
+    Chat(#[from] PlaceError),
     /// It has no database.
     #[error(transparent)]
     Database(#[from] DatabaseError),
@@ -144,6 +151,7 @@ impl Dev {
             None => DataDir::open(&DataDir::default_path()?)?,
         };
         args.embedder.check()?;
+        args.chat.check()?;
         let (project, served) = Projects::with_repo(&data, &args.repo)?;
         let listeners = Listeners::bind(args.port, args.admin_port, args.open_bind)?;
         let database = Database::open(args.database_url.as_ref(), &data, &args.postgres).await?;
@@ -155,6 +163,7 @@ impl Dev {
             secret: seeded.secret,
             guard: guard(&args.guard, &listening),
             embedder: &args.embedder,
+            chat: &args.chat,
             listeners,
             served: &seeded.served,
         });

@@ -13,10 +13,10 @@ use std::time::Duration;
 use archway_proto::pass::PassVerifier;
 use archway_proto::pass::files::{self, PassFileError};
 use archway_workers::confine::{ConfineError, Confinement, confine};
-use archway_workers::index::config::{IndexConfigError, IndexParts};
 use archway_workers::repo::Mounts;
 use archway_workers::server::{
     CacheFolder, CacheFolderError, LEFT_BEHIND, Listener, Worker, WorkerConfig, WorkerError,
+    WorkerParts, WorkerPartsError,
 };
 use archway_workers::store::{StoreError, Stores};
 use tokio_util::sync::CancellationToken;
@@ -108,9 +108,9 @@ pub enum WorkerCommandError {
     /// The cache can't be where it was said to be.
     #[error(transparent)]
     Cache(#[from] CacheFolderError),
-    /// The index is not set up right.
+    /// Its index or its chat model is not set up right.
     #[error(transparent)]
-    Index(#[from] IndexConfigError),
+    Parts(#[from] WorkerPartsError),
     /// No threads to run on.
     #[error("starting the asynchronous runtime")]
     Runtime(#[source] io::Error),
@@ -146,7 +146,7 @@ struct Start {
     args: WorkerArgs,
     mounts: Mounts,
     verifier: PassVerifier,
-    index: IndexParts,
+    parts: WorkerParts,
     name: String,
     threads: NonZeroUsize,
     listener: std::net::TcpListener,
@@ -164,7 +164,7 @@ impl Start {
             path: args.repos.clone(),
             source,
         })?;
-        let index = IndexParts::read(&args.worker.index)?;
+        let parts = WorkerParts::read(&args.worker)?;
         // Read from files of the kernel that are out of reach later.
         let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         if args.worker.search_threads == 0 {
@@ -177,7 +177,7 @@ impl Start {
         Ok(Start {
             verifier: PassVerifier::new(&keys, args.worker.pool.clone()),
             mounts: Mounts::beneath(repos),
-            index,
+            parts,
             name,
             threads: cores,
             listener,
@@ -205,7 +205,7 @@ impl Start {
 
     async fn serve(self) -> Result<(), WorkerCommandError> {
         let signals = Signals::listen().map_err(WorkerCommandError::Signals)?;
-        let worker = Worker::new(&self.args.worker, self.mounts, self.verifier, self.index)?
+        let worker = Worker::new(&self.args.worker, self.mounts, self.verifier, self.parts)?
             .with_drain_limit(self.args.drain.limit())
             .reporting_as(self.name);
         let (stores, admin) = (worker.stores(), worker.admin());

@@ -48,7 +48,7 @@ fn one_variable_means_one_thing_and_no_secret_is_shown_in_help() {
             };
             let variable = variable.to_str().unwrap().to_owned();
             assert!(variable.starts_with("ARCHWAY_"), "{path}: {variable}");
-            let secret = ["DATABASE_URL", "LIMITS_URL", "EMBEDDER_KEY"];
+            let secret = ["DATABASE_URL", "LIMITS_URL", "EMBEDDER_KEY", "CHAT_KEY"];
             if secret.iter().any(|name| variable.ends_with(name)) {
                 assert!(arg.is_hide_env_values_set(), "{path}: {variable} is shown");
             }

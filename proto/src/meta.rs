@@ -18,6 +18,11 @@ pub const MOVED: &str = "io.archway/moved";
 pub const UNTRUSTED: &str = "io.archway/untrusted";
 /// What is wrong with the project's `.archway.toml`, a sentence each; absent if nothing is.
 pub const WARNINGS: &str = "io.archway/warnings";
+/// `{model, outcome, changed?}`: a chat model was asked to correct the answer; absent if none was.
+///
+/// With the outcome `"answered"` it changed so many findings; with any other the answer is that of
+/// rules alone.
+pub const REFINED: &str = "io.archway/refined";
 /// A worker's plain cursor. The gateway seals it into `structuredContent.cursor` and removes it.
 pub const CURSOR: &str = "io.archway/cursor";
 /// A worker's [`Files`], for the audit trail. The gateway removes it.

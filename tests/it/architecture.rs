@@ -2,6 +2,7 @@
 
 mod align;
 mod documents;
+mod refined;
 mod search;
 mod service;
 mod validate;

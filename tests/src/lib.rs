@@ -12,8 +12,9 @@
 //! gateways ([`Harness::replicas`]), with a [`Proxy`] that sends each request to the next, and a
 //! worker that serves the official conformance suite's tools ([`Harness::fixture`]), or one that never answers ([`Harness::hanging`]).
 //! [`Embeddings`] is a service that makes vectors, and fails on command; [`Qdrant`] one that finds the
-//! nearest ones.
+//! nearest ones; [`ChatModel`] one that says what a test has it say.
 
+mod chat;
 pub mod client;
 mod database;
 mod embeddings;
@@ -27,6 +28,7 @@ mod repo;
 mod stack;
 mod tenant;
 
+pub use chat::{Asked, ChatModel, Manner};
 pub use client::{Client, Reply};
 pub use database::Database;
 pub use embeddings::{Embeddings, Mishap, Question};

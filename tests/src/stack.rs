@@ -13,6 +13,7 @@ use archway_gateway::{
     secrets::RootSecret, tenants::Tenants,
 };
 use archway_proto::pass::PassMinter;
+use archway_workers::chat::ChatConfig;
 use archway_workers::index::config::IndexConfig;
 use secrecy::ExposeSecret;
 use sqlx::PgPool;
@@ -47,6 +48,7 @@ pub struct Harness {
     fixture: bool,
     hung: Option<Sender<Hung>>,
     index: IndexConfig,
+    chat: ChatConfig,
 }
 
 impl Default for Harness {
@@ -80,6 +82,7 @@ impl Harness {
                 indexing: false,
                 ..IndexConfig::default()
             },
+            chat: ChatConfig::default(),
         }
     }
 

@@ -21,7 +21,7 @@ use crate::{
     repo::Cancel,
 };
 
-use queue::Queue;
+pub(crate) use queue::Queue;
 
 mod queue;
 mod turns;

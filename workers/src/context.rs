@@ -1,5 +1,6 @@
 //! What a tool may use while it runs one call: who asks, until when, and the doors to data.
 
+mod asked;
 mod projects;
 mod snapshot;
 mod workflow;
@@ -19,6 +20,7 @@ use uuid::Uuid;
 use crate::{
     architecture::{library::Libraries, search::Vectors},
     blocking::Blocking,
+    chat::Chat,
     dependencies::ImportCache,
     history::Histories,
     index::{home::Shelf, meaning::Meaning},
@@ -51,6 +53,8 @@ pub(crate) struct Doors {
     /// What sessions work on.
     pub(crate) workflows: Workflows,
     pub(crate) blocking: Blocking,
+    /// Asked about decisions, where one is set up.
+    pub(crate) chat: Option<Chat>,
     /// What one result may hold, in bytes, of text and of data each.
     pub(crate) max_result_bytes: usize,
 }
@@ -218,11 +222,6 @@ impl ToolContext {
             principal: self.pass.principal.clone(),
             path: path.to_owned(),
         });
-    }
-
-    /// What is asked of the index.
-    pub(crate) fn meaning(&self) -> &Meaning {
-        &self.doors.meaning
     }
 
     /// Whose call it is.
@@ -435,6 +434,7 @@ mod tests {
                 libraries: Libraries::new(),
                 vectors: Vectors::new(),
                 blocking: Blocking::new(places, turns, &metrics),
+                chat: None,
                 max_result_bytes: 1 << 10,
             };
             let registry = Registry::default().with::<Heavy>().unwrap();

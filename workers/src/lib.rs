@@ -28,6 +28,7 @@ pub mod store;
 
 // Beside the path: what several stops use.
 mod blocking;
+pub mod chat;
 pub mod confine;
 mod metrics;
 pub mod openai;

@@ -14,10 +14,12 @@ use prometheus_client::{
 };
 use tokio::time::Instant;
 
+pub(crate) use chat::ChatMetrics;
 pub(crate) use embedder::EmbedderMetrics;
 pub(crate) use index::{IndexMetrics, Ran};
 pub(crate) use service::{Asked, ServiceMetrics};
 
+mod chat;
 mod embedder;
 mod index;
 mod service;
@@ -36,13 +38,15 @@ struct ToolLabel {
     tool: &'static str,
 }
 
-/// What a call waits for before its work on files begins.
+/// What a call waits for: the first two before its work on files begins.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Waited {
     /// Heavy work's turn.
     Turn,
     /// A blocking thread.
     Place,
+    /// The chat model's turn.
+    Chat,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -113,7 +117,8 @@ impl Metrics {
         registry.register("tool_calls_in_flight", help, in_flight.clone());
         let waiting = Family::<WaitedLabel, Gauge>::default();
         let waits = Family::<WaitedLabel, _, _>::new_with_constructor(buckets as fn() -> _);
-        let help = "Calls that wait for heavy work's turn or for a blocking thread";
+        let help =
+            "Calls that wait for heavy work's turn, a blocking thread or the chat model's turn";
         registry.register("calls_waiting", help, waiting.clone());
         let help = "Time waited for them, whether they came or not";
         registry.register_with_unit("call_wait", help, Unit::Seconds, waits.clone());
@@ -142,6 +147,13 @@ impl Metrics {
         self
     }
 
+    /// Tells of a chat model, too.
+    #[must_use]
+    pub(crate) fn with_chat(mut self, chat: &ChatMetrics) -> Self {
+        chat.register(&mut self.registry);
+        self
+    }
+
     /// Where what is kept of histories is counted.
     pub(crate) fn history(&self) -> HistoryMetrics {
         self.history.clone()
@@ -162,6 +174,7 @@ impl Metrics {
         let of = match of {
             Waited::Turn => "turn",
             Waited::Place => "place",
+            Waited::Chat => "chat",
         };
         let label = WaitedLabel { of };
         Waits {

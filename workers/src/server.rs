@@ -20,12 +20,11 @@ use crate::{
     admin::Admin,
     architecture::{library::Libraries, search::Vectors},
     blocking::Blocking,
+    chat::Chat,
     context::Doors,
     dependencies::ImportCache,
     history::Histories,
-    index::config::{IndexConfigError, IndexParts},
     index::indexer::Indexer,
-    metrics::Metrics,
     projects::Projects,
     repo::{Mounts, Repos},
     report::Reporter,
@@ -38,6 +37,7 @@ use crate::{
 pub use crate::history::{CacheFolder, CacheFolderError};
 pub use config::WorkerConfig;
 pub use confined::ConfinedWorker;
+pub use parts::{WorkerParts, WorkerPartsError};
 
 use health::Health;
 pub(crate) use index::Index;
@@ -47,6 +47,7 @@ mod confined;
 mod connections;
 mod health;
 mod index;
+mod parts;
 
 /// How long calls in flight may go on once the worker ends: within the 30 s that orchestrators
 /// give a process by default, with time to tell the rest.
@@ -87,9 +88,9 @@ pub enum WorkerError {
     /// The private folder can't be used.
     #[error(transparent)]
     Cache(#[from] CacheFolderError),
-    /// The index is not set up right.
+    /// Its index or its chat model is not set up right.
     #[error(transparent)]
-    Index(#[from] IndexConfigError),
+    Parts(#[from] WorkerPartsError),
     /// The database URL is malformed.
     #[error("setting up the store")]
     Store(#[from] crate::store::StoreError),
@@ -123,17 +124,17 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Opens the doors. Call it on a confined thread: search threads are made here. The embedder
-    /// was opened before, while what it reads was in reach.
+    /// Opens the doors. Call it on a confined thread: search threads are made here. Its parts
+    /// were read before, while their files were in reach.
     pub fn new(
         config: &WorkerConfig,
         mounts: Mounts,
         verifier: PassVerifier,
-        parts: IndexParts,
+        parts: WorkerParts,
     ) -> Result<Self, WorkerError> {
         let stores = Stores::connect(&config.store)?;
         let recorded = CancellationToken::new();
-        let metrics = Arc::new(Metrics::new().with_embedder(parts.embedder.metrics()));
+        let metrics = Arc::new(parts.metrics());
         let dropped = metrics.accesses_dropped();
         let (accesses, recorder) = Accesses::new(stores.clone(), recorded.clone(), dropped);
         let threads = config.search_threads();
@@ -142,12 +143,9 @@ impl Worker {
             what: "thread that makes commit-graphs",
             source,
         })?;
-        let repos = Arc::new(Repos::new(
-            mounts.clone(),
-            threads,
-            config.search_cache_bytes,
-        )?);
-        let index = Index::open(&config.index, &stores, parts, &metrics.index());
+        let cached = config.search_cache_bytes;
+        let repos = Arc::new(Repos::new(mounts.clone(), threads, cached)?);
+        let index = Index::open(&config.index, &stores, parts.index, &metrics.index());
         let indexer = || index.indexer(&repos, &mounts, metrics.index());
         let indexer = config.index.indexing.then(indexer).transpose()?;
         let workflows = Workflows::new(stores.clone());
@@ -163,6 +161,7 @@ impl Worker {
             vectors: Vectors::new(),
             workflows: workflows.clone(),
             blocking: Blocking::new(config.blocking_calls, threads, &metrics),
+            chat: parts.chat.map(|service| Chat::new(service, &metrics)),
             max_result_bytes: config.max_result_bytes,
         };
         let admin = Admin::new(metrics.clone(), &mounts);

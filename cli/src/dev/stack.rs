@@ -17,6 +17,7 @@ use archway_gateway::{
     AuthConfig, BreakerConfig, Gateway, GatewayConfig, GuardConfig, LimitsConfig, UpstreamConfig,
 };
 use archway_proto::pass::{PassError, PassMinter, PassVerifier};
+use archway_workers::chat::ChatConfig;
 use archway_workers::index::config::IndexConfig;
 use archway_workers::index::embed::EmbedderConfig;
 use archway_workers::repo::Mounts;
@@ -56,6 +57,7 @@ pub(super) struct Plan<'a> {
     pub(super) listeners: Listeners,
     pub(super) guard: GuardConfig,
     pub(super) embedder: &'a EmbedderConfig,
+    pub(super) chat: &'a ChatConfig,
     pub(super) served: &'a [Project],
 }
 
@@ -185,6 +187,7 @@ async fn start_worker(
             embedder: plan.embedder.clone(),
             ..IndexConfig::default()
         },
+        chat: plan.chat.clone(),
         store: StoreConfig {
             url: plan.database.runtime_url("archway_worker"),
             max_connections: CONNECTIONS,

@@ -4,6 +4,7 @@ use std::{net::SocketAddr, num::NonZeroUsize, path::Path};
 
 use archway_proto::pass::{PassMinter, PassVerifier};
 use archway_workers::{
+    chat::ChatConfig,
     index::{config::IndexConfig, embed::EmbedderConfig},
     repo::Mounts,
     server::{ConfinedWorker, Listener, WorkerConfig},
@@ -12,7 +13,7 @@ use tokio::sync::mpsc::Sender;
 
 use super::{Harness, POOL};
 use crate::{
-    Database, Embeddings,
+    ChatModel, Database, Embeddings,
     fixture::{Fixture, Hung},
 };
 
@@ -32,6 +33,18 @@ impl Harness {
             embedder_model: Some("words".to_owned()),
             embedder_dimensions: service.dimensions().try_into().ok(),
             ..EmbedderConfig::default()
+        };
+        self
+    }
+
+    /// Has the workers ask this chat model about decisions, under a key.
+    #[must_use]
+    pub fn chat(mut self, model: &ChatModel, key: &str) -> Harness {
+        self.chat = ChatConfig {
+            chat_url: Some(model.url()),
+            chat_key: Some(key.into()),
+            chat_model: Some("double".to_owned()),
+            ..ChatConfig::default()
         };
         self
     }
@@ -56,8 +69,8 @@ impl Harness {
         }
         let mut started = Vec::with_capacity(self.workers);
         for _ in 0..self.workers {
-            let index = self.index.clone();
-            started.push(Worker::real(database, repositories, verifier(), index).await);
+            let parts = (self.index.clone(), self.chat.clone());
+            started.push(Worker::real(database, repositories, verifier(), parts).await);
         }
         started
     }
@@ -76,7 +89,7 @@ impl Worker {
         database: &Database,
         repositories: &Path,
         verifier: PassVerifier,
-        index: IndexConfig,
+        (index, chat): (IndexConfig, ChatConfig),
     ) -> (Worker, SocketAddr) {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -88,6 +101,7 @@ impl Worker {
             max_result_bytes: 64 << 10,
             cache: None,
             index,
+            chat,
             store: archway_workers::store::StoreConfig {
                 url: database.url("archway_worker").into(),
                 max_connections: 4,

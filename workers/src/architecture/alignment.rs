@@ -15,6 +15,8 @@ mod positions;
 mod evidence;
 mod judge;
 mod told;
+mod sentences;
+mod refined;
 
 use evidence::{Evidence, Read, Weights};
 use judge::{Best, Ground};
@@ -24,6 +26,7 @@ use super::markdown::Markdown;
 use crate::repo::{Cancel, Stopped};
 pub use judge::Label;
 pub use positions::Positions;
+pub use refined::Verdict;
 
 /// A decision, as a proposal is held against it.
 #[derive(Clone, Copy, Debug)]

@@ -16,13 +16,13 @@ use super::turns::Turns;
 use crate::metrics::Waits;
 
 /// Turns, and those who wait for them: no more than there are calls at this worker.
-pub(super) struct Queue {
+pub(crate) struct Queue {
     turns: Mutex<Turns<oneshot::Sender<Turn>>>,
     waits: Waits,
 }
 
 /// A turn. Dropped, it goes to whoever is next.
-pub(super) struct Turn {
+pub(crate) struct Turn {
     queue: Arc<Queue>,
     tenant: Uuid,
 }
@@ -38,7 +38,7 @@ struct Waiting {
 
 impl Queue {
     /// `turns` at once, of which one tenant may hold `most_each`.
-    pub(super) fn new(turns: usize, most_each: usize, waits: Waits) -> Arc<Self> {
+    pub(crate) fn new(turns: usize, most_each: usize, waits: Waits) -> Arc<Self> {
         Arc::new(Queue {
             turns: Mutex::new(Turns::new(turns, most_each)),
             waits,
@@ -46,7 +46,7 @@ impl Queue {
     }
 
     /// A turn for `tenant`; `None` when the deadline came first.
-    pub(super) async fn take(self: &Arc<Self>, tenant: Uuid, deadline: Instant) -> Option<Turn> {
+    pub(crate) async fn take(self: &Arc<Self>, tenant: Uuid, deadline: Instant) -> Option<Turn> {
         match self.enter(tenant) {
             Ok(turn) => Some(turn),
             Err(mut waiting) => timeout_at(deadline, &mut waiting.turn).await.ok()?.ok(),

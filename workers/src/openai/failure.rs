@@ -74,7 +74,7 @@ impl<E> Failure<E> {
     }
 
     /// The word for the metrics.
-    pub(super) fn asked(&self) -> Asked {
+    pub(crate) fn asked(&self) -> Asked {
         match self {
             Failure::Unreachable(_) => Asked::Unreachable,
             Failure::Failed { .. } => Asked::Failed,

@@ -3,7 +3,7 @@
 use std::{num::NonZeroUsize, path::PathBuf};
 
 use super::{CacheFolder, CacheFolderError};
-use crate::{index::config::IndexConfig, repo::Mounts, store::StoreConfig};
+use crate::{chat::ChatConfig, index::config::IndexConfig, repo::Mounts, store::StoreConfig};
 
 const MOST_BLOCKING_CALLS: NonZeroUsize = NonZeroUsize::new(400).unwrap();
 
@@ -50,6 +50,9 @@ pub struct WorkerConfig {
     /// What is found by meaning.
     #[command(flatten)]
     pub index: IndexConfig,
+    /// What may correct what rules say of decisions.
+    #[command(flatten)]
+    pub chat: ChatConfig,
     /// Where its rows are.
     #[command(flatten)]
     pub store: StoreConfig,

@@ -5,10 +5,9 @@ use std::{sync::mpsc, thread::JoinHandle};
 use archway_proto::pass::PassVerifier;
 use tokio_util::sync::CancellationToken;
 
-use super::{CacheFolder, LEFT_BEHIND, Listener, Worker, WorkerConfig, WorkerError};
+use super::{CacheFolder, LEFT_BEHIND, Listener, Worker, WorkerConfig, WorkerError, WorkerParts};
 use crate::{
     confine::{Confinement, confine},
-    index::config::IndexParts,
     repo::Mounts,
 };
 
@@ -42,7 +41,7 @@ impl ConfinedWorker {
             .name("archway-worker".to_owned())
             .spawn(move || -> Result<(), WorkerError> {
                 let _ends = ends;
-                let parts = IndexParts::read(&config.index)?;
+                let parts = WorkerParts::read(&config)?;
                 let cache = config.cache_folder(&mounts)?;
                 let own = cache.as_ref().map(CacheFolder::path);
                 let confinement = confine(&mounts.folders(), &config.store.files()?, own)?;

@@ -19,6 +19,7 @@ pub struct Reply<T> {
     warnings: Vec<String>,
     skipped: Vec<String>,
     incomplete: bool,
+    refined: Option<Value>,
     cursor: Option<String>,
     markdown: Option<String>,
     verbatim: bool,
@@ -35,6 +36,7 @@ impl<T: Serialize> Reply<T> {
             warnings: Vec::new(),
             skipped: Vec::new(),
             incomplete: false,
+            refined: None,
             cursor: None,
             markdown: None,
             verbatim: false,
@@ -90,6 +92,13 @@ impl<T: Serialize> Reply<T> {
     #[must_use]
     pub fn skipped(mut self, skipped: Vec<String>) -> Self {
         self.skipped = skipped;
+        self
+    }
+
+    /// Says that a chat model was asked to correct the answer, and what came of it.
+    #[must_use]
+    pub fn refined(mut self, refined: Option<Value>) -> Self {
+        self.refined = refined;
         self
     }
 
@@ -187,6 +196,7 @@ impl<T: Serialize> Reply<T> {
         );
         let skipped: Vec<_> = self.skipped.iter().map(|it| text::escape(it).0).collect();
         say(meta::SKIPPED, !skipped.is_empty(), json!(skipped));
+        say(meta::REFINED, self.refined.is_some(), json!(self.refined));
         say(meta::INCOMPLETE, self.incomplete, "deadline".into());
         say(meta::CURSOR, self.cursor.is_some(), json!(self.cursor));
         say(meta::FILES, !self.files.is_empty(), json!(self.files));

@@ -1,18 +1,25 @@
 //! `check_adr_alignment`: whether a proposal fits the decisions of a project.
+//!
+//! Rules say so, and the same texts always get the same answer. Where an operator has set a chat
+//! model up, it may correct them ([`refine`]); its failure is none of the call's.
+
+mod refine;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use archway_proto::failure::Failure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{
     architecture::{
         alignment::{Alignment, Decision, Finding, Label, Proposal, align},
         document::{Document, Kind},
-        library::Libraries,
+        library::{Libraries, Library},
     },
-    repo::{Cancel, Repo, RepoError},
+    repo::{Cancel, Repo, RepoError, Stopped},
     tools::{Reply, Tool, ToolContext, markdown::cut, paging, schema::is_false},
 };
 
@@ -87,17 +94,26 @@ impl Tool for CheckAdrAlignment {
         let project = cx.project(args.project.as_deref()).await?;
         let default = cx.default_project(&cx.projects().await?);
         let is_default = default.is_some_and(|default| default.slug == project.slug);
-        let check = Check {
+        let check = Arc::new(Check {
             slug: (!is_default).then(|| project.slug.clone()),
             budget: cx.max_result_bytes(),
             libraries: cx.libraries().clone(),
             args,
-        };
-        let look = move |repo: &Repo, cancel: &Cancel| check.run(repo, cancel);
+        });
+        let by_rules = Arc::clone(&check);
+        let look = move |repo: &Repo, cancel: &Cancel| by_rules.run(repo, cancel);
         let mut snapshot = cx.read(&project, look).await?;
-        let left_out = std::mem::take(&mut snapshot.value.1);
-        Ok(Reply::from_snapshot(snapshot, |(aligned, _)| aligned).warn(left_out))
+        let refined = check.refine(cx, &mut snapshot.value).await;
+        let left_out = snapshot.value.library.left_out().to_vec();
+        let reply = Reply::from_snapshot(snapshot, |checked| check.shown(checked));
+        Ok(reply.warn(left_out).refined(refined))
     }
+}
+
+/// What the proposal means for the decisions of a library.
+struct Checked {
+    library: Arc<Library>,
+    alignment: Alignment,
 }
 
 /// All that a look at a project needs.
@@ -110,26 +126,42 @@ struct Check {
 }
 
 impl Check {
-    /// What the proposal means for the decisions, and which files are left out.
-    fn run(&self, repo: &Repo, cancel: &Cancel) -> Result<(Aligned, Vec<String>), Failure> {
+    /// What the proposal means for the decisions, by rules alone.
+    fn run(&self, repo: &Repo, cancel: &Cancel) -> Result<Checked, Failure> {
         let library = self.libraries.of(repo, cancel)?;
-        let documents: Vec<&Document> = library.of_kind(Kind::Adr).collect();
-        let successors = successors(&documents);
-        let mut decisions = Vec::with_capacity(documents.len());
-        for (document, successors) in documents.iter().zip(&successors) {
-            cancel.check().map_err(RepoError::from)?;
-            decisions.extend(decision(document, successors));
-        }
         let proposal = Proposal {
             description: &self.args.decision_description,
             context: self.args.decision_context.as_deref(),
         };
-        let alignment = align(&decisions, &proposal, cancel).map_err(RepoError::from)?;
-        let aligned = self.shown(alignment, &documents);
-        Ok((aligned, library.left_out().to_vec()))
+        let alignment = {
+            let documents = documents(&library);
+            let successors = successors(&documents);
+            let decisions = decisions(&documents, &successors, cancel);
+            decisions.and_then(|decisions| align(&decisions, &proposal, cancel))
+        };
+        let alignment = alignment.map_err(RepoError::from)?;
+        Ok(Checked { library, alignment })
     }
 
-    fn shown(&self, alignment: Alignment, documents: &[&Document]) -> Aligned {
+    /// Has a chat model correct it, where there is one and something to correct; what came of that.
+    async fn refine(&self, cx: &ToolContext, checked: &mut Checked) -> Option<Value> {
+        let chat = cx.chat()?;
+        let Checked { library, alignment } = checked;
+        if alignment.found.is_empty() {
+            return None;
+        }
+        let documents = documents(library);
+        let successors = successors(&documents);
+        // They were read before: nothing is left that could take long.
+        let decisions = decisions(&documents, &successors, cx.cancel()).ok()?;
+        let held = (documents.as_slice(), decisions.as_slice());
+        let refined = refine::refine(cx, chat, &self.args, alignment, held).await;
+        Some(refined.fact(chat))
+    }
+
+    fn shown(&self, checked: Checked) -> Aligned {
+        let Checked { library, alignment } = checked;
+        let documents = documents(&library);
         let found = alignment.found.len();
         let (mut related, mut conflicts) = (Vec::new(), Vec::new());
         for mut finding in alignment.found.into_iter().take(MAX_SHOWN) {
@@ -169,6 +201,25 @@ impl Check {
             reason: finding.reason,
         })
     }
+}
+
+/// The records of a library's decisions: a decision's place is that of its document.
+fn documents(library: &Library) -> Vec<&Document> {
+    library.of_kind(Kind::Adr).collect()
+}
+
+/// What each document decided.
+fn decisions<'a>(
+    documents: &[&'a Document],
+    successors: &'a [Vec<usize>],
+    cancel: &Cancel,
+) -> Result<Vec<Decision<'a>>, Stopped> {
+    let mut decisions = Vec::with_capacity(documents.len());
+    for (document, successors) in documents.iter().zip(successors) {
+        cancel.check()?;
+        decisions.extend(decision(document, successors));
+    }
+    Ok(decisions)
 }
 
 /// The decisions that supersede each, by their places.

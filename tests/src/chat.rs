@@ -1,0 +1,153 @@
+//! A chat model on loopback, which says what a test has it say, and fails on command.
+//!
+//! It speaks OpenAI's chat completions API. What it refuses it echoes, as real ones do, so that a test
+//! sees whether that comes out anywhere.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    body::{Body, Bytes},
+    extract::State,
+    response::Response,
+    routing::post,
+};
+use futures::stream;
+use http::{HeaderMap, header};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::{net::TcpListener, task::JoinHandle};
+
+/// What it does with each request from now on.
+#[derive(Clone)]
+pub enum Manner {
+    /// It says this, whatever it is asked.
+    Says(String),
+    /// It says this, and refuses with 400 whoever wants an answer by a schema.
+    SaysPlainly(String),
+    /// It answers this, which is not of the API's form.
+    Body(String),
+    /// It refuses with a status.
+    Status(u16),
+    /// It asks to be left alone for so many seconds.
+    Full(u32),
+    /// The answer never begins.
+    Hang,
+    /// The answer never ends.
+    Endless,
+}
+
+/// A request that came.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// Its `Authorization`.
+    pub authorization: Option<String>,
+    /// Its body.
+    pub body: Value,
+}
+
+impl Asked {
+    /// What others wrote, as it was sent.
+    pub fn data(&self) -> Value {
+        let data = self.body["messages"][1]["content"].as_str();
+        serde_json::from_str(data.expect("a message")).expect("it is JSON")
+    }
+}
+
+/// A running chat model. It ends when this is dropped.
+pub struct ChatModel {
+    url: String,
+    state: Arc<Told>,
+    serving: JoinHandle<()>,
+}
+
+struct Told {
+    manner: Mutex<Manner>,
+    asked: Mutex<Vec<Asked>>,
+}
+
+impl Drop for ChatModel {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+impl ChatModel {
+    /// One that does this.
+    pub async fn start(manner: Manner) -> ChatModel {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let state = Arc::new(Told {
+            manner: Mutex::new(manner),
+            asked: Mutex::default(),
+        });
+        let router = Router::new()
+            .route("/v1/chat/completions", post(answer))
+            .with_state(Arc::clone(&state));
+        let serving = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        ChatModel {
+            url,
+            state,
+            serving,
+        }
+    }
+
+    /// For `--chat-url`.
+    pub fn url(&self) -> String {
+        self.url.clone()
+    }
+
+    /// What it does from now on.
+    pub fn turns_to(&self, manner: Manner) {
+        *self.state.manner.lock() = manner;
+    }
+
+    /// What it was asked so far.
+    pub fn asked(&self) -> Vec<Asked> {
+        self.state.asked.lock().clone()
+    }
+}
+
+async fn answer(State(state): State<Arc<Told>>, headers: HeaderMap, body: Bytes) -> Response {
+    let authorization = headers.get(header::AUTHORIZATION);
+    let asked = Asked {
+        authorization: authorization.map(|value| value.to_str().unwrap().to_owned()),
+        body: serde_json::from_slice(&body).unwrap(),
+    };
+    let wants_schema = asked.body.get("response_format").is_some();
+    state.asked.lock().push(asked);
+    let manner = state.manner.lock().clone();
+    match manner {
+        Manner::SaysPlainly(_) if wants_schema => reply(400, body.into()),
+        Manner::Says(text) | Manner::SaysPlainly(text) => reply(200, completion(&text).into()),
+        Manner::Body(text) => reply(200, text.into()),
+        Manner::Status(status) => reply(status, body.into()),
+        Manner::Full(seconds) => {
+            let mut full = reply(429, body.into());
+            full.headers_mut()
+                .insert(header::RETRY_AFTER, seconds.into());
+            full
+        }
+        Manner::Hang => std::future::pending().await,
+        Manner::Endless => {
+            let blanks = || Ok::<_, std::io::Error>(Bytes::from_static(&[b' '; 4096]));
+            reply(200, Body::from_stream(stream::repeat_with(blanks)))
+        }
+    }
+}
+
+fn reply(status: u16, body: Body) -> Response {
+    Response::builder().status(status).body(body).unwrap()
+}
+
+/// As the API answers.
+fn completion(text: &str) -> String {
+    let choice = json!({
+        "index": 0,
+        "message": { "role": "assistant", "content": text },
+        "finish_reason": "stop",
+    });
+    let usage = json!({ "prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7 });
+    json!({ "id": "x", "object": "chat.completion", "choices": [choice], "usage": usage })
+        .to_string()
+}

@@ -1,0 +1,167 @@
+//! Which chat model is asked, as its operator says it.
+
+use std::{path::PathBuf, time::Duration};
+
+use secrecy::SecretString;
+
+use crate::openai::{Place, PlaceError, Told, Which, given};
+
+/// A chat model that may say better than rules do what a proposal means for a decision.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ChatConfig {
+    /// A service that speaks OpenAI's chat completions API, up to what stands before
+    /// `/chat/completions`: `https://api.openai.com/v1`. `check_adr_alignment` sends it the proposal,
+    /// its context, and titles and sentences of the decisions that it found, and takes its word for
+    /// what the proposal means for them, within bounds; no other tool asks it. Without a URL nothing
+    /// is sent. Over https:// it is reached by the proxy that `HTTPS_PROXY` names, if any; http:// is
+    /// for networks that can be trusted.
+    #[arg(long, env = "ARCHWAY_CHAT_URL", value_name = "URL")]
+    pub chat_url: Option<String>,
+    /// File with the chat model's key.
+    #[arg(long, env = "ARCHWAY_CHAT_KEY_FILE", value_name = "FILE")]
+    pub chat_key_file: Option<PathBuf>,
+    /// The chat model's key itself, if it is in no file.
+    #[arg(
+        long,
+        env = "ARCHWAY_CHAT_KEY",
+        value_name = "KEY",
+        hide_env_values = true
+    )]
+    pub chat_key: Option<SecretString>,
+    /// File with certificates (PEM) of authorities that the chat model is believed by, beside the
+    /// system's (which `SSL_CERT_FILE` replaces). They are read once.
+    #[arg(long, env = "ARCHWAY_CHAT_CA_FILE", value_name = "FILE")]
+    pub chat_ca_file: Option<PathBuf>,
+    /// Which of the service's models to ask. Callers are told its name.
+    #[arg(long, env = "ARCHWAY_CHAT_MODEL", value_name = "NAME")]
+    pub chat_model: Option<String>,
+    /// Seconds that the chat model has for an answer; never more than half of what is left to the
+    /// call.
+    #[arg(
+        long,
+        env = "ARCHWAY_CHAT_TIMEOUT",
+        value_name = "S",
+        default_value_t = ChatConfig::DEFAULT_TIMEOUT,
+        value_parser = clap::value_parser!(u64).range(1..=60)
+    )]
+    pub chat_timeout: u64,
+}
+
+/// A service as it was configured, checked.
+pub(super) struct ServiceConfig {
+    pub(super) place: Place,
+    pub(super) timeout: Duration,
+}
+
+impl Default for ChatConfig {
+    fn default() -> Self {
+        ChatConfig {
+            chat_url: None,
+            chat_key_file: None,
+            chat_key: None,
+            chat_ca_file: None,
+            chat_model: None,
+            chat_timeout: ChatConfig::DEFAULT_TIMEOUT,
+        }
+    }
+}
+
+impl ChatConfig {
+    /// In seconds.
+    const DEFAULT_TIMEOUT: u64 = 8;
+
+    /// Says early what opening it would say later.
+    ///
+    /// # Errors
+    /// If something is missing or can't be used.
+    pub fn check(&self) -> Result<(), PlaceError> {
+        self.service().map(drop)
+    }
+
+    /// The service; `None` where no URL is given. Reads the files that are named.
+    pub(super) fn service(&self) -> Result<Option<ServiceConfig>, PlaceError> {
+        if given(self.chat_url.as_ref()).is_none() {
+            return Ok(None);
+        }
+        let told = Told {
+            which: Which::Chat,
+            url: self.chat_url.as_ref(),
+            key: self.chat_key.as_ref(),
+            key_file: self.chat_key_file.as_ref(),
+            ca_file: self.chat_ca_file.as_ref(),
+            model: self.chat_model.as_ref(),
+        };
+        Ok(Some(ServiceConfig {
+            place: told.check()?,
+            timeout: Duration::from_secs(self.chat_timeout.max(1)),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        config: ChatConfig,
+    }
+
+    fn service() -> ChatConfig {
+        ChatConfig {
+            chat_url: Some("https://api.openai.com/v1/".to_owned()),
+            chat_model: Some("some-model".to_owned()),
+            ..ChatConfig::default()
+        }
+    }
+
+    fn refusal(change: impl FnOnce(&mut ChatConfig)) -> String {
+        let mut config = service();
+        change(&mut config);
+        let refused = config.check().expect_err("it is refused");
+        format!("{refused} {refused:?}")
+    }
+
+    #[test]
+    fn the_command_lines_defaults_are_those_of_the_program() {
+        let parsed = Line::try_parse_from(["worker"]).unwrap().config;
+        assert_eq!(
+            format!("{parsed:?}"),
+            format!("{:?}", ChatConfig::default())
+        );
+    }
+
+    #[test]
+    fn without_a_url_there_is_none_whatever_else_is_said() {
+        for url in [None, Some(" ".to_owned())] {
+            let config = ChatConfig {
+                chat_url: url,
+                ..service()
+            };
+            assert!(config.service().unwrap().is_none());
+        }
+        let place = service().service().unwrap().unwrap().place;
+        assert_eq!(place.base, "https://api.openai.com/v1");
+    }
+
+    #[test]
+    fn what_is_missing_or_wrong_is_named_by_its_option_and_no_secret_is_shown() {
+        let model = |told: String| assert!(told.contains("--chat-model (ARCHWAY_CHAT_MODEL)"));
+        model(refusal(|config| config.chat_model = None));
+        model(refusal(|config| config.chat_model = Some("a b".to_owned())));
+        let told = refusal(|config| config.chat_url = Some("https://sesame@host/v1".to_owned()));
+        assert!(told.contains("--chat-key-file, not into the URL"), "{told}");
+        assert!(!told.contains("sesame"), "{told}");
+        let told = refusal(|config| config.chat_key = Some("se same".into()));
+        assert!(told.contains("the chat model's key"), "{told}");
+        assert!(!told.contains("same\""), "{told}");
+        let nowhere = Some(PathBuf::from("/nowhere/at/all"));
+        let told = refusal(|config| config.chat_key_file = nowhere.clone());
+        assert!(told.contains("--chat-key-file /nowhere/at/all"), "{told}");
+        let told = refusal(|config| config.chat_ca_file = nowhere);
+        assert!(told.contains("--chat-ca-file /nowhere/at/all"), "{told}");
+    }
+}

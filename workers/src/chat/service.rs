@@ -1,0 +1,94 @@
+//! The service behind a chat model: one question, in the best form that it takes.
+
+mod wire;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{ChatConfig, ChatError, Question};
+use crate::{
+    metrics::ChatMetrics,
+    openai::{Failure, Line, PlaceError, is_about_texts},
+};
+use wire::{Form, Wire};
+
+/// What the log says where it fails.
+const MEANWHILE: &str = "the chat model fails: proposals are held against decisions by rules alone \
+                         meanwhile";
+
+/// A service that a chat model answers at.
+pub struct ChatService {
+    model: String,
+    wire: Wire,
+    line: Line,
+    timeout: Duration,
+    /// The first form that it may take, by its place: those before it were refused, and it was not.
+    form: AtomicUsize,
+    metrics: ChatMetrics,
+}
+
+impl ChatService {
+    /// The one that is configured, if one is. It is not asked yet. Call it before the process is
+    /// confined, since it reads the key and the certificates of authorities.
+    ///
+    /// # Errors
+    /// If something is missing or can't be used.
+    pub fn open(config: &ChatConfig) -> Result<Option<Self>, PlaceError> {
+        let Some(config) = config.service()? else {
+            return Ok(None);
+        };
+        let metrics = ChatMetrics::default();
+        Ok(Some(ChatService {
+            model: config.place.model.clone(),
+            wire: Wire::new(&config.place, metrics.clone())?,
+            line: Line::new(config.timeout, metrics.requests(), MEANWHILE),
+            timeout: config.timeout,
+            form: AtomicUsize::new(0),
+            metrics,
+        }))
+    }
+
+    pub(super) fn model(&self) -> &str {
+        &self.model
+    }
+
+    pub(super) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    pub(crate) fn metrics(&self) -> &ChatMetrics {
+        &self.metrics
+    }
+
+    /// What it says. A form that it refuses is not tried again once it took a plainer one.
+    pub(super) async fn ask(
+        &self,
+        question: &Question,
+        deadline: Instant,
+    ) -> Result<String, ChatError> {
+        let first = self.form.load(Ordering::Relaxed);
+        let mut refused = None;
+        for (place, form) in Form::ALL.iter().enumerate().skip(first) {
+            // Nobody waits for the end of its pause.
+            self.line.free(Instant::now()).await?;
+            let asking = self.wire.ask(question, *form);
+            match self.line.attempt(asking, deadline).await? {
+                Ok(answer) => {
+                    self.form.fetch_max(place, Ordering::Relaxed);
+                    return Ok(answer);
+                }
+                Err(Failure::Refused { status }) if is_about_texts(status) => {
+                    refused = Some(status);
+                }
+                Err(failure) => return Err(ChatError::Failed(failure)),
+            }
+        }
+        let status = refused.unwrap_or_default();
+        Err(ChatError::Failed(Failure::Refused { status }))
+    }
+}
+
+#[cfg(test)]
+mod tests;

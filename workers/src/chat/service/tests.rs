@@ -1,0 +1,160 @@
+//! What is asked, counted and logged of a chat model, over a socket. What becomes of its answers is
+//! tried by the end-to-end tests.
+
+use prometheus_client::{encoding::text::encode, registry::Registry};
+use serde_json::json;
+use tokio::task::JoinHandle;
+
+use super::*;
+use crate::openai::testing::{self, Log, Reply};
+
+const KEY: &str = "sk-sesame-key";
+const SAYS: &str = r#"{"choices":[{"message":{"content":"aye"}}],"usage":{"total_tokens":7}}"#;
+
+async fn serve(answer: Reply) -> (ChatService, JoinHandle<()>) {
+    let (url, serving) = testing::serve(answer).await;
+    let config = ChatConfig {
+        chat_url: Some(url),
+        chat_key: Some(KEY.into()),
+        chat_model: Some("words".to_owned()),
+        ..ChatConfig::default()
+    };
+    let service = ChatService::open(&config).unwrap();
+    (service.expect("there is one"), serving)
+}
+
+async fn ask(service: &ChatService) -> Result<String, ChatError> {
+    let question = Question {
+        instructions: "Say aye.",
+        data: json!({ "text": "sesame \"text\"" }),
+        form: "aye",
+        schema: json!({ "type": "string" }),
+    };
+    let deadline = Instant::now() + Duration::from_secs(5);
+    service.ask(&question, deadline).await
+}
+
+fn text(service: &ChatService) -> String {
+    let mut registry = Registry::default();
+    service.metrics().register(&mut registry);
+    let mut text = String::new();
+    encode(&mut text, &registry).unwrap();
+    text
+}
+
+#[tokio::test]
+async fn what_others_wrote_goes_as_json_beside_our_instructions() {
+    let (service, serving) = serve(|body| {
+        let body: serde_json::Value = serde_json::from_str(body).unwrap();
+        assert_eq!(body["model"], "words");
+        assert_eq!(body["temperature"], 0.0);
+        assert_eq!(body["response_format"]["type"], "json_schema");
+        assert_eq!(body["messages"][0]["role"], "system");
+        assert_eq!(body["messages"][0]["content"], "Say aye.");
+        assert_eq!(body["messages"][1]["role"], "user");
+        let data = body["messages"][1]["content"].as_str().unwrap();
+        assert_eq!(data, r#"{"text":"sesame \"text\""}"#);
+        assert!(body.get("stream").is_none());
+        (200, SAYS.to_owned())
+    })
+    .await;
+    assert_eq!(ask(&service).await.unwrap(), "aye");
+    serving.abort();
+}
+
+#[tokio::test]
+async fn a_form_that_is_refused_is_left_for_a_plainer_one_and_not_tried_again() {
+    let (service, serving) = serve(|body| match body.contains("response_format") {
+        true => (400, body.to_owned()),
+        false => (200, SAYS.to_owned()),
+    })
+    .await;
+    for _ in 0..3 {
+        assert_eq!(ask(&service).await.unwrap(), "aye");
+    }
+    let told = text(&service);
+    for line in [
+        r#"chat_requests_total{outcome="refused"} 2"#,
+        r#"chat_requests_total{outcome="answered"} 3"#,
+        "chat_request_duration_seconds_count 5",
+        "chat_tokens_total 21",
+        "chat_circuit_state 0",
+    ] {
+        assert!(told.contains(line), "{line} in {told}");
+    }
+    serving.abort();
+}
+
+#[tokio::test]
+async fn a_question_that_is_refused_in_each_form_says_nothing_about_the_next() {
+    let (service, serving) = serve(|_| (422, String::new())).await;
+    for _ in 0..2 {
+        let refused = ask(&service).await.unwrap_err();
+        assert_eq!(refused.word(), "refused");
+    }
+    let told = text(&service);
+    let line = r#"chat_requests_total{outcome="refused"} 8"#;
+    assert!(told.contains(line), "{told}");
+    assert_eq!(service.form.load(Ordering::Relaxed), 0);
+    serving.abort();
+}
+
+#[tokio::test]
+async fn a_model_that_says_nothing_is_no_fault_of_the_services() {
+    let nothing: [Reply; 2] = [
+        |_| (200, r#"{"choices":[]}"#.to_owned()),
+        |_| {
+            (
+                200,
+                r#"{"choices":[{"message":{"content":null,"refusal":"no"}}]}"#.to_owned(),
+            )
+        },
+    ];
+    for reply in nothing {
+        let (service, serving) = serve(reply).await;
+        for _ in 0..6 {
+            assert_eq!(ask(&service).await.unwrap(), "");
+        }
+        serving.abort();
+    }
+}
+
+#[tokio::test]
+async fn a_service_that_fails_is_left_alone_for_a_while() {
+    let (service, serving) = serve(|_| (503, String::new())).await;
+    for _ in 0..5 {
+        assert_eq!(ask(&service).await.unwrap_err().word(), "failed");
+    }
+    assert_eq!(ask(&service).await.unwrap_err().word(), "resting");
+    let told = text(&service);
+    assert!(told.contains("chat_circuit_state 2"), "{told}");
+    serving.abort();
+}
+
+#[tokio::test]
+async fn neither_a_text_nor_a_key_nor_an_answer_is_logged() {
+    let echoes: [Reply; 4] = [
+        |body| (500, body.to_owned()),
+        |body| (400, body.to_owned()),
+        |body| (200, body.to_owned()),
+        |body| (200, format!("you said {body}")),
+    ];
+    let log = Log::default();
+    // While there is but one subscriber, the first thread that meets an event decides for all
+    // whether it is wanted: another test's, which has none.
+    let _second = tracing::Dispatch::new(Log::default());
+    let _logged = tracing::subscriber::set_default(log.clone());
+    for echo in echoes {
+        let (service, serving) = serve(echo).await;
+        for _ in 0..6 {
+            let error = ask(&service).await.unwrap_err();
+            let told = format!("{error} {error:?}");
+            assert!(!told.contains("sesame"), "{told}");
+        }
+        serving.abort();
+    }
+    let told = log.text();
+    let ours = told.matches("the chat model fails").count();
+    assert_eq!(ours, 3, "all but 400 open the circuit: {told}");
+    assert!(!told.contains("sesame"), "{told}");
+}

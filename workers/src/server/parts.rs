@@ -1,0 +1,49 @@
+//! What a worker reads from files that are out of its reach once it is confined.
+
+use super::WorkerConfig;
+use crate::{
+    chat::ChatService,
+    index::config::{IndexConfigError, IndexParts},
+    metrics::Metrics,
+    openai::PlaceError,
+};
+
+/// What a worker is made of, read from files: keys, certificates.
+pub struct WorkerParts {
+    pub(crate) index: IndexParts,
+    /// `None`: no chat model is set up.
+    pub(crate) chat: Option<ChatService>,
+}
+
+/// Why there is no worker as it is configured.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerPartsError {
+    /// The index is not set up right.
+    #[error(transparent)]
+    Index(#[from] IndexConfigError),
+    /// The chat model is not set up right.
+    #[error(transparent)]
+    Chat(#[from] PlaceError),
+}
+
+impl WorkerParts {
+    /// Reads what is configured; nobody is asked yet. Call it before the process is confined.
+    ///
+    /// # Errors
+    /// If something is missing or can't be used.
+    pub fn read(config: &WorkerConfig) -> Result<WorkerParts, WorkerPartsError> {
+        Ok(WorkerParts {
+            index: IndexParts::read(&config.index)?,
+            chat: ChatService::open(&config.chat)?,
+        })
+    }
+
+    /// What is counted, of the parts too.
+    pub(super) fn metrics(&self) -> Metrics {
+        let metrics = Metrics::new().with_embedder(self.index.embedder.metrics());
+        match &self.chat {
+            Some(chat) => metrics.with_chat(chat.metrics()),
+            None => metrics,
+        }
+    }
+}
