@@ -2,8 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
-use archway_workers::index::embed::{AnswerError, EmbedError, Embedder};
-use archway_workers::openai::Unreadable;
+use archway_workers::index::embed::{AnswerError, AnswerError::Unreadable, EmbedError, Embedder};
+use archway_workers::openai::Unreadable::{Form, TooLong};
 use e2e::{Embeddings, Mishap};
 use tokio::{net::TcpListener, time::Instant};
 
@@ -34,10 +34,8 @@ fn date(at: SystemTime) -> String {
         ])
         .env("LC_ALL", "C")
         .output();
-    String::from_utf8(made.unwrap().stdout)
-        .unwrap()
-        .trim()
-        .to_owned()
+    let text = String::from_utf8(made.unwrap().stdout).unwrap();
+    text.trim().to_owned()
 }
 
 /// What an embedder says that has two seconds, and how long it took to.
@@ -149,16 +147,10 @@ async fn what_would_not_change_is_asked_once_and_told_at_once() {
             )
         }),
         (Mishap::Echo, |e| {
-            matches!(
-                e,
-                EmbedError::Unusable(AnswerError::Unreadable(Unreadable::Form { line: 1, .. }))
-            )
+            matches!(e, EmbedError::Unusable(Unreadable(Form { line: 1, .. })))
         }),
         (Mishap::Endless, |e| {
-            matches!(
-                e,
-                EmbedError::Unusable(AnswerError::Unreadable(Unreadable::TooLong { .. }))
-            )
+            matches!(e, EmbedError::Unusable(Unreadable(TooLong { .. })))
         }),
     ];
     for (mishap, expected) in cases {
