@@ -11,6 +11,7 @@ mod words;
 mod measures;
 mod clauses;
 mod meaning;
+mod lexicon;
 mod positions;
 mod evidence;
 mod judge;
@@ -18,7 +19,7 @@ mod told;
 mod sentences;
 mod refined;
 
-use evidence::{Evidence, Read, Weights};
+use evidence::{Evidence, Matches, Read, Weights};
 use judge::{Best, Ground};
 
 use super::adr::Status;
@@ -87,10 +88,12 @@ pub fn align(
 ) -> Result<Alignment, Stopped> {
     let read = Read::of(proposal.description, proposal.context);
     let weights = Weights::of(decisions.iter().map(|decision| decision.positions));
+    let all = decisions.iter().map(|decision| decision.positions);
+    let matches = Matches::of(&read, all, &weights);
     let mut evidence = Vec::with_capacity(decisions.len());
     for decision in decisions {
         cancel.check()?;
-        evidence.push(Evidence::of(&read, decision.positions, &weights));
+        evidence.push(Evidence::of(&read, decision.positions, &matches, &weights));
     }
     let mut judged = judged(&read, &evidence);
     for (at, _, label, _) in &mut judged {
@@ -119,26 +122,13 @@ pub fn align(
 /// The decisions that are about the same, how near each is, and which side the proposal takes.
 fn judged(read: &Read, evidence: &[Evidence]) -> Vec<(usize, f32, Label, Ground)> {
     let best = Best::of(evidence);
-    let near = |evidence| judge::relevance(evidence, &best);
-    let nearest = evidence.iter().map(near).fold(f32::NEG_INFINITY, f32::max);
-    let mut judged = Vec::new();
-    for (at, evidence) in evidence.iter().enumerate() {
-        let relevance = near(evidence);
-        let (label, ground) = judge::side(read, evidence);
-        let is_near = relevance >= judge::IS_RELEVANT;
-        let is_nearest = relevance >= nearest.max(judge::NEAREST_IS)
-            && read.is_of_trade()
-            && evidence.technical > 0.0;
-        let is_rival = ground == Ground::TakesRival;
-        // What is only the nearest may be about the same; that it conflicts would be too much to say.
-        match label {
-            _ if is_near || is_rival => judged.push((at, relevance, label, ground)),
-            Label::Conflicts => {}
-            _ if is_nearest => judged.push((at, relevance, label, ground)),
-            _ => {}
-        }
-    }
-    judged
+    let judge = |(at, evidence)| {
+        let nearness = judge::nearness(read, evidence, &best);
+        let side = judge::side(read, evidence);
+        let is_told = judge::is_told(read, evidence, &side, nearness);
+        is_told.then_some((at, nearness, side.label, side.ground))
+    };
+    evidence.iter().enumerate().filter_map(judge).collect()
 }
 
 /// Whether a decision doesn't hold, or not yet: it is related at most.

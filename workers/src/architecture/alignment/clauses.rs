@@ -4,11 +4,13 @@
 //! turns what it governs: what follows, up to where the clause turns again, and the subject too
 //! where it stands behind one ("secrets are never kept …", "staging is shut down").
 
+mod governed;
 mod roles;
 
 use std::ops::Range;
 
-use super::measures::{Measure, measures};
+use super::measures::{Measure, breaks, measures};
+use super::names::Rivals;
 use super::words::{Concept, Mark, Token, line, tokens};
 use crate::architecture::markdown::sentences;
 
@@ -29,10 +31,20 @@ pub(super) struct Clause {
     pub(super) measures: Vec<Measure>,
     /// How it is meant.
     pub(super) mode: Mode,
-    /// Whether it says that something stays as it is.
-    pub(super) is_kept: bool,
     /// Whether it says that it holds for nothing else: `only`, `nowhere else`.
     pub(super) is_exclusive: bool,
+}
+
+impl Clause {
+    /// Whether its numbers break the bounds of a statement; `None` where they can't be compared.
+    pub(super) fn breaks(&self, statement: &Clause) -> Option<bool> {
+        let compared = |number| {
+            let bounds = statement.measures.iter();
+            bounds.filter_map(move |bound| breaks(number, bound))
+        };
+        let held: Vec<bool> = self.measures.iter().flat_map(compared).collect();
+        (!held.is_empty()).then(|| held.iter().all(|breaks| *breaks))
+    }
 }
 
 /// A thing that a clause speaks of.
@@ -40,8 +52,8 @@ pub(super) struct Clause {
 pub(super) struct Term {
     /// Which.
     pub(super) concept: Concept,
-    /// The blocks of rivals it is in, a bit each.
-    pub(super) rivals: u64,
+    /// The blocks of rivals it is in.
+    pub(super) rivals: Rivals,
     /// Whether it is a word of the trade.
     pub(super) is_technical: bool,
     /// Whether it is one of several: behind a comma, or `and`.
@@ -50,6 +62,16 @@ pub(super) struct Term {
     pub(super) is_besides: bool,
     /// What is done with it.
     pub(super) role: Role,
+    /// Whether it is what something is done with, or in: "use X", "in X", and not "X's nodes".
+    pub(super) is_means: bool,
+    /// Whether it is what a verb ends: "delete the X", "drop X".
+    pub(super) is_ended: bool,
+    /// Whether it is written as a name, or is one that is known.
+    pub(super) is_name: bool,
+    /// Where it stands in the text.
+    pub(super) start: usize,
+    /// Where it ends there.
+    pub(super) end: usize,
 }
 
 /// What a clause does with a thing.
@@ -93,10 +115,9 @@ pub(super) fn clauses(text: &str) -> Vec<Clause> {
             }
             found.push(Clause {
                 sentence: sentence.clone(),
-                terms: terms(said),
+                terms: terms(said, sentence.start),
                 measures: measures(said),
                 mode,
-                is_kept: is_kept(said),
                 is_exclusive: is_exclusive(said),
             });
         }
@@ -105,7 +126,7 @@ pub(super) fn clauses(text: &str) -> Vec<Clause> {
 }
 
 /// A clause's things, with their roles; behind each, what it names besides.
-fn terms(tokens: &[Token]) -> Vec<Term> {
+fn terms(tokens: &[Token], start: usize) -> Vec<Term> {
     let mut terms = Vec::new();
     for (at, (token, role)) in tokens.iter().zip(roles::of(tokens)).enumerate() {
         let Some(concept) = token.concept else {
@@ -118,11 +139,16 @@ fn terms(tokens: &[Token]) -> Vec<Term> {
             is_listed: token.before == Mark::Comma || is_joined(tokens, at),
             is_besides: false,
             role,
+            is_means: governed::is_means(tokens, at),
+            is_ended: governed::is_ended(tokens, at),
+            is_name: token.is_name,
+            start: start + token.at.start,
+            end: start + token.at.end,
         };
         terms.push(term);
         let besides = token.besides.iter().map(|concept| Term {
             concept: *concept,
-            rivals: 0,
+            rivals: Rivals::default(),
             is_besides: true,
             ..term
         });
@@ -242,26 +268,6 @@ fn mode(text: &str, tokens: &[Token]) -> Mode {
     } else {
         Mode::Says
     }
-}
-
-fn is_kept(tokens: &[Token]) -> bool {
-    const KEEPS: [&str; 12] = [
-        "stay",
-        "stays",
-        "remain",
-        "remains",
-        "keep",
-        "keeps",
-        "continue",
-        "continues",
-        "unchanged",
-        "still",
-        "leave",
-        "before",
-    ];
-    tokens
-        .iter()
-        .any(|token| KEEPS.contains(&token.lower.as_str()))
 }
 
 fn is_exclusive(tokens: &[Token]) -> bool {

@@ -1,17 +1,22 @@
 //! A proposal held against a decision: how much they share, and what the one does with what the
 //! other holds.
 
+mod matches;
 mod options;
+mod pairs;
 mod relations;
 mod shared;
-
-use std::collections::{HashMap, HashSet};
+mod soft;
 
 use super::clauses::{Clause, Mode, Term, clauses};
+use super::lexicon::{self, Lexicon};
 use super::meaning::Meaning;
-use super::positions::{Kind, Positions};
-use super::words::Concept;
+use super::names;
+use super::positions::Positions;
+use super::words::{ByConcept, Concept, Concepts};
+pub(super) use matches::Matches;
 pub(super) use relations::Relations;
+pub(super) use soft::Soft;
 
 /// How many clauses of a proposal are read.
 const MAX_CLAUSES: usize = 120;
@@ -28,16 +33,19 @@ pub(super) struct Read {
     /// What it says.
     pub(super) clauses: Vec<(Clause, Option<Meaning>)>,
     /// All that it names.
-    pub(super) concepts: HashSet<Concept>,
+    pub(super) concepts: Concepts,
     /// Those of them that are words of the trade.
-    technical: HashSet<Concept>,
+    technical: Concepts,
+    /// What all of it means.
+    pub(super) meaning: Option<Meaning>,
+    /// How often it speaks as [`names::cues`] tells, each kind.
+    pub(super) cues: [f32; names::KINDS],
+    /// The words of what it says.
+    lexicon: Lexicon,
 }
 
 /// How much each concept tells, by how few decisions name it.
-pub(super) struct Weights {
-    counts: HashMap<Concept, u32>,
-    decisions: f32,
-}
+pub(super) struct Weights(ByConcept<f32>);
 
 /// What a proposal and a decision share.
 #[derive(Debug, Default)]
@@ -48,11 +56,8 @@ pub(super) struct Evidence {
     pub(super) cover: f32,
     /// What is named of the title, by weight.
     pub(super) title: f32,
-    /// How near the nearest rule is in meaning, and the three nearest statements.
-    pub(super) nearest_rule: f32,
-    pub(super) near: f32,
-    /// The statement that is nearest.
-    pub(super) nearest: Option<usize>,
+    /// The same where words that are near in meaning count too.
+    pub(super) soft: Soft,
     /// What the one does with what the other holds.
     pub(super) relations: Relations,
 }
@@ -67,6 +72,10 @@ impl Read {
         };
         let clauses: Vec<_> = said.map(with).collect();
         let around = context.map(self::clauses).unwrap_or_default();
+        let mut lexicon = Lexicon::default();
+        for (clause, _) in &clauses {
+            lexicon.add(description, std::slice::from_ref(clause));
+        }
         let terms = || clauses.iter().flat_map(|(clause, _)| &clause.terms);
         let is_technical = |term: &&Term| term.is_technical && !term.is_besides;
         // Around it stands the problem: where words of the trade tell which one is meant.
@@ -78,52 +87,75 @@ impl Read {
                 .filter(is_technical)
                 .map(|term| term.concept)
                 .collect(),
+            lexicon,
+            meaning: Meaning::of(description),
+            cues: cues(description),
             clauses,
         }
     }
 
-    /// Whether it has a word of the trade at all.
-    pub(super) fn is_of_trade(&self) -> bool {
-        !self.technical.is_empty()
+    /// Which part of its clauses asks.
+    #[expect(clippy::cast_precision_loss, reason = "there are at most 120 clauses")]
+    pub(super) fn asks(&self) -> f32 {
+        let asking = self.clauses.iter();
+        let asking = asking.filter(|(clause, _)| clause.mode == Mode::Asks);
+        asking.count() as f32 / self.clauses.len().max(1) as f32
     }
 
-    /// Whether it asks, and says nothing.
-    pub(super) fn asks(&self) -> bool {
-        let asking = self
-            .clauses
-            .iter()
-            .filter(|(clause, _)| clause.mode == Mode::Asks);
-        asking.count() * 5 > self.clauses.len() * 3
+    /// How much nearer it is to the trade than to every day.
+    pub(super) fn trade(&self) -> f32 {
+        lexicon::trade(self.meaning.as_ref())
     }
 }
 
+/// How many cues of a kind count.
+const MOST_CUES: f32 = 3.0;
+
+/// How often a text has each kind of cue.
+fn cues(text: &str) -> [f32; names::KINDS] {
+    let lower = text.to_lowercase().replace('’', "'");
+    let is_word = |c: char| c.is_alphanumeric() || c == '\'';
+    let words: Vec<&str> = lower
+        .split(|c| !is_word(c))
+        .filter(|word| !word.is_empty())
+        .collect();
+    let mut counts = [0.0; names::KINDS];
+    let phrases = (1..=names::LONGEST_CUE).flat_map(|length| words.windows(length));
+    for phrase in phrases {
+        let kinds = names::cues(&phrase.join(" "));
+        for (kind, count) in counts.iter_mut().enumerate() {
+            if kinds & (1 << kind) != 0 && *count < MOST_CUES {
+                *count += 1.0;
+            }
+        }
+    }
+    counts
+}
+
 impl Weights {
-    /// Counts the concepts of all decisions.
+    /// Counts the concepts of all decisions. One that a single decision names weighs the same in
+    /// every collection, so that bounds mean the same in all.
     pub(super) fn of<'a>(all: impl Iterator<Item = &'a Positions>) -> Weights {
-        let mut counts = HashMap::new();
+        let mut counts: ByConcept<f32> = ByConcept::default();
         let mut decisions = 0.0;
         for positions in all {
             decisions += 1.0;
             for concept in &positions.named {
-                *counts.entry(*concept).or_insert(0) += 1;
+                *counts.entry(*concept).or_insert(0.0) += 1.0;
             }
         }
-        Weights { counts, decisions }
+        let decisions = f32::max(decisions, SMALLEST);
+        let rarity = |count: f32| (1.0 + (decisions - count + 0.5) / (count + 0.5)).ln();
+        let once = rarity(1.0);
+        for count in counts.values_mut() {
+            *count = RAREST * rarity(*count) / once;
+        }
+        Weights(counts)
     }
 
-    /// What a concept weighs; 0 if no decision names it. One that a single decision names weighs the
-    /// same in every collection, so that bounds mean the same in all.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "there are at most some thousand decisions"
-    )]
+    /// What a concept weighs; 0 if no decision names it.
     pub(super) fn of_concept(&self, concept: Concept) -> f32 {
-        let Some(count) = self.counts.get(&concept) else {
-            return 0.0;
-        };
-        let decisions = self.decisions.max(SMALLEST);
-        let rarity = |count: f32| (1.0 + (decisions - count + 0.5) / (count + 0.5)).ln();
-        RAREST * rarity(*count as f32) / rarity(1.0)
+        self.0.get(&concept).copied().unwrap_or(0.0)
     }
 
     /// What terms weigh together, at least a little.
@@ -135,52 +167,33 @@ impl Weights {
 
 impl Evidence {
     /// Holds a proposal against one decision.
-    pub(super) fn of(read: &Read, positions: &Positions, weights: &Weights) -> Evidence {
-        let both = |concepts: &HashSet<Concept>| -> f32 {
+    pub(super) fn of(
+        read: &Read,
+        positions: &Positions,
+        matches: &Matches<'_>,
+        weights: &Weights,
+    ) -> Evidence {
+        let both = |concepts: &Concepts| -> f32 {
             let both = concepts.intersection(&positions.concepts);
             both.map(|concept| weights.of_concept(*concept)).sum()
         };
         let total = both(&read.concepts);
-        if total == 0.0 {
-            return Evidence::default();
-        }
         let whole = read.concepts.iter();
         let whole: f32 = whole
             .map(|concept| weights.of_concept(*concept).max(UNKNOWN))
             .sum();
-        let title: HashSet<Concept> = positions.title.iter().map(|term| term.concept).collect();
+        let title: Concepts = positions.title.iter().map(|term| term.concept).collect();
         let title = read.concepts.intersection(&title);
-        let mut evidence = Evidence {
+        Evidence {
             total,
             technical: both(&read.technical),
             cover: total / (whole + 1.0),
             title: title
                 .map(|concept| weights.of_concept(*concept).max(UNKNOWN))
                 .sum(),
+            soft: Soft::of(read, positions, matches, weights),
             relations: Relations::of(read, positions, weights),
-            ..Evidence::default()
-        };
-        evidence.compare(read, positions);
-        evidence
-    }
-
-    /// Compares what is meant.
-    fn compare(&mut self, read: &Read, positions: &Positions) {
-        let (mut all, mut best) = (Vec::new(), 0.0);
-        for (_, of_clause) in &read.clauses {
-            for (at, statement) in positions.statements.iter().enumerate() {
-                let near = Meaning::nearness(of_clause.as_ref(), statement.meaning.as_ref());
-                if statement.kind == Kind::Rule {
-                    self.nearest_rule = self.nearest_rule.max(near);
-                }
-                if near > best {
-                    (best, self.nearest) = (near, Some(at));
-                }
-                all.push(near);
-            }
         }
-        all.sort_unstable_by(|left, right| right.total_cmp(left));
-        self.near = all.iter().take(3).sum::<f32>() / 3.0;
     }
 }
 

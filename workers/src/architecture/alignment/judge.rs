@@ -1,11 +1,13 @@
 //! What a proposal means for a decision, by the evidence.
 //!
-//! First, whether it is about the same subject at all: a sum of weighed evidence, against a bound.
-//! Then, which side it takes: rules, the first that fits. The weights and bounds were found on
-//! `tests/data/adr/tuning.jsonl` by logistic regression and by hand; another file, which nobody looked
-//! at, says how good they are.
+//! First, whether it is about the same subject at all; then, which side it takes. Both are weighed
+//! sums, whose weights were learned ([`weights`]); what a label rests on is then looked for among the
+//! evidence for it.
+
+mod weights;
 
 use super::evidence::{Evidence, Read, Relations};
+use weights::{FAR, IS_NEAR, LEANS, NEAR, SIDES};
 
 /// What a proposal means for a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,6 +27,8 @@ pub(super) enum Ground {
     TakesRefused(usize),
     /// A rival of what was chosen is taken.
     TakesRival,
+    /// A rival of what a statement takes is taken.
+    Instead(usize),
     /// A number breaks the bound of a statement.
     Breaks(usize),
     /// What a statement allows for something else is used.
@@ -43,123 +47,245 @@ pub(super) enum Ground {
     Near(Option<usize>),
 }
 
-/// From here on a decision is about the same: the logarithm of the odds.
-pub(super) const IS_RELEVANT: f32 = -0.4;
-/// The nearest of all is, from here on.
-pub(super) const NEAREST_IS: f32 = -2.2;
+/// A label, how likely it is among the three, and what it rests on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Side {
+    pub(super) label: Label,
+    pub(super) certainty: f32,
+    pub(super) ground: Ground,
+}
+
+/// How many things are weighed for nearness, and for the side.
+const NEAR_INPUTS: usize = 14;
+const SIDE_INPUTS: usize = 24;
+
+/// How much nearer than for being related a decision has to be for the other labels: likely by a
+/// half, and by 0.6. Found by cross-validation, as were the next.
+const ENDORSES_FROM: f32 = 0.53;
+const CONFLICTS_FROM: f32 = 0.94;
+/// How likely among the three a conflict has to be, more where the proposal is less of the trade;
+/// and where it shares no word of the trade with the decision.
+const CERTAIN: f32 = 0.45;
+const CERTAIN_BY_ITSELF: f32 = 0.75;
 
 /// How much of an option's name has to be named.
 const OPTION: f32 = 0.6;
 /// How much has to be shared with a statement whose bound is broken.
 const BOUND: f32 = 1.2;
-/// How much has to be said with the contrary: by itself, and where it is what is nearest.
-const CONTRARY: f32 = 3.0;
-const CONTRARY_OF_NEAREST: f32 = 2.0;
-/// How much has to be said again.
-const SAME: f32 = 2.8;
-/// How much of the nearest statement, where it is about what was chosen.
-const COVERED: f32 = 0.7;
-/// How much of a title.
+/// How much of a title is said where it is said again.
 const TITLE: f32 = 0.6;
+/// How much is said with the contrary where that is what a conflict rests on.
+const CONTRARY: f32 = 0.15;
 
-/// The most of each kind of evidence that any decision has.
+/// The two decisions that have most of each kind of evidence.
 #[derive(Debug, Default)]
 pub(super) struct Best {
-    total: f32,
     title: f32,
-    near: f32,
     technical: f32,
+    nearest: f32,
+    whole: f32,
+    total: [f32; 2],
+    decided: [f32; 2],
 }
 
 impl Best {
     pub(super) fn of(all: &[Evidence]) -> Best {
         let most = |of: fn(&Evidence) -> f32| all.iter().map(of).fold(0.0, f32::max);
+        let two = |of: fn(&Evidence) -> f32| {
+            let raise = |[most, second]: [f32; 2], value: f32| match value > most {
+                true => [value, most],
+                false => [most, second.max(value)],
+            };
+            all.iter().map(of).fold([0.0; 2], raise)
+        };
         Best {
-            total: most(|evidence| evidence.total),
             title: most(|evidence| evidence.title),
-            near: most(|evidence| evidence.near),
             technical: most(|evidence| evidence.technical),
+            nearest: most(|evidence| evidence.soft.nearest()),
+            whole: most(|evidence| evidence.soft.whole),
+            total: two(|evidence| evidence.soft.total),
+            decided: two(|evidence| evidence.soft.decided()),
         }
     }
 }
 
-/// What is weighed, in the order of [`WEIGHTS`].
-pub(super) fn inputs(evidence: &Evidence, best: &Best) -> [f32; 9] {
-    let part = |value: f32, best: f32| value / best.max(f32::EPSILON);
-    let is = |is: bool| if is { 1.0 } else { 0.0 };
+/// How likely it is that a decision is about the same: the logarithm of the odds, 0 from where on it
+/// is taken to be.
+pub(super) fn nearness(read: &Read, evidence: &Evidence, best: &Best) -> f32 {
+    FAR - IS_NEAR + weighed(&near_inputs(read, evidence, best), &NEAR)
+}
+
+/// What is weighed for nearness, in the order of [`NEAR`].
+pub(super) fn near_inputs(read: &Read, evidence: &Evidence, best: &Best) -> [f32; NEAR_INPUTS] {
+    let part = |value: f32, best: f32| value / best.max(1e-4);
+    // How far it is ahead of the next, or behind the first.
+    let ahead = |value: f32, [most, second]: [f32; 2]| match value >= most {
+        true => value - second,
+        false => value - most,
+    };
+    let (soft, relations) = (&evidence.soft, &evidence.relations);
     [
         evidence.cover,
-        evidence.nearest_rule,
-        evidence.relations.pair.covers,
-        part(evidence.total, best.total),
         part(evidence.title, best.title),
-        part(evidence.near, best.near),
         part(evidence.technical, best.technical),
-        is(evidence.relations.takes_refused.0 > OPTION),
-        is(evidence.title > 0.0),
+        is(relations.takes_refused.0 > OPTION),
+        part(soft.nearest(), best.nearest),
+        ahead(soft.total, best.total),
+        ahead(soft.decided(), best.decided),
+        evidence.total,
+        soft.rule.value,
+        is(relations.takes_rival),
+        is(relations.chosen_taken),
+        soft.whole - best.whole,
+        soft.trade,
+        read.trade() * soft.cover,
     ]
 }
 
-/// What each input weighs: the part of the proposal that the decision names, the nearest rule, the
-/// part of a statement that is said; four shares of the most that any decision has (words, words of
-/// the title, meaning, words of the trade); an option that was turned down, a word of the title.
-const WEIGHTS: [f32; 9] = [7.26, 3.75, 1.33, 1.24, 0.51, 3.19, 1.93, 2.42, 1.91];
-const BIAS: f32 = -10.83;
-
-/// How likely it is that a decision is about the same: the logarithm of the odds.
-pub(super) fn relevance(evidence: &Evidence, best: &Best) -> f32 {
-    let weighed = inputs(evidence, best).into_iter().zip(WEIGHTS);
-    BIAS + weighed.map(|(input, weight)| input * weight).sum::<f32>()
-}
-
 /// Which side a proposal takes of a decision that is about the same.
-pub(super) fn side(read: &Read, evidence: &Evidence) -> (Label, Ground) {
-    let near = (Label::Related, Ground::Near(evidence.nearest));
-    if read.asks() {
-        return near;
+pub(super) fn side(read: &Read, evidence: &Evidence) -> Side {
+    if let Some((label, ground)) = plain(read, evidence) {
+        let certainty = 1.0;
+        return Side {
+            label,
+            certainty,
+            ground,
+        };
     }
-    let relations = &evidence.relations;
-    let against = against(relations).map(|ground| (Label::Conflicts, ground));
-    let for_it = || endorsed(relations).map(|ground| (Label::Supports, ground));
-    against.or_else(for_it).unwrap_or(near)
+    let inputs = side_inputs(read, evidence);
+    let labels = [Label::Conflicts, Label::Supports, Label::Related];
+    let scores = SIDES
+        .iter()
+        .zip(LEANS)
+        .map(|(weights, lean)| lean + weighed(&inputs, weights));
+    let odds: Vec<f32> = scores.map(f32::exp).collect();
+    let best = labels.into_iter().zip(&odds);
+    let best = best.max_by(|left, right| left.1.total_cmp(right.1));
+    let (label, of_label) = best.map_or((Label::Related, 0.0), |(label, odds)| (label, *odds));
+    let label = match label {
+        Label::Related if is_used(read, evidence) => Label::Supports,
+        _ => label,
+    };
+    Side {
+        label,
+        certainty: of_label / odds.iter().sum::<f32>().max(f32::MIN_POSITIVE),
+        ground: ground(label, evidence),
+    }
 }
 
-/// What speaks against a proposal. One such point outweighs what is endorsed.
+/// Whether a proposal says nothing but that what was chosen is used.
+fn is_used(read: &Read, evidence: &Evidence) -> bool {
+    let relations = &evidence.relations;
+    let says_one = read.clauses.len() == 1 && read.asks() == 0.0;
+    says_one && relations.chosen_used && !relations.takes_rival
+}
+
+/// What is said so plainly that nothing has to be weighed.
+fn plain(read: &Read, evidence: &Evidence) -> Option<(Label, Ground)> {
+    let (soft, relations) = (&evidence.soft, &evidence.relations);
+    if read.asks() > 0.0 {
+        return None;
+    }
+    let ends = relations.chosen_ended && !relations.chosen_used;
+    let conflicts = soft
+        .broken
+        .map(Ground::Breaks)
+        .or(ends.then_some(Ground::GivesUp));
+    let endorsed = soft
+        .said_again
+        .filter(|_| read.clauses.len() == 1)
+        .map(Ground::Same);
+    conflicts
+        .map(|ground| (Label::Conflicts, ground))
+        .or(endorsed.map(|ground| (Label::Supports, ground)))
+}
+
+/// Whether a side that is taken of so near a decision is told. A conflict stops an agent, so it has
+/// to be more certain than the rest, above all where a proposal is hardly of the trade.
+pub(super) fn is_told(read: &Read, evidence: &Evidence, side: &Side, nearness: f32) -> bool {
+    match side.label {
+        Label::Related => nearness >= 0.0,
+        Label::Supports => nearness >= ENDORSES_FROM,
+        Label::Conflicts => {
+            let bound = match evidence.technical > 0.0 {
+                true => CERTAIN,
+                false => CERTAIN_BY_ITSELF,
+            };
+            nearness >= CONFLICTS_FROM && side.certainty + read.trade() >= bound
+        }
+    }
+}
+
+/// What is weighed for the side, in the order of [`SIDES`].
+pub(super) fn side_inputs(read: &Read, evidence: &Evidence) -> [f32; SIDE_INPUTS] {
+    let (soft, relations) = (&evidence.soft, &evidence.relations);
+    let [undoes, impatient, refuses, carries_out, leaves_open] = read.cues;
+    [
+        soft.rule.alike,
+        soft.rule.contrary,
+        relations.said_same.0,
+        relations.restates,
+        relations.takes_refused.0,
+        relations.breaks.0,
+        is(relations.beyond.is_some()),
+        soft.instead.0,
+        soft.takes_dropped,
+        soft.drops_taken,
+        soft.drops_dropped,
+        soft.takes_unknown,
+        soft.part_taken,
+        soft.part_against,
+        soft.part_dropped,
+        read.trade(),
+        read.asks(),
+        undoes,
+        impatient,
+        refuses,
+        carries_out,
+        leaves_open,
+        is(relations.chosen_used),
+        is(relations.chosen_named && !relations.chosen_used),
+    ]
+}
+
+/// What a label rests on: the most certain of what speaks for it.
+fn ground(label: Label, evidence: &Evidence) -> Ground {
+    let (soft, relations) = (&evidence.soft, &evidence.relations);
+    let near = Ground::Near(soft.rule.at);
+    match label {
+        Label::Conflicts => against(relations)
+            .or(soft.instead.1.map(Ground::Instead))
+            .or(over(soft.against, CONTRARY).map(Ground::Against))
+            .or(relations.chosen_dropped.then_some(Ground::GivesUp))
+            .or(soft.rule.at.map(Ground::Against))
+            .unwrap_or(near),
+        Label::Supports => {
+            let refused = over(relations.drops_refused, OPTION).map(Ground::DropsRefused);
+            let same = soft.rule.at.map(Ground::Same);
+            let restates = (relations.restates >= TITLE).then_some(Ground::Restates);
+            refused.or(same).or(restates).unwrap_or(near)
+        }
+        Label::Related => near,
+    }
+}
+
+/// What a decision states, and a proposal goes against.
 fn against(relations: &Relations) -> Option<Ground> {
-    let pair = &relations.pair;
-    let over = |most: (f32, Option<usize>), bound: f32| most.1.filter(|_| most.0 > bound);
-    // Where what was chosen stays, another thing is for another purpose.
-    let instead = !relations.chosen_stays;
-    let refused = over(relations.takes_refused, OPTION).filter(|_| instead);
-    let contrary = over(relations.said_against, CONTRARY);
-    let contrary = contrary.filter(|_| relations.said_against.0 > relations.said_same.0);
-    let nearest = pair
-        .at
-        .filter(|_| pair.takes_dropped > 0.5 && relations.said_against.0 > CONTRARY_OF_NEAREST);
-    let gives_up = relations.chosen_dropped && !relations.chosen_taken;
-    None.or(refused.map(Ground::TakesRefused))
-        .or((relations.takes_rival && instead).then_some(Ground::TakesRival))
+    None.or(over(relations.takes_refused, OPTION).map(Ground::TakesRefused))
+        .or(relations.takes_rival.then_some(Ground::TakesRival))
         .or(over(relations.breaks, BOUND).map(Ground::Breaks))
         .or(relations.beyond.map(Ground::Beyond))
-        .or(contrary.map(Ground::Against))
-        .or(nearest.map(Ground::Against))
-        .or(gives_up.then_some(Ground::GivesUp))
 }
 
-/// What endorses a proposal.
-fn endorsed(relations: &Relations) -> Option<Ground> {
-    let over = |most: (f32, Option<usize>), bound: f32| most.1.filter(|_| most.0 > bound);
-    let refused = over(relations.drops_refused, OPTION).map(Ground::DropsRefused);
-    let restates = relations.restates >= TITLE && relations.chosen_taken && !relations.chosen_stays;
-    // What was chosen is taken as the decision says that it is.
-    let pair = relations
-        .pair
-        .at
-        .filter(|_| relations.chosen_taken && relations.pair.covers >= COVERED);
-    let pair = pair.filter(|_| !relations.chosen_stays);
-    refused
-        .or(over(relations.said_same, SAME).map(Ground::Same))
-        .or(over(relations.both_drop, SAME).map(Ground::Same))
-        .or(pair.map(Ground::Same))
-        .or(restates.then_some(Ground::Restates))
+fn over(most: (f32, Option<usize>), bound: f32) -> Option<usize> {
+    most.1.filter(|_| most.0 > bound)
+}
+
+fn is(is: bool) -> f32 {
+    f32::from(u8::from(is))
+}
+
+fn weighed(inputs: &[f32], weights: &[f32]) -> f32 {
+    let both = inputs.iter().zip(weights);
+    both.map(|(input, weight)| input * weight).sum()
 }

@@ -11,18 +11,26 @@ static TABLE: LazyLock<Option<Table>> = LazyLock::new(|| Table::built_in().ok())
 #[derive(Clone, Debug)]
 pub(super) struct Meaning(Box<[i8]>);
 
+/// The vector of a word, and how long it was: how much the word tells.
+pub(super) fn weighed(text: &str) -> Option<(Vec<f32>, f32)> {
+    TABLE.as_ref()?.weighed(text)
+}
+
 impl Meaning {
     /// What a text means; `None` where it has no word that can be spelled.
+    pub(super) fn of(text: &str) -> Option<Meaning> {
+        let vector = TABLE.as_ref()?.encode(text)?;
+        Some(Meaning::rounded(&vector))
+    }
+
+    /// The meaning that a vector of length 1 is.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "a number of a vector of length 1 times 127 fits a byte"
     )]
-    pub(super) fn of(text: &str) -> Option<Meaning> {
-        let vector = TABLE.as_ref()?.encode(text)?;
-        let rounded = vector
-            .into_iter()
-            .map(|value| (value * 127.0).round() as i8);
-        Some(Meaning(rounded.collect()))
+    pub(super) fn rounded(vector: &[f32]) -> Meaning {
+        let rounded = vector.iter().map(|value| (value * 127.0).round() as i8);
+        Meaning(rounded.collect())
     }
 
     /// The cosine of two meanings; 0 where there is none.

@@ -68,6 +68,9 @@ pub(super) fn breaks(number: &Measure, bound: &Measure) -> Option<bool> {
 }
 
 fn measure(tokens: &[Token], at: usize) -> Option<Measure> {
+    if let Some(measure) = written_together(tokens, at) {
+        return Some(measure);
+    }
     let (amount, length) = number(tokens, at)?;
     let behind = at + length;
     let (unit, scale) = unit(tokens, behind)?;
@@ -75,6 +78,22 @@ fn measure(tokens: &[Token], at: usize) -> Option<Measure> {
         unit,
         amount: amount * scale,
         bound: bound(tokens, at, behind),
+    })
+}
+
+/// A number with its unit in one word: `8h`, `200ms`.
+fn written_together(tokens: &[Token], at: usize) -> Option<Measure> {
+    let word = tokens.get(at)?.lower.as_str();
+    let end = word
+        .find(|c: char| !c.is_ascii_digit())
+        .filter(|end| *end > 0)?;
+    let (digits, unit) = word.split_at_checked(end)?;
+    let unit = if unit == "d" { "day" } else { unit };
+    let (unit, scale) = scale(unit)?;
+    Some(Measure {
+        unit,
+        amount: digits.parse::<f64>().ok()? * scale,
+        bound: bound(tokens, at, at + 1),
     })
 }
 

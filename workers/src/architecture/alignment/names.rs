@@ -4,17 +4,48 @@
 //! another was chosen replaces it. A thing may stand in several blocks. Plain words that mean the
 //! same stand in [`SAME`]: they have no rivals.
 
+mod cues;
 mod plain;
 mod rivals;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use plain::{SAME, TECHNICAL};
-use rivals::RIVALS;
+use cues::CUES;
+pub(super) use cues::{KINDS, LONGEST_CUE};
+use plain::{AMBIGUOUS, SAME};
+pub(super) use plain::{EVERYDAY, TECHNICAL};
+use rivals::blocks;
 
 /// The longest name, in words.
 pub(super) const LONGEST: usize = 4;
+
+/// How many blocks one thing is in at most.
+const MAX_BLOCKS: usize = 8;
+
+/// The blocks of rivals that a thing is in, by their numbers from 1; 0 where there is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rivals([u8; MAX_BLOCKS]);
+
+impl Rivals {
+    /// Whether it is in no block.
+    pub(super) fn is_empty(self) -> bool {
+        self.0[0] == 0
+    }
+
+    /// Whether two things take each other's place somewhere.
+    pub(super) fn meet(self, other: Rivals) -> bool {
+        let of_other = |block: &u8| *block != 0 && other.0.contains(block);
+        self.0.iter().any(of_other)
+    }
+
+    fn add(&mut self, block: u8) {
+        let free = self.0.iter_mut().find(|at| **at == 0 || **at == block);
+        if let Some(free) = free {
+            *free = block;
+        }
+    }
+}
 
 /// A name's thing: what it is called first, and the blocks of rivals it is in.
 #[derive(Clone, Debug, Default)]
@@ -23,8 +54,8 @@ pub(super) struct Thing {
     pub(super) first: &'static str,
     /// What it is one of: a database, a language.
     pub(super) kind: &'static str,
-    /// The blocks it is in, a bit each.
-    pub(super) rivals: u64,
+    /// The blocks it is in.
+    pub(super) rivals: Rivals,
 }
 
 /// The thing of a name: words in lower case, parted by blanks.
@@ -34,11 +65,13 @@ pub(super) fn thing(name: &str) -> Option<&'static Thing> {
 
 static INDEX: LazyLock<HashMap<&'static str, Thing>> = LazyLock::new(|| {
     let mut index: HashMap<&'static str, Thing> = HashMap::new();
-    let things = RIVALS.iter().zip(0_u32..).flat_map(|((kind, block), bit)| {
-        block.split("; ").map(move |line| (line, *kind, 1 << bit))
+    let things = blocks().zip(1..).flat_map(|((kind, block), number)| {
+        block
+            .split("; ")
+            .map(move |line| (line, kind, Some(number)))
     });
-    let same = SAME.split('\n').map(|line| (line, "", 0));
-    for (line, kind, rivals) in things.chain(same) {
+    let same = SAME.split('\n').map(|line| (line, "", None));
+    for (line, kind, block) in things.chain(same) {
         let mut names = line
             .split(", ")
             .map(str::trim)
@@ -46,7 +79,9 @@ static INDEX: LazyLock<HashMap<&'static str, Thing>> = LazyLock::new(|| {
         let Some(first) = names.next() else { continue };
         for name in std::iter::once(first).chain(names) {
             let thing = index.entry(name).or_default();
-            thing.rivals |= rivals;
+            if let Some(block) = block {
+                thing.rivals.add(block);
+            }
             if thing.first.is_empty() {
                 (thing.first, thing.kind) = (first, kind);
             }
@@ -55,9 +90,29 @@ static INDEX: LazyLock<HashMap<&'static str, Thing>> = LazyLock::new(|| {
     index
 });
 
+/// The kinds of cues that a word or a phrase is, a bit each.
+pub(super) fn cues(phrase: &str) -> u8 {
+    KINDS_OF.get(phrase).copied().unwrap_or(0)
+}
+
+static KINDS_OF: LazyLock<HashMap<&'static str, u8>> = LazyLock::new(|| {
+    let mut kinds = HashMap::new();
+    for (cues, kind) in CUES.iter().zip(0..) {
+        for cue in cues.split(", ") {
+            *kinds.entry(cue).or_insert(0) |= 1 << kind;
+        }
+    }
+    kinds
+});
+
 /// Whether a word is one of the trade: what people who run no software seldom say.
 pub(super) fn is_technical(word: &str) -> bool {
     TECHNICAL.binary_search(&word).is_ok()
+}
+
+/// Whether a name is a word of English, too.
+pub(super) fn is_ambiguous(name: &str) -> bool {
+    AMBIGUOUS.binary_search(&name).is_ok()
 }
 
 #[cfg(test)]
@@ -70,22 +125,34 @@ mod tests {
         assert_eq!(first("pg"), Some("postgresql"));
         assert_eq!(first("json web tokens"), Some("jwt"));
         assert_eq!(first("parcel"), None);
-        let rivals = |name: &str| thing(name).map_or(0, |thing| thing.rivals);
-        assert_ne!(rivals("cockroachdb") & rivals("postgres"), 0);
-        assert_eq!(rivals("kafka") & rivals("postgres"), 0);
-        assert_eq!(rivals("repo"), 0);
+        let rivals = |name: &str| thing(name).map_or(Rivals::default(), |thing| thing.rivals);
+        assert!(rivals("cockroachdb").meet(rivals("postgres")));
+        assert!(!rivals("kafka").meet(rivals("postgres")));
+        assert!(rivals("repo").is_empty());
     }
 
     #[test]
-    fn the_table_fits_its_bits_and_the_longest_name() {
-        assert!(RIVALS.len() <= 64);
+    fn the_table_fits_its_numbers_and_the_longest_name() {
+        assert!(blocks().count() < usize::from(u8::MAX));
+        let is_full = |thing: &Thing| thing.rivals.0.iter().all(|block| *block != 0);
+        assert!(!INDEX.values().any(is_full));
         let longest = INDEX.keys().map(|name| name.split(' ').count()).max();
         assert!(longest.is_some_and(|longest| longest <= LONGEST));
-        assert!(INDEX.len() >= 250, "{}", INDEX.len());
+        assert!(INDEX.len() >= 1500, "{}", INDEX.len());
+    }
+
+    #[test]
+    fn a_cue_is_of_a_kind_or_of_several() {
+        assert_eq!(cues("instead of"), 0b00001);
+        assert_eq!(cues("let's"), 0b00010);
+        assert_eq!(cues("parcel"), 0);
+        let longest = KINDS_OF.keys().map(|cue| cue.split(' ').count()).max();
+        assert_eq!(longest, Some(LONGEST_CUE));
     }
 
     #[test]
     fn words_of_the_trade_are_sorted() {
         assert!(TECHNICAL.is_sorted());
+        assert!(AMBIGUOUS.is_sorted());
     }
 }

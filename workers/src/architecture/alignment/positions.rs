@@ -1,12 +1,12 @@
 //! What a decision holds: what it chose, what it turned down, what it rules, and what it leaves out.
 
 mod reader;
-
-use std::collections::HashSet;
+mod stances;
 
 use super::clauses::{Clause, Role, Term};
+use super::lexicon::Lexicon;
 use super::meaning::Meaning;
-use super::words::Concept;
+use super::words::{ByConcept, Concept, Concepts};
 use crate::architecture::adr::{Adr, Passage};
 use crate::architecture::markdown::Markdown;
 
@@ -18,9 +18,15 @@ pub struct Positions {
     /// What its title names.
     pub(super) title: Vec<Term>,
     /// All that it names, and the kinds of that.
-    pub(super) concepts: HashSet<Concept>,
+    pub(super) concepts: Concepts,
     /// All that it names itself.
-    pub(super) named: HashSet<Concept>,
+    pub(super) named: Concepts,
+    /// What it takes, above 0, and drops, below, of all that its rules name.
+    pub(super) stances: ByConcept<i16>,
+    /// What its title and rules mean together.
+    pub(super) meaning: Option<Meaning>,
+    /// The words of all that.
+    pub(super) lexicon: Lexicon,
     /// The options that it turned down.
     pub(super) refused: Vec<Refused>,
     /// What the names of the chosen options name.
@@ -51,6 +57,8 @@ pub(super) enum Kind {
     Follows,
     /// It is about an option that was turned down.
     Refused,
+    /// It is for or against an option that was turned down.
+    Weighed,
     /// It is around the decision.
     Context,
     /// It says what is not decided.

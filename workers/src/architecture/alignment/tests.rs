@@ -34,7 +34,12 @@ fn written(text: &'static str) -> Written {
 
 /// What a proposal means for the three decisions, and why.
 fn aligned(description: &str) -> (Vec<(usize, Label)>, Alignment) {
-    let all = [DATABASE, LOGS, MAIL].map(written);
+    held(&[DATABASE, LOGS, MAIL], description)
+}
+
+/// What a proposal means for decisions, and why.
+fn held(texts: &[&'static str], description: &str) -> (Vec<(usize, Label)>, Alignment) {
+    let all: Vec<Written> = texts.iter().copied().map(written).collect();
     let decisions: Vec<Decision<'_>> = all.iter().map(decision).collect();
     let proposal = Proposal {
         description,
@@ -78,6 +83,72 @@ fn carrying_a_decision_out_is_supported_and_its_sentence_quoted() {
     assert_eq!(labels.first(), Some(&(0, Label::Supports)));
     let quote = "We will use PostgreSQL as the database of all services.";
     assert!(alignment.found[0].reason.contains(quote), "{alignment:?}");
+}
+
+const QUEUES: &str = "# 1. We use RabbitMQ for work queues\n\n## Status\n\nAccepted\n\n## Decision\n\n\
+    We use RabbitMQ for all background work.\n";
+const SESSIONS: &str = "# 2. Server-side sessions\n\n## Status\n\nAccepted\n\n## Decision\n\nSessions are \
+    kept on the server. Session cookies are HttpOnly and Secure.\n";
+const STORE: &str = "# 3. Use PostgreSQL\n\n## Status\n\nAccepted\n\n## Decision\n\nAll services must use \
+    PostgreSQL as their database. Telephone numbers must never be written to a log.\n";
+
+#[test]
+fn restating_and_using_what_was_chosen_is_supported() {
+    for (proposal, at) in [
+        ("All new services use PostgreSQL for their data.", 2),
+        ("We will store invoices in PostgreSQL.", 2),
+        ("Session cookies are HttpOnly.", 1),
+    ] {
+        let (labels, _) = held(&[QUEUES, SESSIONS, STORE], proposal);
+        assert_eq!(labels, [(at, Label::Supports)], "{proposal}");
+    }
+}
+
+#[test]
+fn ending_what_was_chosen_conflicts() {
+    let (labels, alignment) = held(&[QUEUES, SESSIONS, STORE], "Delete the RabbitMQ cluster.");
+    assert_eq!(labels, [(0, Label::Conflicts)]);
+    assert!(alignment.found[0].reason.starts_with("Gives up"));
+}
+
+#[test]
+fn a_product_for_another_purpose_is_no_rival_and_work_beside_it_takes_no_side() {
+    let all = [QUEUES, SESSIONS, STORE];
+    let (labels, _) = held(&all, "We will send push notifications through Firebase.");
+    assert_eq!(labels, []);
+    let backup = "A nightly backup of a read replica of the PostgreSQL database is taken.";
+    let (labels, _) = held(&all, backup);
+    assert_eq!(labels, [(2, Label::Related)]);
+}
+
+#[test]
+fn a_conflict_quotes_the_sentence_that_forbids() {
+    let all = [QUEUES, SESSIONS, STORE];
+    let (labels, alignment) = held(&all, "Write the telephone numbers to the log, too.");
+    assert_eq!(labels, [(2, Label::Conflicts)]);
+    let quote = "Telephone numbers must never be written to a log.";
+    assert!(alignment.found[0].reason.contains(quote));
+}
+
+#[test]
+fn what_superseded_a_decision_is_named() {
+    let all = [DATABASE, STORE].map(written);
+    let old = Decision {
+        status: Status::Superseded,
+        successors: &[1],
+        ..decision(&all[0])
+    };
+    let new = Decision {
+        id: "0002",
+        ..decision(&all[1])
+    };
+    let proposal = Proposal {
+        description: "The order service uses pg as its database.",
+        context: None,
+    };
+    let told = align(&[old, new], &proposal, &cancel()).unwrap();
+    let expected = "ADR 0001 no longer holds; look at what superseded it: ADR 0002.";
+    assert!(told.suggestions.contains(&expected.to_owned()), "{told:?}");
 }
 
 #[test]

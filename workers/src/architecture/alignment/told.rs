@@ -38,7 +38,7 @@ pub(super) fn reason(
 pub(super) fn conflict(decision: &Decision<'_>, ground: Ground) -> String {
     let what = match ground {
         Ground::TakesRefused(_) => "The proposal adopts an option that the decision turned down.",
-        Ground::TakesRival => {
+        Ground::TakesRival | Ground::Instead(_) => {
             "The proposal takes something else than what the decision chose for this."
         }
         Ground::Breaks(_) => "The proposal breaks a bound that the decision states.",
@@ -70,8 +70,8 @@ pub(super) fn suggestions(decisions: &[Decision<'_>], found: &[Finding]) -> Vec<
                 "Change the proposal to keep to ADR {id}, or write a decision that supersedes ADR {id} explicitly and says why its reasons no longer hold."
             )),
             (_, Status::Superseded) if !decision.successors.is_empty() => told.push(format!(
-                "ADR {id} no longer holds; look at the decision that superseded it{}.",
-                successors(decisions, decision)
+                "ADR {id} no longer holds; look at what superseded it: {}.",
+                ids(decisions, decision)
             )),
             (_, Status::Proposed) => told.push(format!("ADR {id} is only proposed; settle it together with this.")),
             _ => {}
@@ -97,14 +97,14 @@ fn without_conflict(decisions: &[Decision<'_>], found: &[Finding]) -> String {
         }
         (_, true) => "No ADR is about this; name its subject in the words of the project and try search_architecture, or write a new ADR.".to_owned(),
         (Some(decision), _) => format!("Refer to ADR {} in the proposal.", decision.id),
-        (None, _) => "No ADR decides this; read the related ones, then write a new ADR.".to_owned(),
+        (None, _) => "No ADR found here clearly allows or forbids this; read the related ones, then write a new ADR.".to_owned(),
     }
 }
 
 fn said(label: Label, ground: Ground) -> &'static str {
     match ground {
         Ground::TakesRefused(_) => "Adopts what was turned down",
-        Ground::TakesRival => "Takes another thing than was chosen",
+        Ground::TakesRival | Ground::Instead(_) => "Takes another thing than was chosen",
         Ground::Breaks(_) => "Breaks a bound",
         Ground::Beyond(_) => "Goes beyond what is allowed",
         Ground::Against(_) => "Says the contrary",
@@ -119,17 +119,21 @@ fn said(label: Label, ground: Ground) -> &'static str {
 }
 
 fn successors(decisions: &[Decision<'_>], decision: &Decision<'_>) -> String {
-    let ids = decision
-        .successors
-        .iter()
-        .filter_map(|at| decisions.get(*at));
-    let ids: Vec<String> = ids
-        .map(|successor| format!("ADR {}", successor.id))
-        .collect();
+    let ids = ids(decisions, decision);
     match ids.is_empty() {
         true => String::new(),
-        false => format!(" by {}", ids.join(" and ")),
+        false => format!(" by {ids}"),
     }
+}
+
+/// What supersedes a decision.
+fn ids(decisions: &[Decision<'_>], decision: &Decision<'_>) -> String {
+    let successors = decision.successors.iter();
+    let successors = successors.filter_map(|at| decisions.get(*at));
+    let ids: Vec<String> = successors
+        .map(|successor| format!("ADR {}", successor.id))
+        .collect();
+    ids.join(" and ")
 }
 
 /// The sentence that a ground rests on, as it stands in the decision.
@@ -158,6 +162,7 @@ fn sentence<'a>(decision: &Decision<'a>, ground: Ground) -> Option<&'a Passage> 
         Ground::Breaks(at)
         | Ground::Beyond(at)
         | Ground::Against(at)
+        | Ground::Instead(at)
         | Ground::Same(at)
         | Ground::Near(Some(at)) => of_statement(at),
         Ground::TakesRival | Ground::GivesUp | Ground::Restates | Ground::Near(None) => None,

@@ -3,13 +3,41 @@
 //! Unlike the words of the index, these are stemmed by their endings too (`stored`, `storing` and
 //! `store` are one), for a decision and a proposal are a few sentences by different people.
 
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
-use super::names;
+use super::names::{self, Rivals};
 use crate::index::terms::{Term, term};
 
 /// What tokens are compared by: the hash of a stem, or of a thing's first name.
 pub(super) type Concept = Term;
+
+/// A map by concepts, which are hashes already: they are only spread.
+pub(super) type ByConcept<V> = HashMap<Concept, V, BuildHasherDefault<Spread>>;
+/// A set of concepts.
+pub(super) type Concepts = HashSet<Concept, BuildHasherDefault<Spread>>;
+
+/// Spreads a concept over 64 bits. Texts are bounded, and so is what colliding words can cost.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Spread(u64);
+
+impl Hasher for Spread {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes
+            .iter()
+            .for_each(|byte| self.write_u32(u32::from(*byte)));
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        // The golden ratio's fraction, as multiplicative hashing has it.
+        self.0 = (self.0 ^ u64::from(value)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
 
 /// A word, or a name of several.
 #[derive(Clone, Debug)]
@@ -22,8 +50,10 @@ pub(super) struct Token {
     pub(super) concept: Option<Concept>,
     /// What it names besides: its kind, and the thing that the first of its words is.
     pub(super) besides: Vec<Concept>,
-    /// The blocks of rivals its thing is in, a bit each.
-    pub(super) rivals: u64,
+    /// The blocks of rivals its thing is in.
+    pub(super) rivals: Rivals,
+    /// Whether it is written as a name: with a capital where no sentence begins, or several.
+    pub(super) is_name: bool,
     /// Whether it is a word of the trade.
     pub(super) is_technical: bool,
     /// What stands before it, apart from blanks.
@@ -70,6 +100,7 @@ struct Plain {
     at: Range<usize>,
     before: Mark,
     is_capital: bool,
+    is_name: bool,
 }
 
 fn plain_words(text: &str) -> Vec<Plain> {
@@ -93,10 +124,22 @@ fn plain_words(text: &str) -> Vec<Plain> {
             at: start..stop,
             before: mark(gap),
             is_capital: c.is_uppercase(),
+            is_name: is_name(
+                word,
+                words.is_empty() || gap.contains(['.', '?', '!', ':', '\n']),
+            ),
         });
         end = stop;
     }
     words
+}
+
+/// Whether a word is written as a name; the first of a sentence has a capital anyway.
+fn is_name(word: &str, is_first: bool) -> bool {
+    let capitals = word.chars().filter(|c| c.is_uppercase()).count();
+    let has_digit = word.contains(|c: char| c.is_ascii_digit());
+    let begins = word.starts_with(char::is_uppercase);
+    capitals > 1 || (begins && (!is_first || has_digit))
 }
 
 /// The plus signs that belong to a name.
@@ -130,7 +173,7 @@ fn named(words: &[Plain], at: usize) -> Option<(usize, Token)> {
         let lower = lower.join(" ");
         let thing = names::thing(&lower).filter(|_| is_one)?;
         // "Go" is a language where it is written as one, and so is "Rust" or "Flow".
-        let is_word = length == 1 && AMBIGUOUS.contains(&lower.as_str());
+        let is_word = length == 1 && names::is_ambiguous(&lower);
         if is_word && (!first.is_capital || at == 0 || first.before == Mark::Break) {
             return None;
         }
@@ -140,7 +183,8 @@ fn named(words: &[Plain], at: usize) -> Option<(usize, Token)> {
             concept: Some(term(thing.first)),
             besides: besides(thing, &lower),
             rivals: thing.rivals,
-            is_technical: thing.rivals != 0 || names::is_technical(thing.first),
+            is_name: true,
+            is_technical: !thing.rivals.is_empty() || names::is_technical(thing.first),
             before: first.before,
             lower,
         };
@@ -167,13 +211,6 @@ fn besides(thing: &names::Thing, lower: &str) -> Vec<Concept> {
     kind.into_iter().chain(first.map(term)).collect()
 }
 
-/// Names that are words of English, too.
-const AMBIGUOUS: [&str; 24] = [
-    "go", "rust", "node", "flow", "swift", "chef", "puppet", "lit", "icu", "fluent", "drone",
-    "bamboo", "actions", "java", "ember", "salt", "consul", "serial", "celery", "aurora", "travis",
-    "oracle", "main", "helm",
-];
-
 fn single(word: &Plain) -> Token {
     let base = base(&word.lower);
     let is_plain =
@@ -186,7 +223,8 @@ fn single(word: &Plain) -> Token {
         lower: word.lower.clone(),
         at: word.at.clone(),
         besides: Vec::new(),
-        rivals: 0,
+        rivals: Rivals::default(),
+        is_name: word.is_name && counts,
         is_technical: names::is_technical(base),
         before: word.before,
     }
@@ -299,7 +337,7 @@ mod tests {
 
     #[test]
     fn a_word_is_a_language_only_where_it_is_written_as_one() {
-        let rivals = |text: &str| tokens(text).iter().any(|token| token.rivals != 0);
+        let rivals = |text: &str| tokens(text).iter().any(|token| !token.rivals.is_empty());
         assert!(rivals("written in Go"));
         assert!(!rivals("Go to the fair"));
         assert!(!rivals("we go on"));

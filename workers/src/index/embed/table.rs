@@ -109,6 +109,11 @@ impl Table {
     /// The vector of a text, of length 1. `None` where the text has no word that can be spelled,
     /// for a vector of zeros would be near to nothing and yet be kept and compared.
     pub fn encode(&self, text: &str) -> Option<Vec<f32>> {
+        self.weighed(text).map(|(vector, _)| vector)
+    }
+
+    /// The vector of a text, and how long it was before: a rare word's is four times a common one's.
+    pub fn weighed(&self, text: &str) -> Option<(Vec<f32>, f32)> {
         let mut pieces = self.pieces.of(text);
         pieces.sort_unstable();
         let mut sum = vec![0.0; self.model.dimensions];
@@ -122,7 +127,7 @@ impl Table {
         for value in &mut sum {
             *value /= length;
         }
-        Some(sum)
+        Some((sum, length))
     }
 
     /// Adds a piece that occurs `count` times. A word that occurs ten times says more than one that

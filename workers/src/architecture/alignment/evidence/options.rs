@@ -34,8 +34,8 @@ pub(super) fn named(
     said.sort_unstable_by_key(|term| term.concept);
     said.dedup_by_key(|term| term.concept);
     let part = weights.of_terms(&said) / weights.of_terms(&own);
-    let has_product = own.iter().any(|term| term.rivals != 0);
-    match said.iter().any(|term| term.rivals != 0) {
+    let has_product = own.iter().any(|term| !term.rivals.is_empty());
+    match said.iter().any(|term| !term.rivals.is_empty()) {
         true => part.max(NAMED),
         false if has_product => part.min(UNNAMED),
         false => part,

@@ -4,12 +4,8 @@ use super::options::named;
 use super::shared::Shared;
 use super::{Read, Weights, has};
 use crate::architecture::alignment::clauses::{Clause, Mode, Role, Term};
-use crate::architecture::alignment::meaning::Meaning;
 use crate::architecture::alignment::measures::{Measure, Unit, breaks};
 use crate::architecture::alignment::positions::{Kind, Positions, Statement};
-
-/// What nearness in meaning weighs beside shared words when a clause's statement is looked for.
-const NEAR: f32 = 4.0;
 
 /// What a single word is worth of what it weighs.
 const ALONE: f32 = 0.85;
@@ -26,39 +22,24 @@ pub(in crate::architecture::alignment) struct Relations {
     pub(in crate::architecture::alignment) said_against: Most,
     /// How much of the title is said in one clause.
     pub(in crate::architecture::alignment) restates: f32,
-    /// How much both drop.
-    pub(in crate::architecture::alignment) both_drop: Most,
     /// How much of an option's name is taken, or dropped, that was turned down.
     pub(in crate::architecture::alignment) takes_refused: Most,
     pub(in crate::architecture::alignment) drops_refused: Most,
     /// Whether a rival is taken for what the decision is for.
     pub(in crate::architecture::alignment) takes_rival: bool,
-    /// Whether what was chosen is taken, dropped, or is to stay beside something.
+    /// Whether what was chosen is taken, or dropped.
     pub(in crate::architecture::alignment) chosen_taken: bool,
     pub(in crate::architecture::alignment) chosen_dropped: bool,
-    pub(in crate::architecture::alignment) chosen_stays: bool,
+    /// Whether it is taken as that with which something is done, and merely named.
+    pub(in crate::architecture::alignment) chosen_used: bool,
+    pub(in crate::architecture::alignment) chosen_named: bool,
+    /// Whether it is to be ended.
+    pub(in crate::architecture::alignment) chosen_ended: bool,
     /// A bound that a number breaks.
     pub(in crate::architecture::alignment) breaks: Most,
     /// What may be used for some things only, and is used for others.
     pub(in crate::architecture::alignment) beyond: Option<usize>,
-    /// The statement that a clause has most to do with.
-    pub(in crate::architecture::alignment) pair: Pair,
 }
-
-/// The clause and the statement that have most to do with each other.
-#[derive(Debug, Default)]
-pub(in crate::architecture::alignment) struct Pair {
-    value: f32,
-    /// The statement.
-    pub(in crate::architecture::alignment) at: Option<usize>,
-    /// How much of the statement the clause says.
-    pub(in crate::architecture::alignment) covers: f32,
-    /// Which part of what they share the clause takes, and the statement drops.
-    pub(in crate::architecture::alignment) takes_dropped: f32,
-}
-
-/// A clause of the proposal, with what it means.
-type Said<'a> = (&'a Clause, Option<&'a Meaning>);
 
 /// A statement of the decision, behind its place.
 type Held<'a> = (usize, &'a Statement);
@@ -71,10 +52,9 @@ impl Relations {
             .clauses
             .iter()
             .filter(|(clause, _)| clause.mode == Mode::Says);
-        for (clause, meaning) in says {
-            let said = (clause, meaning.as_ref());
+        for (clause, _) in says {
             for held in positions.statements.iter().enumerate() {
-                relations.hold(said, held, (positions, read), weights);
+                relations.hold(clause, held, (positions, read), weights);
             }
             relations.options(clause, positions, weights);
             relations.things(clause, positions, read);
@@ -87,12 +67,15 @@ impl Relations {
     /// Holds a clause against a statement.
     fn hold(
         &mut self,
-        (clause, meaning): Said<'_>,
+        clause: &Clause,
         (at, statement): Held<'_>,
         (positions, read): (&Positions, &Read),
         weights: &Weights,
     ) {
-        if matches!(statement.kind, Kind::Context | Kind::Outside) {
+        if matches!(
+            statement.kind,
+            Kind::Context | Kind::Weighed | Kind::Outside
+        ) {
             return;
         }
         let shared = Shared::of(&clause.terms, &statement.clause.terms, positions, weights);
@@ -106,16 +89,6 @@ impl Relations {
         if shared.all == 0.0 {
             return;
         }
-        let value = shared.all + NEAR * Meaning::nearness(meaning, statement.meaning.as_ref());
-        if value > self.pair.value {
-            self.pair = Pair {
-                value,
-                at: Some(at),
-                covers: shared.all / weights.of_terms(&statement.clause.terms),
-                takes_dropped: shared.takes_dropped / shared.all,
-            };
-        }
-        raise(&mut self.both_drop, shared.both_drop, at);
         if shared.said_against > shared.said_same {
             raise(&mut self.said_against, shared.said_against, at);
         } else if statement.kind != Kind::Refused {
@@ -158,19 +131,21 @@ impl Relations {
 
     /// Looks for what was chosen, and for its rivals.
     fn things(&mut self, clause: &Clause, positions: &Positions, read: &Read) {
-        for term in clause.terms.iter().filter(|term| term.rivals != 0) {
+        for term in clause.terms.iter().filter(|term| !term.rivals.is_empty()) {
             let is_rival = positions
                 .chosen
                 .iter()
-                .any(|other| other.rivals & term.rivals != 0);
+                .any(|other| other.rivals.meet(term.rivals));
             if has(&positions.chosen, term.concept) {
+                self.chosen_ended |= term.is_ended;
                 match term.role {
                     Role::Takes => {
                         self.chosen_taken = true;
-                        self.chosen_stays |= clause.is_kept;
+                        self.chosen_used |= term.is_means;
+                        self.chosen_named |= !term.is_means;
                     }
                     Role::Drops => self.chosen_dropped = true,
-                    Role::Beside => self.chosen_stays = true,
+                    Role::Beside => {}
                 }
             } else if term.role == Role::Takes && is_rival && !positions.is_taken(term.concept) {
                 self.takes_rival |= is_of_subject(positions, read);
@@ -185,7 +160,7 @@ impl Relations {
             rules.filter(|(_, one)| one.kind == Kind::Rule && one.clause.is_exclusive)
         {
             let terms = &statement.clause.terms;
-            let is_used = |term: &&Term| term.rivals != 0 && term.role == Role::Takes;
+            let is_used = |term: &&Term| !term.rivals.is_empty() && term.role == Role::Takes;
             let mut used = clause.terms.iter().filter(is_used);
             let Some(used) = used.find(|used| {
                 terms
@@ -196,7 +171,7 @@ impl Relations {
                 continue;
             };
             let scope = terms.iter().filter(|term| {
-                term.rivals == 0 && !term.is_besides && term.concept != used.concept
+                term.rivals.is_empty() && !term.is_besides && term.concept != used.concept
             });
             let mut scope = scope.peekable();
             if scope.peek().is_some() && !scope.any(|term| read.concepts.contains(&term.concept)) {
@@ -233,7 +208,7 @@ fn is_of_subject(positions: &Positions, read: &Read) -> bool {
     let mut subject = positions
         .title
         .iter()
-        .filter(|term| term.rivals == 0 && !term.is_besides)
+        .filter(|term| term.rivals.is_empty() && !term.is_besides)
         .peekable();
     subject.peek().is_none() || subject.any(|term| read.concepts.contains(&term.concept))
 }

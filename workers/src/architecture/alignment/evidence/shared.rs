@@ -9,10 +9,6 @@ use crate::architecture::alignment::positions::Positions;
 pub(super) struct Shared {
     /// All that both name.
     pub(super) all: f32,
-    /// What both drop.
-    pub(super) both_drop: f32,
-    /// What the clause takes, and the statement drops.
-    pub(super) takes_dropped: f32,
     /// What both take or both drop, apart from the decision's subject.
     pub(super) said_same: f32,
     /// What one takes and the other drops, apart from the decision's subject.
@@ -59,16 +55,8 @@ impl Shared {
     fn add(&mut self, roles: (Role, Role), weight: f32, said: f32) {
         self.all += weight;
         match roles {
-            (Role::Takes, Role::Takes) => self.said_same += said,
-            (Role::Drops, Role::Drops) => {
-                self.said_same += said;
-                self.both_drop += weight;
-            }
-            (Role::Takes, Role::Drops) => {
-                self.said_against += said;
-                self.takes_dropped += weight;
-            }
-            (Role::Drops, Role::Takes) => self.said_against += said,
+            (Role::Takes, Role::Takes) | (Role::Drops, Role::Drops) => self.said_same += said,
+            (Role::Takes, Role::Drops) | (Role::Drops, Role::Takes) => self.said_against += said,
             (Role::Beside, _) | (_, Role::Beside) => {}
         }
     }

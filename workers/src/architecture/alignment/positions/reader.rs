@@ -1,6 +1,6 @@
 //! A decision's parts made positions.
 
-use super::{Kind, Positions, Refused, Statement, weighed};
+use super::{Kind, Positions, Refused, Statement, stances, weighed};
 use crate::architecture::adr::{Adr, Choice, Passage, Status, Verdict};
 use crate::architecture::alignment::clauses::{Clause, Mode, Role, Term, clauses};
 use crate::architecture::alignment::meaning::Meaning;
@@ -29,6 +29,9 @@ pub(super) fn read(markdown: &Markdown, adr: &Adr) -> Positions {
     let follows = adr.consequences.iter().map(|one| &one.passage);
     reader.add(follows, Kind::Follows);
     reader.add(&adr.other, Kind::Follows);
+    let rules = adr.decision.iter().map(|passage| passage.text(markdown));
+    let whole: Vec<&str> = std::iter::once(adr.title.as_str()).chain(rules).collect();
+    reader.positions.meaning = Meaning::of(start(&whole.join("\n")));
     reader.finish()
 }
 
@@ -40,7 +43,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn title(&mut self, adr: &Adr) {
         let is_refused = adr.status == Status::Rejected;
-        let said = clauses(start(&adr.title));
+        let said = self.clauses(start(&adr.title));
         let mut terms = named(said.clone());
         if is_refused {
             for term in &mut terms {
@@ -82,19 +85,21 @@ impl Reader<'_> {
             let around = option.cons.iter().chain(&option.pros);
             match verdict {
                 Verdict::Chosen => {
+                    self.clauses(&option.name);
                     self.positions.chosen.extend(heads(&name));
                     self.positions.chosen_name.extend(name);
                     self.add(&option.about, Kind::Rule);
                     self.add(&option.pros, Kind::Follows);
                 }
                 Verdict::Rejected => {
+                    self.clauses(&option.name);
                     let name = self.telling(name, &option.about);
                     let mut said = option.about.iter().chain(around.clone());
                     let sentence = said
                         .find_map(|passage| passage.sentences(self.markdown).into_iter().next());
                     self.positions.refused.push(Refused { name, sentence });
                     self.add(&option.about, Kind::Refused);
-                    self.add(around, Kind::Context);
+                    self.add(around, Kind::Weighed);
                 }
                 Verdict::Open => {
                     self.add(option.about.iter().chain(around), Kind::Context);
@@ -134,7 +139,7 @@ impl Reader<'_> {
     /// What an option is named by: its name, or what is said of it where that is a plain word
     /// ("Buy it").
     fn telling(&self, name: Vec<Term>, about: &[Passage]) -> Vec<Term> {
-        let tells = |term: &Term| term.rivals != 0 || term.is_technical;
+        let tells = |term: &Term| !term.rivals.is_empty() || term.is_technical;
         if name.len() > 1 || name.iter().any(tells) {
             return name;
         }
@@ -144,13 +149,20 @@ impl Reader<'_> {
         named(about.unwrap_or_default())
     }
 
+    /// The clauses of a text, whose words are kept.
+    fn clauses(&mut self, text: &str) -> Vec<Clause> {
+        let said = clauses(text);
+        self.positions.lexicon.add(text, &said);
+        said
+    }
+
     fn add<'p>(&mut self, passages: impl IntoIterator<Item = &'p Passage>, kind: Kind) {
         for passage in passages {
             if self.positions.statements.len() >= MAX_STATEMENTS {
                 break;
             }
             let text = passage.text(self.markdown);
-            for clause in clauses(text) {
+            for clause in self.clauses(text) {
                 if self.positions.statements.len() >= MAX_STATEMENTS {
                     break;
                 }
@@ -201,6 +213,7 @@ impl Reader<'_> {
         }
         self.compare();
         let positions = &mut self.positions;
+        positions.stances = stances::of(positions);
         let said = positions
             .statements
             .iter()
@@ -229,7 +242,7 @@ impl Reader<'_> {
             .filter(|statement| statement.clause.mode == Mode::Tells);
         for statement in told {
             let is_other = |term: &&Term| {
-                let is_rival = chosen.iter().any(|chosen| chosen.rivals & term.rivals != 0);
+                let is_rival = chosen.iter().any(|chosen| chosen.rivals.meet(term.rivals));
                 is_rival && chosen.iter().all(|chosen| chosen.concept != term.concept)
             };
             for term in statement.clause.terms.iter().filter(is_other) {
@@ -272,7 +285,7 @@ fn named(said: Vec<Clause>) -> Vec<Term> {
 fn heads(name: &[Term]) -> Vec<Term> {
     let taken = name
         .iter()
-        .filter(|term| term.rivals != 0 && term.role == Role::Takes);
+        .filter(|term| !term.rivals.is_empty() && term.role == Role::Takes);
     let heads = taken
         .enumerate()
         .filter(|(at, term)| *at == 0 || term.is_listed);

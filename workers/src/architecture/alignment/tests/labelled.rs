@@ -1,7 +1,7 @@
 //! How good the labels are on proposals that people labelled: `tests/data/adr`.
 //!
-//! `tuning.jsonl` was looked at while the rules were made; `held_back.jsonl` was not, and only its
-//! figures are told.
+//! Each `tuning.jsonl` was looked at while the rules were made, and the weights were learned from it;
+//! `held_back.jsonl` was not, and only its figures are told.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -40,6 +40,8 @@ impl Count {
 
 struct Figures {
     counts: BTreeMap<&'static str, Count>,
+    /// How often each label was given where another was wanted, `none` last.
+    confused: [[u32; 4]; 4],
     /// Conflicts on proposals that no decision speaks of.
     unfounded: usize,
 }
@@ -63,6 +65,15 @@ impl Figures {
                 "\n  {label}: precision {precision:.3}, recall {recall:.3}, F1 {f1:.3}"
             );
         }
+        for (wanted, given) in ["supports", "conflicts", "related", "none"]
+            .iter()
+            .zip(self.confused)
+        {
+            _ = write!(
+                told,
+                "\n  wanted {wanted}, given as supports, conflicts, related, none: {given:?}"
+            );
+        }
         told
     }
 }
@@ -71,12 +82,13 @@ fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/adr")
 }
 
-fn decided() -> Vec<Decided> {
+fn decided(company: &Path) -> Vec<Decided> {
     let folders = ["doc/adr", "docs/decisions", "docs/adr"]
-        .map(|folder| data().join("repository").join(folder));
+        .map(|folder| company.join("repository").join(folder));
     let files = folders
         .iter()
-        .flat_map(|folder| std::fs::read_dir(folder).unwrap());
+        .filter_map(|folder| std::fs::read_dir(folder).ok())
+        .flatten();
     let mut files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
     files.sort_unstable();
     files.retain(|file| !file.ends_with("README.md") && !file.ends_with("template.md"));
@@ -88,10 +100,12 @@ fn decided() -> Vec<Decided> {
 }
 
 fn figures(file: &Path) -> Figures {
-    let decided = decided();
+    let decided = decided(file.parent().unwrap());
+    assert!(decided.len() >= 14, "{}", file.display());
     let decisions: Vec<Decision<'_>> = decided.iter().map(|one| decision(&one.written)).collect();
     let mut figures = Figures {
         counts: LABELS.map(|label| (label, Count::default())).into(),
+        confused: [[0; 4]; 4],
         unfounded: 0,
     };
     for line in std::fs::read_to_string(file).unwrap().lines() {
@@ -122,6 +136,8 @@ fn figures(file: &Path) -> Figures {
 }
 
 fn count(figures: &mut Figures, given: Option<&str>, wanted: Option<&str>) {
+    let place = |label: Option<&str>| LABELS.iter().position(|one| Some(*one) == label);
+    figures.confused[place(wanted).unwrap_or(3)][place(given).unwrap_or(3)] += 1;
     for (label, count) in &mut figures.counts {
         let (is_given, is_wanted) = (given == Some(*label), wanted == Some(*label));
         count.given += f64::from(u8::from(is_given));
@@ -140,12 +156,14 @@ fn tell(told: &str) {
 
 #[test]
 fn of_the_proposals_for_tuning_so_many_are_labelled_as_people_did() {
-    let figures = figures(&data().join("tuning.jsonl"));
-    let told = figures.told("tuning");
-    tell(&told);
-    assert!(figures.macro_f1() >= 0.68, "{told}");
-    assert!(figures.counts["conflicts"].precision() >= 0.85, "{told}");
-    assert_eq!(figures.unfounded, 0, "{told}");
+    for (company, floor) in [(".", 0.73), ("clinic", 0.57), ("tidal", 0.56)] {
+        let figures = figures(&data().join(company).join("tuning.jsonl"));
+        let told = figures.told(company);
+        tell(&told);
+        assert!(figures.macro_f1() >= floor, "{told}");
+        assert!(figures.counts["conflicts"].precision() >= 0.69, "{told}");
+        assert_eq!(figures.unfounded, 0, "{told}");
+    }
 }
 
 /// The aim is a macro-F1 of 0.8.
@@ -154,7 +172,7 @@ fn of_the_proposals_held_back_so_many_are_labelled_as_people_did() {
     let figures = figures(&data().join("held_back.jsonl"));
     let told = figures.told("held back");
     tell(&told);
-    assert!(figures.macro_f1() >= 0.53, "{told}");
-    assert!(figures.counts["conflicts"].precision() >= 0.6, "{told}");
+    assert!(figures.macro_f1() >= 0.6, "{told}");
+    assert!(figures.counts["conflicts"].precision() >= 0.8, "{told}");
     assert_eq!(figures.unfounded, 0, "{told}");
 }

@@ -1,0 +1,52 @@
+//! What people see, and what it is built with.
+
+use super::Block;
+
+/// Things by what they are, a block each.
+#[rustfmt::skip]
+pub(super) const BLOCKS: &[Block] = &[
+    // Languages of browsers.
+    ("language", "typescript, ts; javascript, js, plain javascript, plain js, vanilla javascript, vanilla js; flow; elm; coffeescript; \
+        rescript; purescript; clojurescript"),
+    // Frameworks of web clients.
+    ("framework", "react, react js, reactjs; vue, vue js, vuejs, nuxt, vue 3; angular, angularjs; svelte, sveltekit; \
+        solid js, solidjs; ember; preact; jquery; htmx; blazor; lit; alpine js, alpinejs; stimulus; hotwire; qwik; \
+        backbone; knockout; polymer; web components, custom elements, stencil; livewire; liveview, live view, phoenix liveview; \
+        web forms, webforms; gwt; vaadin"),
+    ("framework", "next js, nextjs; remix; gatsby; astro; sveltekit; nuxt; create react app"),
+    // State in web clients.
+    ("state", "redux, global store; mobx; zustand; recoil; jotai; pinia; vuex; xstate; ngrx; \
+        query library, react query, tanstack query; swr; rtk query; apollo client; urql; relay"),
+    // Where a page is made.
+    ("rendering", "server side rendering, ssr, server rendered, server rendered pages, server side rendered, rendered by the server; \
+        single page application, single page applications, single page app, spa, spas, client side rendering, csr; \
+        static site, static sites, static site generation, ssg, static pages"),
+    // How a front end is cut.
+    ("frontend", "module federation, micro frontend, micro frontends, microfrontend, microfrontends; \
+        one application; single spa, iframe, iframes"),
+    // How pages look.
+    ("style", "tailwind, tailwindcss, tailwind css; bootstrap; css modules; styled components; emotion; sass, scss; bulma; \
+        css in js; vanilla extract; plain css; foundation css"),
+    ("component", "material ui, mui, material design; ant design, antd; chakra, chakra ui; shadcn, shadcn ui; radix, radix ui; \
+        fluent ui; primereact, primeng; headless ui; mantine; storybook; \
+        own design system, own component library, in house components; carbon design"),
+    ("bundler", "webpack; vite; rollup; esbuild; turbopack; snowpack; browserify; gulp; grunt; rspack; swc"),
+    // Apps of phones.
+    ("app", "flutter; react native, expo; swiftui, swift, uikit; jetpack compose; kotlin multiplatform, kmp; xamarin, maui, net maui; \
+        ionic, cordova, capacitor, phonegap; pwa, progressive web app, progressive web apps; native app, native apps, fully native"),
+    ("desktop", "electron; tauri; qt; wpf; winforms; javafx; swing; gtk; wxwidgets"),
+    // How texts are translated.
+    ("translate", "gettext; i18next; fluent; icu; formatjs; react intl; crowdin; weblate; lokalise; transifex; phrase; \
+        translations table"),
+    // Maps.
+    ("map", "google maps; mapbox; maplibre; openstreetmap, osm; leaflet; here maps; openlayers; tomtom; bing maps; apple maps"),
+    // Contents.
+    ("content", "contentful; strapi; wordpress; drupal; sanity; prismic; storyblok; typo3; directus; joomla; ghost cms; kirby"),
+    ("shop", "shopify; magento; woocommerce; commercetools; prestashop; shopware; spree; saleor"),
+    // Who counts visits.
+    ("analytics", "google analytics, ga4; matomo; plausible; mixpanel; amplitude; posthog; snowplow; segment io; fathom; heap analytics; \
+        hotjar; piwik; umami"),
+    // Reports for people.
+    ("report", "tableau; looker; power bi, powerbi; metabase; superset; redash; quicksight; qlik; grafana; spreadsheets, excel sheets; \
+        crystal reports; lightdash"),
+];
