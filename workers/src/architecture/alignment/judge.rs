@@ -57,15 +57,17 @@ pub(super) struct Side {
 
 /// How many things are weighed for nearness, and for the side.
 const NEAR_INPUTS: usize = 14;
-const SIDE_INPUTS: usize = 24;
+const SIDE_INPUTS: usize = 22;
 
 /// How much nearer than for being related a decision has to be for the other labels: likely by a
 /// half, and by 0.6. Found by cross-validation, as were the next.
 const ENDORSES_FROM: f32 = 0.53;
 const CONFLICTS_FROM: f32 = 0.94;
 /// How likely among the three a conflict has to be, more where the proposal is less of the trade;
-/// and where it shares no word of the trade with the decision.
+/// where it names a rival or an option that was turned down; and where it shares no word of the
+/// trade with the decision.
 const CERTAIN: f32 = 0.45;
+const CERTAIN_BY_NAME: f32 = 0.3;
 const CERTAIN_BY_ITSELF: f32 = 0.75;
 
 /// How much of an option's name has to be named.
@@ -154,11 +156,13 @@ pub(super) fn side(read: &Read, evidence: &Evidence) -> Side {
     }
     let inputs = side_inputs(read, evidence);
     let labels = [Label::Conflicts, Label::Supports, Label::Related];
-    let scores = SIDES
-        .iter()
-        .zip(LEANS)
-        .map(|(weights, lean)| lean + weighed(&inputs, weights));
-    let odds: Vec<f32> = scores.map(f32::exp).collect();
+    let mut scores = LEANS;
+    for (input, weights) in inputs.iter().zip(&SIDES) {
+        for (score, weight) in scores.iter_mut().zip(weights) {
+            *score += input * weight;
+        }
+    }
+    let odds = scores.map(f32::exp);
     let best = labels.into_iter().zip(&odds);
     let best = best.max_by(|left, right| left.1.total_cmp(right.1));
     let (label, of_label) = best.map_or((Label::Related, 0.0), |(label, odds)| (label, *odds));
@@ -207,7 +211,10 @@ pub(super) fn is_told(read: &Read, evidence: &Evidence, side: &Side, nearness: f
         Label::Related => nearness >= 0.0,
         Label::Supports => nearness >= ENDORSES_FROM,
         Label::Conflicts => {
+            let relations = &evidence.relations;
+            let names_it = relations.takes_rival || relations.takes_refused.0 > OPTION;
             let bound = match evidence.technical > 0.0 {
+                _ if names_it => CERTAIN_BY_NAME,
                 true => CERTAIN,
                 false => CERTAIN_BY_ITSELF,
             };
@@ -243,8 +250,6 @@ pub(super) fn side_inputs(read: &Read, evidence: &Evidence) -> [f32; SIDE_INPUTS
         refuses,
         carries_out,
         leaves_open,
-        is(relations.chosen_used),
-        is(relations.chosen_named && !relations.chosen_used),
     ]
 }
 

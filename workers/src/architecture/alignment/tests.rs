@@ -105,10 +105,12 @@ fn restating_and_using_what_was_chosen_is_supported() {
 }
 
 #[test]
-fn ending_what_was_chosen_conflicts() {
+fn ending_what_was_chosen_or_moving_off_it_conflicts() {
     let (labels, alignment) = held(&[QUEUES, SESSIONS, STORE], "Delete the RabbitMQ cluster.");
     assert_eq!(labels, [(0, Label::Conflicts)]);
     assert!(alignment.found[0].reason.starts_with("Gives up"));
+    let (labels, _) = held(&[QUEUES, SESSIONS, STORE], "Move background work to Kafka.");
+    assert_eq!(labels, [(0, Label::Conflicts)]);
 }
 
 #[test]

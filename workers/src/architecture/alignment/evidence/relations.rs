@@ -30,9 +30,8 @@ pub(in crate::architecture::alignment) struct Relations {
     /// Whether what was chosen is taken, or dropped.
     pub(in crate::architecture::alignment) chosen_taken: bool,
     pub(in crate::architecture::alignment) chosen_dropped: bool,
-    /// Whether it is taken as that with which something is done, and merely named.
+    /// Whether it is taken as that with which something is done.
     pub(in crate::architecture::alignment) chosen_used: bool,
-    pub(in crate::architecture::alignment) chosen_named: bool,
     /// Whether it is to be ended.
     pub(in crate::architecture::alignment) chosen_ended: bool,
     /// A bound that a number breaks.
@@ -142,7 +141,6 @@ impl Relations {
                     Role::Takes => {
                         self.chosen_taken = true;
                         self.chosen_used |= term.is_means;
-                        self.chosen_named |= !term.is_means;
                     }
                     Role::Drops => self.chosen_dropped = true,
                     Role::Beside => {}

@@ -19,7 +19,7 @@ const REFUSES: &str = "no, we won't, won't, we don't, not, say no, turn down, tu
 /// Doing as a rule says.
 #[rustfmt::skip]
 const CARRIES_OUT: &str = "each, every, too, as well, likewise, new, gets, get, comes, fails, fail, check, checks, checked, \
-    at the least, at least, at most, at the latest, within, no more than, nightly, behind, only, removed, deleted, last, \
+    at the least, at least, at most, at the latest, within, no more than, behind, only, removed, deleted, last, \
     remaining, rewrite, goes, go, if, after, before, both, first, then, old, sign, until, once, finds, found, looks, signed";
 /// Adding, watching or tuning something of which a rule says nothing.
 #[rustfmt::skip]
@@ -27,7 +27,7 @@ const LEAVES_OPEN: &str = "which, who, how, what, whether, or, either, in additi
     look at, dashboard, alert, alerts, name, names, naming, page, report, reports, tool, tune, tuning, size, bigger, index, \
     partition, upgrade, upgrades, version, publish, published, show, shown, shows, speed, monitor, monitoring, colour, \
     documentation, training, load test, benchmark, scan, lint, format, prefix, owner, owners, open question, discussed, \
-    settled, agree, proposal, idea, try, add, limit, interval, scale, give, second, more";
+    settled, backup, backups, replica, replicas, pooling, cluster, nodes, agree, proposal, idea, try, add, limit, interval, scale, give, second, more";
 
 /// How many kinds of cues there are.
 pub(in crate::architecture::alignment) const KINDS: usize = 5;
