@@ -49,10 +49,14 @@ impl Reader<'_> {
             for term in &mut terms {
                 term.role = Role::Drops;
             }
-            let sentence = adr
-                .decision
-                .first()
-                .and_then(|passage| passage.sentences(self.markdown).into_iter().next());
+            // "Rejected." alone says nothing.
+            let says = |sentence: &Passage| {
+                let words = sentence.text(self.markdown).split_whitespace();
+                words.count() > 2
+            };
+            let sentences = adr.decision.iter();
+            let mut sentences = sentences.flat_map(|passage| passage.sentences(self.markdown));
+            let sentence = sentences.find(says);
             self.positions.refused.push(Refused {
                 name: terms.clone(),
                 sentence,
