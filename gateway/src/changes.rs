@@ -4,7 +4,7 @@
 //! Beside the path. Postgres notifies every gateway; a notification says where to look again and
 //! is never believed by itself, since whoever may connect may notify. After the connection was
 //! lost everything is looked at again, and while it is lost records of keys are kept for seconds
-//! only.
+//! only, and ended sessions asked for.
 
 use std::{sync::Arc, time::Duration};
 
@@ -74,6 +74,7 @@ impl Changes {
 
     async fn listen(&self) {
         let mut wait = FIRST_RETRY;
+        let mut unheard = Reading::from_the_start();
         loop {
             let heard = async {
                 let listener = self.stores.listen().await?;
@@ -96,10 +97,20 @@ impl Changes {
                     self.stores.health().failed(&error);
                     tracing::warn!(error = %Chain(&error), "changes are not heard");
                     wait = (wait * 2).min(LONGEST_RETRY);
+                    self.ask(&mut unheard).await;
                 }
             }
             tokio::time::sleep(wait).await;
         }
+    }
+
+    /// Reads ended sessions for a gateway that is told of none. It may well be able to ask, and one that
+    /// was ended must not live on here because of that.
+    async fn ask(&self, unheard: &mut Reading) {
+        if let Err(error) = unheard.read(self).await {
+            tracing::debug!(error = %Chain(&error), "changed sessions can't be asked for either");
+        }
+        self.sessions.listening(None);
     }
 
     /// Tells those concerned whether changes are heard, and until when sessions were read.
