@@ -4,6 +4,7 @@
 //! name tells which migrations made it, so a cluster that lives longer never serves an old one.
 
 mod embedded;
+mod relay;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -13,6 +14,8 @@ use sqlx::{
 use tokio::sync::OnceCell;
 use uuid::Uuid;
 
+use relay::Relay;
+
 /// Any number, as long as all processes that make templates take the same.
 const MAKING_TEMPLATES: i64 = 0x6172_6368;
 
@@ -21,6 +24,8 @@ const MAKING_TEMPLATES: i64 = 0x6172_6368;
 pub struct Database {
     admin: PgConnectOptions,
     name: String,
+    /// Where gateways connect, if they are to become deaf.
+    relay: Option<Relay>,
 }
 
 impl Database {
@@ -35,12 +40,35 @@ impl Database {
             format!("create database {name} template {template}"),
         )
         .await;
-        Database { admin, name }
+        Database {
+            admin,
+            name,
+            relay: None,
+        }
     }
 
     /// How the owner connects.
     pub fn owner(&self) -> PgConnectOptions {
         self.admin.clone().database(&self.name)
+    }
+
+    /// How gateways connect: with `relayed`, so that they can be made deaf.
+    pub(crate) fn gateways_url(&mut self, relayed: bool) -> String {
+        let direct = self.owner().username("archway_gateway");
+        if !relayed {
+            return direct.to_url_lossy().to_string();
+        }
+        let folder = direct.get_socket().expect("a cluster on a unix socket");
+        let socket = folder.join(format!(".s.PGSQL.{}", direct.get_port()));
+        let relay = self.relay.insert(Relay::start(socket));
+        direct.socket(relay.folder()).to_url_lossy().to_string()
+    }
+
+    /// Whether gateways that were relayed hear nothing of changes from now on, though all their
+    /// connections stand. Panics where they were not.
+    pub fn deafen(&self, deaf: bool) {
+        let relay = self.relay.as_ref().expect("gateways that are relayed");
+        relay.be_deaf(deaf);
     }
 
     /// How a role connects, as a URL.
@@ -69,6 +97,36 @@ impl Database {
             .execute(&mut admin)
             .await
             .unwrap();
+    }
+
+    /// Ends the connections of all but the owner, who alone is let in from now on.
+    pub async fn shut_out(&self) {
+        let mut admin = connect(&self.admin).await;
+        let name = &self.name;
+        run(
+            &mut admin,
+            format!("revoke connect on database {name} from public"),
+        )
+        .await;
+        sqlx::query(
+            "select pg_terminate_backend(pid) from pg_stat_activity \
+             where datname = $1 and usename <> current_user",
+        )
+        .bind(name)
+        .execute(&mut admin)
+        .await
+        .unwrap();
+    }
+
+    /// Lets everybody in again.
+    pub async fn let_in(&self) {
+        let mut admin = connect(&self.admin).await;
+        let name = &self.name;
+        run(
+            &mut admin,
+            format!("grant connect on database {name} to public"),
+        )
+        .await;
     }
 
     async fn allow_connections(&self, allow: bool) {

@@ -2,8 +2,8 @@
 //! for whole stacks.
 
 use qdrant_client::qdrant::{
-    CountPoints, ListCollectionsRequest, collections_client::CollectionsClient,
-    points_client::PointsClient,
+    CountPoints, Filter, ListCollectionsRequest, collections_client::CollectionsClient,
+    condition::ConditionOneOf, r#match::MatchValue, points_client::PointsClient,
 };
 
 use home::double::{Double, Mood};
@@ -67,8 +67,31 @@ impl Qdrant {
         chunks
     }
 
+    /// The requests for chunks since this was asked last: what each is called, and whose chunks each
+    /// of its filters lets be found; `None` for a filter that lets anybody's.
+    pub fn requests(&self) -> Vec<(&'static str, Vec<Option<String>>)> {
+        let seen = self.0.seen().into_iter();
+        let points = seen.filter(|seen| seen.method.starts_with("points."));
+        points
+            .map(|seen| (seen.method, seen.filters.iter().map(tenant).collect()))
+            .collect()
+    }
+
     /// Loses all collections.
     pub fn lose_everything(&self) {
         self.0.lose_everything();
     }
+}
+
+/// The tenant that a filter demands.
+fn tenant(filter: &Filter) -> Option<String> {
+    filter.must.iter().find_map(|condition| {
+        let Some(ConditionOneOf::Field(field)) = &condition.condition_one_of else {
+            return None;
+        };
+        match field.r#match.as_ref()?.match_value.as_ref()? {
+            MatchValue::Keyword(tenant) if field.key == "tenant" => Some(tenant.clone()),
+            _ => None,
+        }
+    })
 }

@@ -12,10 +12,8 @@ use archway_gateway::{
     AuthConfig, BreakerConfig, GatewayConfig, GuardConfig, LimitsConfig, UpstreamConfig,
     secrets::RootSecret, tenants::Tenants,
 };
-use archway_proto::pass::PassMinter;
 use archway_workers::chat::ChatConfig;
 use archway_workers::index::config::IndexConfig;
-use secrecy::ExposeSecret;
 use sqlx::PgPool;
 use tempfile::TempDir;
 use tokio::{sync::mpsc::Sender, time::Instant};
@@ -23,10 +21,13 @@ use uuid::Uuid;
 
 use crate::{Client, Database, Qdrant, Tenant, fixture::Hung};
 use gateways::{Gateways, Shared};
+use passes::PassKey;
 use workers::Worker;
 
 mod gateways;
 mod grants;
+mod keys;
+mod passes;
 mod terms;
 mod workers;
 
@@ -49,6 +50,7 @@ pub struct Harness {
     hung: Option<Sender<Hung>>,
     index: IndexConfig,
     chat: ChatConfig,
+    relayed: bool,
 }
 
 impl Default for Harness {
@@ -83,6 +85,7 @@ impl Harness {
                 ..IndexConfig::default()
             },
             chat: ChatConfig::default(),
+            relayed: false,
         }
     }
 
@@ -138,7 +141,7 @@ impl Harness {
         for tenant in &self.tenants {
             tenant.build(&repositories.join(tenant.slug()));
         }
-        let database = Database::create().await;
+        let mut database = Database::create().await;
         let owner = PgPool::connect_with(database.owner()).await.unwrap();
         let tenants = Tenants::new(owner.clone());
         let secret = RootSecret::parse(&RootSecret::generate_line().unwrap()).unwrap();
@@ -154,24 +157,27 @@ impl Harness {
             ids.insert(slug, id);
         }
 
-        let minter = PassMinter::generate().unwrap();
+        let pass_key = PassKey::generate();
+        let minter = pass_key.minter();
         let started = self.start_workers(&database, &repositories, &minter).await;
         let (workers, addresses): (Vec<Worker>, Vec<SocketAddr>) = started.into_iter().unzip();
-        let addresses = addresses.iter().map(|address| format!("http://{address}"));
+        let urls = addresses.iter().map(|address| format!("http://{address}"));
         let mut config = self.config;
-        config.upstream.workers = addresses.collect();
+        config.upstream.workers = urls.collect();
         let shared = Shared {
             config,
-            database_url: database.url("archway_gateway"),
+            database_url: database.gateways_url(self.relayed),
             secret: Arc::new(secret),
             minter,
         };
         Stack {
+            pass_key,
+            addresses,
             gateways: Gateways::start(shared, self.replicas).await,
             keys,
             ids,
             tenants,
-            _workers: workers,
+            workers,
             database,
             repositories,
             _folder: folder,
@@ -186,10 +192,12 @@ pub struct Stack {
     tenants: Tenants,
     // In the order in which they end: who uses something ends before it.
     gateways: Gateways,
-    _workers: Vec<Worker>,
+    workers: Vec<Worker>,
     database: Database,
     repositories: PathBuf,
     _folder: TempDir,
+    pass_key: PassKey,
+    addresses: Vec<SocketAddr>,
 }
 
 impl Stack {
@@ -219,22 +227,6 @@ impl Stack {
     /// addresses, with empty caches.
     pub async fn restart(&mut self, gateway: usize) {
         self.gateways.restart(gateway).await;
-    }
-
-    /// Revokes a client's key in the database, which tells the gateways.
-    pub async fn revoke(&self, client: &Client) {
-        self.tenants.revoke_key(key_id(client)).await.unwrap();
-    }
-
-    /// A client with the successor of a client's key. The older key is good for another hour.
-    pub async fn rotate(&self, client: &Client) -> Client {
-        let overlap = Duration::from_secs(3600);
-        let rotated = self.tenants.change(async |tx| {
-            tx.rotate_key(key_id(client), self.gateways.secret(), overlap, None)
-                .await
-        });
-        let key = rotated.await.unwrap().api_key;
-        Client::new(client.address(), key.expose_secret())
     }
 
     /// Administration of the tenants.
@@ -291,8 +283,4 @@ impl Stack {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
-}
-
-fn key_id(client: &Client) -> &str {
-    client.key().split('_').nth(1).expect("awy_<id>_…")
 }

@@ -12,7 +12,7 @@ use sqlx::PgPool;
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
-use super::{Stack, key_id};
+use super::{Stack, keys::key_id};
 use crate::{Client, Tenant, http::Response};
 
 /// In which a change is in force on every gateway.

@@ -1,6 +1,6 @@
 //! The worker of a stack: the real one, confined to its mounts, or the fixture.
 
-use std::{net::SocketAddr, num::NonZeroUsize, path::Path};
+use std::{io, net::SocketAddr, num::NonZeroUsize, path::Path};
 
 use archway_proto::pass::{PassMinter, PassVerifier};
 use archway_workers::{
@@ -9,9 +9,9 @@ use archway_workers::{
     repo::Mounts,
     server::{ConfinedWorker, Listener, WorkerConfig},
 };
-use tokio::sync::mpsc::Sender;
+use tokio::{sync::mpsc::Sender, task::JoinHandle};
 
-use super::{Harness, POOL};
+use super::{Harness, POOL, Stack};
 use crate::{
     ChatModel, Database, Embeddings,
     fixture::{Fixture, Hung},
@@ -77,10 +77,45 @@ impl Harness {
 }
 
 /// A worker that ends when this is dropped.
-#[expect(dead_code, reason = "held for its end")]
 pub(super) enum Worker {
-    Real(ConfinedWorker),
-    Fixture(Fixture),
+    Real(
+        #[expect(dead_code, reason = "held for its end")] ConfinedWorker,
+        Probes,
+    ),
+    Fixture(#[expect(dead_code, reason = "held for its end")] Fixture),
+}
+
+/// Where probes ask a worker; it ends when this is dropped.
+pub(super) struct Probes {
+    address: SocketAddr,
+    serving: JoinHandle<io::Result<()>>,
+}
+
+impl Drop for Probes {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+impl Stack {
+    /// Where probes ask the workers, those that are real.
+    pub fn worker_admins(&self) -> Vec<SocketAddr> {
+        let admin = |worker: &Worker| match worker {
+            Worker::Real(_, probes) => Some(probes.address),
+            Worker::Fixture(_) => None,
+        };
+        self.workers.iter().filter_map(admin).collect()
+    }
+}
+
+impl Probes {
+    fn of(worker: &ConfinedWorker) -> Probes {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        Probes {
+            address: listener.local_addr().unwrap(),
+            serving: tokio::spawn(worker.admin().serve(listener)),
+        }
+    }
 }
 
 impl Worker {
@@ -112,7 +147,8 @@ impl Worker {
             ConfinedWorker::start(config, mounts, verifier, Listener::Tcp(listener), None)
         });
         let worker = starting.await.unwrap().expect("the worker starts");
-        (Worker::Real(worker), address)
+        let probes = Probes::of(&worker);
+        (Worker::Real(worker, probes), address)
     }
 
     /// The one that serves the conformance suite's tools, and `hang` where somebody is told of it.

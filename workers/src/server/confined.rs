@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{CacheFolder, LEFT_BEHIND, Listener, Worker, WorkerConfig, WorkerError, WorkerParts};
 use crate::{
+    admin::Admin,
     confine::{Confinement, confine},
     repo::Mounts,
 };
@@ -16,6 +17,7 @@ pub struct ConfinedWorker {
     stop: CancellationToken,
     thread: Option<JoinHandle<Result<(), WorkerError>>>,
     confinement: Confinement,
+    admin: Admin,
     /// Cancelled when the thread is gone, however it went.
     ended: CancellationToken,
 }
@@ -58,7 +60,7 @@ impl ConfinedWorker {
                         worker = worker.reporting_as(name);
                     }
                     // The starter waits for this; if it is gone, nobody is left to tell.
-                    ready.send(confinement).ok();
+                    ready.send((confinement, worker.admin())).ok();
                     worker.serve(listener, stopped).await
                 });
                 // A status of a large tree may still run; nobody waits for it any longer.
@@ -70,10 +72,11 @@ impl ConfinedWorker {
                 source,
             })?;
         match started.recv() {
-            Ok(confinement) => Ok(ConfinedWorker {
+            Ok((confinement, admin)) => Ok(ConfinedWorker {
                 stop,
                 thread: Some(thread),
                 confinement,
+                admin,
                 ended,
             }),
             Err(_ended) => match thread.join() {
@@ -91,6 +94,11 @@ impl ConfinedWorker {
     /// How firmly the worker is confined on this kernel.
     pub fn confinement(&self) -> &Confinement {
         &self.confinement
+    }
+
+    /// What an admin port tells of it.
+    pub fn admin(&self) -> Admin {
+        self.admin.clone()
     }
 
     /// Ends the worker: calls in flight finish first. Blocks until it is gone.
