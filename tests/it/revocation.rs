@@ -1,6 +1,9 @@
 //! A key that is revoked, or whose tenant is disabled, is refused by every gateway within a
 //! second; one that is made is good as soon.
 
+mod measured;
+mod unheard;
+
 use std::time::Duration;
 
 use e2e::{Client, Harness, Key, Repo, Stack, Tenant};

@@ -1,0 +1,174 @@
+//! How long an end takes to be in force on the last of three gateways, measured from before it is asked
+//! for: printed (`--nocapture` shows it), and bounded by a second.
+
+use std::time::Duration;
+
+use e2e::{Client, Harness, Key, Repo, Stack, Tenant, http::Request};
+use futures::future::join_all;
+use serde_json::json;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{REPLICAS, SECOND, hearing, status};
+
+/// Ends of each kind.
+const LABELS: [&str; 5] = ["a", "b", "c", "d", "e"];
+/// Between two questions: an end is seen so much later at most.
+const BETWEEN: Duration = Duration::from_millis(2);
+
+async fn replicas() -> Stack {
+    let repo = Repo::new().file("a.txt", "a").commit();
+    let acme = Tenant::new("acme").project("site", repo);
+    let acme = LABELS
+        .into_iter()
+        .fold(acme, |acme, label| acme.key(Key::new(label)));
+    let stack = Harness::new().replicas(REPLICAS).tenant(acme).start().await;
+    hearing(&stack).await;
+    stack
+}
+
+/// Asks every gateway again and again, all at once, until each has answered so. How long the last of them took,
+/// from a moment.
+async fn worst<F: AsyncFn(usize) -> u16>(ask: F, expected: u16, since: Instant) -> Duration {
+    let gateways = (0..REPLICAS).map(async |gateway| {
+        while ask(gateway).await != expected {
+            sleep(BETWEEN).await;
+        }
+        since.elapsed()
+    });
+    let took = timeout(10 * SECOND, join_all(gateways)).await;
+    let took = took.unwrap_or_else(|_| panic!("not everywhere {expected} within ten seconds"));
+    took.into_iter().max().unwrap()
+}
+
+/// Prints the worst of an end, and holds it to the bound.
+fn report(what: &str, took: &[Duration]) {
+    let worst = took.iter().max().unwrap();
+    println!(
+        "{what}: in force on {REPLICAS} gateways after {worst:?} at worst of {}",
+        took.len()
+    );
+    assert!(*worst < SECOND, "{what}: {took:?}");
+}
+
+/// The same client at another gateway.
+fn at(stack: &Stack, gateway: usize, client: &Client) -> Client {
+    Client::new(stack.gateways()[gateway], client.key())
+}
+
+#[tokio::test]
+async fn a_key_that_is_revoked_ends_on_three_gateways_in_less_than_a_second() {
+    let stack = replicas().await;
+    let mut took = Vec::new();
+    for label in LABELS {
+        let ask = async |gateway| status(&stack.at(gateway, "acme", label)).await;
+        worst(&ask, 200, Instant::now()).await;
+        let since = Instant::now();
+        stack.revoke(&stack.keyed("acme", label)).await;
+        took.push(worst(&ask, 401, since).await);
+    }
+    report("a key, revoked", &took);
+}
+
+#[tokio::test]
+async fn a_key_that_is_rotated_without_an_overlap_ends_and_its_successor_begins_in_less_than_a_second()
+ {
+    let stack = replicas().await;
+    let (mut ended, mut begun) = (Vec::new(), Vec::new());
+    for label in LABELS {
+        let older = stack.keyed("acme", label);
+        let ask = async |gateway| status(&at(&stack, gateway, &older)).await;
+        worst(&ask, 200, Instant::now()).await;
+        let since = Instant::now();
+        let newer = stack.rotate_with(&older, Duration::ZERO).await;
+        ended.push(worst(&ask, 401, since).await);
+        let ask = async |gateway| status(&at(&stack, gateway, &newer)).await;
+        begun.push(worst(ask, 200, since).await);
+    }
+    report("a key, rotated at once", &ended);
+    report("its successor", &begun);
+}
+
+#[tokio::test]
+async fn a_key_that_is_rotated_is_good_for_the_overlap_and_ends_less_than_a_second_after() {
+    let stack = replicas().await;
+    let overlap = 3 * SECOND;
+    let older = stack.client("acme");
+    let ask = async |gateway| status(&at(&stack, gateway, &older)).await;
+    worst(&ask, 200, Instant::now()).await;
+    let before = Instant::now();
+    let newer = stack.rotate_with(&older, overlap).await;
+    let after = Instant::now();
+    let begun = worst(
+        async |gateway| status(&at(&stack, gateway, &newer)).await,
+        200,
+        before,
+    )
+    .await;
+    report("a successor", &[begun]);
+    for gateway in 0..REPLICAS {
+        let status = ask(gateway).await;
+        assert!(
+            status == 200 || before.elapsed() >= overlap,
+            "{gateway}: {status} in the overlap"
+        );
+    }
+    report(
+        "an overlap's end",
+        &[worst(&ask, 401, after + overlap).await],
+    );
+    assert!(before.elapsed() >= overlap, "not before its end");
+}
+
+#[tokio::test]
+async fn a_tenant_that_is_disabled_ends_with_all_its_keys_in_less_than_a_second() {
+    let stack = replicas().await;
+    let (mut ended, mut begun) = (Vec::new(), Vec::new());
+    for _ in LABELS {
+        for (disabled, expected, took) in [(true, 401, &mut ended), (false, 200, &mut begun)] {
+            for label in LABELS {
+                let ask = async |gateway| status(&stack.at(gateway, "acme", label)).await;
+                worst(ask, if disabled { 200 } else { 401 }, Instant::now()).await;
+            }
+            let since = Instant::now();
+            stack.set_disabled("acme", disabled).await;
+            let keys = LABELS.map(|label| {
+                let ask = async |gateway| status(&stack.at(gateway, "acme", label)).await;
+                worst(ask, expected, since)
+            });
+            took.extend(join_all(keys).await);
+        }
+    }
+    report("a tenant, disabled", &ended);
+    report("a tenant, enabled", &begun);
+}
+
+#[tokio::test]
+async fn a_session_that_is_deleted_ends_on_three_gateways_in_less_than_a_second() {
+    let stack = replicas().await;
+    let client = stack.client("acme");
+    let mut took = Vec::new();
+    for number in 0..LABELS.len() {
+        let params = json!({
+            "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": { "name": "e2e", "version": "1" },
+        });
+        let opened = client.rpc("initialize", params).await;
+        let handle = opened.header("mcp-session-id").unwrap().to_owned();
+        let ask = async |gateway| {
+            let client = stack.at(gateway, "acme", "");
+            let ping = client
+                .request("ping", json!({}))
+                .header("Mcp-Session-Id", &handle);
+            ping.send(client.address()).await.status
+        };
+        worst(&ask, 200, Instant::now()).await;
+        let since = Instant::now();
+        let delete = Request::new("DELETE", "/mcp")
+            .header("Authorization", &format!("Bearer {}", client.key()))
+            .header("Mcp-Session-Id", &handle);
+        let deleted = delete.send(stack.gateways()[number % REPLICAS]).await;
+        assert_eq!(deleted.status, 204);
+        took.push(worst(&ask, 404, since).await);
+    }
+    report("a session, deleted", &took);
+}

@@ -1,0 +1,172 @@
+//! Where nobody is told of an end: it is in force all the same, within a bound that is printed, and a good
+//! key is never called a bad one.
+
+use std::time::Duration;
+
+use e2e::{Client, Harness, Key, Repo, Stack, Tenant, http::Request};
+use futures::future::{join, join_all, join3};
+use serde_json::json;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{REPLICAS, hearing, status};
+
+/// While notifications are lost and nobody knows: SECURITY says 12 seconds; this machine may be busy.
+const UNHEARD: Duration = Duration::from_secs(15);
+/// For tests that wait until it is over.
+const GRACE: Duration = Duration::from_secs(6);
+/// What a busy machine may add to a bound.
+const SLACK: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(40);
+
+async fn replicas(grace: Duration) -> Stack {
+    let repo = || Repo::new().file("a.txt", "a").commit();
+    let acme = Tenant::new("acme").project("site", repo());
+    let zeta = Tenant::new("zeta").project("site", repo());
+    let harness = Harness::new()
+        .tenant(acme.key(Key::new("other")))
+        .tenant(zeta);
+    let harness = harness.replicas(REPLICAS).relayed();
+    let stack = harness.configure(|config| config.auth.key_grace = grace);
+    let stack = stack.start().await;
+    hearing(&stack).await;
+    stack
+}
+
+/// Both keys of each gateway: the one that will be revoked, and the one that stays.
+fn clients(stack: &Stack) -> Vec<(Client, Client)> {
+    let both = |gateway| {
+        (
+            stack.at(gateway, "acme", ""),
+            stack.at(gateway, "acme", "other"),
+        )
+    };
+    (0..REPLICAS).map(both).collect()
+}
+
+async fn assert_all_good(clients: &[(Client, Client)]) {
+    for (first, second) in clients {
+        assert_eq!((status(first).await, status(second).await), (200, 200));
+    }
+}
+
+/// Asks until the answer is not good any more. What it is then, and when it was good last.
+async fn last_good(ask: impl AsyncFn() -> u16, since: Instant) -> (u16, Duration) {
+    let mut last = Duration::ZERO;
+    loop {
+        let asked = since.elapsed();
+        match ask().await {
+            200 => last = asked,
+            other => return (other, last),
+        }
+        sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn what_ends_does_so_within_the_bound_on_gateways_that_are_deaf_and_do_not_know_it() {
+    let stack = replicas(UNHEARD).await;
+    let clients = clients(&stack);
+    assert_all_good(&clients).await;
+    let handle = open(&stack.keyed("acme", "other")).await;
+    for gateway in 0..REPLICAS {
+        assert_eq!(status(&stack.at(gateway, "zeta", "")).await, 200);
+    }
+    stack.database().deafen(true);
+    let since = Instant::now();
+    stack.revoke(&clients[0].0).await;
+    stack.set_disabled("zeta", true).await;
+    delete(&clients[0].1, &handle).await;
+    let ends = clients
+        .iter()
+        .enumerate()
+        .map(async |(gateway, (revoked, good))| {
+            let disabled = stack.at(gateway, "zeta", "");
+            let session = good
+                .request("ping", json!({}))
+                .header("Mcp-Session-Id", &handle);
+            let ends = join3(
+                last_good(async || status(revoked).await, since),
+                last_good(async || status(&disabled).await, since),
+                last_good(async || session.send(good.address()).await.status, since),
+            );
+            let ends = ends.await;
+            // Postgres can be asked: whoever is good is so all the time.
+            assert_eq!(status(good).await, 200);
+            [ends.0, ends.1, ends.2]
+        });
+    let ends = timeout(PATIENCE, join_all(ends)).await.expect("all end");
+    for (number, what) in ["key", "tenant", "session"].into_iter().enumerate() {
+        report(what, ends.iter().map(|ends| ends[number]));
+    }
+    stack.database().deafen(false);
+    hearing(&stack).await;
+    for (revoked, good) in &clients {
+        assert_eq!((status(revoked).await, status(good).await), (401, 200));
+    }
+}
+
+/// Prints how long something was good at worst, and holds it to the bound.
+fn report(what: &str, ends: impl Iterator<Item = (u16, Duration)>) {
+    let refused = if what == "session" { 404 } else { 401 };
+    let mut worst = Duration::ZERO;
+    for (answer, last) in ends {
+        assert_eq!(answer, refused, "{what}");
+        worst = worst.max(last);
+    }
+    println!("a {what}, notifications lost: good for {worst:?} at worst of {REPLICAS} gateways");
+    assert!(worst <= UNHEARD, "{what}: {worst:?}");
+}
+
+async fn delete(client: &Client, handle: &str) {
+    let delete = Request::new("DELETE", "/mcp")
+        .header("Authorization", &format!("Bearer {}", client.key()))
+        .header("Mcp-Session-Id", handle);
+    assert_eq!(delete.send(client.address()).await.status, 204);
+}
+
+/// The handle of a new session.
+async fn open(client: &Client) -> String {
+    let params = json!({
+        "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": { "name": "e2e", "version": "1" },
+    });
+    let opened = client.rpc("initialize", params).await;
+    opened.header("mcp-session-id").unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn with_postgres_shut_a_revoked_key_ends_within_the_grace_and_a_good_one_is_never_refused() {
+    let stack = replicas(GRACE).await;
+    let clients = clients(&stack);
+    assert_all_good(&clients).await;
+    stack.database().shut_out().await;
+    let since = Instant::now();
+    stack.revoke(&clients[0].0).await;
+    let ends = clients.iter().map(async |(revoked, good)| {
+        let revoked = last_good(async || status(revoked).await, since);
+        join(revoked, last_good(async || status(good).await, since)).await
+    });
+    let ends = timeout(PATIENCE, join_all(ends))
+        .await
+        .expect("the grace ends");
+    let worst = ends.iter().map(|(revoked, _)| revoked.1).max().unwrap();
+    println!(
+        "a key, revoked, Postgres shut: good for {worst:?} at worst with a grace of {GRACE:?}"
+    );
+    for ((answer, last), (good_answer, _)) in &ends {
+        // Nobody can say now which of them is good.
+        assert_eq!((*answer, *good_answer), (503, 503));
+        assert!(*last <= GRACE + SLACK, "{ends:?}");
+    }
+    stack.database().let_in().await;
+    for (revoked, good) in &clients {
+        let told = async || (status(good).await == 200).then_some(());
+        stack.eventually(told).await;
+        let told = async || {
+            let answer = status(revoked).await;
+            assert_ne!(answer, 200, "what was taken back stays back");
+            (answer == 401).then_some(())
+        };
+        stack.eventually(told).await;
+    }
+}
