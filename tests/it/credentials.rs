@@ -41,7 +41,7 @@ fn shape(response: &Response) -> (u16, String, Vec<(String, String)>) {
 
 /// The key whose text begins with `body`: with a right checksum it gets past the form and is
 /// looked up.
-fn checked(body: &str) -> String {
+pub(crate) fn checked(body: &str) -> String {
     const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     let mut crc = u32::MAX;
     for byte in body.bytes() {

@@ -3,7 +3,7 @@
 use sqlx::{Connection, PgConnection, Postgres, Transaction};
 use uuid::Uuid;
 
-use super::two_tenants;
+use super::projects::two_tenants;
 
 #[tokio::test]
 async fn the_runtime_roles_see_no_row_of_any_tenant_but_the_one_they_state() {

@@ -1,0 +1,210 @@
+//! Calls of a worker that did not come through a gateway: what is no pass of its own pool, signed by a
+//! key that it knows, for calls, and of now, gets nothing said of any tenant.
+
+use std::time::{Duration, SystemTime};
+
+use archway_proto::{
+    method::Method,
+    pass::PassMinter,
+    v1::{CallRequest, call_event::Event, worker_client::WorkerClient},
+};
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use e2e::Stack;
+use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use serde_json::{Value, json};
+use tonic::{Code, Request, Status};
+
+use super::projects::two_tenants;
+
+/// Seconds since 1970, some from now.
+fn moment(from_now: i64) -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    i64::try_from(since.unwrap().as_secs()).unwrap() + from_now
+}
+
+/// What a gateway claims for a caller of acme who may read everything.
+fn claims(stack: &Stack) -> Value {
+    json!({
+        "iss": "archway-gateway", "aud": "archway-worker", "exp": moment(30),
+        "tenant_id": stack.tenant_id("acme"), "tenant": "acme", "sub": "key:x",
+        "projects": null, "default_project": "vault",
+        "scopes": ["tools:read", "memory:write"], "pool": "shared",
+    })
+}
+
+fn but(mut claims: Value, name: &str, value: Value) -> Value {
+    claims[name] = value;
+    claims
+}
+
+/// What the worker answers a call that carries these headers.
+async fn ask(
+    stack: &Stack,
+    method: Method,
+    headers: &[(&'static str, &str)],
+) -> Result<String, Status> {
+    let url = format!("http://{}", stack.workers()[0]);
+    let mut worker = WorkerClient::connect(url).await.unwrap();
+    let params = match method {
+        Method::ToolsCall => {
+            json!({ "name": "read_file", "arguments": { "path": "treasure.txt" } })
+        }
+        Method::ResourcesRead => json!({ "uri": "repo://vault/treasure.txt" }),
+        _ => json!({}),
+    };
+    let mut request = Request::new(CallRequest {
+        method: method.name().to_owned(),
+        params: params.to_string().into(),
+    });
+    let id = uuid::Uuid::new_v4().to_string();
+    let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    for (name, value) in [("archway-call-id", id.as_str()), ("traceparent", trace)]
+        .iter()
+        .chain(headers)
+    {
+        request.metadata_mut().append(*name, value.parse().unwrap());
+    }
+    let mut events = worker.call(request).await?.into_inner();
+    let mut said = String::new();
+    while let Some(event) = events.message().await? {
+        if let Some(Event::Result(result)) = event.event {
+            said += &String::from_utf8_lossy(&result);
+        }
+    }
+    Ok(said)
+}
+
+/// Tokens that a worker must not believe, and what is wrong with each.
+fn bad(stack: &Stack) -> Vec<(&'static str, String)> {
+    let good = claims(stack);
+    let signed = |name, value| stack.signed(&but(good.clone(), name, value));
+    let stranger = PassMinter::generate().unwrap();
+    let real = stack.signed(&good);
+    let (head, rest) = real.split_once('.').unwrap();
+    let (body, signature) = rest.split_once('.').unwrap();
+    let encoded = |value: Value| URL_SAFE_NO_PAD.encode(value.to_string());
+    let none = encoded(json!({ "alg": "none", "typ": "JWT" }));
+    let other = encoded(but(good.clone(), "tenant", json!("zeta")));
+    // With what everybody may know, the public key, as if it were a shared secret.
+    let public = stack.minter().public_key();
+    let confused = EncodingKey::from_secret(&public);
+    let confused = jsonwebtoken::encode(&Header::new(Algorithm::HS256), &good, &confused);
+    let mut without_end = good.clone();
+    without_end.as_object_mut().unwrap().remove("exp");
+    vec![
+        ("empty", String::new()),
+        ("no token", "x".to_owned()),
+        (
+            "a catalogue's",
+            stack.minter().mint_catalog().unwrap().as_str().to_owned(),
+        ),
+        (
+            "a catalogue's of a stranger",
+            stranger.mint_catalog().unwrap().as_str().to_owned(),
+        ),
+        ("stale", signed("exp", json!(moment(-1)))),
+        ("endless", stack.signed(&without_end)),
+        (
+            "of another audience",
+            signed("aud", json!("archway-gateway")),
+        ),
+        ("of another issuer", signed("iss", json!("archway-worker"))),
+        ("of another pool", signed("pool", json!("acme-only"))),
+        ("unsigned", format!("{none}.{body}.")),
+        (
+            "unsigned, with a signature",
+            format!("{none}.{body}.{signature}"),
+        ),
+        ("changed", format!("{head}.{other}.{signature}")),
+        ("cut", format!("{head}.{body}")),
+        ("signed by the public key", confused.unwrap()),
+    ]
+}
+
+#[tokio::test]
+async fn a_worker_believes_no_pass_but_one_of_its_own_gateways_for_its_pool_and_of_now() {
+    let stack = two_tenants().await;
+    let good = stack.signed(&claims(&stack));
+    let pass = [("archway-pass", good.as_str())];
+    for method in [Method::ToolsCall, Method::ResourcesRead] {
+        let answer = ask(&stack, method, &pass).await.unwrap();
+        assert!(answer.contains("sesame"), "a good pass reads: {answer}");
+    }
+    for (what, token) in bad(&stack) {
+        for method in [
+            Method::ToolsCall,
+            Method::ResourcesRead,
+            Method::PromptsList,
+        ] {
+            let refused = ask(&stack, method, &[("archway-pass", &token)])
+                .await
+                .expect_err(what);
+            assert_eq!(refused.code(), Code::Unauthenticated, "{what}: {refused}");
+            assert_eq!(refused.message(), "the pass is not valid here", "{what}");
+        }
+    }
+    let none = ask(&stack, Method::ToolsCall, &[]).await.unwrap_err();
+    assert_eq!(none.code(), Code::InvalidArgument);
+}
+
+#[tokio::test]
+async fn a_pass_of_a_foreign_key_is_refused_whatever_it_claims() {
+    let stack = two_tenants().await;
+    let key = aws_lc_rs::signature::Ed25519KeyPair::generate().unwrap();
+    let key = EncodingKey::from_ed_der(key.to_pkcs8v1().unwrap().as_ref());
+    let forged = jsonwebtoken::encode(&Header::new(Algorithm::EdDSA), &claims(&stack), &key);
+    let refused = ask(
+        &stack,
+        Method::ToolsCall,
+        &[("archway-pass", &forged.unwrap())],
+    )
+    .await;
+    assert_eq!(refused.unwrap_err().code(), Code::Unauthenticated);
+}
+
+#[tokio::test]
+async fn a_pass_that_was_believed_is_not_once_it_is_stale() {
+    let stack = two_tenants().await;
+    let brief = stack.signed(&but(claims(&stack), "exp", json!(moment(3))));
+    let pass = [("archway-pass", brief.as_str())];
+    let answer = ask(&stack, Method::ToolsCall, &pass).await.unwrap();
+    assert!(answer.contains("sesame"), "{answer}");
+    let stale = stack.eventually(async || ask(&stack, Method::ToolsCall, &pass).await.err());
+    let stale = tokio::time::timeout(Duration::from_secs(10), stale)
+        .await
+        .unwrap();
+    assert_eq!(stale.code(), Code::Unauthenticated);
+}
+
+#[tokio::test]
+async fn a_pass_is_of_its_tenant_whatever_stands_beside_it() {
+    let stack = two_tenants().await;
+    let mut zeta = claims(&stack);
+    zeta["tenant_id"] = json!(stack.tenant_id("zeta"));
+    zeta["tenant"] = json!("zeta");
+    zeta["default_project"] = json!("shop");
+    let zeta = stack.signed(&zeta);
+    let acme = stack.tenant_id("acme").to_string();
+    for (name, value) in [
+        ("archway-tenant", "acme"),
+        ("archway-tenant-id", acme.as_str()),
+        ("x-tenant-id", "acme"),
+        ("archway-session", "00000000000000000000000000000001"),
+    ] {
+        for method in [Method::ToolsCall, Method::ResourcesRead] {
+            let headers = [("archway-pass", zeta.as_str()), (name, value)];
+            match ask(&stack, method, &headers).await {
+                Ok(said) => assert!(!said.contains("sesame"), "{name}: {said}"),
+                Err(status) => assert!(!status.message().contains("sesame"), "{name}: {status}"),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_pass_for_calls_shows_no_catalogue() {
+    let stack = two_tenants().await;
+    let good = stack.signed(&claims(&stack));
+    let refused = ask(&stack, Method::ToolsList, &[("archway-pass", &good)]).await;
+    assert_eq!(refused.unwrap_err().code(), Code::Unauthenticated);
+}

@@ -1,0 +1,280 @@
+//! Tenant A can neither list, read nor search B's project; that it can't learn of it either is shown in
+//! `telling`. A narrowed key is as far from its tenant's other projects.
+
+use e2e::{Client, Harness, Key, Repo, Stack, Tenant};
+use serde_json::{Value, json};
+
+const TOOLS: [(&str, &str); 11] = [
+    ("list_files", r#"{}"#),
+    ("read_file", r#"{"path":"treasure.txt"}"#),
+    ("read_repo_file", r#"{"path":"docs/treasure.md"}"#),
+    ("search_files", r#"{"pattern":"sesame"}"#),
+    ("grep_codebase", r#"{"pattern":"sesame"}"#),
+    ("get_repo_overview", r#"{}"#),
+    ("git_log", r#"{}"#),
+    ("git_blame", r#"{"file_path":"treasure.txt"}"#),
+    ("git_diff", r#"{}"#),
+    ("search_architecture", r#"{"query":"sesame"}"#),
+    (
+        "check_adr_alignment",
+        r#"{"decision_description":"sesame"}"#,
+    ),
+];
+
+fn treasure() -> Repo {
+    Repo::new()
+        .file("treasure.txt", "sesame\n")
+        .file("docs/treasure.md", "sesame\n")
+        .commit()
+}
+
+/// `acme` has `vault`; `zeta` has `shop` and a project of a name that acme uses too.
+pub(super) async fn two_tenants() -> Stack {
+    let other = Repo::new().file("own.txt", "nothing\n").commit();
+    let both = |word: &str| Repo::new().file("who.txt", word).commit();
+    let acme = Tenant::new("acme")
+        .project("vault", treasure())
+        .project("both", both("acme"));
+    let zeta = Tenant::new("zeta")
+        .project("shop", other)
+        .project("both", both("zeta"));
+    Harness::new().tenant(acme).tenant(zeta).start().await
+}
+
+fn about(arguments: &str, project: &str) -> Value {
+    let mut arguments: Value = serde_json::from_str(arguments).unwrap();
+    arguments["project"] = json!(project);
+    arguments
+}
+
+/// A refusal of `project`, with its name taken out.
+async fn refusal(client: &Client, tool: &str, arguments: &str, project: &str) -> String {
+    let reply = client.call(tool, about(arguments, project)).await;
+    assert_eq!(
+        reply.code(),
+        "project_not_found",
+        "{tool} {project}: {}",
+        reply.value()
+    );
+    reply.error().to_string().replace(project, "…")
+}
+
+#[tokio::test]
+async fn a_list_of_projects_shows_the_caller_s_own_only() {
+    let stack = two_tenants().await;
+    let list = stack.client("zeta").call("list_projects", json!({})).await;
+    assert_eq!(slugs(&list.structured()["projects"]), ["both", "shop"]);
+    assert_eq!(list.structured()["total_count"], 2);
+    let query = stack
+        .client("zeta")
+        .call("list_projects", json!({ "query": "vault" }))
+        .await;
+    assert_eq!(query.structured()["projects"], json!([]));
+    let needed = stack.client("zeta").call("list_files", json!({})).await;
+    assert_eq!(needed.code(), "project_required");
+    assert!(
+        !needed.value().to_string().contains("vault"),
+        "{}",
+        needed.value()
+    );
+}
+
+fn slugs(projects: &Value) -> Vec<&str> {
+    projects
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|p| p["slug"].as_str().unwrap())
+        .collect()
+}
+
+#[tokio::test]
+async fn a_search_of_every_project_stays_within_the_tenant() {
+    let stack = two_tenants().await;
+    for tool in ["search_files", "grep_codebase"] {
+        let arguments = json!({ "pattern": "sesame", "project": "*" });
+        let own = stack.client("acme").call(tool, arguments.clone()).await;
+        assert_eq!(
+            own.structured()["matches"].as_array().unwrap().len(),
+            2,
+            "{tool}"
+        );
+        assert_eq!(own.structured()["matches"][0]["project"], "vault");
+        let foreign = stack.client("zeta").call(tool, arguments).await;
+        assert_eq!(foreign.structured()["matches"], json!([]), "{tool}");
+    }
+}
+
+#[tokio::test]
+async fn projects_of_one_name_are_two_projects() {
+    let stack = two_tenants().await;
+    for tenant in ["acme", "zeta", "acme"] {
+        let arguments = json!({ "path": "who.txt", "project": "both" });
+        let reply = stack.client(tenant).call("read_file", arguments).await;
+        assert_eq!(reply.structured()["file"]["content"], tenant);
+    }
+}
+
+#[tokio::test]
+async fn a_slug_is_no_path() {
+    let stack = two_tenants().await;
+    let zeta = stack.client("zeta");
+    for project in [
+        "../acme/vault",
+        "acme/vault",
+        "./shop",
+        "shop/",
+        "SHOP",
+        "shop\u{0}",
+        "..",
+        ".",
+    ] {
+        let reply = zeta.call("list_files", json!({ "project": project })).await;
+        assert_eq!(reply.code(), "project_not_found", "{project:?}");
+    }
+    assert_eq!(
+        zeta.call("list_files", json!({ "project": "" }))
+            .await
+            .code(),
+        "invalid_arguments"
+    );
+}
+
+#[tokio::test]
+async fn a_link_into_another_tenants_folder_leads_nowhere() {
+    let zeta = Repo::new()
+        .file("own.txt", "own\n")
+        .link("door.txt", "../../acme/vault/treasure.txt")
+        .link("hall", "../../acme/vault")
+        .commit();
+    let stack = Harness::new()
+        .tenant(Tenant::new("acme").project("vault", treasure()))
+        .tenant(Tenant::new("zeta").project("shop", zeta))
+        .start()
+        .await;
+    let client = stack.client("zeta");
+    for path in ["door.txt", "hall/treasure.txt", "hall"] {
+        let reply = client.call("read_file", json!({ "path": path })).await;
+        assert_eq!(reply.code(), "access_denied", "{path}");
+    }
+    let list = client.call("list_files", json!({})).await;
+    assert_eq!(list.structured()["total_count"], 1, "{}", list.value());
+    let found = client
+        .call("grep_codebase", json!({ "pattern": "sesame" }))
+        .await;
+    assert_eq!(found.structured()["totalMatches"], 0);
+}
+
+#[tokio::test]
+async fn a_narrowed_key_sees_its_projects_only() {
+    let acme = Tenant::new("acme")
+        .project("vault", treasure())
+        .project("site", Repo::new().file("a.txt", "a").commit())
+        .project("wiki", Repo::new().file("b.txt", "b").commit())
+        .key(Key::new("narrow").projects(["site", "wiki"]))
+        .key(Key::new("single").projects(["site"]))
+        .key(Key::new("default").default_project("vault"));
+    let stack = Harness::new().tenant(acme).start().await;
+    let narrow = stack.keyed("acme", "narrow");
+    for (tool, arguments) in TOOLS {
+        let hidden = refusal(&narrow, tool, arguments, "vault").await;
+        assert_eq!(
+            hidden,
+            refusal(&narrow, tool, arguments, "nonesuch").await,
+            "{tool}"
+        );
+    }
+    let list = narrow.call("list_projects", json!({})).await;
+    assert_eq!(slugs(&list.structured()["projects"]), ["site", "wiki"]);
+    let required = narrow.call("list_files", json!({})).await;
+    assert_eq!(required.code(), "project_required");
+    assert!(
+        !required.value().to_string().contains("vault"),
+        "{}",
+        required.value()
+    );
+    let everywhere = json!({ "pattern": "sesame", "project": "*" });
+    let found = narrow.call("grep_codebase", everywhere).await;
+    assert_eq!(found.structured()["totalMatches"], 0);
+    // Without `project`: the only one a key may read, else the key's default.
+    let single = stack
+        .keyed("acme", "single")
+        .call("list_files", json!({}))
+        .await;
+    assert_eq!(single.structured()["files"][0]["path"], "a.txt");
+    let default = stack
+        .keyed("acme", "default")
+        .call("list_files", json!({}))
+        .await;
+    assert_eq!(default.structured()["files"][0]["path"], "docs");
+}
+
+#[tokio::test]
+async fn a_cursor_is_good_for_its_tenant_tool_and_arguments_only() {
+    let many = || {
+        (0..600).fold(Repo::new(), |repo, n| {
+            repo.file(&format!("f{n:03}.txt"), "x\n")
+        })
+    };
+    let stack = Harness::new()
+        .tenant(Tenant::new("acme").project("site", many().commit()))
+        .tenant(Tenant::new("zeta").project("site", many().commit()))
+        .start()
+        .await;
+    let (acme, zeta) = (stack.client("acme"), stack.client("zeta"));
+    let first = acme.call("list_files", json!({})).await;
+    let cursor = first.structured()["cursor"]
+        .as_str()
+        .expect("a second page")
+        .to_owned();
+    let rest = acme.call("list_files", json!({ "cursor": cursor })).await;
+    assert_eq!(rest.structured()["files"][0]["path"], "f500.txt");
+    for (client, tool, arguments) in [
+        (&zeta, "list_files", json!({ "cursor": cursor })),
+        (
+            &acme,
+            "list_files",
+            json!({ "cursor": cursor, "max_depth": 2 }),
+        ),
+        (
+            &acme,
+            "search_files",
+            json!({ "cursor": cursor, "pattern": "x" }),
+        ),
+        (
+            &acme,
+            "list_files",
+            json!({ "cursor": format!("{cursor}x") }),
+        ),
+        (&acme, "list_files", json!({ "cursor": "500" })),
+    ] {
+        let reply = client.call(tool, arguments.clone()).await;
+        assert_eq!(reply.code(), "invalid_arguments", "{tool} {arguments}");
+    }
+}
+
+#[tokio::test]
+async fn a_cursor_of_another_project_is_refused() {
+    let many = || {
+        (0..600).fold(Repo::new(), |repo, n| {
+            repo.file(&format!("f{n:03}.txt"), "x\n")
+        })
+    };
+    let acme = Tenant::new("acme")
+        .project("site", many().commit())
+        .project("wiki", many().commit());
+    let stack = Harness::new().tenant(acme).start().await;
+    let client = stack.client("acme");
+    let first = client
+        .call("list_files", json!({ "project": "site" }))
+        .await;
+    let cursor = first.structured()["cursor"]
+        .as_str()
+        .expect("a second page");
+    for (project, code) in [("wiki", Some("invalid_arguments")), ("site", None)] {
+        let arguments = json!({ "project": project, "cursor": cursor });
+        let reply = client.call("list_files", arguments).await;
+        let refused = reply.is_error().then(|| reply.code());
+        assert_eq!(refused, code, "{project}");
+    }
+}
