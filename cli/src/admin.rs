@@ -1,5 +1,5 @@
-//! Administration by command: tenants, projects, keys, limits, memory, the audit trail, what state
-//! things are in, and `apply`.
+//! Administration by command: tenants, projects, keys, principals, limits, memory, the audit
+//! trail, what state things are in, and `apply`.
 //!
 //! Each command connects as the owner of the database, does its work in one transaction and
 //! prints what it did: a table or a few lines for people, one JSON document with `--json`. A
@@ -9,6 +9,7 @@
 pub mod tenant;
 pub mod project;
 pub mod key;
+pub mod principal;
 pub mod limits;
 pub mod index;
 pub mod memory;

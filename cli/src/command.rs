@@ -9,6 +9,7 @@ use crate::admin::index::{self, IndexArgs};
 use crate::admin::key::{self, KeyArgs};
 use crate::admin::limits::{self, LimitsArgs};
 use crate::admin::memory::{self, MemoryArgs};
+use crate::admin::principal::{self, PrincipalArgs};
 use crate::admin::project::{self, ProjectArgs};
 use crate::admin::status::{self, StatusArgs};
 use crate::admin::tenant::{self, TenantArgs};
@@ -50,6 +51,8 @@ enum Command {
     Project(Box<ProjectArgs>),
     /// Issue, list, revoke and rotate API keys.
     Key(KeyArgs),
+    /// Take back the tokens of OIDC issuers' principals, and list whose were.
+    Principal(PrincipalArgs),
     /// Set and show how much tenants, keys and sessions may spend.
     Limits(LimitsArgs),
     /// Show how far the indexes of projects are, and have one made now.
@@ -118,6 +121,7 @@ pub fn run(line: CommandLine) -> Result<(), CommandError> {
         Command::Tenant(args) => in_runtime(tenant::run(args)),
         Command::Project(args) => in_runtime(project::run(*args)),
         Command::Key(args) => in_runtime(key::run(args)),
+        Command::Principal(args) => in_runtime(principal::run(args)),
         Command::Limits(args) => in_runtime(limits::run(args)),
         Command::Index(args) => in_runtime(index::run(args)),
         Command::Audit(args) => in_runtime(audit::run(*args)),

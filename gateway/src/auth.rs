@@ -1,36 +1,55 @@
-//! Credentials: the request's key becomes a [`Principal`], or the request ends here.
+//! Credentials: the request's key or token becomes a [`Principal`], or the request ends here.
 //!
 //! The second stop, after `server`'s checks of the envelope and before anything of the body is
 //! read. A wrong secret, an unknown id, a revoked or expired key and a disabled tenant get the
-//! same 401 after the same work; only "no credential at all" looks different (RFC 6750). A good
-//! key is never answered 401 because Postgres is away: that is 503. Who sends many bad ones gets 429
-//! for them, and is never refused a good one.
+//! same 401 after the same work, and so does every token that is not good; only "no credential at
+//! all" looks different (RFC 6750). A good one is never answered 401 because Postgres or an issuer
+//! is away: that is 503. Who sends many bad ones gets 429 for them, and is never refused a good one.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use axum::{
     extract::{Request, State},
     middleware::Next,
-    response::Response,
+    response::{IntoResponse, Response},
 };
 use http::{HeaderMap, header::AUTHORIZATION};
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::{error::GatewayError, metrics::Metrics, secrets::RootSecret, store::Stores};
 use address::{Source, TrustedProxies};
+use editions::Editions;
 use failures::{Failures, Reason, TooMany};
+use issuers::Issuer;
 use lanes::Lane;
 use lookup::{Keys, LookupError};
+use tokens::{Tokens, Vouched};
+
+pub use issuers::{IssuerProblem, IssuersError};
 
 pub(crate) use address::Peer;
+pub(crate) use identity::Identity;
+pub(crate) use metadata::Metadata;
 pub(crate) use principal::Principal;
 
+// Where a credential comes from, keys, tokens of issuers, and what both come to.
 mod address;
 mod failures;
 pub(crate) mod key;
-mod editions;
-mod lanes;
 mod lookup;
+mod lanes;
+mod tokens;
+mod issuers;
+mod metadata;
+mod identity;
+mod principals;
+mod editions;
+mod pause;
 mod principal;
 
 /// How credentials are checked.
@@ -50,6 +69,14 @@ pub struct AuthConfig {
         value_parser = address::network
     )]
     pub trusted_proxies: Vec<ipnet::IpNet>,
+    /// File (YAML) that names the OIDC issuers whose tokens are taken beside keys, and the tenants
+    /// that each may speak for. Needs --resource.
+    #[arg(long, env = "ARCHWAY_ISSUERS_FILE", value_name = "FILE")]
+    pub issuers: Option<PathBuf>,
+    /// The URL by which clients reach this gateway, `https://host`: what they are told when they are
+    /// told where tokens come from.
+    #[arg(long, env = "ARCHWAY_RESOURCE", value_name = "URL")]
+    pub resource: Option<String>,
 }
 
 impl Default for AuthConfig {
@@ -57,7 +84,17 @@ impl Default for AuthConfig {
         AuthConfig {
             key_grace: Duration::from_secs(60),
             trusted_proxies: Vec::new(),
+            issuers: None,
+            resource: None,
         }
+    }
+}
+
+impl AuthConfig {
+    /// The file of issuers, if there is one: templates of deployments leave it empty.
+    fn issuers(&self) -> Option<&Path> {
+        let path = self.issuers.as_deref();
+        path.filter(|path| !path.as_os_str().is_empty())
     }
 }
 
@@ -72,6 +109,8 @@ fn seconds(text: &str) -> Result<Duration, String> {
 /// The checker of credentials.
 pub(crate) struct Auth {
     keys: Keys,
+    tokens: Option<(Tokens, Metadata)>,
+    editions: Arc<Editions>,
     secret: Arc<RootSecret>,
     proxies: TrustedProxies,
     failures: Failures,
@@ -79,7 +118,7 @@ pub(crate) struct Auth {
 }
 
 /// Why a request has no [`Principal`].
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 enum AuthError {
     /// It has no credential.
     Missing,
@@ -89,25 +128,66 @@ enum AuthError {
     Unchecked,
 }
 
+impl From<Reason> for AuthError {
+    fn from(reason: Reason) -> Self {
+        AuthError::Bad(reason)
+    }
+}
+
+/// A caller, and the issuer that vouches for it, unless it has a key.
+struct Caller {
+    principal: Principal,
+    issuer: Option<Arc<Issuer>>,
+}
+
 impl Auth {
+    /// A checker as configured.
+    ///
+    /// # Errors
+    /// If the issuers can't be used.
     pub(crate) fn new(
         config: &AuthConfig,
         stores: Stores,
         secret: Arc<RootSecret>,
         metrics: Arc<Metrics>,
-    ) -> Self {
-        Auth {
-            keys: Keys::new(stores, config.key_grace),
+    ) -> Result<Self, IssuersError> {
+        let grace = config.key_grace;
+        // A minute is longer than a record may be fresh, and a question take, together.
+        let editions = Arc::new(Editions::new(grace.max(Duration::from_secs(60))));
+        let tokens = config.issuers().map(|path| {
+            let tokens = Tokens::load(path, stores.clone(), grace, editions.clone())?;
+            let resource = config.resource.as_deref().filter(|url| !url.is_empty());
+            let resource = resource.ok_or(IssuersError::NoResource)?;
+            let metadata = Metadata::new(resource, tokens.issuers())?;
+            Ok((tokens, metadata))
+        });
+        Ok(Auth {
+            keys: Keys::new(stores, grace, editions.clone()),
+            tokens: tokens.transpose()?,
+            editions,
             secret,
             proxies: TrustedProxies::new(&config.trusted_proxies),
             failures: Failures::default(),
             metrics,
+        })
+    }
+
+    /// Keeps what is known of issuers, until `shutdown`.
+    pub(crate) async fn keep(&self, shutdown: &CancellationToken) {
+        if let Some((tokens, _)) = &self.tokens {
+            shutdown.run_until_cancelled(tokens.issuers().keep()).await;
         }
     }
 
-    /// Whether word of changes is heard: without it, records are kept for seconds only.
+    /// What clients are told about tokens, where there are issuers.
+    pub(crate) fn metadata(&self) -> Option<&Metadata> {
+        self.tokens.as_ref().map(|(_, metadata)| metadata)
+    }
+
+    /// Whether word of changes is heard: without it, records are kept for seconds only. What
+    /// happened while it was not is looked for.
     pub(crate) fn listening(&self, listening: bool) {
-        self.keys.set_listening(listening);
+        self.editions.set_listening(listening);
     }
 
     /// Forgets what is known of the key of this id.
@@ -117,19 +197,43 @@ impl Auth {
         }
     }
 
-    /// Forgets what is known of a tenant's keys.
-    pub(crate) fn tenant_changed(&self, tenant: Uuid) {
-        self.keys.tenant_changed(tenant);
+    /// Forgets what is known of the principal of this id. Asked about again at its next call.
+    pub(crate) fn principal_changed(&self, id: &str) {
+        if Identity::is_id(id) {
+            self.editions.holder_changed(id);
+        }
     }
 
-    /// The caller whose key the headers carry.
-    async fn verify(
+    /// Forgets what is known of a tenant's keys and principals.
+    pub(crate) fn tenant_changed(&self, tenant: Uuid) {
+        self.editions.tenant_changed(tenant);
+    }
+
+    /// The caller whose key or token the headers carry.
+    async fn verify(&self, headers: &HeaderMap, peer: Option<Peer>) -> Result<Caller, AuthError> {
+        let credential = bearer(headers).ok_or(AuthError::Missing)?;
+        match &self.tokens {
+            Some((tokens, _)) if Tokens::is_one(credential) => {
+                let Vouched { principal, issuer } = tokens.verify(credential).await?;
+                let issuer = Some(issuer);
+                Ok(Caller { principal, issuer })
+            }
+            _ => {
+                let principal = self.verify_key(credential, headers, peer).await?;
+                let issuer = None;
+                Ok(Caller { principal, issuer })
+            }
+        }
+    }
+
+    /// The caller whose key this is.
+    async fn verify_key(
         &self,
+        text: &str,
         headers: &HeaderMap,
         peer: Option<Peer>,
     ) -> Result<Principal, AuthError> {
-        let token = bearer(headers).ok_or(AuthError::Missing)?;
-        let key = key::KeyText::parse(token).ok_or(AuthError::Bad(Reason::Malformed))?;
+        let key = key::KeyText::parse(text).ok_or(Reason::Malformed)?;
         // Of no interest for a key that is known.
         let lane = || match self.source(peer, headers) {
             Some(source) if self.failures.is_exhausted(source) => Lane::Suspects,
@@ -190,19 +294,29 @@ impl Auth {
     }
 }
 
-/// Turns the request's credential into a [`Principal`], or answers 401, 429 or 503.
+/// Turns the request's credential into a [`Principal`], or answers 401, 429 or 503. A refusal for
+/// want of a credential or a scope says where tokens come from, if they come from anywhere.
 pub(crate) async fn authenticate(
     State(auth): State<Arc<Auth>>,
     mut request: Request,
     next: Next,
-) -> Result<Response, GatewayError> {
+) -> Response {
     let peer = request.extensions().get::<Peer>().copied();
-    let verified = auth.verify(request.headers(), peer).await;
-    let principal =
-        verified.map_err(|why| auth.refuse(&why, auth.source(peer, request.headers())))?;
-    request.headers_mut().remove(AUTHORIZATION);
-    request.extensions_mut().insert(principal);
-    Ok(next.run(request).await)
+    let (mut response, issuer) = match auth.verify(request.headers(), peer).await {
+        Ok(Caller { principal, issuer }) => {
+            request.headers_mut().remove(AUTHORIZATION);
+            request.extensions_mut().insert(principal);
+            (next.run(request).await, issuer)
+        }
+        Err(why) => {
+            let refusal = auth.refuse(&why, auth.source(peer, request.headers()));
+            (refusal.into_response(), None)
+        }
+    };
+    if let Some(metadata) = auth.metadata() {
+        metadata.complete(&mut response, issuer.as_deref());
+    }
+    response
 }
 
 /// The token of the one `Authorization: Bearer` header; two such headers are none. A token that

@@ -1,4 +1,4 @@
-//! Word of changes: a key revoked, a tenant disabled, a session ended, through any gateway or
+//! Word of changes: a key or principal revoked, a tenant disabled, a session ended, through any gateway or
 //! command, is in force here within a second.
 //!
 //! Beside the path. Postgres notifies every gateway; a notification says where to look again and
@@ -29,7 +29,7 @@ const OVERLAP: i64 = 10_000_000;
 /// Words about sessions that come sooner after a reading are gathered: many sessions may end at
 /// a time, one reading serves them all.
 const GATHER: Duration = Duration::from_millis(50);
-/// How often expired sessions are swept up, in Postgres and here.
+/// How often expired sessions and old revocations are swept up, in Postgres and here.
 const SWEEP: Duration = Duration::from_secs(3600);
 
 /// A notification, as the triggers write it.
@@ -37,6 +37,7 @@ const SWEEP: Duration = Duration::from_secs(3600);
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum Change {
     Key { id: String },
+    Principal { id: String },
     Tenant { id: Uuid },
     Sessions,
 }
@@ -155,10 +156,11 @@ impl Changes {
         }
     }
 
-    /// Acts on a word about keys or tenants; true for one about sessions, which are to be read.
+    /// Acts on a word about keys, principals or tenants; true for one about sessions, which are to be read.
     async fn act(&self, word: &str) -> bool {
         match serde_json::from_str(word) {
             Ok(Change::Key { id }) => self.auth.key_changed(&id).await,
+            Ok(Change::Principal { id }) => self.auth.principal_changed(&id),
             Ok(Change::Tenant { id }) => self.auth.tenant_changed(id),
             Ok(Change::Sessions) => return true,
             // From a newer build, or from nobody of ours.
@@ -171,6 +173,9 @@ impl Changes {
         self.sessions.sweep();
         if let Err(error) = self.stores.forget_expired_sessions().await {
             tracing::warn!(error = %Chain(&error), "expired sessions were not swept up");
+        }
+        if let Err(error) = self.stores.forget_old_revocations().await {
+            tracing::warn!(error = %Chain(&error), "old revocations were not swept up");
         }
     }
 }
@@ -215,6 +220,9 @@ mod tests {
             read(r#"{"kind" : "key", "id" : "a1b2c3d4e5f6"}"#),
             Some(Change::Key { id })
         );
+        let principal = r#"{"kind" : "principal", "id" : "x"}"#;
+        let id = "x".to_owned();
+        assert_eq!(read(principal), Some(Change::Principal { id }));
         let tenant = r#"{"kind" : "tenant", "id" : "00000000-0000-0000-0000-000000000001"}"#;
         let id = Uuid::from_u128(1);
         assert_eq!(read(tenant), Some(Change::Tenant { id }));

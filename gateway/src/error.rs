@@ -50,6 +50,8 @@ pub(crate) enum GatewayError {
     NotFound,
     #[error("method not allowed: the MCP endpoint takes POST, and DELETE to end a session")]
     MethodNotAllowed,
+    #[error("method not allowed: this document is read with GET")]
+    ReadOnly,
     #[error("more than 100 request headers")]
     TooManyHeaders,
     #[error("the body is larger than 1 MiB")]
@@ -155,6 +157,7 @@ impl GatewayError {
             GatewayError::OriginRefused => (StatusCode::FORBIDDEN, None),
             GatewayError::NotFound => (StatusCode::NOT_FOUND, None),
             GatewayError::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, None),
+            GatewayError::ReadOnly => (StatusCode::METHOD_NOT_ALLOWED, None),
             GatewayError::TooManyHeaders => (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, None),
             GatewayError::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, None),
             GatewayError::BodyTooSlow => (StatusCode::REQUEST_TIMEOUT, None),
@@ -195,6 +198,7 @@ impl GatewayError {
             GatewayError::MethodNotAllowed => {
                 Some((ALLOW, HeaderValue::from_static("POST, DELETE")))
             }
+            GatewayError::ReadOnly => Some((ALLOW, HeaderValue::from_static("GET, HEAD"))),
             GatewayError::TooManyFailures { retry_after } => {
                 Some((RETRY_AFTER, HeaderValue::from(*retry_after)))
             }
@@ -214,11 +218,7 @@ impl GatewayError {
                 HeaderValue::from_static("Bearer realm=\"archway\", error=\"invalid_token\""),
             )),
             GatewayError::ScopeMissing(scope) => {
-                let challenge = format!(
-                    "Bearer realm=\"archway\", error=\"insufficient_scope\", scope=\"{}\"",
-                    scope.name()
-                );
-                HeaderValue::try_from(challenge)
+                HeaderValue::try_from(insufficient_scope(scope.name()))
                     .ok()
                     .map(|value| (WWW_AUTHENTICATE, value))
             }
@@ -264,6 +264,10 @@ impl GatewayError {
         if let Some((name, value)) = self.header() {
             response.headers_mut().insert(name, value);
         }
+        if let GatewayError::ScopeMissing(scope) = self {
+            // For whoever knows what the caller's issuer calls it.
+            response.extensions_mut().insert(*scope);
+        }
         response
     }
 }
@@ -272,6 +276,11 @@ impl IntoResponse for GatewayError {
     fn into_response(self) -> Response {
         self.respond::<()>(None)
     }
+}
+
+/// The challenge of a credential that lacks what is needed.
+pub(crate) fn insufficient_scope(needed: &str) -> String {
+    format!("Bearer realm=\"archway\", error=\"insufficient_scope\", scope=\"{needed}\"")
 }
 
 fn hint(nearest: Option<&str>) -> String {

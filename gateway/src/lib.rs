@@ -25,7 +25,7 @@ use session::Sessions;
 use store::Stores;
 use upstream::Upstream;
 
-pub use auth::AuthConfig;
+pub use auth::{AuthConfig, IssuerProblem, IssuersError};
 pub use breaker::BreakerConfig;
 pub use limits::{LimitsConfig, LimitsError, WhenDown};
 pub use server::{MOST_CLIENTS, guard::GuardConfig};
@@ -52,6 +52,7 @@ pub mod audit;
 pub mod store;
 pub mod secrets;
 pub mod terms;
+mod slug;
 mod names;
 mod metrics;
 mod error;
@@ -102,6 +103,9 @@ pub enum GatewayConfigError {
     /// Where limits are counted.
     #[error(transparent)]
     Limits(#[from] LimitsError),
+    /// Who makes tokens.
+    #[error("--issuers (ARCHWAY_ISSUERS_FILE) can't be used")]
+    Issuers(#[from] IssuersError),
     /// The workers' addresses.
     #[error("--worker (ARCHWAY_WORKERS) can't be used")]
     Workers(#[from] UpstreamError),
@@ -147,7 +151,7 @@ impl Gateway {
         let cursors = Cursors::new(secret.clone());
         let trail = metrics.audit().clone();
         let (audit, records) = Audit::new(stores.clone(), secret.clone(), config.name(), trail);
-        let auth = Auth::new(&config.auth, stores.clone(), secret, metrics.clone());
+        let auth = Auth::new(&config.auth, stores.clone(), secret, metrics.clone())?;
         let auth = Arc::new(auth);
         let changes = Changes::new(&stores, &auth, &sessions, &metrics);
         let stack = server::stack(Stops {
@@ -248,6 +252,8 @@ impl Gateway {
             tokio::join!(
                 parts.catalog.keep(&parts.upstream, &shutdown),
                 parts.limits.keep(&drained),
+                // Whose keys change during the drain has changed them.
+                changes.auth.keep(&drained),
                 shelf.keep(&parts.catalog, &shutdown),
                 // What is revoked during the drain is revoked.
                 changes.keep(&drained),

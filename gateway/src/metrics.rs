@@ -153,9 +153,8 @@ impl Metrics {
             .inc();
     }
 
-    /// Counts a credential that was there and not good. `reason` is `malformed`, `unknown`,
-    /// `wrong_secret`, `not_good` (revoked, expired, tenant disabled), or `throttled` instead of
-    /// these once its source failed too often.
+    /// Counts a credential that was there and not good. `reason` is the label of a reason of
+    /// `auth`'s, or `throttled` instead once its source failed too often.
     pub(crate) fn failed_credential(&self, reason: &'static str) {
         self.failed_credentials
             .get_or_create(&ReasonLabel { reason })

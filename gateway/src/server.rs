@@ -43,6 +43,7 @@ mod connection;
 mod answer;
 mod farewell;
 mod cors;
+mod well_known;
 pub(crate) mod guard;
 
 /// Connections that a gateway takes from clients, at most and by default.
@@ -95,8 +96,9 @@ pub(crate) fn stack(stops: Stops) -> Stack {
         .layer(from_fn(farewell::close_if_unread))
         .layer(from_fn_with_state(metrics, count))
         .layer(from_fn_with_state(guard.clone(), guard::check_names))
-        .layer(from_fn(cors::admit_preflight))
+        .layer(from_fn_with_state(auth.clone(), cors::admit_preflight))
         .layer(cors::layer(guard))
+        .layer(from_fn_with_state(auth.clone(), well_known::answer))
         .layer(from_fn(guard::route))
         .layer(from_fn(guard::check_size))
         .layer(from_fn_with_state(auth, auth::authenticate))

@@ -1,8 +1,8 @@
 //! Postgres as the gateway sees it: one pool under the role `archway_gateway`.
 //!
 //! Rows of a tenant are reached through [`TenantStore`] only, whose transactions carry the tenant
-//! to row-level security; the one query that runs before a tenant is known, the key look-up, is a
-//! `SECURITY DEFINER` function. sqlx has no limit per query: the server's `statement_timeout` is
+//! to row-level security; what is asked before a tenant is known, the look-ups of keys and principals, are
+//! `SECURITY DEFINER` functions. sqlx has no limit per query: the server's `statement_timeout` is
 //! it, and over TCP a lost server costs every caller the whole acquire timeout.
 
 use std::{sync::Arc, time::Duration};
@@ -22,12 +22,14 @@ pub(crate) use audit::AuditRows;
 pub(crate) use catalogs::LARGEST_CATALOG;
 pub(crate) use health::Health;
 pub(crate) use listener::{Heard, Listener};
+pub(crate) use principals::PrincipalRow;
 pub(crate) use sessions::{MOST_READ, SessionChange};
 
 mod audit;
 mod catalogs;
 mod health;
 mod listener;
+mod principals;
 mod sessions;
 
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(2);

@@ -25,6 +25,7 @@ pub use keys::{Key, KeyRequest, KeyState};
 pub use limits::{LimitError, SetLimits, Spender};
 pub use memory::{MemoryError, Remembered};
 pub use names::{LONGEST_SLUG, is_project_slug};
+pub use principals::RevokedPrincipal;
 pub use projects::{Project, ProjectSettings};
 pub use tenant::Tenant;
 
@@ -33,6 +34,7 @@ mod tenant;
 mod projects;
 mod keys;
 mod issue;
+mod principals;
 mod limits;
 mod indexes;
 mod memory;

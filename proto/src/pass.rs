@@ -31,7 +31,7 @@ pub struct Pass {
     pub tenant_id: Uuid,
     /// The tenant's slug: the first folder below the workers' mounts.
     pub tenant: String,
-    /// Issuer and subject of the credential: `key:<lineage>`.
+    /// Issuer and subject of the credential: `key:<lineage>` or `jwt:<issuer>:<subject>`.
     #[serde(rename = "sub")]
     pub principal: String,
     /// The project slugs the caller may read; `None` for all of the tenant's.

@@ -1,7 +1,8 @@
-//! Which came first: the reading of a key's record, or word that the key changed.
+//! Which came first: the reading of a holder's record, or word that it changed.
 //!
-//! Readings and words are numbered from one counter. A record is believed if its number is higher
-//! than that of the last word about its key or its tenant, so a reading that a change overtook is
+//! Who holds a credential goes by a text: the id of a key, or of an issuer's principal, which are
+//! of different lengths. Readings and words are numbered from one counter. A record is believed if its number is higher
+//! than that of the last word about its holder or its tenant, so a reading that a change overtook is
 //! told from one that came after it, whatever order they end in. What a word costs is one number:
 //! a flood of them, and anybody who may connect to Postgres may notify, troubles only the keys
 //! that they name.
@@ -15,11 +16,9 @@ use moka::{policy::EvictionPolicy, sync::Cache};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::key::KeyId;
-
 /// How old a record may be while nobody tells of changes.
 const FRESH_UNHEARD: Duration = Duration::from_secs(5);
-/// Keys and tenants whose last change is remembered, at about 100 bytes each.
+/// Holders and tenants whose last change is remembered, at about 100 bytes each.
 const MOST_CHANGED: u64 = 50_000;
 
 /// When a record was read.
@@ -33,7 +32,7 @@ pub(super) struct Reading {
 /// The numbers of readings and words.
 pub(super) struct Editions {
     next: AtomicU64,
-    keys: Cache<KeyId, u64>,
+    holders: Cache<String, u64>,
     tenants: Cache<Uuid, u64>,
     /// When words were last missed, or may have been.
     gap: AtomicU64,
@@ -45,7 +44,7 @@ impl Editions {
     pub(super) fn new(kept: Duration) -> Self {
         Editions {
             next: AtomicU64::new(1),
-            keys: last_used(kept),
+            holders: last_used(kept),
             tenants: last_used(kept),
             gap: AtomicU64::new(0),
             listening: AtomicBool::new(false),
@@ -68,9 +67,9 @@ impl Editions {
         self.listening.store(listening, Ordering::Release);
     }
 
-    /// Notes a word about a key.
-    pub(super) fn key_changed(&self, id: &KeyId) {
-        self.keys.insert(id.clone(), self.number());
+    /// Notes a word about a key or a principal.
+    pub(super) fn holder_changed(&self, id: &str) {
+        self.holders.insert(id.to_owned(), self.number());
     }
 
     /// Notes a word about a tenant.
@@ -78,17 +77,17 @@ impl Editions {
         self.tenants.insert(tenant, self.number());
     }
 
-    /// Whether no word about the key came since this reading began. For a key of no tenant, one
+    /// Whether no word about the holder came since this reading began. For a key of no tenant, one
     /// that is unknown, give nil.
-    pub(super) fn is_current(&self, id: &KeyId, tenant: Uuid, read: Reading) -> bool {
-        let key = self.keys.get(id).unwrap_or(0);
+    pub(super) fn is_current(&self, id: &str, tenant: Uuid, read: Reading) -> bool {
+        let holder = self.holders.get(id).unwrap_or(0);
         let tenant = self.tenants.get(&tenant).unwrap_or(0);
-        key.max(tenant) < read.edition
+        holder.max(tenant) < read.edition
     }
 
-    /// Whether a word about the key would have been heard since, too; or, while none are heard,
+    /// Whether a word about the holder would have been heard since, too; or, while none are heard,
     /// whether the reading is seconds old.
-    pub(super) fn is_fresh(&self, id: &KeyId, tenant: Uuid, read: Reading) -> bool {
+    pub(super) fn is_fresh(&self, id: &str, tenant: Uuid, read: Reading) -> bool {
         let heard = self.listening.load(Ordering::Acquire);
         let unbroken = self.gap.load(Ordering::Acquire) < read.edition;
         unbroken
@@ -96,7 +95,8 @@ impl Editions {
             && self.is_current(id, tenant, read)
     }
 
-    fn number(&self) -> u64 {
+    /// The next number: no reading has it, nor will have.
+    pub(super) fn number(&self) -> u64 {
         self.next.fetch_add(1, Ordering::AcqRel)
     }
 }
@@ -116,7 +116,6 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::key::KeyText;
 
     const TENANT: Uuid = Uuid::from_u128(1);
 
@@ -128,42 +127,42 @@ mod tests {
 
     #[tokio::test]
     async fn a_reading_that_a_word_overtook_is_not_believed() {
-        let (editions, key) = (editions(), KeyText::generate().unwrap());
+        let (editions, key) = (editions(), "a key");
         let before = editions.reading();
-        assert!(editions.is_fresh(key.id(), TENANT, before));
-        editions.key_changed(key.id());
-        assert!(!editions.is_current(key.id(), TENANT, before));
+        assert!(editions.is_fresh(key, TENANT, before));
+        editions.holder_changed(key);
+        assert!(!editions.is_current(key, TENANT, before));
         let after = editions.reading();
-        assert!(editions.is_fresh(key.id(), TENANT, after));
+        assert!(editions.is_fresh(key, TENANT, after));
         editions.tenant_changed(TENANT);
-        assert!(!editions.is_current(key.id(), TENANT, after));
+        assert!(!editions.is_current(key, TENANT, after));
     }
 
     #[tokio::test]
     async fn words_about_others_change_nothing() {
-        let (editions, key) = (editions(), KeyText::generate().unwrap());
+        let (editions, key) = (editions(), "a key");
         let read = editions.reading();
         for _ in 0..1000 {
-            editions.key_changed(KeyText::generate().unwrap().id());
+            editions.holder_changed(&Uuid::new_v4().to_string());
             editions.tenant_changed(Uuid::new_v4());
         }
-        assert!(editions.is_fresh(key.id(), TENANT, read));
+        assert!(editions.is_fresh(key, TENANT, read));
     }
 
     #[tokio::test(start_paused = true)]
     async fn while_no_words_are_heard_a_reading_is_fresh_for_seconds() {
-        let (editions, key) = (editions(), KeyText::generate().unwrap());
+        let (editions, key) = (editions(), "a key");
         let read = editions.reading();
         tokio::time::advance(FRESH_UNHEARD).await;
-        assert!(editions.is_fresh(key.id(), TENANT, read));
+        assert!(editions.is_fresh(key, TENANT, read));
         editions.set_listening(false);
-        assert!(!editions.is_fresh(key.id(), TENANT, read));
-        assert!(editions.is_fresh(key.id(), TENANT, editions.reading()));
+        assert!(!editions.is_fresh(key, TENANT, read));
+        assert!(editions.is_fresh(key, TENANT, editions.reading()));
 
         // What was said meanwhile is not known: everything older is read again.
         let meanwhile = editions.reading();
         editions.set_listening(true);
-        assert!(!editions.is_fresh(key.id(), TENANT, meanwhile));
-        assert!(editions.is_current(key.id(), TENANT, meanwhile));
+        assert!(!editions.is_fresh(key, TENANT, meanwhile));
+        assert!(editions.is_current(key, TENANT, meanwhile));
     }
 }

@@ -26,7 +26,7 @@ const MOST_SOURCES: usize = 100_000;
 /// Why a credential that is there is not good. A label of the metric; the answer is the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
-    /// Not the form of a key, or a wrong checksum.
+    /// Not the form of a key or token, or a wrong checksum.
     Malformed,
     /// Nobody was issued this id.
     Unknown,
@@ -34,6 +34,26 @@ pub(crate) enum Reason {
     WrongSecret,
     /// Revoked, expired, or of a disabled tenant.
     NotGood,
+    /// Of a token: nobody that is believed made it.
+    UnknownIssuer,
+    /// Of a token: it is signed in a way that its issuer is not allowed.
+    WrongAlgorithm,
+    /// Of a token: its issuer has no such key.
+    UnknownSigner,
+    /// Of a token: the signature is not that key's.
+    WrongSignature,
+    /// Of a token: it is meant for others.
+    WrongAudience,
+    /// Of a token: its time is over.
+    Expired,
+    /// Of a token: its time has not come.
+    NotYet,
+    /// Of a token: it is good for more than an hour.
+    LivesTooLong,
+    /// Of a token: its issuer may not speak for that tenant.
+    WrongTenant,
+    /// Of a token: a claim is missing or has another form.
+    WrongClaims,
 }
 
 impl Reason {
@@ -43,6 +63,16 @@ impl Reason {
             Reason::Unknown => "unknown",
             Reason::WrongSecret => "wrong_secret",
             Reason::NotGood => "not_good",
+            Reason::UnknownIssuer => "unknown_issuer",
+            Reason::WrongAlgorithm => "wrong_algorithm",
+            Reason::UnknownSigner => "unknown_signer",
+            Reason::WrongSignature => "wrong_signature",
+            Reason::WrongAudience => "wrong_audience",
+            Reason::Expired => "expired",
+            Reason::NotYet => "not_yet",
+            Reason::LivesTooLong => "lives_too_long",
+            Reason::WrongTenant => "wrong_tenant",
+            Reason::WrongClaims => "wrong_claims",
         }
     }
 }

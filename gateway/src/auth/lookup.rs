@@ -11,7 +11,6 @@
 use std::{sync::Arc, time::Duration};
 
 use archway_proto::catalog::Scope;
-use parking_lot::Mutex;
 use tokio::{sync::SemaphorePermit, time::Instant};
 use uuid::Uuid;
 
@@ -19,6 +18,7 @@ use super::{
     editions::{Editions, Reading},
     key::KeyId,
     lanes::{Lanes, Who},
+    pause::Pause,
     principal::{Principal, PrincipalFacts},
 };
 use crate::{
@@ -26,13 +26,11 @@ use crate::{
     terms::Terms,
 };
 
-const FRESH: Duration = Duration::from_secs(30);
+/// How long a record is believed without being read again.
+pub(super) const FRESH: Duration = Duration::from_secs(30);
 /// How often a record is read again because word of a change overtook it.
-const READINGS: usize = 3;
-const UNKNOWN_FOR: Duration = Duration::from_secs(5);
-/// After a failed question Postgres is left alone for this long: over TCP every question to a
-/// server that is gone costs its caller the whole acquire timeout.
-const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
+pub(super) const READINGS: usize = 3;
+pub(super) const UNKNOWN_FOR: Duration = Duration::from_secs(5);
 /// Records kept; at about 500 bytes each.
 const MOST_KEYS: u64 = 50_000;
 const MOST_UNKNOWN: u64 = 10_000;
@@ -72,11 +70,11 @@ impl KeyRecord {
     }
 
     fn is_fresh(&self, id: &KeyId, editions: &Editions) -> bool {
-        editions.is_fresh(id, self.principal.tenant_id(), self.read)
+        editions.is_fresh(id.as_str(), self.principal.tenant_id(), self.read)
     }
 
     fn is_current(&self, id: &KeyId, editions: &Editions) -> bool {
-        editions.is_current(id, self.principal.tenant_id(), self.read)
+        editions.is_current(id.as_str(), self.principal.tenant_id(), self.read)
     }
 }
 
@@ -90,13 +88,13 @@ pub(crate) struct Keys {
     /// is asked about once in a while.
     failing: moka::sync::Cache<KeyId, ()>,
     lanes: Lanes,
-    failed_at: Mutex<Option<Instant>>,
-    editions: Editions,
+    pause: Pause,
+    editions: Arc<Editions>,
 }
 
 impl Keys {
     /// `grace`: how long after Postgres confirmed a key it is good while Postgres can't be asked.
-    pub(crate) fn new(stores: Stores, grace: Duration) -> Self {
+    pub(super) fn new(stores: Stores, grace: Duration, editions: Arc<Editions>) -> Self {
         let table = |capacity, age| {
             moka::sync::Cache::<KeyId, _>::builder()
                 .max_capacity(capacity)
@@ -112,9 +110,8 @@ impl Keys {
             unknown: few_seconds(),
             failing: few_seconds(),
             lanes: Lanes::default(),
-            failed_at: Mutex::new(None),
-            // A minute is longer than a record may be fresh, and a question take, together.
-            editions: Editions::new(grace.max(Duration::from_secs(60))),
+            pause: Pause::default(),
+            editions,
         }
     }
 
@@ -175,22 +172,12 @@ impl Keys {
         record.is_current(id, &self.editions).then_some(record)
     }
 
-    /// Whether word of changes is heard. What happened while it was not is looked for.
-    pub(crate) fn set_listening(&self, listening: bool) {
-        self.editions.set_listening(listening);
-    }
-
     /// Forgets what is known of a key. A good one is asked about again at its next call.
     pub(crate) async fn key_changed(&self, id: &KeyId) {
-        self.editions.key_changed(id);
+        self.editions.holder_changed(id.as_str());
         self.fresh.invalidate(id).await;
         self.confirmed.invalidate(id);
         self.unknown.invalidate(id);
-    }
-
-    /// Forgets what is known of a tenant's keys.
-    pub(crate) fn tenant_changed(&self, tenant: Uuid) {
-        self.editions.tenant_changed(tenant);
     }
 
     async fn ask(&self, id: &KeyId, who: Who<'_>) -> Result<Arc<KeyRecord>, LookupError> {
@@ -209,7 +196,7 @@ impl Keys {
         self.note(&row, stranger);
         let Some(row) = row? else {
             self.confirmed.invalidate(id);
-            if self.editions.is_current(id, Uuid::nil(), read) {
+            if self.editions.is_current(id.as_str(), Uuid::nil(), read) {
                 self.unknown.insert(id.clone(), ());
             }
             return Err(LookupError::Unknown);
@@ -225,20 +212,18 @@ impl Keys {
     /// which a flood can bring about: only a connection that broke counts.
     fn note<T>(&self, answer: &Result<T, StoreError>, stranger: bool) {
         match answer {
-            Ok(_) => *self.failed_at.lock() = None,
+            Ok(_) => self.pause.answered(),
             Err(error) => {
                 tracing::warn!(error = %archway_proto::chain::Chain(error), "key look-up failed");
                 if !stranger || error.is_broken_connection() {
-                    *self.failed_at.lock() = Some(Instant::now());
+                    self.pause.failed();
                 }
             }
         }
     }
 
     fn paused(&self) -> bool {
-        self.failed_at
-            .lock()
-            .is_some_and(|at| at.elapsed() < PAUSE_AFTER_FAILURE)
+        self.pause.lasts()
     }
 }
 
@@ -258,7 +243,7 @@ fn record(id: &KeyId, row: ApiKeyRow, read: Reading) -> KeyRecord {
             tenant_id: row.tenant_id,
             tenant: row.tenant_slug,
             name: format!("key:{}", row.lineage),
-            key: id.clone(),
+            credential: id.as_str().to_owned(),
             scopes,
             projects: row.projects,
             families: row.families,
@@ -305,7 +290,9 @@ mod tests {
     /// Keys over a Postgres that is not there.
     fn orphaned() -> Keys {
         let nowhere = sqlx::postgres::PgConnectOptions::new().socket("/nonexistent");
-        Keys::new(Stores::with_options(nowhere, 1), Duration::from_secs(60))
+        let grace = Duration::from_secs(60);
+        let editions = Arc::new(Editions::new(grace));
+        Keys::new(Stores::with_options(nowhere, 1), grace, editions)
     }
 
     fn record() -> KeyRecord {
@@ -396,7 +383,7 @@ mod tests {
     #[tokio::test]
     async fn word_of_a_change_drops_a_key_and_no_other() {
         let keys = orphaned();
-        keys.set_listening(true);
+        keys.editions.set_listening(true);
         let (changed, other) = (KeyText::generate().unwrap(), KeyText::generate().unwrap());
         for key in [&changed, &other] {
             keys.know_for_tests(key.id(), read_now(&keys)).await;
@@ -411,7 +398,7 @@ mod tests {
     #[tokio::test]
     async fn a_record_that_a_change_overtook_is_not_believed() {
         let keys = orphaned();
-        keys.set_listening(true);
+        keys.editions.set_listening(true);
         let key = KeyText::generate().unwrap();
         let overtaken = read_now(&keys);
         keys.key_changed(key.id()).await;
@@ -422,13 +409,13 @@ mod tests {
     #[tokio::test]
     async fn a_tenants_change_drops_its_keys_and_no_others() {
         let keys = orphaned();
-        keys.set_listening(true);
+        keys.editions.set_listening(true);
         let key = KeyText::generate().unwrap();
         keys.know_for_tests(key.id(), read_now(&keys)).await;
-        keys.tenant_changed(Uuid::from_u128(2));
+        keys.editions.tenant_changed(Uuid::from_u128(2));
         assert!(find(&keys, &key).await.is_ok());
         assert!(!keys.paused(), "another tenant's key was asked for");
-        keys.tenant_changed(Uuid::from_u128(1));
+        keys.editions.tenant_changed(Uuid::from_u128(1));
         assert!(find(&keys, &key).await.is_err());
     }
 
@@ -437,7 +424,7 @@ mod tests {
         let keys = orphaned();
         let key = KeyText::generate().unwrap();
         keys.know_for_tests(key.id(), read_now(&keys)).await;
-        keys.set_listening(true);
+        keys.editions.set_listening(true);
         assert!(find(&keys, &key).await.is_ok());
         assert!(keys.paused(), "what happened meanwhile was not looked for");
     }

@@ -7,20 +7,19 @@ use std::sync::Arc;
 use archway_proto::{catalog::Scope, pass::Pass};
 use uuid::Uuid;
 
-use super::key::KeyId;
 use crate::terms::Terms;
 
 /// A caller whose credential was verified. Private fields: only `auth` builds one.
 #[derive(Clone, Debug)]
 pub(crate) struct Principal(Arc<PrincipalFacts>);
 
-/// What a key's record says of its holder.
+/// What a credential and its record say of its holder.
 #[derive(Debug)]
 pub(super) struct PrincipalFacts {
     pub(super) tenant_id: Uuid,
     pub(super) tenant: String,
     pub(super) name: String,
-    pub(super) key: KeyId,
+    pub(super) credential: String,
     pub(super) scopes: Vec<Scope>,
     pub(super) projects: Option<Vec<String>>,
     pub(super) families: Option<Vec<String>>,
@@ -44,14 +43,15 @@ impl Principal {
         &self.0.tenant
     }
 
-    /// Who this is within the tenant: `key:<lineage>`. The same after a key was rotated.
+    /// Who this is within the tenant: `key:<lineage>`, the same after a key was rotated, or
+    /// `jwt:<issuer>:<subject>`.
     pub(crate) fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// The public part of the key: fit for logs.
+    /// The public part of the key, or the id of an issuer's principal: fit for logs.
     pub(crate) fn key_id(&self) -> &str {
-        self.0.key.as_str()
+        &self.0.credential
     }
 
     pub(crate) fn default_project(&self) -> Option<&str> {
@@ -70,7 +70,7 @@ impl Principal {
             .is_none_or(|names| names.iter().any(|name| name == family))
     }
 
-    /// Which reading of the key's record this is: whatever is derived from the principal may be
+    /// Which reading of the credential's record this is: whatever is derived from the principal may be
     /// cached under it, and is derived anew once the record was read again.
     pub(crate) fn edition(&self) -> u64 {
         self.0.edition
@@ -105,10 +105,7 @@ impl Principal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        auth::key::KeyText,
-        terms::{Level, Override, TOTAL},
-    };
+    use crate::terms::{Level, Override, TOTAL};
 
     impl Principal {
         /// A caller as tests of the modules below want one.
@@ -117,7 +114,7 @@ mod tests {
                 tenant_id: Uuid::from_u128(1),
                 tenant: "acme".into(),
                 name: "key:1".into(),
-                key: KeyText::generate().unwrap().id().clone(),
+                credential: "000000000000".into(),
                 scopes: scopes.to_vec(),
                 projects: None,
                 families: families.map(|names| names.iter().map(|&n| n.into()).collect()),

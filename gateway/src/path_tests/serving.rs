@@ -76,6 +76,7 @@ async fn build_stack_for(
         secret.clone(),
         metrics.clone(),
     );
+    let auth = auth.unwrap();
     let key = KeyText::generate().unwrap();
     auth.know_as_for_tests(&key, who).await;
     let stack = server::stack(Stops {

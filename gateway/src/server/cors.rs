@@ -7,7 +7,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use axum::{extract::Request, middleware::Next, response::Response};
+use axum::{
+    extract::{Request, State},
+    middleware::Next,
+    response::Response,
+};
 use http::{
     HeaderName, Method, StatusCode,
     header::{
@@ -18,7 +22,7 @@ use http::{
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use super::guard::{ENDPOINT, Guard};
-use crate::error::GatewayError;
+use crate::{auth::Auth, error::GatewayError};
 
 /// How long a browser may remember a preflight's answer.
 const MAX_AGE: Duration = Duration::from_secs(600);
@@ -29,6 +33,7 @@ pub(crate) fn layer(guard: Arc<Guard>) -> CorsLayer {
     let name = HeaderName::from_static;
     CorsLayer::new()
         .allow_origin(AllowOrigin::predicate(move |origin, _| guard.lists(origin)))
+        // GET needs no permission (Fetch, CORS-safelisted methods).
         .allow_methods([Method::POST, Method::DELETE])
         .allow_headers([
             AUTHORIZATION,
@@ -52,16 +57,20 @@ pub(crate) fn layer(guard: Arc<Guard>) -> CorsLayer {
         .max_age(MAX_AGE)
 }
 
-/// Lets an `OPTIONS` through to the layer only if it is a browser's preflight of the endpoint: the
-/// layer would answer any. A preflight's answer is 204, as it has no content.
+/// Lets an `OPTIONS` through to the layer only if it is a browser's preflight of the endpoint or of a
+/// document that there is: the layer would answer any. A preflight's answer is 204, as it has no
+/// content.
 pub(crate) async fn admit_preflight(
+    State(auth): State<Arc<Auth>>,
     request: Request,
     next: Next,
 ) -> Result<Response, GatewayError> {
     if request.method() != Method::OPTIONS {
         return Ok(next.run(request).await);
     }
-    if request.uri().path() != ENDPOINT {
+    let path = request.uri().path();
+    let is_document = || auth.metadata().is_some_and(|all| all.at(path).is_some());
+    if path != ENDPOINT && !is_document() {
         return Err(GatewayError::NotFound);
     }
     let headers = request.headers();

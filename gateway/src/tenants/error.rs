@@ -99,6 +99,9 @@ pub enum TenantError {
     /// Another change is under way.
     #[error("another administrative change is under way; try again when it is done")]
     Busy,
+    /// No token can name such a subject.
+    #[error("a subject has 1 to 255 bytes and no control characters")]
+    Subject,
     /// No random bytes could be had.
     #[error("the cryptographic library failed")]
     Crypto,

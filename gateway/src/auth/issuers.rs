@@ -1,0 +1,102 @@
+//! OIDC issuers: who may sign tokens for which tenants, and what a token of theirs says.
+//!
+//! In the order a token meets them: it is taken apart (`token`), its issuer is one that the operator
+//! named (`config`), the key is one of that issuer's (`keyring`, read by `fetch` into a `keyset`),
+//! the signature is that key's, and only then are its claims looked at (`claims`). Nothing that a
+//! token says of itself decides where its key is looked for.
+
+use std::{path::Path, sync::Arc};
+
+use archway_proto::catalog::Scope;
+
+use super::{AuthError, failures::Reason};
+use config::IssuerConfig;
+use fetch::Source;
+use keyring::{Keyring, Unjudged};
+
+pub(super) use claims::Facts;
+pub(super) use config::trusted;
+pub use error::{IssuerProblem, IssuersError};
+pub(super) use token::Unverified;
+
+mod document;
+mod config;
+mod error;
+mod token;
+mod keyring;
+mod fetch;
+mod keyset;
+mod claims;
+
+/// Every issuer that is believed.
+pub(super) struct Issuers(Vec<Arc<Issuer>>);
+
+/// One of them.
+pub(super) struct Issuer {
+    pub(super) config: IssuerConfig,
+    keys: Keyring<Source>,
+}
+
+impl Issuers {
+    /// The issuers that a file names.
+    pub(super) fn load(path: &Path) -> Result<Self, IssuersError> {
+        let configs = config::load(path)?.into_iter();
+        let issuers = configs.map(|config| {
+            let source = Source::new(&config).map_err(|problem| IssuersError::Issuer {
+                issuer: config.name.clone(),
+                problem,
+            })?;
+            let keys = Keyring::new(&config.name, source);
+            Ok(Arc::new(Issuer { config, keys }))
+        });
+        Ok(Issuers(issuers.collect::<Result<_, IssuersError>>()?))
+    }
+
+    /// Reads the keys of all of them, again and again.
+    pub(super) async fn keep(&self) {
+        futures::future::join_all(self.0.iter().map(|issuer| issuer.keys.keep())).await;
+    }
+
+    /// Which issuer made a token, and what it says; unless it is not good.
+    pub(super) async fn check(&self, text: &str) -> Result<(Arc<Issuer>, Facts), AuthError> {
+        let token = Unverified::parse(text).ok_or(Reason::Malformed)?;
+        let issuer = token.issuer().and_then(|name| self.find(name));
+        let issuer = issuer.ok_or(Reason::UnknownIssuer)?;
+        let allowed = &issuer.config.algorithms;
+        let algorithm = token.algorithm.filter(|one| allowed.contains(one));
+        let algorithm = algorithm.ok_or(Reason::WrongAlgorithm)?;
+        let key = issuer.keys.find(token.key_id.as_deref(), algorithm).await;
+        let key = key.map_err(|Unjudged| AuthError::Unchecked)?;
+        let key = key.ok_or(Reason::UnknownSigner)?;
+        let claims = token.verified(&key, algorithm);
+        let claims = claims.ok_or(Reason::WrongSignature)?;
+        let facts = Facts::new(&issuer.config, &claims)?;
+        Ok((issuer.clone(), facts))
+    }
+
+    fn find(&self, name: &str) -> Option<&Arc<Issuer>> {
+        self.0.iter().find(|issuer| issuer.config.name == name)
+    }
+
+    /// What they are called, in the order of the file.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|issuer| issuer.config.name.as_str())
+    }
+
+    /// What clients ask any of them for to be granted these scopes, each once.
+    pub(super) fn words_for(&self, scopes: &[Scope]) -> Vec<String> {
+        let mut words: Vec<String> = Vec::new();
+        for scope in scopes {
+            for word in self
+                .0
+                .iter()
+                .flat_map(|issuer| issuer.config.words_for(*scope))
+            {
+                if !words.iter().any(|known| known == word) {
+                    words.push(word.to_owned());
+                }
+            }
+        }
+        words
+    }
+}

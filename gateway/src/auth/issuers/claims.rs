@@ -1,0 +1,286 @@
+//! What a token's claims come to: for whom it speaks, what it may do, from when until when.
+//!
+//! Asked of claims whose signature was verified, and of an issuer that the operator let speak for
+//! certain tenants: any other is refused, whoever signed it.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use archway_proto::catalog::Scope;
+use serde_json::{Map, Value};
+
+use super::{
+    super::{failures::Reason, identity::Identity},
+    config::{IssuerConfig, TenantRule},
+};
+
+/// From its issue to its end, at most: a token can only be taken back by telling every gateway.
+const LONGEST_LIFE: f64 = 3600.0;
+/// No moment that a token names lies beyond: the year 5138, in seconds since 1970.
+const LAST_MOMENT: f64 = 1e11;
+
+/// The way to a claim: its name, or several into nested objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ClaimPath(Vec<String>);
+
+impl ClaimPath {
+    /// `None` for no name, or an empty one.
+    pub(super) fn new(names: Vec<String>) -> Option<Self> {
+        let named = !names.is_empty() && names.iter().all(|name| !name.is_empty());
+        named.then_some(ClaimPath(names))
+    }
+
+    /// Whether it is this one name.
+    pub(super) fn is(&self, name: &str) -> bool {
+        self.0 == [name]
+    }
+
+    fn of<'a>(&self, claims: &'a Map<String, Value>) -> Option<&'a Value> {
+        let (first, rest) = self.0.split_first()?;
+        rest.iter()
+            .try_fold(claims.get(first)?, |value, name| value.get(name))
+            .filter(|value| !value.is_null())
+    }
+}
+
+/// What a token says of its holder.
+#[derive(Debug)]
+pub(crate) struct Facts {
+    /// The tenant's slug.
+    pub(crate) tenant: String,
+    pub(crate) identity: Identity,
+    pub(crate) scopes: Vec<Scope>,
+    /// When it was issued. Seconds since 1970.
+    pub(crate) issued: f64,
+    /// When it ends, the leeway included. Seconds since 1970.
+    pub(crate) ends: f64,
+}
+
+impl Facts {
+    /// Holds verified claims against what their issuer may say.
+    pub(crate) fn new(issuer: &IssuerConfig, claims: &Map<String, Value>) -> Result<Self, Reason> {
+        let meant = |audience: &Value| {
+            let audience = audience.as_str();
+            audience.is_some_and(|one| issuer.audiences.iter().any(|ours| ours == one))
+        };
+        let for_us = match claims.get("aud") {
+            Some(Value::Array(several)) => several.iter().any(meant),
+            Some(one) => meant(one),
+            None => false,
+        };
+        for_us.then_some(()).ok_or(Reason::WrongAudience)?;
+        let (issued, ends) = times(claims, issuer.leeway, now())?;
+        let subject = issuer.subject.of(claims).and_then(Value::as_str);
+        let identity = subject.and_then(|subject| Identity::new(&issuer.name, subject));
+        Ok(Facts {
+            tenant: tenant(&issuer.tenant, claims).ok_or(Reason::WrongTenant)?,
+            identity: identity.ok_or(Reason::WrongClaims)?,
+            scopes: scopes(issuer, claims).ok_or(Reason::WrongClaims)?,
+            issued,
+            ends,
+        })
+    }
+
+    /// Whether its time is over.
+    pub(crate) fn is_over(&self) -> bool {
+        now() >= self.ends
+    }
+}
+
+/// Seconds since 1970 by this machine's clock, which is held against the issuer's.
+fn now() -> f64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0.0, |since| since.as_secs_f64())
+}
+
+/// When the token was issued, and when it ends, with the leeway.
+fn times(claims: &Map<String, Value>, leeway: Duration, now: f64) -> Result<(f64, f64), Reason> {
+    let moment = |name: &str| match claims.get(name) {
+        None => Ok(None),
+        Some(value) => {
+            let moment = value.as_f64().filter(|at| (0.0..=LAST_MOMENT).contains(at));
+            moment.map(Some).ok_or(Reason::WrongClaims)
+        }
+    };
+    let leeway = leeway.as_secs_f64();
+    let issued = moment("iat")?.ok_or(Reason::WrongClaims)?;
+    let end = moment("exp")?.ok_or(Reason::WrongClaims)?;
+    if end + leeway <= now {
+        return Err(Reason::Expired);
+    }
+    if end - issued > LONGEST_LIFE {
+        return Err(Reason::LivesTooLong);
+    }
+    if issued.max(moment("nbf")?.unwrap_or(0.0)) > now + leeway {
+        return Err(Reason::NotYet);
+    }
+    Ok((issued, end + leeway))
+}
+
+fn tenant(rule: &TenantRule, claims: &Map<String, Value>) -> Option<String> {
+    match rule {
+        TenantRule::Fixed(slug) => Some(slug.clone()),
+        TenantRule::Claim(path, slugs) => slugs.get(path.of(claims)?.as_str()?).cloned(),
+    }
+}
+
+/// What the token may do here; words that mean nothing here grant nothing. `None` for a claim that
+/// is neither a text nor a list of texts.
+fn scopes(issuer: &IssuerConfig, claims: &Map<String, Value>) -> Option<Vec<Scope>> {
+    let words: Vec<&str> = match issuer.scope.of(claims) {
+        None => return Some(issuer.default_scopes.clone()),
+        Some(Value::String(text)) => text.split_ascii_whitespace().collect(),
+        Some(Value::Array(list)) => list.iter().map(Value::as_str).collect::<Option<_>>()?,
+        Some(_) => return None,
+    };
+    let granted = Scope::ALL.into_iter();
+    let granted = granted.filter(|scope| words.iter().any(|word| issuer.grants(word, *scope)));
+    Some(granted.collect())
+}
+
+impl IssuerConfig {
+    /// Whether a word of the scope claim grants this.
+    fn grants(&self, word: &str, scope: Scope) -> bool {
+        match &self.scopes {
+            None => scope.name() == word,
+            Some(meanings) => meanings
+                .get(word)
+                .is_some_and(|granted| granted.contains(&scope)),
+        }
+    }
+
+    /// What a client asks this issuer for to be granted a scope. Nothing where roles decide: nobody
+    /// can ask for those.
+    pub(crate) fn words_for(&self, scope: Scope) -> Vec<&str> {
+        if !self.scope.is("scope") && !self.scope.is("scp") {
+            return Vec::new();
+        }
+        let Some(meanings) = &self.scopes else {
+            return vec![scope.name()];
+        };
+        let granting = meanings
+            .iter()
+            .filter(|(_, granted)| granted.contains(&scope));
+        let words = granting.map(|(word, _)| word.as_str());
+        words.filter(|word| is_scope_token(word)).collect()
+    }
+}
+
+/// A scope as it may stand in a challenge (RFC 6749, 3.3).
+fn is_scope_token(word: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
+    !word.is_empty() && word.bytes().all(fits)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{
+        super::{config::checked, document::Document},
+        *,
+    };
+
+    const NOW: f64 = 1_000_000.0;
+
+    fn times_of(claims: Value) -> Result<(f64, f64), Reason> {
+        times(claims.as_object().unwrap(), Duration::from_secs(60), NOW)
+    }
+
+    #[test]
+    fn a_token_is_good_from_its_issue_to_its_end_give_or_take_the_leeway() {
+        let good = times_of(json!({ "iat": 999_000, "exp": 999_941.5 }));
+        assert_eq!(good, Ok((999_000.0, 1_000_001.5)));
+        assert!(times_of(json!({ "iat": 1_000_060, "exp": 1_000_070 })).is_ok());
+        for (claims, reason) in [
+            (json!({ "iat": 999_000, "exp": 999_940 }), Reason::Expired),
+            (
+                json!({ "iat": 1_000_061, "exp": 1_000_070 }),
+                Reason::NotYet,
+            ),
+            (
+                json!({ "iat": 999_000, "nbf": 1_000_061, "exp": 1_000_070 }),
+                Reason::NotYet,
+            ),
+            (
+                json!({ "iat": 999_000, "exp": 1_002_601 }),
+                Reason::LivesTooLong,
+            ),
+            (json!({ "exp": 1_000_100 }), Reason::WrongClaims),
+            (json!({ "iat": 999_000 }), Reason::WrongClaims),
+            (
+                json!({ "iat": "999000", "exp": 1_000_100 }),
+                Reason::WrongClaims,
+            ),
+            (json!({ "iat": -1, "exp": 1_000_100 }), Reason::WrongClaims),
+            (json!({ "iat": 999_000, "exp": 1e300 }), Reason::WrongClaims),
+        ] {
+            assert_eq!(times_of(claims.clone()), Err(reason), "{claims}");
+        }
+    }
+
+    fn issuer(more: &str) -> IssuerConfig {
+        let text = format!("issuers: [{{issuer: 'https://a.example', audience: us, {more}}}]");
+        checked(Document::parse(&text).unwrap()).unwrap().remove(0)
+    }
+
+    fn facts(issuer: &IssuerConfig, more: Value) -> Result<Facts, Reason> {
+        let mut claims = json!({ "aud": "us", "sub": "42", "iat": now(), "exp": now() + 60.0 });
+        for (name, value) in more.as_object().unwrap() {
+            claims[name] = value.clone();
+        }
+        Facts::new(issuer, claims.as_object().unwrap())
+    }
+
+    #[test]
+    fn a_claim_says_the_tenant_and_only_one_that_the_issuer_may_speak_for() {
+        let by_claim = issuer("tenant_claim: [org, slug], tenants: {one: acme, zeta: zeta}");
+        let tenant = |org: Value| facts(&by_claim, json!({ "org": org })).map(|facts| facts.tenant);
+        assert_eq!(tenant(json!({ "slug": "one" })), Ok("acme".to_owned()));
+        for org in [
+            json!({ "slug": "acme" }),
+            json!("one"),
+            json!({ "slug": ["one"] }),
+            json!(null),
+        ] {
+            assert_eq!(tenant(org.clone()), Err(Reason::WrongTenant), "{org}");
+        }
+        // A name with dots is one name.
+        let named = issuer("tenant_claim: 'https://us.example/org', tenants: [acme]");
+        assert!(facts(&named, json!({ "https://us.example/org": "acme" })).is_ok());
+    }
+
+    #[test]
+    fn scopes_are_read_from_a_text_or_a_list_and_mean_what_the_operator_says() {
+        let scopes = |issuer: &IssuerConfig, more: Value| facts(issuer, more).unwrap().scopes;
+        let (read, write) = (Scope::ToolsRead, Scope::MemoryWrite);
+        let plain = issuer("tenant: acme");
+        assert_eq!(
+            scopes(&plain, json!({ "scope": "openid memory:write tools:read" })),
+            [read, write]
+        );
+        assert_eq!(scopes(&plain, json!({})), []);
+        let mapped = issuer(
+            "tenant: acme, scope_claim: [realm, roles], default_scopes: ['tools:read'], \
+             scopes: {dev: ['tools:read', 'memory:write'], guest: []}",
+        );
+        let roles = |roles: Value| json!({ "realm": { "roles": roles }, "scope": "memory:write" });
+        assert_eq!(scopes(&mapped, roles(json!(["x", "dev"]))), [read, write]);
+        assert_eq!(scopes(&mapped, roles(json!(["guest", "tools:read"]))), []);
+        assert_eq!(scopes(&mapped, json!({})), [read]);
+        let refused = facts(&mapped, roles(json!([7]))).err();
+        assert_eq!(refused, Some(Reason::WrongClaims));
+    }
+
+    #[test]
+    fn a_client_is_told_the_issuers_own_words_and_no_roles() {
+        let words = |more: &str| {
+            let issuer = issuer(more);
+            let words = issuer.words_for(Scope::ToolsRead).into_iter();
+            words.map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(words("tenant: acme"), ["tools:read"]);
+        let scopes = "scopes: {'a/read': ['tools:read'], 'b c': ['tools:read'], d: [admin]}";
+        assert_eq!(words(&format!("tenant: acme, {scopes}")), ["a/read"]);
+        assert!(words(&format!("tenant: acme, scope_claim: roles, {scopes}")).is_empty());
+    }
+}

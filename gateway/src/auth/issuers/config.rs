@@ -1,0 +1,235 @@
+//! The issuers as they were configured, checked: whoever has an [`IssuerConfig`] can use it.
+
+use std::{collections::BTreeMap, path::Path, time::Duration};
+
+use archway_proto::catalog::Scope;
+use jsonwebtoken::Algorithm;
+use reqwest::{Certificate, Url};
+
+use super::{
+    claims::ClaimPath,
+    document::{self, Document, Entry, Tenants},
+    error::{IssuerProblem, IssuersError, MOST_ISSUERS, MOST_LEEWAY, MOST_PROJECTS},
+};
+use crate::slug::is_slug;
+
+/// How an issuer may sign: nothing by a secret that we would share with it.
+const ALGORITHMS: [(&str, Algorithm); 9] = [
+    ("RS256", Algorithm::RS256),
+    ("RS384", Algorithm::RS384),
+    ("RS512", Algorithm::RS512),
+    ("PS256", Algorithm::PS256),
+    ("PS384", Algorithm::PS384),
+    ("PS512", Algorithm::PS512),
+    ("ES256", Algorithm::ES256),
+    ("ES384", Algorithm::ES384),
+    ("EdDSA", Algorithm::EdDSA),
+];
+/// Seconds.
+const LEEWAY: u64 = 60;
+
+/// For whom an issuer speaks.
+#[derive(Debug)]
+pub(super) enum TenantRule {
+    Fixed(String),
+    /// By what the claim says: the slug of each value that it may have.
+    Claim(ClaimPath, BTreeMap<String, String>),
+}
+
+/// An issuer, checked.
+#[derive(Debug)]
+pub(crate) struct IssuerConfig {
+    /// As tokens write it.
+    pub(super) name: String,
+    pub(super) url: Url,
+    pub(super) audiences: Vec<String>,
+    pub(super) algorithms: Vec<Algorithm>,
+    pub(super) tenant: TenantRule,
+    pub(super) subject: ClaimPath,
+    pub(super) scope: ClaimPath,
+    /// What the words of the scope claim mean; `None`: they are our own.
+    pub(super) scopes: Option<BTreeMap<String, Vec<Scope>>>,
+    pub(super) default_scopes: Vec<Scope>,
+    pub(crate) projects: Option<Vec<String>>,
+    pub(crate) families: Option<Vec<String>>,
+    pub(crate) default_project: Option<String>,
+    pub(super) leeway: Duration,
+    pub(super) jwks_uri: Option<Url>,
+    pub(super) roots: Vec<Certificate>,
+}
+
+/// The issuers that a file names.
+pub(super) fn load(path: &Path) -> Result<Vec<IssuerConfig>, IssuersError> {
+    checked(Document::load(path)?)
+}
+
+pub(super) fn checked(document: Document) -> Result<Vec<IssuerConfig>, IssuersError> {
+    let count = document.issuers.len();
+    if !(1..=MOST_ISSUERS).contains(&count) {
+        return Err(IssuersError::Number(count));
+    }
+    let mut issuers: Vec<IssuerConfig> = Vec::with_capacity(count);
+    for entry in document.issuers {
+        if issuers.iter().any(|earlier| earlier.name == entry.issuer) {
+            return Err(IssuersError::Twice(entry.issuer));
+        }
+        let issuer = entry.issuer.clone();
+        let config = IssuerConfig::new(entry);
+        issuers.push(config.map_err(|problem| IssuersError::Issuer { issuer, problem })?);
+    }
+    Ok(issuers)
+}
+
+impl IssuerConfig {
+    fn new(entry: Entry) -> Result<Self, IssuerProblem> {
+        let url = trusted(&entry.issuer).ok_or(IssuerProblem::Url("issuer"))?;
+        let jwks_uri = entry.jwks_uri.as_deref().map(|uri| {
+            let uri = Url::parse(uri).ok().filter(|uri| may_ask(uri, &url));
+            uri.ok_or(IssuerProblem::Url("jwks_uri"))
+        });
+        let audiences = entry.audience.list();
+        if audiences.is_empty() || audiences.iter().any(String::is_empty) {
+            return Err(IssuerProblem::Audience);
+        }
+        let claim = |what, words: Option<document::Words>, default: &str| {
+            let words = words.map_or_else(|| vec![default.to_owned()], document::Words::list);
+            ClaimPath::new(words).ok_or(IssuerProblem::Claim(what))
+        };
+        let tenant = tenant_rule(entry.tenant, entry.tenant_claim, entry.tenants)?;
+        check_narrowing("families", entry.families.as_deref())?;
+        check_projects(entry.projects.as_deref(), entry.default_project.as_ref())?;
+        let leeway = entry.leeway.unwrap_or(LEEWAY);
+        if leeway > MOST_LEEWAY {
+            return Err(IssuerProblem::Leeway(leeway));
+        }
+        Ok(IssuerConfig {
+            jwks_uri: jwks_uri.transpose()?,
+            audiences,
+            algorithms: algorithms(&entry.algorithms)?,
+            tenant,
+            subject: claim("subject_claim", entry.subject_claim, "sub")?,
+            scope: claim("scope_claim", entry.scope_claim, "scope")?,
+            scopes: entry.scopes,
+            default_scopes: entry.default_scopes,
+            projects: entry.projects,
+            families: entry.families,
+            default_project: entry.default_project,
+            leeway: Duration::from_secs(leeway),
+            roots: roots(entry.ca_file.as_deref())?,
+            name: entry.issuer,
+            url,
+        })
+    }
+}
+
+/// A URL that is worth trusting: nobody on the way can answer in its place.
+pub(crate) fn trusted(text: &str) -> Option<Url> {
+    let url = Url::parse(text).ok()?;
+    let plain = url.username().is_empty() && url.password().is_none();
+    let bare = url.query().is_none() && url.fragment().is_none();
+    let graphic = text.bytes().all(|byte| byte.is_ascii_graphic());
+    let safe = url.scheme() == "https" || is_loopback(&url);
+    (plain && bare && graphic && safe).then_some(url)
+}
+
+/// Whether this can be asked for the keys of the issuer at `issuer`: over TLS, or on the machine
+/// on which the issuer is, too.
+pub(super) fn may_ask(uri: &Url, issuer: &Url) -> bool {
+    uri.scheme() == "https" || (is_loopback(uri) && is_loopback(issuer))
+}
+
+/// Whether this is plain HTTP to this machine.
+pub(super) fn is_loopback(url: &Url) -> bool {
+    let here = ["localhost", "127.0.0.1", "[::1]"];
+    url.scheme() == "http" && url.host_str().is_some_and(|host| here.contains(&host))
+}
+
+fn algorithms(names: &[String]) -> Result<Vec<Algorithm>, IssuerProblem> {
+    if names.is_empty() {
+        return Ok(vec![Algorithm::RS256]);
+    }
+    let unknown = |name: &String| IssuerProblem::Algorithm(name.clone());
+    let found = names
+        .iter()
+        .map(|name| algorithm(name).ok_or_else(|| unknown(name)));
+    found.collect()
+}
+
+/// The algorithm that a token's header names, if an issuer could be allowed it.
+pub(super) fn algorithm(name: &str) -> Option<Algorithm> {
+    let known = ALGORITHMS.iter().find(|(known, _)| *known == name);
+    known.map(|(_, algorithm)| *algorithm)
+}
+
+fn tenant_rule(
+    fixed: Option<String>,
+    claim: Option<document::Words>,
+    tenants: Option<Tenants>,
+) -> Result<TenantRule, IssuerProblem> {
+    match (fixed, claim, tenants) {
+        (Some(slug), None, None) => {
+            check_slugs("tenant", [&slug])?;
+            Ok(TenantRule::Fixed(slug))
+        }
+        (None, Some(claim), Some(tenants)) => {
+            let claim = ClaimPath::new(claim.list()).ok_or(IssuerProblem::Claim("tenant_claim"))?;
+            let slugs: BTreeMap<String, String> = match tenants {
+                Tenants::List(slugs) => {
+                    slugs.into_iter().map(|slug| (slug.clone(), slug)).collect()
+                }
+                Tenants::Map(slugs) => slugs,
+            };
+            if slugs.is_empty() {
+                return Err(IssuerProblem::Tenants);
+            }
+            check_slugs("tenants", slugs.values())?;
+            Ok(TenantRule::Claim(claim, slugs))
+        }
+        _ => Err(IssuerProblem::Tenants),
+    }
+}
+
+fn check_slugs<'a>(
+    what: &'static str,
+    slugs: impl IntoIterator<Item = &'a String>,
+) -> Result<(), IssuerProblem> {
+    match slugs.into_iter().find(|slug| !is_slug(slug)) {
+        Some(slug) => Err(IssuerProblem::Slug(what, slug.clone())),
+        None => Ok(()),
+    }
+}
+
+fn check_narrowing(what: &'static str, list: Option<&[String]>) -> Result<(), IssuerProblem> {
+    let nothing = list.is_some_and(<[String]>::is_empty);
+    (!nothing).then_some(()).ok_or(IssuerProblem::Nothing(what))
+}
+
+fn check_projects(
+    projects: Option<&[String]>,
+    default: Option<&String>,
+) -> Result<(), IssuerProblem> {
+    check_narrowing("projects", projects)?;
+    check_slugs("projects", projects.unwrap_or_default())?;
+    check_slugs("default_project", default)?;
+    let (Some(projects), default) = (projects, default) else {
+        return Ok(());
+    };
+    if projects.len() > MOST_PROJECTS {
+        return Err(IssuerProblem::Projects);
+    }
+    let inside = default.is_none_or(|slug| projects.contains(slug));
+    inside.then_some(()).ok_or(IssuerProblem::DefaultOutside)
+}
+
+fn roots(file: Option<&str>) -> Result<Vec<Certificate>, IssuerProblem> {
+    let Some(path) = file else {
+        return Ok(Vec::new());
+    };
+    let pem = document::read("the certificates", Path::new(path))
+        .map_err(|error| IssuerProblem::Authorities(Box::new(error)))?;
+    let roots = Certificate::from_pem_bundle(pem.as_bytes())
+        .map_err(|_quotes_it| IssuerProblem::NoAuthorities)?;
+    (!roots.is_empty())
+        .then_some(roots)
+        .ok_or(IssuerProblem::NoAuthorities)
+}

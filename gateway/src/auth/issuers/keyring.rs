@@ -1,0 +1,370 @@
+//! The keys of one issuer, kept: read ahead of time, and again when a token names one that is not
+//! known, so that a rotation needs no wait.
+//!
+//! One task asks the issuer, whoever wants to know: callers ring and wait, so there is never a
+//! second question at a time, and a caller that leaves ends none. What a reader would get wrong:
+//! "not among the keys" and "nobody can say" are two answers. While the issuer fails, what it last
+//! said is good for an hour, and a key that it did not name then may be new: that is not judged.
+
+use std::{sync::Arc, time::Duration};
+
+use archway_proto::chain::Chain;
+use jsonwebtoken::{Algorithm, DecodingKey};
+use parking_lot::Mutex;
+use tokio::{
+    sync::{Notify, watch},
+    time::{Instant, timeout},
+};
+
+use super::{fetch::FetchError, keyset::KeySet};
+
+/// How often keys are read, unless the issuer says how long they are good.
+const REFRESH: Duration = Duration::from_secs(300);
+/// What an issuer may say.
+const REFRESH_BOUNDS: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(900));
+/// How often unknown keys are asked about.
+const ASK_AGAIN: Duration = Duration::from_secs(10);
+/// How long keys are good after they were last read.
+const GOOD_FOR: Duration = Duration::from_secs(3600);
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+const LONGEST_RETRY: Duration = Duration::from_secs(10);
+/// For one question, discovery included.
+const PATIENCE: Duration = Duration::from_secs(8);
+/// A caller hears of the question's end, or gives up.
+const WAIT: Duration = Duration::from_secs(9);
+
+/// What asks an issuer.
+pub(super) trait Fetch: Send + Sync {
+    fn fetch(&self) -> impl Future<Output = Result<Fetched, FetchError>> + Send;
+}
+
+/// What an issuer answered.
+pub(super) struct Fetched {
+    pub(super) keys: KeySet,
+    pub(super) max_age: Option<Duration>,
+}
+
+/// Nobody can say now whether a key is the issuer's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Unjudged;
+
+/// The keys of one issuer.
+pub(super) struct Keyring<F> {
+    issuer: String,
+    source: F,
+    state: Mutex<State>,
+    /// Tells callers that a question ended.
+    ended: watch::Sender<()>,
+    /// Tells the task that a caller asks.
+    asked: Notify,
+}
+
+struct State {
+    known: Option<Known>,
+    /// A question is under way, or about to be.
+    asking: bool,
+    /// The last question failed.
+    failing: bool,
+    /// When an unknown key was last asked about.
+    asked: Option<Instant>,
+}
+
+struct Known {
+    keys: KeySet,
+    read: Instant,
+}
+
+/// What can be said of a key at once.
+enum Look {
+    Is(Arc<DecodingKey>),
+    IsNot,
+    /// The issuer is to be asked.
+    Ask,
+    /// It was, and its answer is on its way.
+    Wait,
+    Unjudged,
+}
+
+impl<F: Fetch> Keyring<F> {
+    /// The keys of an issuer, which [`Keyring::keep`] reads.
+    pub(super) fn new(issuer: &str, source: F) -> Self {
+        Keyring {
+            issuer: issuer.to_owned(),
+            source,
+            state: Mutex::new(State {
+                known: None,
+                // The task begins with it.
+                asking: true,
+                failing: false,
+                asked: None,
+            }),
+            ended: watch::Sender::new(()),
+            asked: Notify::new(),
+        }
+    }
+
+    /// The key of this name that fits the algorithm; `None` if the issuer has none.
+    pub(super) async fn find(
+        &self,
+        id: Option<&str>,
+        algorithm: Algorithm,
+    ) -> Result<Option<Arc<DecodingKey>>, Unjudged> {
+        let mut ended = self.ended.subscribe();
+        let mut look = self.state.lock().look(id, algorithm);
+        if let Look::Ask | Look::Wait = look {
+            if let Look::Ask = look {
+                self.asked.notify_one();
+            }
+            let heard = timeout(WAIT, ended.changed()).await;
+            heard
+                .map_err(|_elapsed| Unjudged)?
+                .map_err(|_gone| Unjudged)?;
+            look = self.state.lock().look_again(id, algorithm);
+        }
+        match look {
+            Look::Is(key) => Ok(Some(key)),
+            Look::IsNot => Ok(None),
+            Look::Ask | Look::Wait | Look::Unjudged => Err(Unjudged),
+        }
+    }
+
+    /// Reads the keys, for as long as it is polled.
+    pub(super) async fn keep(&self) {
+        let mut retry = FIRST_RETRY;
+        loop {
+            let pause = match self.read().await {
+                Some(pause) => {
+                    retry = FIRST_RETRY;
+                    pause
+                }
+                None => {
+                    let longer = (retry * 2).min(LONGEST_RETRY);
+                    std::mem::replace(&mut retry, longer)
+                }
+            };
+            // An error is the time that is over.
+            let _asked = timeout(pause, self.asked.notified()).await;
+        }
+    }
+
+    /// Reads the keys once; for how long they are left alone then.
+    async fn read(&self) -> Option<Duration> {
+        self.state.lock().asking = true;
+        let answer = timeout(PATIENCE, self.source.fetch()).await;
+        let answer = answer.unwrap_or(Err(FetchError::TooSlow));
+        let pause = self.state.lock().note(answer, &self.issuer);
+        self.ended.send_replace(());
+        pause
+    }
+}
+
+impl State {
+    /// What is known of a key; [`Look::Ask`] at most once in a while.
+    fn look(&mut self, id: Option<&str>, algorithm: Algorithm) -> Look {
+        if let Some(key) = self.usable().and_then(|keys| keys.find(id, algorithm)) {
+            return Look::Is(key);
+        }
+        if self.asking {
+            return Look::Wait;
+        }
+        if self.failing {
+            return Look::Unjudged;
+        }
+        if self.asked.is_some_and(|at| at.elapsed() < ASK_AGAIN) {
+            return Look::IsNot;
+        }
+        (self.asked, self.asking) = (Some(Instant::now()), true);
+        Look::Ask
+    }
+
+    /// The same after an answer, which decides.
+    fn look_again(&self, id: Option<&str>, algorithm: Algorithm) -> Look {
+        match self.usable().and_then(|keys| keys.find(id, algorithm)) {
+            Some(key) => Look::Is(key),
+            None if self.failing => Look::Unjudged,
+            None => Look::IsNot,
+        }
+    }
+
+    fn usable(&self) -> Option<&KeySet> {
+        let known = self.known.as_ref();
+        let known = known.filter(|known| known.read.elapsed() < GOOD_FOR);
+        known.map(|known| &known.keys)
+    }
+
+    fn note(&mut self, answer: Result<Fetched, FetchError>, issuer: &str) -> Option<Duration> {
+        self.asking = false;
+        let had_failed = std::mem::replace(&mut self.failing, answer.is_err());
+        match answer {
+            Ok(Fetched { keys, max_age }) => {
+                if had_failed || self.known.is_none() {
+                    tracing::info!(issuer, keys = keys.len(), "the issuer's keys were read");
+                }
+                self.known = Some(Known {
+                    keys,
+                    read: Instant::now(),
+                });
+                let (least, most) = REFRESH_BOUNDS;
+                Some(max_age.map_or(REFRESH, |age| age.clamp(least, most)))
+            }
+            Err(error) => {
+                tracing::warn!(issuer, error = %Chain(&error), "the issuer's keys can't be read");
+                None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use serde_json::json;
+
+    use super::{super::keyset::tests::ed, *};
+
+    const ED: Algorithm = Algorithm::EdDSA;
+
+    /// An issuer with keys of these names, or one that fails.
+    #[derive(Default)]
+    struct Issuer {
+        keys: Mutex<Option<Vec<String>>>,
+        questions: AtomicUsize,
+        slow: Mutex<Duration>,
+    }
+
+    impl Fetch for Arc<Issuer> {
+        async fn fetch(&self) -> Result<Fetched, FetchError> {
+            self.questions.fetch_add(1, Ordering::SeqCst);
+            let slow = *self.slow.lock();
+            tokio::time::sleep(slow).await;
+            let names = self.keys.lock().clone().ok_or(FetchError::TooLarge)?;
+            let keys: Vec<_> = names.iter().map(|name| ed(name)).collect();
+            let text = json!({ "keys": keys }).to_string();
+            Ok(Fetched {
+                keys: KeySet::parse(text.as_bytes(), &[ED])?,
+                max_age: None,
+            })
+        }
+    }
+
+    impl Issuer {
+        fn has(&self, names: &[&str]) {
+            *self.keys.lock() = Some(names.iter().map(|&name| name.to_owned()).collect());
+        }
+
+        fn fail(&self) {
+            *self.keys.lock() = None;
+        }
+
+        fn questions(&self) -> usize {
+            self.questions.load(Ordering::SeqCst)
+        }
+    }
+
+    /// A ring whose keys are kept, and its issuer.
+    fn kept(names: &[&str]) -> (Arc<Keyring<Arc<Issuer>>>, Arc<Issuer>) {
+        let issuer = Arc::new(Issuer::default());
+        if !names.is_empty() {
+            issuer.has(names);
+        }
+        let ring = Arc::new(Keyring::new("https://a.example", issuer.clone()));
+        let keeping = ring.clone();
+        tokio::spawn(async move { keeping.keep().await });
+        (ring, issuer)
+    }
+
+    async fn find(ring: &Keyring<Arc<Issuer>>, name: &str) -> Result<bool, Unjudged> {
+        ring.find(Some(name), ED).await.map(|key| key.is_some())
+    }
+
+    async fn pass(seconds: u64) {
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_rotation_is_in_force_at_once() {
+        let (ring, issuer) = kept(&["old"]);
+        assert_eq!(find(&ring, "old").await, Ok(true));
+        issuer.has(&["new"]);
+        assert_eq!(find(&ring, "new").await, Ok(true));
+        assert_eq!(find(&ring, "old").await, Ok(false));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_flood_of_unknown_keys_asks_once_in_ten_seconds() {
+        let (ring, issuer) = kept(&["known"]);
+        for number in 0..1_000 {
+            assert_eq!(find(&ring, &number.to_string()).await, Ok(false));
+            assert_eq!(find(&ring, "known").await, Ok(true));
+        }
+        assert_eq!(issuer.questions(), 2, "the first one, and one more");
+        pass(10).await;
+        issuer.has(&["known", "new"]);
+        assert_eq!(find(&ring, "new").await, Ok(true));
+        assert_eq!(issuer.questions(), 3);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn callers_that_come_together_wait_for_one_answer_and_those_that_leave_end_none() {
+        let (ring, issuer) = kept(&["old"]);
+        assert_eq!(find(&ring, "old").await, Ok(true));
+        issuer.has(&["new"]);
+        *issuer.slow.lock() = Duration::from_secs(2);
+        {
+            let leaves = ring.find(Some("new"), ED);
+            assert!(timeout(Duration::from_secs(1), leaves).await.is_err());
+        }
+        let (one, other) = tokio::join!(find(&ring, "new"), find(&ring, "new"));
+        assert_eq!((one, other), (Ok(true), Ok(true)));
+        assert_eq!(issuer.questions(), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn while_the_issuer_fails_known_keys_are_good_for_an_hour_and_others_are_not_judged() {
+        let (ring, issuer) = kept(&["known"]);
+        assert_eq!(find(&ring, "known").await, Ok(true));
+        issuer.fail();
+        assert_eq!(find(&ring, "new").await, Err(Unjudged));
+        pass(3_500).await;
+        assert_eq!(find(&ring, "known").await, Ok(true));
+        pass(101).await;
+        assert_eq!(find(&ring, "known").await, Err(Unjudged));
+        issuer.has(&["known"]);
+        pass(10).await;
+        assert_eq!(find(&ring, "known").await, Ok(true));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_gateway_that_starts_before_its_issuer_judges_nothing_until_that_is_there() {
+        let (ring, issuer) = kept(&[]);
+        assert_eq!(find(&ring, "known").await, Err(Unjudged));
+        let before = issuer.questions();
+        for _ in 0..100 {
+            assert_eq!(find(&ring, "known").await, Err(Unjudged));
+        }
+        assert_eq!(issuer.questions(), before, "its task asks, not its callers");
+        issuer.has(&["known"]);
+        pass(2).await;
+        assert_eq!(find(&ring, "known").await, Ok(true));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_issuer_that_hangs_is_given_up() {
+        let (ring, issuer) = kept(&["known"]);
+        *issuer.slow.lock() = Duration::from_secs(3_600);
+        let start = Instant::now();
+        assert_eq!(find(&ring, "known").await, Err(Unjudged));
+        assert_eq!(start.elapsed(), PATIENCE);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn keys_are_read_again_every_five_minutes() {
+        let (ring, issuer) = kept(&["old"]);
+        assert_eq!(find(&ring, "old").await, Ok(true));
+        issuer.has(&["new"]);
+        pass(301).await;
+        assert_eq!(issuer.questions(), 2);
+        assert_eq!(find(&ring, "old").await, Ok(false));
+    }
+}

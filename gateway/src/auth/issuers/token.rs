@@ -1,0 +1,166 @@
+//! A token taken apart. Nothing of it is believed yet but its form.
+//!
+//! What a reader would get wrong: a header may bring its own key or say where one is (`jwk`, `jku`,
+//! `x5c`, `x5u`). None of that is even read: a key is looked up among its issuer's, by `kid`.
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use jsonwebtoken::{Algorithm, DecodingKey, crypto};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::config;
+
+/// Bytes of a token at most.
+const LONGEST: usize = 16 * 1024;
+/// Bytes of a key's id at most.
+pub(super) const LONGEST_KEY_ID: usize = 256;
+/// What a token that grants access calls itself, if it says (RFC 9068; RFC 7519, 5.1).
+const TYPES: [&str; 4] = ["JWT", "at+jwt", "application/at+jwt", "application/jwt"];
+
+#[derive(Deserialize)]
+struct Header {
+    alg: String,
+    kid: Option<String>,
+    typ: Option<String>,
+    crit: Option<Value>,
+}
+
+/// A token whose signature nobody looked at.
+pub(crate) struct Unverified<'a> {
+    /// `None` for one that no issuer could be allowed: `none`, or one with a shared secret.
+    pub(super) algorithm: Option<Algorithm>,
+    pub(super) key_id: Option<String>,
+    /// Header and claims as they were signed.
+    signed: &'a str,
+    signature: &'a str,
+    claims: Map<String, Value>,
+}
+
+impl<'a> Unverified<'a> {
+    /// Whether a text has the form of a token: three parts. No key has.
+    pub(crate) fn is_one(text: &str) -> bool {
+        text.bytes().filter(|byte| *byte == b'.').count() == 2
+    }
+
+    /// Takes a token apart; `None` for anything that is too large or malformed, is no token for
+    /// access, or asks for an extension to be understood.
+    pub(super) fn parse(text: &'a str) -> Option<Self> {
+        if text.len() > LONGEST || !Self::is_one(text) {
+            return None;
+        }
+        let (signed, signature) = text.rsplit_once('.')?;
+        let (header, claims) = signed.split_once('.')?;
+        let header: Header = serde_json::from_slice(&decoded(header)?).ok()?;
+        let fits = |typ: &String| TYPES.iter().any(|known| known.eq_ignore_ascii_case(typ));
+        let is_plain = header.crit.is_none() && header.typ.as_ref().is_none_or(fits);
+        let named = header
+            .kid
+            .as_ref()
+            .is_none_or(|id| id.len() <= LONGEST_KEY_ID);
+        if !is_plain || !named {
+            return None;
+        }
+        Some(Unverified {
+            algorithm: config::algorithm(&header.alg),
+            key_id: header.kid,
+            signed,
+            signature,
+            claims: serde_json::from_slice(&decoded(claims)?).ok()?,
+        })
+    }
+
+    /// Whose token it says to be.
+    pub(super) fn issuer(&self) -> Option<&str> {
+        self.claims.get("iss")?.as_str()
+    }
+
+    /// What it claims, if this key signed it by this algorithm.
+    pub(super) fn verified(
+        self,
+        key: &DecodingKey,
+        algorithm: Algorithm,
+    ) -> Option<Map<String, Value>> {
+        let signed = crypto::verify(self.signature, self.signed.as_bytes(), key, algorithm);
+        // An error is a key or a signature of a wrong form.
+        signed.unwrap_or(false).then_some(self.claims)
+    }
+}
+
+fn decoded(part: &str) -> Option<Vec<u8>> {
+    URL_SAFE_NO_PAD.decode(part).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token(header: &str, claims: &str) -> String {
+        let encoded = |text: &str| URL_SAFE_NO_PAD.encode(text);
+        format!("{}.{}.c2ln", encoded(header), encoded(claims))
+    }
+
+    fn is_read(header: &str) -> bool {
+        Unverified::parse(&token(header, r#"{"iss":"a"}"#)).is_some()
+    }
+
+    #[test]
+    fn a_token_is_three_parts_of_json_objects_within_its_bounds() {
+        let good = token(r#"{"alg":"RS256","kid":"1"}"#, r#"{"iss":"a"}"#);
+        let read = Unverified::parse(&good).unwrap();
+        assert_eq!(read.issuer(), Some("a"));
+        assert_eq!(read.key_id.as_deref(), Some("1"));
+        let huge = token(
+            r#"{"alg":"RS256"}"#,
+            &format!(r#"{{"iss":"{}"}}"#, "a".repeat(LONGEST)),
+        );
+        for bad in [
+            "",
+            "..",
+            "a.b.c",
+            &format!("{good}.x"),
+            good.rsplit_once('.').unwrap().0,
+            &token("[]", "{}"),
+            &token(r#"{"alg":"RS256"}"#, "[]"),
+            &token(r#"{"kid":"1"}"#, "{}"),
+            &huge,
+        ] {
+            assert!(Unverified::parse(bad).is_none(), "{bad:.40}");
+        }
+    }
+
+    #[test]
+    fn extensions_other_types_and_endless_key_ids_are_refused() {
+        for good in [
+            r#"{"alg":"RS256"}"#,
+            r#"{"alg":"RS256","typ":"JWT"}"#,
+            r#"{"alg":"RS256","typ":"AT+jwt"}"#,
+            r#"{"alg":"RS256","jku":"https://evil.example","x5u":"x","jwk":{}}"#,
+        ] {
+            assert!(is_read(good), "{good}");
+        }
+        let endless = format!(r#"{{"alg":"RS256","kid":"{}"}}"#, "k".repeat(257));
+        for bad in [
+            r#"{"alg":"RS256","crit":["exp"]}"#,
+            r#"{"alg":"RS256","typ":"logout+jwt"}"#,
+            r#"{"alg":"RS256","alg":"none"}"#,
+            r#"{"alg":"RS256","kid":7}"#,
+            &endless,
+        ] {
+            assert!(!is_read(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn only_algorithms_without_a_shared_secret_are_known() {
+        for (name, known) in [
+            ("ES256", true),
+            ("EdDSA", true),
+            ("none", false),
+            ("HS256", false),
+        ] {
+            let token = token(&format!(r#"{{"alg":"{name}"}}"#), "{}");
+            let read = Unverified::parse(&token).unwrap();
+            assert_eq!(read.algorithm.is_some(), known, "{name}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Where tokens come from: what a client without one is told (RFC 9728).
+//!
+//! A refusal says where the document is, the document who issues tokens. Every URL in them is one
+//! that the operator configured: a request's `Host` is never repeated, or whoever sends one could
+//! send others to an issuer of his.
+
+use archway_proto::catalog::Scope;
+use axum::response::Response;
+use bytes::Bytes;
+use http::{HeaderValue, StatusCode, header::WWW_AUTHENTICATE};
+use serde_json::json;
+
+use super::issuers::{Issuer, Issuers, IssuersError, trusted};
+use crate::error::insufficient_scope;
+
+/// Where the document of the whole gateway is. That of the endpoint is beneath.
+pub(crate) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
+/// The endpoint's path, here and in its document's.
+const ENDPOINT: &str = "/mcp";
+/// What the endpoint asks for.
+const SCOPES: [Scope; 2] = [Scope::ToolsRead, Scope::MemoryWrite];
+
+/// What clients are told about tokens.
+pub(crate) struct Metadata {
+    of_gateway: Bytes,
+    of_endpoint: Bytes,
+    /// Where the endpoint's document is.
+    address: String,
+    /// What to ask an issuer for, with blanks between.
+    scopes: String,
+}
+
+impl Metadata {
+    /// For a gateway that clients reach at `resource`: `https://host`, with or without `/mcp`.
+    pub(super) fn new(resource: &str, issuers: &Issuers) -> Result<Self, IssuersError> {
+        let url = trusted(resource).ok_or(IssuersError::Resource)?;
+        if !["", "/", ENDPOINT].contains(&url.path()) {
+            return Err(IssuersError::Resource);
+        }
+        let base = url.origin().ascii_serialization();
+        let words = issuers.words_for(&SCOPES);
+        let document = |resource: String| {
+            let mut document = json!({
+                "resource": resource,
+                "authorization_servers": issuers.names().collect::<Vec<_>>(),
+                "bearer_methods_supported": ["header"],
+                "resource_name": "Archway",
+            });
+            if !words.is_empty() {
+                document["scopes_supported"] = json!(words);
+            }
+            Bytes::from(document.to_string())
+        };
+        Ok(Metadata {
+            of_gateway: document(base.clone()),
+            of_endpoint: document(format!("{base}{ENDPOINT}")),
+            address: format!("{base}{WELL_KNOWN}{ENDPOINT}"),
+            scopes: words.join(" "),
+        })
+    }
+
+    /// The document at a path.
+    pub(crate) fn at(&self, path: &str) -> Option<&Bytes> {
+        match path.strip_prefix(WELL_KNOWN)? {
+            "" => Some(&self.of_gateway),
+            ENDPOINT => Some(&self.of_endpoint),
+            _ => None,
+        }
+    }
+
+    /// Adds to a refusal where its caller learns more, and what to ask for: in the words of its
+    /// issuer, where one vouched for it.
+    pub(super) fn complete(&self, response: &mut Response, issuer: Option<&Issuer>) {
+        let Some(challenge) = response.headers().get(WWW_AUTHENTICATE) else {
+            return;
+        };
+        let mut challenge = challenge.to_str().unwrap_or_default().to_owned();
+        if let (Some(scope), Some(issuer)) = (response.extensions().get::<Scope>(), issuer) {
+            let words = issuer.config.words_for(*scope);
+            if !words.is_empty() {
+                challenge = insufficient_scope(&words.join(" "));
+            }
+        }
+        challenge += &format!(", resource_metadata=\"{}\"", self.address);
+        if response.status() == StatusCode::UNAUTHORIZED && !self.scopes.is_empty() {
+            challenge += &format!(", scope=\"{}\"", self.scopes);
+        }
+        if let Ok(challenge) = HeaderValue::try_from(challenge) {
+            response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+        }
+    }
+}

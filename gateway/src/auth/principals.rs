@@ -1,0 +1,155 @@
+//! What Postgres says of the principals of issuers: their tenant, and what was taken back of theirs.
+//!
+//! Asked only for tokens that were verified, so nobody can have it asked at will. Otherwise as
+//! `lookup` does for keys: a record is at most 30 s old, is not believed any more once word came
+//! that its principal or tenant changed, and is good for the grace while Postgres can't be asked.
+
+use std::{sync::Arc, time::Duration};
+
+use uuid::Uuid;
+
+use super::{
+    editions::{Editions, Reading},
+    identity::Identity,
+    lookup::{FRESH, LookupError, READINGS, UNKNOWN_FOR},
+    pause::Pause,
+};
+use crate::{
+    store::{PrincipalRow, Stores},
+    terms::Override,
+};
+
+/// Records kept; at about 300 bytes each, and what is set for their tenant.
+const MOST_PRINCIPALS: u64 = 50_000;
+const MOST_UNKNOWN: u64 = 1_000;
+
+/// A tenant's slug and a principal's id.
+type Place = (String, String);
+
+/// A principal within a tenant, as Postgres has it.
+pub(super) struct PrincipalRecord {
+    pub(super) tenant_id: Uuid,
+    pub(super) pool: String,
+    pub(super) limits: Vec<Override>,
+    /// False while the tenant is disabled.
+    live: bool,
+    /// Seconds since 1970.
+    revoked_before: Option<f64>,
+    pub(super) read: Reading,
+}
+
+impl PrincipalRecord {
+    /// Whether a token that was issued then is good: by a second's margin, as tokens say no more.
+    pub(super) fn is_good(&self, issued: f64) -> bool {
+        self.live && self.revoked_before.is_none_or(|moment| issued >= moment)
+    }
+}
+
+/// The look-up with its caches.
+pub(super) struct Principals {
+    stores: Stores,
+    fresh: moka::future::Cache<Place, Arc<PrincipalRecord>>,
+    confirmed: moka::sync::Cache<Place, Arc<PrincipalRecord>>,
+    /// Tenants that an issuer may speak for and that are not there.
+    unknown: moka::sync::Cache<String, ()>,
+    pause: Pause,
+    editions: Arc<Editions>,
+}
+
+impl Principals {
+    /// `grace`: how long after Postgres confirmed a record it is good while Postgres can't be asked.
+    pub(super) fn new(stores: Stores, grace: Duration, editions: Arc<Editions>) -> Self {
+        Principals {
+            stores,
+            fresh: moka::future::Cache::builder()
+                .max_capacity(MOST_PRINCIPALS)
+                .time_to_live(FRESH)
+                .build(),
+            confirmed: moka::sync::Cache::builder()
+                .max_capacity(MOST_PRINCIPALS)
+                .time_to_live(grace)
+                .build(),
+            unknown: moka::sync::Cache::builder()
+                .max_capacity(MOST_UNKNOWN)
+                .time_to_live(UNKNOWN_FOR)
+                .build(),
+            pause: Pause::default(),
+            editions,
+        }
+    }
+
+    /// The record of a principal in the tenant of this slug.
+    pub(super) async fn find(
+        &self,
+        tenant: &str,
+        who: &Identity,
+    ) -> Result<Arc<PrincipalRecord>, Arc<LookupError>> {
+        let place = (tenant.to_owned(), who.id().to_owned());
+        for _reading in 0..READINGS {
+            if self.unknown.contains_key(tenant) {
+                return Err(Arc::new(LookupError::Unknown));
+            }
+            // Callers that arrive together wait for one question.
+            let asked = self.fresh.try_get_with_by_ref(&place, self.ask(&place));
+            match asked.await {
+                Ok(record) if self.is_fresh(&place, &record) => return Ok(record),
+                Ok(_overtaken) => self.fresh.invalidate(&place).await,
+                Err(error) if matches!(*error, LookupError::Unknown) => return Err(error),
+                Err(error) => return self.confirmed(&place).ok_or(error),
+            }
+        }
+        Err(Arc::new(LookupError::Overtaken))
+    }
+
+    fn is_fresh(&self, (_, id): &Place, record: &PrincipalRecord) -> bool {
+        self.editions.is_fresh(id, record.tenant_id, record.read)
+    }
+
+    fn is_current(&self, (_, id): &Place, record: &PrincipalRecord) -> bool {
+        self.editions.is_current(id, record.tenant_id, record.read)
+    }
+
+    /// What Postgres confirmed within the grace, unless word came since that it changed.
+    fn confirmed(&self, place: &Place) -> Option<Arc<PrincipalRecord>> {
+        let record = self.confirmed.get(place)?;
+        self.is_current(place, &record).then_some(record)
+    }
+
+    async fn ask(&self, place: &Place) -> Result<Arc<PrincipalRecord>, LookupError> {
+        if self.pause.lasts() {
+            return Err(LookupError::Paused);
+        }
+        let read = self.editions.reading();
+        let (tenant, id) = place;
+        let row = self.stores.find_principal(tenant, id).await;
+        match &row {
+            Ok(_) => self.pause.answered(),
+            Err(error) => {
+                let error = archway_proto::chain::Chain(error);
+                tracing::warn!(%error, "the look-up of a principal failed");
+                self.pause.failed();
+            }
+        }
+        let Some(row) = row? else {
+            self.confirmed.invalidate(place);
+            self.unknown.insert(tenant.clone(), ());
+            return Err(LookupError::Unknown);
+        };
+        let record = Arc::new(record(row, read));
+        if self.is_current(place, &record) {
+            self.confirmed.insert(place.clone(), record.clone());
+        }
+        Ok(record)
+    }
+}
+
+fn record(row: PrincipalRow, read: Reading) -> PrincipalRecord {
+    PrincipalRecord {
+        tenant_id: row.tenant_id,
+        pool: row.pool,
+        limits: row.limits.0,
+        live: row.live,
+        revoked_before: row.revoked_before,
+        read,
+    }
+}

@@ -1,0 +1,35 @@
+//! The documents by which clients find out where tokens come from. Read without a credential.
+
+use std::sync::Arc;
+
+use axum::{
+    body::Body,
+    extract::{Request, State},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use http::{
+    HeaderValue, Method,
+    header::{CACHE_CONTROL, CONTENT_TYPE},
+};
+
+use crate::{auth::Auth, error::GatewayError};
+
+/// Answers for the documents there are; without issuers there are none.
+pub(crate) async fn answer(
+    State(auth): State<Arc<Auth>>,
+    request: Request,
+    next: Next,
+) -> Result<Response, GatewayError> {
+    let Some(document) = auth.metadata().and_then(|all| all.at(request.uri().path())) else {
+        return Ok(next.run(request).await);
+    };
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        return Err(GatewayError::ReadOnly);
+    }
+    let headers = [
+        (CONTENT_TYPE, HeaderValue::from_static("application/json")),
+        (CACHE_CONTROL, HeaderValue::from_static("max-age=300")),
+    ];
+    Ok((headers, Body::from(document.clone())).into_response())
+}

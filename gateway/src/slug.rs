@@ -1,0 +1,27 @@
+//! Slugs: what tenants, projects and pools are called in addresses, folders and settings.
+
+/// Characters of a slug at most.
+pub(crate) const LONGEST: usize = 63;
+
+/// Whether a text is `[a-z0-9][a-z0-9-]{0,62}`, as the schema has it.
+pub(crate) fn is_slug(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    (1..=LONGEST).contains(&text.len())
+        && text.bytes().next().is_some_and(plain)
+        && text.bytes().all(|byte| plain(byte) || byte == b'-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slugs_are_what_the_schema_takes() {
+        for good in ["a", "0", "site-2", &"a".repeat(63)] {
+            assert!(is_slug(good), "{good}");
+        }
+        for bad in ["", "-a", "A", "a_b", "ä", "a/b", "..", &"a".repeat(64)] {
+            assert!(!is_slug(bad), "{bad}");
+        }
+    }
+}
