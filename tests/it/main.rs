@@ -18,6 +18,7 @@ mod history_differential;
 mod homes;
 mod hostile;
 mod isolation;
+mod issuers;
 mod limits;
 mod listening;
 mod memory;

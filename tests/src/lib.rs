@@ -11,8 +11,9 @@
 //! own; a stack that is dropped tells both to end and waits for neither. There may be several
 //! gateways ([`Harness::replicas`]), with a [`Proxy`] that sends each request to the next, and a
 //! worker that serves the official conformance suite's tools ([`Harness::fixture`]), or one that never answers ([`Harness::hanging`]).
-//! [`Embeddings`] is a service that makes vectors, and fails on command; [`Qdrant`] one that finds the
-//! nearest ones; [`ChatModel`] one that says what a test has it say.
+//! [`Issuer`] makes tokens, good and forged; [`Embeddings`] is a service that makes vectors, and fails
+//! on command; [`Qdrant`] one that finds the nearest ones; [`ChatModel`] one that says what a test has
+//! it say.
 
 mod chat;
 pub mod client;
@@ -20,6 +21,7 @@ mod database;
 mod embeddings;
 mod fixture;
 pub mod http;
+pub mod issuer;
 mod past;
 mod proxy;
 mod qdrant;
@@ -33,10 +35,11 @@ pub use client::{Client, Reply};
 pub use database::Database;
 pub use embeddings::{Embeddings, Mishap, Question};
 pub use fixture::Hung;
+pub use issuer::Issuer;
 pub use past::Past;
 pub use proxy::Proxy;
 pub use qdrant::Qdrant;
 pub use redis::RedisServer;
 pub use repo::{Repo, git};
-pub use stack::{Harness, Stack, in_force, limit_in_force, passed};
+pub use stack::{Harness, RESOURCE, Stack, in_force, limit_in_force, passed};
 pub use tenant::{Key, Tenant};

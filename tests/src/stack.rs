@@ -28,9 +28,11 @@ mod gateways;
 mod grants;
 mod keys;
 mod passes;
+mod issuers;
 mod terms;
 mod workers;
 
+pub use issuers::RESOURCE;
 pub use terms::{in_force, limit_in_force, passed};
 
 const POOL: &str = "shared";
@@ -51,6 +53,7 @@ pub struct Harness {
     index: IndexConfig,
     chat: ChatConfig,
     relayed: bool,
+    issuers: Vec<String>,
 }
 
 impl Default for Harness {
@@ -86,6 +89,7 @@ impl Harness {
             },
             chat: ChatConfig::default(),
             relayed: false,
+            issuers: Vec::new(),
         }
     }
 
@@ -164,6 +168,7 @@ impl Harness {
         let urls = addresses.iter().map(|address| format!("http://{address}"));
         let mut config = self.config;
         config.upstream.workers = urls.collect();
+        issuers::write(&self.issuers, folder.path(), &mut config.auth);
         let shared = Shared {
             config,
             database_url: database.gateways_url(self.relayed),

@@ -6,7 +6,7 @@
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
-/// Bytes of a subject at most (OpenID Connect Core 1.0, section 2).
+/// Bytes of a subject at most (OIDC Core 1.0, section 2).
 pub(crate) const LONGEST_SUBJECT: usize = 255;
 /// Characters of an issuer's digest in a principal's name: as many bits as tell the issuers of one
 /// configuration apart. Whoever could choose an issuer's name writes that configuration.

@@ -135,6 +135,13 @@ async fn a_role_can_neither_read_nor_write_what_is_not_its_business() {
         ("archway_worker", "select 1 from limits"),
         ("archway_gateway", "select 1 from limits"),
         ("archway_worker", "select 1 from catalogs"),
+        ("archway_worker", "select 1 from principals"),
+        ("archway_gateway", "select 1 from principals"),
+        (
+            "archway_worker",
+            "select 1 from find_principal('acme', 'x')",
+        ),
+        ("archway_worker", "select forget_old_revocations()"),
         ("archway_worker", "update projects set name = 'x'"),
         ("archway_gateway", "update projects set name = 'x'"),
         ("archway_gateway", "update api_keys set revoked_at = null"),

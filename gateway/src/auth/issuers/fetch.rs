@@ -1,7 +1,7 @@
 //! Asks an issuer for its keys, over HTTP: its discovery document says where they are, unless the
 //! operator does.
 //!
-//! The document is looked for where OpenID Connect Discovery 1.0 has it, then where RFC 8414 does,
+//! The document is looked for where OIDC Discovery 1.0 has it, then where RFC 8414 does,
 //! which differ for an issuer with a path; it must name the issuer itself, letter by letter. No
 //! redirect is followed, and no more is read than makes sense.
 

@@ -1,0 +1,192 @@
+//! The keys of issuers: they rotate, go away, and are answered with what no issuer should say.
+
+use e2e::{
+    Harness, Issuer, Stack,
+    http::Request,
+    issuer::{Answer, DISCOVERY, KEYS, Signer},
+};
+use serde_json::{Value, json};
+
+use super::{acme, bearing, list, status, tenant};
+
+/// A token of the issuer's present key that calls itself by another name.
+fn by(issuer: &Issuer, key: &str) -> String {
+    let signer = issuer.signer();
+    let mut header = signer.header();
+    header["kid"] = json!(key);
+    signer.sign_as(&header, &issuer.claims("a"))
+}
+
+#[tokio::test]
+async fn a_rotated_key_is_good_at_once_and_the_older_one_is_not_any_more() {
+    let issuer = Issuer::start().await;
+    let stack = acme(&issuer).await;
+    let older = issuer.signer();
+    assert_eq!(status(&stack, &issuer.token("a")).await, 200);
+    issuer.rotate(Signer::rsa("second"));
+    assert_eq!(status(&stack, &issuer.token("a")).await, 200);
+    assert_eq!(status(&stack, &older.sign(&issuer.claims("b"))).await, 401);
+}
+
+#[tokio::test]
+async fn a_flood_of_unknown_keys_asks_the_issuer_once_and_holds_up_nobody() {
+    let issuer = Issuer::start().await;
+    let stack = acme(&issuer).await;
+    let good = issuer.token("a");
+    assert_eq!(status(&stack, &good).await, 200);
+    // Fewer than are refused for their number.
+    let flood = (0..50).map(|number| {
+        let client = bearing(&stack, &by(&issuer, &format!("invented-{number}")));
+        async move { list(&client).await.status }
+    });
+    let answers = futures::future::join_all(flood).await;
+    assert!(answers.iter().all(|status| *status == 401), "{answers:?}");
+    assert_eq!(issuer.questions(KEYS), 2, "the first, and one more");
+    assert_eq!(status(&stack, &good).await, 200);
+}
+
+#[tokio::test]
+async fn while_the_issuer_is_away_known_keys_are_good_and_others_undecided() {
+    let issuer = Issuer::start().await;
+    let stack = acme(&issuer).await;
+    assert_eq!(status(&stack, &issuer.token("a")).await, 200);
+    issuer.set_down(true);
+    assert_eq!(status(&stack, &issuer.token("b")).await, 200);
+    let undecided = list(&bearing(&stack, &by(&issuer, "new"))).await;
+    assert_eq!(undecided.status, 503, "{}", undecided.text());
+    assert!(undecided.header("retry-after").is_some());
+    // A key of ours needs no issuer.
+    assert_eq!(list(&stack.client("acme")).await.status, 200);
+    issuer.set_down(false);
+    issuer.rotate(Signer::rsa("new"));
+    let again = async || (status(&stack, &issuer.token("a")).await == 200).then_some(());
+    stack.eventually(again).await;
+}
+
+#[tokio::test]
+async fn a_gateway_is_ready_before_its_issuer_is_and_judges_its_tokens_when_it_comes() {
+    let issuer = Issuer::start().await;
+    issuer.set_down(true);
+    let stack = acme(&issuer).await;
+    let ready = Request::new("GET", "/readyz").send(stack.admin()).await;
+    assert_eq!(ready.status, 200, "{}", ready.text());
+    let undecided = list(&bearing(&stack, &issuer.token("a"))).await;
+    assert_eq!(undecided.status, 503, "{}", undecided.text());
+    assert!(undecided.header("retry-after").is_some());
+    issuer.set_down(false);
+    let judged = async || {
+        let status = status(&stack, &issuer.token("a")).await;
+        assert_ne!(status, 401);
+        (status == 200).then_some(())
+    };
+    stack.eventually(judged).await;
+}
+
+/// A stack whose issuer answers so at a path, and that issuer.
+async fn answering(path: &str, answer: Answer) -> (Stack, Issuer) {
+    let issuer = Issuer::start().await;
+    issuer.answer(path, answer);
+    (acme(&issuer).await, issuer)
+}
+
+fn document(body: &Value) -> Answer {
+    Answer(200, Vec::new(), body.to_string())
+}
+
+#[tokio::test]
+async fn what_no_issuer_should_say_is_not_believed() {
+    let helper = Issuer::start().await;
+    let elsewhere = format!("{}{KEYS}", helper.url());
+    let public = Signer::rsa("many").public();
+    let padding = "x".repeat(300_000);
+    for (what, path, answer) in [
+        (
+            "redirect",
+            KEYS,
+            Answer(302, vec![("Location", elsewhere)], String::new()),
+        ),
+        (
+            "huge",
+            KEYS,
+            document(&json!({ "keys": [], "padding": padding })),
+        ),
+        (
+            "many",
+            KEYS,
+            document(&json!({ "keys": vec![public; 101] })),
+        ),
+        (
+            "no json",
+            KEYS,
+            Answer(200, Vec::new(), "<html>".to_owned()),
+        ),
+        ("refusal", KEYS, Answer(500, Vec::new(), String::new())),
+        (
+            "another's",
+            DISCOVERY,
+            document(
+                &json!({ "issuer": helper.url(), "jwks_uri": format!("{}{KEYS}", helper.url()) }),
+            ),
+        ),
+        (
+            "file",
+            DISCOVERY,
+            document(&json!({ "issuer": "x", "jwks_uri": "file:///etc/passwd" })),
+        ),
+    ] {
+        let (stack, issuer) = answering(path, answer).await;
+        let undecided = status(&stack, &issuer.token("a")).await;
+        assert_eq!(undecided, 503, "{what}");
+        assert_eq!(list(&stack.client("acme")).await.status, 200, "{what}");
+    }
+    assert_eq!(helper.questions(KEYS), 0, "a redirect was followed");
+}
+
+#[tokio::test]
+async fn a_shared_secret_is_no_key_and_two_keys_of_one_name_are_none() {
+    let issuer = Issuer::start().await;
+    let public = issuer.signer().public();
+    let twin = Signer::rsa("first").public();
+    issuer.answer(KEYS, document(&json!({ "keys": [public, twin] })));
+    let stack = acme(&issuer).await;
+    assert_eq!(status(&stack, &issuer.token("a")).await, 401);
+
+    let (bytes, secret) = ([7; 32], Issuer::start().await);
+    let key = json!({ "kty": "oct", "kid": "s", "alg": "HS256", "k": "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc" });
+    secret.answer(KEYS, document(&json!({ "keys": [key] })));
+    let stack = acme(&secret).await;
+    let token = Signer::secret("s", &bytes).sign(&secret.claims("a"));
+    assert_eq!(status(&stack, &token).await, 401);
+}
+
+#[tokio::test]
+async fn an_issuer_with_a_path_is_found_by_either_standard_and_one_without_discovery_by_its_keys() {
+    let issuer = Issuer::start().await;
+    let named = format!("{}/realms/x", issuer.url());
+    let keys = format!("{}{KEYS}", issuer.url());
+    let discovered = document(&json!({ "issuer": named, "jwks_uri": keys }));
+    issuer.answer(
+        "/.well-known/oauth-authorization-server/realms/x",
+        discovered,
+    );
+    let plain = Issuer::start().await;
+    plain.answer(DISCOVERY, Answer(404, Vec::new(), String::new()));
+    let stack = Harness::new()
+        .tenant(tenant("acme"))
+        .issuer(format!(
+            "{{issuer: '{named}', audience: archway, tenant: acme}}"
+        ))
+        .issuer(plain.entry(&format!("tenant: acme, jwks_uri: '{}{KEYS}'", plain.url())))
+        .start()
+        .await;
+    let mut claims = issuer.claims("a");
+    claims["iss"] = json!(named);
+    for token in [issuer.sign(&claims), plain.token("a")] {
+        assert_eq!(status(&stack, &token).await, 200);
+    }
+    assert_eq!(
+        issuer.questions("/realms/x/.well-known/openid-configuration"),
+        1
+    );
+    assert_eq!(plain.questions(DISCOVERY), 0);
+}

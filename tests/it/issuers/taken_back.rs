@@ -1,0 +1,166 @@
+//! What was given by a token and is taken back: a principal revoked, its tenant disabled, in force
+//! on every gateway within a second; and what holds while no gateway hears of it.
+
+use std::time::Duration;
+
+use archway_gateway::tenants::Tenants;
+use e2e::{Client, Harness, Issuer, Stack, http::Request};
+use serde_json::json;
+use sqlx::PgPool;
+use tokio::time::{Instant, timeout};
+
+use super::{list, tenant};
+
+const REPLICAS: usize = 3;
+const SECOND: Duration = Duration::from_secs(1);
+
+async fn replicas(issuer: &Issuer) -> Stack {
+    let harness = Harness::new().replicas(REPLICAS).tenant(tenant("acme"));
+    let stack = harness.issuer(issuer.entry("tenant: acme")).start().await;
+    let hears = "archway_gateway_listening_for_changes 1\n";
+    for admin in stack.admins() {
+        let hearing = async || {
+            let metrics = Request::new("GET", "/metrics").send(admin).await.text();
+            metrics.contains(hears).then_some(())
+        };
+        stack.eventually(hearing).await;
+    }
+    stack
+}
+
+async fn owner(stack: &Stack) -> PgPool {
+    PgPool::connect_with(stack.database().owner())
+        .await
+        .unwrap()
+}
+
+async fn revoke(stack: &Stack, issuer: &Issuer, subject: &str) {
+    let tenants = Tenants::new(owner(stack).await);
+    let revoked = tenants.change(async |tx| tx.revoke_principal(&issuer.url(), subject).await);
+    revoked.await.unwrap();
+}
+
+/// Waits until every gateway answers this token so; how long that took.
+async fn everywhere(stack: &Stack, token: &str, expected: u16, within: Duration) -> Duration {
+    let start = Instant::now();
+    let waiting = async {
+        for gateway in stack.gateways() {
+            while list(&Client::new(gateway, token)).await.status != expected {}
+        }
+    };
+    let waited = timeout(within, waiting).await;
+    assert!(
+        waited.is_ok(),
+        "not everywhere {expected} within {within:?}"
+    );
+    start.elapsed()
+}
+
+/// A token of this subject that was issued after whatever was done until now.
+fn later(issuer: &Issuer, subject: &str) -> String {
+    let mut claims = issuer.claims(subject);
+    claims["iat"] = json!(e2e::issuer::now() + 1);
+    issuer.sign(&claims)
+}
+
+#[tokio::test]
+async fn a_revoked_principals_tokens_are_refused_everywhere_within_a_second_and_no_others() {
+    let (issuer, bystander) = (Issuer::start().await, Issuer::start().await);
+    let stack = replicas(&issuer).await;
+    let (taken, kept) = (issuer.token("a"), issuer.token("b"));
+    for token in [&taken, &kept] {
+        everywhere(&stack, token, 200, Duration::from_secs(5)).await;
+    }
+    // The same subject of another issuer is somebody else.
+    revoke(&stack, &bystander, "a").await;
+    everywhere(&stack, &taken, 200, SECOND).await;
+
+    revoke(&stack, &issuer, "a").await;
+    let waited = everywhere(&stack, &taken, 401, SECOND).await;
+    println!("a revoked principal was refused by {REPLICAS} gateways after {waited:?}");
+    everywhere(&stack, &kept, 200, SECOND).await;
+    // Another token of that time, which no gateway saw before.
+    let mut claims = issuer.claims("a");
+    claims["iat"] = json!(e2e::issuer::now() - 10);
+    everywhere(&stack, &issuer.sign(&claims), 401, SECOND).await;
+    everywhere(&stack, &later(&issuer, "a"), 200, SECOND).await;
+}
+
+#[tokio::test]
+async fn a_tenants_tokens_follow_its_being_disabled_and_enabled_within_a_second() {
+    let issuer = Issuer::start().await;
+    let stack = replicas(&issuer).await;
+    let owner = owner(&stack).await;
+    let token = issuer.token("a");
+    everywhere(&stack, &token, 200, Duration::from_secs(5)).await;
+    for (statement, expected) in [
+        ("update tenants set disabled_at = now()", 401),
+        ("update tenants set disabled_at = null", 200),
+    ] {
+        sqlx::query(statement).execute(&owner).await.unwrap();
+        everywhere(&stack, &token, expected, SECOND).await;
+    }
+}
+
+#[tokio::test]
+async fn what_was_taken_back_while_nobody_heard_is_refused_once_they_do() {
+    let issuer = Issuer::start().await;
+    let stack = replicas(&issuer).await;
+    let (known, unseen) = (issuer.token("a"), issuer.token("b"));
+    everywhere(&stack, &known, 200, Duration::from_secs(5)).await;
+    stack.database().close().await;
+    // As with keys: who was known is good for the grace, anybody else is undecided.
+    everywhere(&stack, &known, 200, SECOND).await;
+    everywhere(&stack, &unseen, 503, Duration::from_secs(5)).await;
+    stack.database().open().await;
+    revoke(&stack, &issuer, "a").await;
+    everywhere(&stack, &known, 401, Duration::from_secs(10)).await;
+    everywhere(&stack, &unseen, 200, Duration::from_secs(10)).await;
+}
+
+#[tokio::test]
+async fn a_principal_that_was_confirmed_is_good_for_the_grace_and_then_undecided_never_bad() {
+    let issuer = Issuer::start().await;
+    let stack = Harness::new()
+        .tenant(tenant("acme"))
+        .issuer(issuer.entry("tenant: acme"))
+        .configure(|config| config.auth.key_grace = Duration::from_secs(7))
+        .start()
+        .await;
+    let client = Client::new(stack.gateways()[0], &issuer.token("a"));
+    assert_eq!(list(&client).await.status, 200);
+    stack.database().close().await;
+    assert_eq!(list(&client).await.status, 200);
+    let undecided = stack.eventually(async || {
+        let answer = list(&client).await;
+        assert_ne!(answer.status, 401);
+        (answer.status != 200).then_some(answer)
+    });
+    let undecided = undecided.await;
+    assert_eq!(undecided.status, 503);
+    assert!(undecided.header("retry-after").is_some());
+    stack.database().open().await;
+    let good = async || (list(&client).await.status == 200).then_some(());
+    stack.eventually(good).await;
+}
+
+#[tokio::test]
+async fn a_revocation_is_kept_until_all_its_tokens_have_ended() {
+    let issuer = Issuer::start().await;
+    let stack = replicas(&issuer).await;
+    revoke(&stack, &issuer, "a").await;
+    revoke(&stack, &issuer, "b").await;
+    let owner = owner(&stack).await;
+    let age = "update principals set revoked_before = now() - interval '121 minutes' \
+               where subject = 'a'";
+    sqlx::query(age).execute(&owner).await.unwrap();
+    sqlx::query("select forget_old_revocations()")
+        .execute(&owner)
+        .await
+        .unwrap();
+    let left: Vec<String> = sqlx::query_scalar("select subject from principals")
+        .fetch_all(&owner)
+        .await
+        .unwrap();
+    assert_eq!(left, ["b"]);
+}

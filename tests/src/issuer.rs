@@ -1,0 +1,187 @@
+//! An OIDC issuer on loopback: a discovery document, a key set, tokens of any kind, and mishaps on
+//! command.
+
+use std::{
+    collections::BTreeMap,
+    convert::Infallible,
+    net::SocketAddr,
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use axum::body::Body;
+use http::{Request, Response, header};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::{net::TcpListener, task::JoinHandle};
+
+mod signer;
+
+pub use signer::{Signer, encoded};
+
+/// Where its key set is.
+pub const KEYS: &str = "/keys";
+/// What its tokens are for, unless a test says otherwise.
+pub const AUDIENCE: &str = "archway";
+/// Where its discovery document is.
+pub const DISCOVERY: &str = "/.well-known/openid-configuration";
+
+/// A running issuer. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Issuer {
+    address: SocketAddr,
+    state: Arc<State>,
+    serving: JoinHandle<()>,
+}
+
+#[derive(Debug)]
+struct State {
+    signer: Mutex<Arc<Signer>>,
+    /// What is answered at a path instead of what should be.
+    answers: Mutex<BTreeMap<String, Answer>>,
+    down: Mutex<bool>,
+    questions: Mutex<Vec<String>>,
+}
+
+/// An answer: a status, headers, a body.
+#[derive(Clone, Debug)]
+pub struct Answer(pub u16, pub Vec<(&'static str, String)>, pub String);
+
+impl Drop for Issuer {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+impl Issuer {
+    /// One that signs by RS256, with a key of its own.
+    pub async fn start() -> Issuer {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let state = Arc::new(State {
+            signer: Mutex::new(Arc::new(Signer::rsa("first"))),
+            answers: Mutex::default(),
+            down: Mutex::default(),
+            questions: Mutex::default(),
+        });
+        Issuer {
+            address,
+            serving: tokio::spawn(accept(listener, address, state.clone())),
+            state,
+        }
+    }
+
+    /// What its tokens say in `iss`.
+    pub fn url(&self) -> String {
+        url(self.address)
+    }
+
+    /// Its entry in a file of issuers, with `more` members, as YAML has them on one line.
+    pub fn entry(&self, more: &str) -> String {
+        format!("{{issuer: '{}', audience: {AUDIENCE}, {more}}}", self.url())
+    }
+
+    /// What a good token of this subject claims: to read and to write, for ten minutes.
+    pub fn claims(&self, subject: &str) -> Value {
+        let now = now();
+        json!({
+            "iss": self.url(), "aud": AUDIENCE, "sub": subject,
+            "iat": now, "exp": now + 600, "scope": "tools:read memory:write",
+        })
+    }
+
+    /// A good token.
+    pub fn token(&self, subject: &str) -> String {
+        self.sign(&self.claims(subject))
+    }
+
+    /// A token with these claims, by the key that it has now.
+    pub fn sign(&self, claims: &Value) -> String {
+        self.signer().sign(claims)
+    }
+
+    /// The key that it has now.
+    pub fn signer(&self) -> Arc<Signer> {
+        self.state.signer.lock().clone()
+    }
+
+    /// Has another key from now on, and no other.
+    pub fn rotate(&self, signer: Signer) {
+        *self.state.signer.lock() = Arc::new(signer);
+    }
+
+    /// Hangs up on whoever asks, or answers again.
+    pub fn set_down(&self, down: bool) {
+        *self.state.down.lock() = down;
+    }
+
+    /// Answers so at a path from now on.
+    pub fn answer(&self, path: &str, answer: Answer) {
+        self.state.answers.lock().insert(path.to_owned(), answer);
+    }
+
+    /// How often it was asked for a path, refused or not.
+    pub fn questions(&self, path: &str) -> usize {
+        let questions = self.state.questions.lock();
+        questions.iter().filter(|asked| *asked == path).count()
+    }
+}
+
+/// Seconds since 1970.
+pub fn now() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap()
+        .as_secs()
+}
+
+fn url(address: SocketAddr) -> String {
+    format!("http://{address}")
+}
+
+async fn accept(listener: TcpListener, address: SocketAddr, state: Arc<State>) {
+    loop {
+        let (socket, _) = listener.accept().await.unwrap();
+        let state = state.clone();
+        tokio::spawn(async move {
+            let service = service_fn(move |request: Request<Incoming>| {
+                let answer = state.answer(request.uri().path(), address);
+                async move { answer.ok_or(std::io::Error::other("down")) }
+            });
+            // One that was cut on purpose ends with an error.
+            let connection = http1::Builder::new()
+                .keep_alive(false)
+                .serve_connection(TokioIo::new(socket), service);
+            connection.await.ok();
+            Ok::<_, Infallible>(())
+        });
+    }
+}
+
+impl State {
+    /// The answer for a path; `None` hangs up.
+    fn answer(&self, path: &str, address: SocketAddr) -> Option<Response<Body>> {
+        self.questions.lock().push(path.to_owned());
+        if *self.down.lock() {
+            return None;
+        }
+        let document = |body: Value| Answer(200, Vec::new(), body.to_string());
+        let otherwise = self.answers.lock().get(path).cloned();
+        let Answer(status, headers, body) = otherwise.unwrap_or_else(|| match path {
+            DISCOVERY => document(json!({
+                "issuer": url(address), "jwks_uri": format!("{}{KEYS}", url(address)),
+            })),
+            KEYS => document(json!({ "keys": [self.signer.lock().public()] })),
+            _ => Answer(404, Vec::new(), String::new()),
+        });
+        let mut response = Response::builder()
+            .status(status)
+            .header(header::CONTENT_TYPE, "application/json");
+        for (name, value) in headers {
+            response = response.header(name, value);
+        }
+        Some(response.body(Body::from(body)).unwrap())
+    }
+}
