@@ -25,7 +25,7 @@ use crate::{error::GatewayError, metrics::Metrics, secrets::RootSecret, store::S
 use address::{Source, TrustedProxies};
 use editions::Editions;
 use failures::{Failures, Reason, TooMany};
-use issuers::Issuer;
+use issuers::{Issuer, Issuers};
 use lanes::Lane;
 use lookup::{Keys, LookupError};
 use tokens::{Tokens, Vouched};
@@ -155,10 +155,10 @@ impl Auth {
         // A minute is longer than a record may be fresh, and a question take, together.
         let editions = Arc::new(Editions::new(grace.max(Duration::from_secs(60))));
         let tokens = config.issuers().map(|path| {
-            let tokens = Tokens::load(path, stores.clone(), grace, editions.clone())?;
+            let issuers = Issuers::load(path, &metrics)?;
             let resource = config.resource.as_deref().filter(|url| !url.is_empty());
-            let resource = resource.ok_or(IssuersError::NoResource)?;
-            let metadata = Metadata::new(resource, tokens.issuers())?;
+            let metadata = Metadata::new(resource.ok_or(IssuersError::NoResource)?, &issuers)?;
+            let tokens = Tokens::new(issuers, stores.clone(), grace, editions.clone());
             Ok((tokens, metadata))
         });
         Ok(Auth {

@@ -40,6 +40,11 @@ struct ReasonLabel {
     reason: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OutcomeLabel {
+    outcome: &'static str,
+}
+
 /// The gateway's counters.
 pub(crate) struct Metrics {
     registry: Registry,
@@ -49,6 +54,7 @@ pub(crate) struct Metrics {
     requests: Family<StatusLabel, Counter>,
     tools: ToolMetrics,
     failed_credentials: Family<ReasonLabel, Counter>,
+    issuer_reads: Family<OutcomeLabel, Counter>,
     dropped_logs: Family<ReasonLabel, Counter>,
     connections: Gauge,
     admin_connections: Gauge,
@@ -73,6 +79,11 @@ impl Metrics {
                 own,
                 "failed_credentials",
                 "Requests with a credential that is not good, by reason",
+            ),
+            issuer_reads: registered(
+                own,
+                "issuer_key_reads",
+                "Readings of OIDC issuers' keys, by outcome",
             ),
             dropped_logs: registered(
                 own,
@@ -158,6 +169,14 @@ impl Metrics {
     pub(crate) fn failed_credential(&self, reason: &'static str) {
         self.failed_credentials
             .get_or_create(&ReasonLabel { reason })
+            .inc();
+    }
+
+    /// Counts a reading of an issuer's keys.
+    pub(crate) fn issuer_read(&self, read: bool) {
+        let outcome = if read { "ok" } else { "failed" };
+        self.issuer_reads
+            .get_or_create(&OutcomeLabel { outcome })
             .inc();
     }
 

@@ -116,6 +116,32 @@ fn limits_that_can_not_be_counted_as_configured_are_refused_without_the_password
 }
 
 #[test]
+fn issuers_that_can_not_be_believed_are_refused_naming_what_is_wrong() {
+    const ISSUERS: &str = "ARCHWAY_ISSUERS_FILE";
+    let stage = Stage::set();
+    let (missing, file) = (stage.path("missing"), stage.path("issuers.yaml"));
+    let refused = stage.gateway_with(ISSUERS, &missing);
+    assert!(
+        refused.contains(ISSUERS) && refused.contains("missing"),
+        "{refused}"
+    );
+    for (more, told) in [
+        ("tenant: acme", "ARCHWAY_RESOURCE"),
+        ("tenant: acme, algorithms: [HS256]", "HS256"),
+        ("tenants: [acme]", "for whom it speaks"),
+        ("tenant: acme, key: hunter2", "unknown field"),
+    ] {
+        let entry = format!("{{issuer: 'https://a.example', audience: us, {more}}}");
+        std::fs::write(&file, format!("issuers: [{entry}]")).unwrap();
+        let refused = stage.gateway_with(ISSUERS, &file);
+        assert!(
+            refused.contains(told) && !refused.contains("hunter2"),
+            "{refused}"
+        );
+    }
+}
+
+#[test]
 fn an_embedding_service_that_is_half_set_up_is_refused_without_its_key() {
     let stage = Stage::set();
     let url = stage.worker_with("ARCHWAY_EMBEDDER_URL", "https://hunter2@host/v1");

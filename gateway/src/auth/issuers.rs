@@ -10,6 +10,7 @@ use std::{path::Path, sync::Arc};
 use archway_proto::catalog::Scope;
 
 use super::{AuthError, failures::Reason};
+use crate::metrics::Metrics;
 use config::IssuerConfig;
 use fetch::Source;
 use keyring::{Keyring, Unjudged};
@@ -39,14 +40,12 @@ pub(super) struct Issuer {
 
 impl Issuers {
     /// The issuers that a file names.
-    pub(super) fn load(path: &Path) -> Result<Self, IssuersError> {
-        let configs = config::load(path)?.into_iter();
-        let issuers = configs.map(|config| {
-            let source = Source::new(&config).map_err(|problem| IssuersError::Issuer {
-                issuer: config.name.clone(),
-                problem,
-            })?;
-            let keys = Keyring::new(&config.name, source);
+    pub(super) fn load(path: &Path, metrics: &Arc<Metrics>) -> Result<Self, IssuersError> {
+        let configs = config::load(path)?.into_iter().zip(1..);
+        let issuers = configs.map(|(config, place)| {
+            let source = Source::new(&config);
+            let source = source.map_err(|problem| IssuersError::Issuer { place, problem })?;
+            let keys = Keyring::new(&config.name, source, metrics.clone());
             Ok(Arc::new(Issuer { config, keys }))
         });
         Ok(Issuers(issuers.collect::<Result<_, IssuersError>>()?))

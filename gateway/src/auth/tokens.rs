@@ -5,7 +5,7 @@
 //! remembered with it. Whether its time is over, its tenant is disabled or its principal was
 //! revoked is asked for each call, of records that are dropped when word of a change comes.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use aws_lc_rs::digest::{SHA256, digest};
 use parking_lot::Mutex;
@@ -14,7 +14,7 @@ use super::{
     AuthError, Principal,
     editions::Editions,
     failures::Reason,
-    issuers::{Facts, Issuer, Issuers, IssuersError, Unverified},
+    issuers::{Facts, Issuer, Issuers, Unverified},
     lookup::LookupError,
     principal::PrincipalFacts,
     principals::{PrincipalRecord, Principals},
@@ -49,22 +49,22 @@ pub(super) struct Vouched {
 }
 
 impl Tokens {
-    /// A checker for the issuers that a file names. `grace` is that of keys.
-    pub(super) fn load(
-        path: &Path,
+    /// A checker of what these issuers sign. `grace` is that of keys.
+    pub(super) fn new(
+        issuers: Issuers,
         stores: Stores,
         grace: Duration,
         editions: Arc<Editions>,
-    ) -> Result<Self, IssuersError> {
-        Ok(Tokens {
-            issuers: Issuers::load(path)?,
+    ) -> Self {
+        Tokens {
+            issuers,
             principals: Principals::new(stores, grace, editions.clone()),
             verified: moka::sync::Cache::builder()
                 .max_capacity(MOST_VERIFIED)
                 .time_to_live(VERIFIED_FOR)
                 .build(),
             editions,
-        })
+        }
     }
 
     /// Whether a text is a token rather than a key.

@@ -69,13 +69,15 @@ pub(super) fn checked(document: Document) -> Result<Vec<IssuerConfig>, IssuersEr
         return Err(IssuersError::Number(count));
     }
     let mut issuers: Vec<IssuerConfig> = Vec::with_capacity(count);
-    for entry in document.issuers {
+    for (place, entry) in document.issuers.into_iter().enumerate() {
         if issuers.iter().any(|earlier| earlier.name == entry.issuer) {
             return Err(IssuersError::Twice(entry.issuer));
         }
-        let issuer = entry.issuer.clone();
         let config = IssuerConfig::new(entry);
-        issuers.push(config.map_err(|problem| IssuersError::Issuer { issuer, problem })?);
+        issuers.push(config.map_err(|problem| IssuersError::Issuer {
+            place: place + 1,
+            problem,
+        })?);
     }
     Ok(issuers)
 }
@@ -232,4 +234,114 @@ fn roots(file: Option<&str>) -> Result<Vec<Certificate>, IssuerProblem> {
     (!roots.is_empty())
         .then_some(roots)
         .ok_or(IssuerProblem::NoAuthorities)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const URL: &str = "https://a.example";
+
+    fn read(text: &str) -> Result<Vec<IssuerConfig>, IssuersError> {
+        checked(Document::parse(text)?)
+    }
+
+    /// What is wrong with an issuer that says so.
+    fn problem(entry: &str) -> String {
+        let refused = read(&format!("issuers: [{{{entry}}}]")).unwrap_err();
+        match refused {
+            IssuersError::Issuer { problem, .. } => problem.to_string(),
+            other => other.to_string(),
+        }
+    }
+
+    #[test]
+    fn an_issuer_has_safe_defaults() {
+        let text = "issuers: [{issuer: 'https://a.example/', audience: us, tenant: acme}]";
+        let issuer = read(text).unwrap().remove(0);
+        assert_eq!(issuer.algorithms, [Algorithm::RS256]);
+        assert_eq!(issuer.leeway, Duration::from_secs(60));
+        assert_eq!(issuer.name, "https://a.example/");
+        assert!(issuer.default_scopes.is_empty());
+    }
+
+    #[test]
+    fn who_can_not_be_trusted_is_refused_by_what_is_wrong() {
+        for (issuer, more, says) in [
+            ("http://a.example", "", "`issuer`"),
+            ("https://a.example?b", "", "`issuer`"),
+            ("https://me@a.example", "", "`issuer`"),
+            (URL, "jwks_uri: 'http://a.example'", "`jwks_uri`"),
+            (URL, "jwks_uri: 'http://127.0.0.1'", "`jwks_uri`"),
+            (URL, "algorithms: [HS256]", "\"HS256\""),
+            (URL, "algorithms: [none]", "\"none\""),
+            (URL, "leeway: 121", "121 seconds"),
+            (URL, "ca_file: /nonexistent", "`ca_file`"),
+            (URL, "client_secret: x", "client_secret"),
+        ] {
+            let said = problem(&format!(
+                "issuer: '{issuer}', audience: us, tenant: acme, {more}"
+            ));
+            assert!(said.contains(says), "{issuer} {more}: {said}");
+        }
+        let nobody = problem(&format!("issuer: '{URL}', audience: [], tenant: acme"));
+        assert!(nobody.contains("`audience`"), "{nobody}");
+    }
+
+    #[test]
+    fn what_an_issuer_may_say_is_refused_by_what_is_wrong() {
+        for (more, says) in [
+            ("leeway: 1", "for whom it speaks"),
+            ("tenant_claim: org", "for whom it speaks"),
+            ("tenant_claim: org, tenants: []", "for whom it speaks"),
+            ("tenant: acme, tenants: [acme]", "for whom it speaks"),
+            ("tenant: Acme", "no slug"),
+            ("tenant_claim: org, tenants: {a: Acme}", "no slug"),
+            ("tenant_claim: [], tenants: [a]", "`tenant_claim`"),
+            ("tenant: acme, subject_claim: ''", "`subject_claim`"),
+            ("tenant: acme, projects: []", "`projects`"),
+            (
+                "tenant: acme, projects: [a], default_project: b",
+                "not among",
+            ),
+        ] {
+            let said = problem(&format!("issuer: '{URL}', audience: us, {more}"));
+            assert!(said.contains(says), "{more}: {said}");
+        }
+    }
+
+    #[test]
+    fn the_file_is_bounded_and_names_each_issuer_once() {
+        let entry = |name: &str| format!("{{issuer: 'https://{name}', audience: us, tenant: a}}");
+        let twice = format!("issuers: [{0}, {0}]", entry("a.example"));
+        assert!(matches!(read(&twice), Err(IssuersError::Twice(_))));
+        let many: Vec<String> = (0..101)
+            .map(|number| entry(&format!("a{number}")))
+            .collect();
+        let many = format!("issuers: [{}]", many.join(", "));
+        assert!(matches!(read(&many), Err(IssuersError::Number(101))));
+        assert!(matches!(read("issuers: []"), Err(IssuersError::Number(0))));
+        assert!(matches!(read("issuer: x"), Err(IssuersError::Syntax(_))));
+    }
+
+    #[test]
+    fn plain_http_is_for_this_machine_alone() {
+        for good in [
+            "https://a.example/b",
+            "http://localhost:1",
+            "http://127.0.0.1",
+            "http://[::1]",
+        ] {
+            assert!(trusted(good).is_some(), "{good}");
+        }
+        for bad in [
+            "http://localhost.evil.example",
+            "http://127.0.0.2",
+            "ftp://a",
+            "a",
+            "",
+        ] {
+            assert!(trusted(bad).is_none(), "{bad}");
+        }
+    }
 }

@@ -41,10 +41,10 @@ pub enum IssuersError {
     #[error("issuer {0} stands there twice")]
     Twice(String),
     /// Something is wrong with an issuer.
-    #[error("issuer {issuer}")]
+    #[error("issuer number {place}")]
     Issuer {
-        /// As it was written.
-        issuer: String,
+        /// In the file, from 1. Its URL may hold what nobody should read.
+        place: usize,
         /// What is wrong.
         #[source]
         problem: IssuerProblem,

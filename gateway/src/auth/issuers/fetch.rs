@@ -106,11 +106,8 @@ impl Source {
     }
 
     async fn ask(&self, url: &Url) -> Result<Response, FetchError> {
-        self.http
-            .get(url.clone())
-            .send()
-            .await
-            .map_err(FetchError::Unreachable)
+        let answer = self.http.get(url.clone()).send().await;
+        answer.map_err(unreachable)
     }
 }
 
@@ -129,13 +126,18 @@ async fn body(mut answer: Response, what: &'static str) -> Result<Vec<u8>, Fetch
         return Err(FetchError::Status(answer.status(), what));
     }
     let mut body = Vec::new();
-    while let Some(part) = answer.chunk().await.map_err(FetchError::Unreachable)? {
+    while let Some(part) = answer.chunk().await.map_err(unreachable)? {
         if body.len() + part.len() > LARGEST {
             return Err(FetchError::TooLarge);
         }
         body.extend_from_slice(&part);
     }
     Ok(body)
+}
+
+/// Without its address, which may say more than whoever reads the log should know.
+fn unreachable(error: reqwest::Error) -> FetchError {
+    FetchError::Unreachable(error.without_url())
 }
 
 fn discovery(issuer: &Url) -> [Url; 2] {

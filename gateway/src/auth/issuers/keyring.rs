@@ -17,6 +17,7 @@ use tokio::{
 };
 
 use super::{fetch::FetchError, keyset::KeySet};
+use crate::metrics::Metrics;
 
 /// How often keys are read, unless the issuer says how long they are good.
 const REFRESH: Duration = Duration::from_secs(300);
@@ -52,6 +53,7 @@ pub(super) struct Unjudged;
 pub(super) struct Keyring<F> {
     issuer: String,
     source: F,
+    metrics: Arc<Metrics>,
     state: Mutex<State>,
     /// Tells callers that a question ended.
     ended: watch::Sender<()>,
@@ -87,10 +89,11 @@ enum Look {
 
 impl<F: Fetch> Keyring<F> {
     /// The keys of an issuer, which [`Keyring::keep`] reads.
-    pub(super) fn new(issuer: &str, source: F) -> Self {
+    pub(super) fn new(issuer: &str, source: F, metrics: Arc<Metrics>) -> Self {
         Keyring {
             issuer: issuer.to_owned(),
             source,
+            metrics,
             state: Mutex::new(State {
                 known: None,
                 // The task begins with it.
@@ -152,6 +155,7 @@ impl<F: Fetch> Keyring<F> {
         self.state.lock().asking = true;
         let answer = timeout(PATIENCE, self.source.fetch()).await;
         let answer = answer.unwrap_or(Err(FetchError::TooSlow));
+        self.metrics.issuer_read(answer.is_ok());
         let pause = self.state.lock().note(answer, &self.issuer);
         self.ended.send_replace(());
         pause
@@ -268,7 +272,11 @@ mod tests {
         if !names.is_empty() {
             issuer.has(names);
         }
-        let ring = Arc::new(Keyring::new("https://a.example", issuer.clone()));
+        let ring = Arc::new(Keyring::new(
+            "https://a.example",
+            issuer.clone(),
+            Arc::new(Metrics::new()),
+        ));
         let keeping = ring.clone();
         tokio::spawn(async move { keeping.keep().await });
         (ring, issuer)
