@@ -1,5 +1,5 @@
-//! Word of changes: a key or principal revoked, a tenant disabled, a session ended, through any gateway or
-//! command, is in force here within a second.
+//! Word of changes: a key or principal revoked, a tenant disabled, a session ended, through any
+//! gateway or command, is in force here within a second.
 //!
 //! Beside the path. Postgres notifies every gateway; a notification says where to look again and
 //! is never believed by itself, since whoever may connect may notify. After the connection was

@@ -1,0 +1,62 @@
+//! How credentials are checked, as the operator says it.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use super::address;
+
+/// How credentials are checked.
+#[derive(Clone, Debug, clap::Args)]
+pub struct AuthConfig {
+    /// Seconds for which a known key is good after Postgres last confirmed it, while Postgres
+    /// can't be asked.
+    #[arg(long = "key-grace", env = "ARCHWAY_KEY_GRACE", value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    pub key_grace: Duration,
+    /// Proxies in front of the gateway, as networks (CIDR) or addresses, comma-separated: only
+    /// their X-Forwarded-For is believed when failed credentials are counted by address.
+    #[arg(
+        long = "trusted-proxy",
+        env = "ARCHWAY_TRUSTED_PROXIES",
+        value_name = "NETWORK",
+        value_delimiter = ',',
+        value_parser = address::network
+    )]
+    pub trusted_proxies: Vec<ipnet::IpNet>,
+    /// File (YAML) that names the OIDC issuers whose tokens are taken beside keys, and the tenants
+    /// that each may speak for. Needs --resource.
+    #[arg(long, env = "ARCHWAY_ISSUERS_FILE", value_name = "FILE")]
+    pub issuers: Option<PathBuf>,
+    /// The URL by which clients reach this gateway, `https://host`: what they are told when they are
+    /// told where tokens come from.
+    #[arg(long, env = "ARCHWAY_RESOURCE", value_name = "URL")]
+    pub resource: Option<String>,
+}
+
+impl Default for AuthConfig {
+    fn default() -> Self {
+        AuthConfig {
+            key_grace: Duration::from_secs(60),
+            trusted_proxies: Vec::new(),
+            issuers: None,
+            resource: None,
+        }
+    }
+}
+
+impl AuthConfig {
+    /// The file of issuers, if there is one: templates of deployments leave it empty.
+    pub(super) fn issuers(&self) -> Option<&Path> {
+        let path = self.issuers.as_deref();
+        path.filter(|path| !path.as_os_str().is_empty())
+    }
+}
+
+/// At most a day: longer than that a revoked key must not live.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().filter(|seconds| *seconds <= 86_400);
+    seconds
+        .map(Duration::from_secs)
+        .ok_or_else(|| "expected seconds, 0 to 86400".to_owned())
+}
