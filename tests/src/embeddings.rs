@@ -9,8 +9,7 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
     io,
     net::SocketAddr,
-    path::{Path, PathBuf},
-    pin::Pin,
+    path::PathBuf,
     sync::Arc,
 };
 
@@ -23,19 +22,10 @@ use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    net::{TcpListener, TcpStream},
-    process::Command,
-    task::JoinHandle,
-};
-use tokio_rustls::{
-    TlsAcceptor,
-    rustls::{
-        ServerConfig,
-        pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
-    },
-};
+use tokio::{net::TcpListener, task::JoinHandle};
+use tokio_rustls::TlsAcceptor;
+
+use crate::tls::{acceptor, certificate, identity, secured};
 
 mod mishap;
 
@@ -171,16 +161,6 @@ async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, state: Arc<Stat
     }
 }
 
-trait Stream: AsyncRead + AsyncWrite + Send {}
-impl<T: AsyncRead + AsyncWrite + Send> Stream for T {}
-
-async fn secured(socket: TcpStream, tls: Option<TlsAcceptor>) -> io::Result<Pin<Box<dyn Stream>>> {
-    Ok(match tls {
-        Some(tls) => Box::pin(tls.accept(socket).await?),
-        None => Box::pin(socket),
-    })
-}
-
 async fn answer(
     request: Request<Incoming>,
     state: Arc<State>,
@@ -255,31 +235,4 @@ fn vector(text: &str, dimensions: usize) -> Vec<f32> {
         .sum::<f32>()
         .sqrt();
     vector.iter().map(|number| number / length).collect()
-}
-
-fn certificate(folder: &Path) -> PathBuf {
-    folder.join("certificate.pem")
-}
-
-/// A folder with a certificate for `localhost` and its key, as openssl makes them.
-async fn identity() -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    let mut openssl = Command::new("openssl");
-    openssl.args(["req", "-x509", "-nodes", "-days", "2"]);
-    openssl.args(["-subj", "/CN=localhost"]);
-    openssl.args(["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]);
-    openssl.args(["-addext", "subjectAltName=DNS:localhost"]);
-    openssl.args(["-addext", "basicConstraints=critical,CA:FALSE"]);
-    openssl.arg("-keyout").arg(folder.path().join("key.pem"));
-    openssl.arg("-out").arg(certificate(folder.path()));
-    let made = openssl.output().await.expect("openssl is installed");
-    assert!(made.status.success(), "{made:?}");
-    folder
-}
-
-fn acceptor(folder: &Path) -> TlsAcceptor {
-    let key = PrivateKeyDer::from_pem_file(folder.join("key.pem")).unwrap();
-    let chain = vec![CertificateDer::from_pem_file(certificate(folder)).unwrap()];
-    let config = ServerConfig::builder().with_no_client_auth();
-    TlsAcceptor::from(Arc::new(config.with_single_cert(chain, key).unwrap()))
 }

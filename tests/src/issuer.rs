@@ -3,8 +3,8 @@
 
 use std::{
     collections::BTreeMap,
-    convert::Infallible,
-    net::SocketAddr,
+    io,
+    path::PathBuf,
     sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -15,7 +15,11 @@ use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 use tokio::{net::TcpListener, task::JoinHandle};
+use tokio_rustls::TlsAcceptor;
+
+use crate::tls::{acceptor, certificate, identity, secured};
 
 mod signer;
 
@@ -31,13 +35,15 @@ pub const DISCOVERY: &str = "/.well-known/openid-configuration";
 /// A running issuer. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Issuer {
-    address: SocketAddr,
     state: Arc<State>,
     serving: JoinHandle<()>,
+    /// The folder of its certificate, where it has one.
+    identity: Option<TempDir>,
 }
 
 #[derive(Debug)]
 struct State {
+    url: String,
     signer: Mutex<Arc<Signer>>,
     /// What is answered at a path instead of what should be.
     answers: Mutex<BTreeMap<String, Answer>>,
@@ -58,24 +64,45 @@ impl Drop for Issuer {
 impl Issuer {
     /// One that signs by RS256, with a key of its own.
     pub async fn start() -> Issuer {
+        Issuer::serve(None).await
+    }
+
+    /// One that speaks TLS, under a certificate for `localhost` that nobody else believes.
+    pub async fn encrypted() -> Issuer {
+        archway::tls::choose_cryptography();
+        Issuer::serve(Some(identity().await)).await
+    }
+
+    async fn serve(identity: Option<TempDir>) -> Issuer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
+        let url = match identity {
+            Some(_) => format!("https://localhost:{}", address.port()),
+            None => format!("http://{address}"),
+        };
         let state = Arc::new(State {
+            url,
             signer: Mutex::new(Arc::new(Signer::rsa("first"))),
             answers: Mutex::default(),
             down: Mutex::default(),
             questions: Mutex::default(),
         });
+        let tls = identity.as_ref().map(|folder| acceptor(folder.path()));
         Issuer {
-            address,
-            serving: tokio::spawn(accept(listener, address, state.clone())),
+            serving: tokio::spawn(accept(listener, tls, state.clone())),
             state,
+            identity,
         }
     }
 
     /// What its tokens say in `iss`.
     pub fn url(&self) -> String {
-        url(self.address)
+        self.state.url.clone()
+    }
+
+    /// The file of the authority that it is believed by. Panics where it speaks no TLS.
+    pub fn authority(&self) -> PathBuf {
+        certificate(self.identity.as_ref().expect("it speaks TLS").path())
     }
 
     /// Its entry in a file of issuers, with `more` members, as YAML has them on one line.
@@ -137,32 +164,31 @@ pub fn now() -> u64 {
         .as_secs()
 }
 
-fn url(address: SocketAddr) -> String {
-    format!("http://{address}")
-}
-
-async fn accept(listener: TcpListener, address: SocketAddr, state: Arc<State>) {
+async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, state: Arc<State>) {
     loop {
         let (socket, _) = listener.accept().await.unwrap();
-        let state = state.clone();
+        let (tls, state) = (tls.clone(), state.clone());
         tokio::spawn(async move {
+            // Who doesn't believe it hangs up.
+            let Ok(stream) = secured(socket, tls).await else {
+                return;
+            };
             let service = service_fn(move |request: Request<Incoming>| {
-                let answer = state.answer(request.uri().path(), address);
-                async move { answer.ok_or(std::io::Error::other("down")) }
+                let answer = state.answer(request.uri().path());
+                async move { answer.ok_or(io::Error::other("down")) }
             });
             // One that was cut on purpose ends with an error.
             let connection = http1::Builder::new()
                 .keep_alive(false)
-                .serve_connection(TokioIo::new(socket), service);
+                .serve_connection(TokioIo::new(stream), service);
             connection.await.ok();
-            Ok::<_, Infallible>(())
         });
     }
 }
 
 impl State {
     /// The answer for a path; `None` hangs up.
-    fn answer(&self, path: &str, address: SocketAddr) -> Option<Response<Body>> {
+    fn answer(&self, path: &str) -> Option<Response<Body>> {
         self.questions.lock().push(path.to_owned());
         if *self.down.lock() {
             return None;
@@ -171,7 +197,7 @@ impl State {
         let otherwise = self.answers.lock().get(path).cloned();
         let Answer(status, headers, body) = otherwise.unwrap_or_else(|| match path {
             DISCOVERY => document(json!({
-                "issuer": url(address), "jwks_uri": format!("{}{KEYS}", url(address)),
+                "issuer": self.url, "jwks_uri": format!("{}{KEYS}", self.url),
             })),
             KEYS => document(json!({ "keys": [self.signer.lock().public()] })),
             _ => Answer(404, Vec::new(), String::new()),

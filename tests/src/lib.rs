@@ -29,6 +29,7 @@ mod redis;
 mod repo;
 mod stack;
 mod tenant;
+mod tls;
 
 pub use chat::{Asked, ChatModel, Manner};
 pub use client::{Client, Reply};

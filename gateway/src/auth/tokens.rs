@@ -23,7 +23,7 @@ use crate::{store::Stores, terms::Terms};
 
 /// How long a signature is believed without being looked at.
 const VERIFIED_FOR: Duration = Duration::from_secs(30);
-/// Tokens remembered; at about a kilobyte each.
+/// Tokens remembered; at about a kilobyte each, and the lists that their issuer is narrowed to.
 const MOST_VERIFIED: u64 = 20_000;
 
 /// The checker of tokens.

@@ -190,3 +190,19 @@ async fn an_issuer_with_a_path_is_found_by_either_standard_and_one_without_disco
     );
     assert_eq!(plain.questions(DISCOVERY), 0);
 }
+
+#[tokio::test]
+async fn an_issuer_is_believed_over_tls_by_the_authority_that_the_operator_named_and_by_no_other() {
+    let (known, stranger) = (Issuer::encrypted().await, Issuer::encrypted().await);
+    let authority = known.authority();
+    let named = format!("tenant: acme, ca_file: '{}'", authority.display());
+    let stack = Harness::new()
+        .tenant(tenant("acme"))
+        .issuer(known.entry(&named))
+        .issuer(stranger.entry(&named))
+        .start()
+        .await;
+    assert_eq!(status(&stack, &known.token("a")).await, 200);
+    assert_eq!(status(&stack, &stranger.token("a")).await, 503);
+    assert_eq!(stranger.questions(DISCOVERY), 0);
+}
