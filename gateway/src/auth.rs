@@ -14,7 +14,6 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, header::AUTHORIZATION};
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::{error::GatewayError, metrics::Metrics, secrets::RootSecret, store::Stores};
@@ -94,7 +93,7 @@ impl Auth {
         stores: Stores,
         secret: Arc<RootSecret>,
         metrics: Arc<Metrics>,
-    ) -> Result<Self, IssuersError> {
+    ) -> Result<Arc<Self>, IssuersError> {
         let grace = config.key_grace;
         // A minute is longer than a record may be fresh, and a question take, together.
         let editions = Arc::new(Editions::new(grace.max(Duration::from_secs(60))));
@@ -105,7 +104,7 @@ impl Auth {
             let tokens = Tokens::new(issuers, stores.clone(), grace, editions.clone());
             Ok((tokens, metadata))
         });
-        Ok(Auth {
+        Ok(Arc::new(Auth {
             keys: Keys::new(stores, grace, editions.clone()),
             tokens: tokens.transpose()?,
             editions,
@@ -113,13 +112,13 @@ impl Auth {
             proxies: TrustedProxies::new(&config.trusted_proxies),
             failures: Failures::default(),
             metrics,
-        })
+        }))
     }
 
-    /// Keeps what is known of issuers, until `shutdown`.
-    pub(crate) async fn keep(&self, shutdown: &CancellationToken) {
+    /// Keeps what is known of issuers, for as long as it is polled.
+    pub(crate) async fn keep(&self) {
         if let Some((tokens, _)) = &self.tokens {
-            shutdown.run_until_cancelled(tokens.issuers().keep()).await;
+            tokens.issuers().keep().await;
         }
     }
 

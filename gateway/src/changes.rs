@@ -65,12 +65,11 @@ impl Changes {
         }
     }
 
-    /// Listens until `shutdown`, connecting again whenever the connection is lost.
+    /// Listens until `shutdown`, connecting again whenever the connection is lost, and has issuers
+    /// asked for their keys, which change without a word.
     pub(crate) async fn keep(&self, shutdown: &CancellationToken) {
-        tokio::select! {
-            () = shutdown.cancelled() => {}
-            () = self.listen() => {}
-        }
+        let keeping = async { tokio::join!(self.listen(), self.auth.keep()) };
+        shutdown.run_until_cancelled(keeping).await;
     }
 
     async fn listen(&self) {

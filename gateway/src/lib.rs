@@ -152,7 +152,6 @@ impl Gateway {
         let trail = metrics.audit().clone();
         let (audit, records) = Audit::new(stores.clone(), secret.clone(), config.name(), trail);
         let auth = Auth::new(&config.auth, stores.clone(), secret, metrics.clone())?;
-        let auth = Arc::new(auth);
         let changes = Changes::new(&stores, &auth, &sessions, &metrics);
         let stack = server::stack(Stops {
             guard: Arc::new(Guard::new(&config.guard)),
@@ -252,8 +251,6 @@ impl Gateway {
             tokio::join!(
                 parts.catalog.keep(&parts.upstream, &shutdown),
                 parts.limits.keep(&drained),
-                // Whose keys change during the drain has changed them.
-                changes.auth.keep(&drained),
                 shelf.keep(&parts.catalog, &shutdown),
                 // What is revoked during the drain is revoked.
                 changes.keep(&drained),

@@ -81,7 +81,7 @@ async fn build_stack_for(
     auth.know_as_for_tests(&key, who).await;
     let stack = server::stack(Stops {
         guard: Arc::new(Guard::new(&Default::default())),
-        auth: Arc::new(auth),
+        auth,
         mcp: Arc::new(Mcp::new(
             Arc::new(Sessions::new(secret.clone(), stores.clone())),
             Arc::new(Limits::new(&LimitsConfig::default(), metrics.clone()).unwrap()),
