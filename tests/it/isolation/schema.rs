@@ -11,7 +11,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 const ROLES: [&str; 2] = ["archway_gateway", "archway_worker"];
 
 /// Tables that are nobody's, and why they may be.
-const NOBODYS: [(&str, &str); 2] = [
+const NOBODYS: [(&str, &str); 3] = [
     (
         "_sqlx_migrations",
         "which migrations ran; no running part may read it",
@@ -20,13 +20,25 @@ const NOBODYS: [(&str, &str); 2] = [
         "catalogs",
         "the tools of a pool of workers, which are the same for all its tenants",
     ),
+    (
+        "principals",
+        "whose tokens were taken back, in whatever tenant; read by functions alone",
+    ),
 ];
 
 /// Functions that see past the fence, and why they may.
-const DEFINERS: [(&str, &str); 15] = [
+const DEFINERS: [(&str, &str); 17] = [
     (
         "find_api_key",
         "the one query before a tenant is known: a record for an id that is random",
+    ),
+    (
+        "find_principal",
+        "what a verified token is judged by, before a tenant's transaction can be",
+    ),
+    (
+        "forget_old_revocations",
+        "deletes what has ended by itself and answers nothing",
     ),
     (
         "session_changes",

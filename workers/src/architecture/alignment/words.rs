@@ -3,41 +3,13 @@
 //! Unlike the words of the index, these are stemmed by their endings too (`stored`, `storing` and
 //! `store` are one), for a decision and a proposal are a few sentences by different people.
 
-use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasherDefault, Hasher};
+mod concepts;
+
 use std::ops::Range;
 
 use super::names::{self, Rivals};
-use crate::index::terms::{Term, term};
-
-/// What tokens are compared by: the hash of a stem, or of a thing's first name.
-pub(super) type Concept = Term;
-
-/// A map by concepts, which are hashes already: they are only spread.
-pub(super) type ByConcept<V> = HashMap<Concept, V, BuildHasherDefault<Spread>>;
-/// A set of concepts.
-pub(super) type Concepts = HashSet<Concept, BuildHasherDefault<Spread>>;
-
-/// Spreads a concept over 64 bits. Texts are bounded, and so is what colliding words can cost.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Spread(u64);
-
-impl Hasher for Spread {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes
-            .iter()
-            .for_each(|byte| self.write_u32(u32::from(*byte)));
-    }
-
-    fn write_u32(&mut self, value: u32) {
-        // The golden ratio's fraction, as multiplicative hashing has it.
-        self.0 = (self.0 ^ u64::from(value)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-}
+use crate::index::terms::term;
+pub(super) use concepts::{ByConcept, Concept, Concepts};
 
 /// A word, or a name of several.
 #[derive(Clone, Debug)]
