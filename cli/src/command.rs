@@ -110,7 +110,8 @@ pub fn run(line: CommandLine) -> Result<(), CommandError> {
     #[cfg(target_env = "gnu")]
     crate::allocator::bound();
     tls::choose_cryptography();
-    logging::start(&line.log, line.command.default_log());
+    let records = line.command.records();
+    logging::start(&line.log, line.command.default_log(), records);
     match line.command {
         Command::Dev(args) => in_runtime(dev::run(*args)),
         Command::Gateway(args) => in_runtime(gateway::run(*args)),
@@ -150,6 +151,16 @@ impl Command {
         match self {
             Command::Gateway(_) | Command::Worker(_) => "info,rmcp=error",
             _ => "warn,rmcp=error",
+        }
+    }
+
+    /// Whether it records traces.
+    fn records(&self) -> bool {
+        match self {
+            Command::Dev(args) => args.otlp.is_on(),
+            Command::Gateway(args) => args.otlp.is_on(),
+            Command::Worker(args) => args.otlp.is_on(),
+            _ => false,
         }
     }
 }

@@ -15,13 +15,14 @@ mod stack;
 
 use std::path::PathBuf;
 
-use archway_gateway::GuardConfig;
+use archway_gateway::{GuardConfig, SamplingConfig};
 use archway_workers::chat::ChatConfig;
 use archway_workers::index::embed::{EmbedderConfig, EmbedderConfigError};
 use archway_workers::openai::PlaceError;
 use secrecy::SecretString;
 
 use crate::data_dir::{DataDir, DataDirError};
+use crate::otlp::{Exporting, OtlpArgs, OtlpError};
 use crate::postgres::PostgresConfig;
 use crate::signals::Signals;
 use announce::Announcement;
@@ -72,6 +73,10 @@ pub struct DevArgs {
     chat: ChatConfig,
     #[command(flatten)]
     postgres: PostgresConfig,
+    #[command(flatten)]
+    sampling: SamplingConfig,
+    #[command(flatten)]
+    pub(crate) otlp: OtlpArgs,
     /// Print one line of JSON when ready, `{url, api_key, tenant, project}`, and nothing else.
     #[arg(long)]
     json: bool,
@@ -104,6 +109,9 @@ pub enum DevError {
     /// Gateway or worker failed.
     #[error(transparent)]
     Stack(#[from] StackError),
+    /// Traces can't be exported as it was said.
+    #[error(transparent)]
+    Otlp(#[from] OtlpError),
     /// Signals can't be received.
     #[error("waiting for signals")]
     Signals(#[source] std::io::Error),
@@ -118,6 +126,7 @@ pub enum DevError {
 /// Runs until Ctrl-C or SIGTERM, or until something fails.
 pub async fn run(args: DevArgs) -> Result<(), DevError> {
     let mut signals = Signals::listen().map_err(DevError::Signals)?;
+    let exporting = Exporting::begin(args.otlp.read("archway-dev")?);
     let mut dev = tokio::select! {
         dev = Box::pin(Dev::start(&args)) => dev?,
         () = signals.stop() => return Err(DevError::Interrupted),
@@ -129,6 +138,7 @@ pub async fn run(args: DevArgs) -> Result<(), DevError> {
     };
     signals.end_at_the_next_one();
     let stopped = dev.stop().await;
+    exporting.finish().await;
     ended.and(stopped)
 }
 
@@ -164,6 +174,10 @@ impl Dev {
             guard: guard(&args.guard, &listening),
             embedder: &args.embedder,
             chat: &args.chat,
+            sampling: match args.otlp.is_on() {
+                true => args.sampling.clone(),
+                false => SamplingConfig::NONE,
+            },
             listeners,
             served: &seeded.served,
         });

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use archway_gateway::secrets::{RootSecret, SecretError};
 use archway_gateway::store::{StoreConfig, StoreError, Stores};
-use archway_gateway::{Gateway, GatewayConfig, GatewayConfigError};
+use archway_gateway::{Gateway, GatewayConfig, GatewayConfigError, SamplingConfig};
 use archway_proto::pass::files::{self, PassFileError};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::bind::{BindError, bind};
 use crate::drain::DrainArgs;
 use crate::file_limit;
+use crate::otlp::{Exporting, OtlpArgs, OtlpError};
 use crate::signals::Signals;
 
 /// How long Postgres is left alone after it did not answer who we are to it.
@@ -58,6 +59,8 @@ pub struct GatewayArgs {
     store: StoreConfig,
     #[command(flatten)]
     drain: DrainArgs,
+    #[command(flatten)]
+    pub(crate) otlp: OtlpArgs,
 }
 
 /// Why a gateway did not start, or ended.
@@ -78,6 +81,9 @@ pub enum GatewayCommandError {
     /// A port can't be had.
     #[error(transparent)]
     Bind(#[from] BindError),
+    /// Traces can't be exported as it was said.
+    #[error(transparent)]
+    Otlp(#[from] OtlpError),
     /// Signals can't be received.
     #[error("waiting for signals")]
     Signals(#[source] io::Error),
@@ -87,16 +93,21 @@ pub enum GatewayCommandError {
 }
 
 /// Runs until a signal, and then to the end of the drain.
-pub async fn run(args: GatewayArgs) -> Result<(), GatewayCommandError> {
+pub async fn run(mut args: GatewayArgs) -> Result<(), GatewayCommandError> {
     let signals = Signals::listen().map_err(GatewayCommandError::Signals)?;
     let secret = RootSecret::load(&args.secret_file)?;
     let minter = files::load_minter(&args.pass_key_file)?;
     let stores = Stores::new(&args.store)?;
+    let collector = args.otlp.read("archway-gateway")?;
+    if collector.is_none() {
+        args.gateway.sampling = SamplingConfig::NONE;
+    }
     let gateway = Gateway::new(&args.gateway, stores.clone(), Arc::new(secret), minter)?
         .with_drain_limit(args.drain.limit())
         .with_most_connections(file_limit::connections(file_limit::raise()));
     let (listener, address) = bind(args.listen, "--listen")?;
     let (admin, admin_address) = bind(args.admin_listen, "--admin-listen")?;
+    let exporting = Exporting::begin(collector);
     let stop = CancellationToken::new();
     let serving = async {
         let listener = TcpListener::from_std(listener).map_err(GatewayCommandError::Serve)?;
@@ -111,7 +122,9 @@ pub async fn run(args: GatewayArgs) -> Result<(), GatewayCommandError> {
     };
     let announce = || gateway.announce_end();
     let ended = args.drain.run(signals, serving, announce, stop.clone());
-    Box::pin(ended).await.unwrap_or(Ok(()))
+    let ended = Box::pin(ended).await.unwrap_or(Ok(()));
+    exporting.finish().await;
+    ended
 }
 
 /// Returns if Postgres says that row-level security does not bind us: once, when it first answers.

@@ -19,6 +19,7 @@ pub mod wanted;
 
 pub mod http_get;
 pub mod logging;
+pub mod otlp;
 pub mod tls;
 
 pub mod postgres;

@@ -3,6 +3,10 @@
 use std::io::{self, IsTerminal};
 
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::{Layer, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::otlp;
 
 /// How much is logged, and how it looks.
 #[derive(Clone, Debug, clap::Args)]
@@ -35,17 +39,22 @@ pub enum LogFormat {
     Json,
 }
 
-/// Starts logging, `default` unless something was asked for. Does nothing if the process logs
-/// already.
-pub fn start(args: &LogArgs, default: &str) {
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::new(args.log.as_deref().unwrap_or(default)))
+/// Starts logging, `default` unless something was asked for, and with `traces` what statements are
+/// recorded by. Does nothing if the process logs already.
+pub fn start(args: &LogArgs, default: &str, traces: bool) {
+    let filter = EnvFilter::new(args.log.as_deref().unwrap_or(default));
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(io::stderr)
         .with_ansi(io::stderr().is_terminal());
-    let started = match args.log_format {
-        LogFormat::Text => builder.try_init(),
-        LogFormat::Json => builder.json().try_init(),
+    // A filter of its own: what the log shows decides nothing about traces.
+    let lines = match args.log_format {
+        LogFormat::Text => lines.with_filter(filter).boxed(),
+        LogFormat::Json => lines.json().with_filter(filter).boxed(),
     };
+    let started = tracing_subscriber::registry()
+        .with(lines)
+        .with(traces.then(otlp::statements))
+        .try_init();
     // Only a second start fails, and the first one's choice stands.
     started.ok();
 }

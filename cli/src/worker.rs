@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bind::{BindError, bind};
 use crate::drain::DrainArgs;
+use crate::otlp::{Collector, Exporting, OtlpArgs, OtlpError};
 use crate::signals::Signals;
 
 /// How long Postgres is left alone after it did not answer who we are to it.
@@ -73,6 +74,8 @@ pub struct WorkerArgs {
     worker: WorkerConfig,
     #[command(flatten)]
     drain: DrainArgs,
+    #[command(flatten)]
+    pub(crate) otlp: OtlpArgs,
 }
 
 /// Why a worker did not start, or ended.
@@ -114,6 +117,9 @@ pub enum WorkerCommandError {
     /// No threads to run on.
     #[error("starting the asynchronous runtime")]
     Runtime(#[source] io::Error),
+    /// Traces can't be exported as it was said.
+    #[error(transparent)]
+    Otlp(#[from] OtlpError),
     /// Signals can't be received.
     #[error("waiting for signals")]
     Signals(#[source] io::Error),
@@ -147,6 +153,7 @@ struct Start {
     mounts: Mounts,
     verifier: PassVerifier,
     parts: WorkerParts,
+    collector: Option<Collector>,
     name: String,
     threads: NonZeroUsize,
     listener: std::net::TcpListener,
@@ -165,6 +172,7 @@ impl Start {
             source,
         })?;
         let parts = WorkerParts::read(&args.worker)?;
+        let collector = args.otlp.read("archway-worker")?;
         // Read from files of the kernel that are out of reach later.
         let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         if args.worker.search_threads == 0 {
@@ -178,6 +186,7 @@ impl Start {
             verifier: PassVerifier::new(&keys, args.worker.pool.clone()),
             mounts: Mounts::beneath(repos),
             parts,
+            collector,
             name,
             threads: cores,
             listener,
@@ -205,6 +214,7 @@ impl Start {
 
     async fn serve(self) -> Result<(), WorkerCommandError> {
         let signals = Signals::listen().map_err(WorkerCommandError::Signals)?;
+        let exporting = Exporting::begin(self.collector);
         let worker = Worker::new(&self.args.worker, self.mounts, self.verifier, self.parts)?
             .with_drain_limit(self.args.drain.limit())
             .reporting_as(self.name);
@@ -223,7 +233,9 @@ impl Start {
             .args
             .drain
             .run(signals, serving, announce, stop.clone());
-        Box::pin(ended).await.unwrap_or(Ok(()))
+        let ended = Box::pin(ended).await.unwrap_or(Ok(()));
+        exporting.finish().await;
+        ended
     }
 }
 

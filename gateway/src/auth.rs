@@ -16,7 +16,9 @@ use axum::{
 use http::{HeaderMap, header::AUTHORIZATION};
 use uuid::Uuid;
 
-use crate::{error::GatewayError, metrics::Metrics, secrets::RootSecret, store::Stores};
+use crate::{
+    error::GatewayError, mcp::Admitted, metrics::Metrics, secrets::RootSecret, store::Stores,
+};
 use address::{Source, TrustedProxies};
 use editions::Editions;
 use failures::{Failures, Reason, TooMany};
@@ -249,6 +251,7 @@ pub(crate) async fn authenticate(
         Ok(Caller { principal, issuer }) => {
             request.headers_mut().remove(AUTHORIZATION);
             request.extensions_mut().insert(principal);
+            request.extensions_mut().insert(Admitted::now());
             (next.run(request).await, issuer)
         }
         Err(why) => {

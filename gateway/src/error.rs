@@ -5,7 +5,7 @@
 //! credential that can't be checked, of limits that can't be counted and of an end that can't be
 //! recorded; -32603 is for bugs only.
 
-use archway_proto::{catalog::Scope, failure::Failure};
+use archway_proto::{catalog::Scope, failure::Failure, trace};
 use axum::{
     body::Body,
     response::{IntoResponse, Response},
@@ -240,6 +240,10 @@ impl GatewayError {
     /// The refusal as a response to the request of this id, where the id could be read.
     pub(crate) fn respond<I: Serialize>(&self, id: Option<&I>) -> Response {
         let (status, code) = self.row();
+        if let Some(code) = code {
+            trace::set("rpc.response.status_code", code.to_string());
+            trace::fail(code.to_string());
+        }
         let (media_type, body) = match code {
             None => ("text/plain; charset=utf-8", self.to_string()),
             Some(code) => {

@@ -19,6 +19,7 @@ use cursor::Cursors;
 use limits::Limits;
 use mcp::{Calls, Mcp};
 use metrics::Metrics;
+use sampling::Sampler;
 use secrets::RootSecret;
 use server::{Port, Stops, guard::Guard};
 use session::Sessions;
@@ -27,11 +28,14 @@ use upstream::Upstream;
 
 pub use auth::{AuthConfig, IssuerProblem, IssuersError};
 pub use breaker::BreakerConfig;
+pub use config::{GatewayConfig, GatewayConfigError};
 pub use limits::{LimitsConfig, LimitsError, WhenDown};
+pub use sampling::SamplingConfig;
 pub use server::{MOST_CLIENTS, guard::GuardConfig};
 pub use upstream::{UpstreamConfig, UpstreamError};
 
-// Above the path: what administrators and probes ask.
+// Above the path: how a gateway is set up, and what administrators and probes ask.
+mod config;
 pub mod tenants;
 mod admin;
 mod changes;
@@ -54,62 +58,12 @@ pub mod secrets;
 pub mod terms;
 mod slug;
 mod names;
+mod sampling;
 mod metrics;
 mod error;
 
 #[cfg(test)]
 mod path_tests;
-
-/// The longest name of a host (RFC 1035, 2.3.4), and so of a gateway.
-const LONGEST_NAME: usize = 253;
-
-/// Everything about a gateway that is no secret and no connection.
-#[derive(Clone, Debug, clap::Args)]
-pub struct GatewayConfig {
-    /// What this gateway is called in audit records and logs [default: the host's name].
-    #[arg(long = "name", env = "ARCHWAY_GATEWAY_NAME", value_name = "NAME", value_parser = name)]
-    pub name: Option<String>,
-    /// Names and origins.
-    #[command(flatten)]
-    pub guard: GuardConfig,
-    /// Credentials.
-    #[command(flatten)]
-    pub auth: AuthConfig,
-    /// Limits.
-    #[command(flatten)]
-    pub limits: LimitsConfig,
-    /// What a tenant may occupy.
-    #[command(flatten)]
-    pub breaker: BreakerConfig,
-    /// Workers.
-    #[command(flatten)]
-    pub upstream: UpstreamConfig,
-}
-
-impl GatewayConfig {
-    /// What this gateway is called.
-    fn name(&self) -> String {
-        let host = || {
-            let system = rustix::system::uname();
-            system.nodename().to_string_lossy().into_owned()
-        };
-        self.name.clone().unwrap_or_else(host)
-    }
-}
-
-/// What of a gateway's configuration can't be used.
-#[derive(Debug, thiserror::Error)]
-pub enum GatewayConfigError {
-    /// Where limits are counted.
-    #[error(transparent)]
-    Limits(#[from] LimitsError),
-    /// Who makes tokens.
-    #[error("--issuers (ARCHWAY_ISSUERS_FILE) can't be used")]
-    Issuers(#[from] IssuersError),
-    /// The workers' addresses.
-    #[error("--worker (ARCHWAY_WORKERS) can't be used")]
-    Workers(#[from] UpstreamError),
-}
 
 /// How long calls in flight may go on once the gateway ends: within the 30 s that orchestrators
 /// give a process by default, with time to tell the rest.
@@ -166,6 +120,7 @@ impl Gateway {
                     cursors,
                     audit,
                     metrics: metrics.clone(),
+                    sampler: Sampler::new(&config.sampling),
                 },
             )),
             metrics: metrics.clone(),
@@ -291,10 +246,4 @@ impl Gateway {
         let both = async { tokio::join!(catalog.fetched(), stores.health().first_heard()) };
         tokio::time::timeout(patience, both).await.is_ok()
     }
-}
-
-fn name(text: &str) -> Result<String, String> {
-    let fits = (1..=LONGEST_NAME).contains(&text.len()) && !text.chars().any(char::is_control);
-    fits.then(|| text.to_owned())
-        .ok_or_else(|| format!("expected 1 to {LONGEST_NAME} bytes without control characters"))
 }

@@ -7,7 +7,7 @@
 //! go through the official SDK in `methods`, whose hazards are closed by what stands before it: it
 //! never sees a malformed message.
 
-use std::{future::ready, sync::Arc};
+use std::{future::ready, pin::pin, sync::Arc};
 
 use archway_proto::method::Method as Asked;
 use axum::{
@@ -20,11 +20,11 @@ use tokio::time::Instant;
 use crate::{
     auth::Principal,
     error::GatewayError,
-    limits::{Limits, Price, Refused, Spent},
+    limits::{Limits, Price},
     session::{HANDLE_HEADER, Session, Sessions},
 };
 use ask::{Arrived, Message};
-use content::{Door, Unread, Whole};
+use content::{Accepts, Door, Unread, Whole};
 use crowd::Crowd;
 use envelope::{Envelope, RequestId, Unreadable};
 use era::Era;
@@ -32,6 +32,7 @@ use methods::Methods;
 
 pub(crate) use call::Calls;
 pub(crate) use content::LARGEST_BODY;
+pub(crate) use recorded::{Admitted, Came};
 
 // In the order a message meets them.
 mod content;
@@ -42,6 +43,7 @@ mod era;
 mod price;
 mod logging;
 mod ask;
+mod recorded;
 mod call;
 mod consult;
 mod hearing;
@@ -82,7 +84,8 @@ impl Mcp {
         if parts.method == Method::DELETE {
             // Its body, if it has one, says nothing.
             let ended = Box::pin(self.end(&who, &parts));
-            return self.for_a_unit(&who, None, ended).await;
+            let recorded = self.calls.record(&who, &parts, None);
+            return recorded.run(pin!(self.for_a_unit(&who, None, ended))).await;
         }
         let door = Door {
             crowd: &self.crowd,
@@ -90,17 +93,10 @@ impl Mcp {
             refusal: || self.limits.foresee(&who),
         };
         match content::read(&parts.headers, body, door).await {
-            Ok((accepts, body)) => {
-                let arrived = Arrived {
-                    parts,
-                    accepts,
-                    received: Instant::now(),
-                };
-                self.read(who, arrived, body).await
-            }
+            Ok((accepts, body)) => self.read(who, parts, accepts, body).await,
             Err(Unread::Bad(error)) => self.for_a_unit(&who, None, ready(Err(error))).await,
             Err(Unread::Unpaid(refused)) => {
-                limited(&self.limits.turn_away(&who, refused).await, None)
+                reply::limited(&self.limits.turn_away(&who, refused).await, None)
             }
         }
     }
@@ -114,17 +110,33 @@ impl Mcp {
         Ok(StatusCode::NO_CONTENT.into_response())
     }
 
-    async fn read(&self, who: Principal, arrived: Arrived, body: Whole<'_>) -> Response {
-        let accepts = arrived.accepts;
-        let understood = self.understand(&who, &arrived.parts.headers, &body.bytes);
+    async fn read(
+        &self,
+        who: Principal,
+        parts: Parts,
+        accepts: Accepts,
+        body: Whole<'_>,
+    ) -> Response {
+        let received = Instant::now();
+        let understood = self.understand(&who, &parts.headers, &body.bytes);
         // Whoever waits from here on, for an answer or a refusal, keeps no body and no place.
         drop(body);
-        let response = match understood {
-            Ok(message) => self.pay(who, message, arrived).await,
-            Err(Unreadable { error, id }) => {
-                self.for_a_unit(&who, id.as_ref(), ready(Err(error))).await
+        let recorded = self.calls.record(&who, &parts, understood.as_ref().ok());
+        let arrived = Arrived {
+            parts,
+            accepts,
+            received,
+            trace: recorded.trace,
+        };
+        let answering = async {
+            match understood {
+                Ok(message) => self.pay(who, message, arrived).await,
+                Err(Unreadable { error, id }) => {
+                    self.for_a_unit(&who, id.as_ref(), ready(Err(error))).await
+                }
             }
         };
+        let response = recorded.run(pin!(answering)).await;
         if accepts.json {
             response
         } else {
@@ -163,8 +175,8 @@ impl Mcp {
         answer: impl Future<Output = Result<Response, GatewayError>>,
     ) -> Response {
         match self.limits.spend(who, None, &Price::UNIT).await {
-            Ok(spent) => told(&spent, id, answer.await),
-            Err(refused) => limited(&self.limits.turn_away(who, refused).await, id),
+            Ok(spent) => reply::paid(&spent, id, answer.await),
+            Err(refused) => reply::limited(&self.limits.turn_away(who, refused).await, id),
         }
     }
 
@@ -176,7 +188,7 @@ impl Mcp {
         match self.limits.spend(&who, Some(session), &price).await {
             Ok(spent) => {
                 let answer = self.dispatch(who, message, arrived).await;
-                told(&spent, id.as_ref(), answer)
+                reply::paid(&spent, id.as_ref(), answer)
             }
             Err(refused) => {
                 let method = Asked::parse(&message.envelope.method);
@@ -190,9 +202,9 @@ impl Mcp {
                     }
                     (Some(ask), Some(method)) => {
                         self.calls.unpaid(&who, &ask, method);
-                        limited(&refused, id.as_ref())
+                        reply::limited(&refused, id.as_ref())
                     }
-                    _ => limited(&refused, id.as_ref()),
+                    _ => reply::limited(&refused, id.as_ref()),
                 }
             }
         }
@@ -279,18 +291,4 @@ impl Mcp {
             Era::Legacy => self.sessions.of_handle(who, headers),
         }
     }
-}
-
-/// The answer to what was paid for, which says what is left.
-fn told(spent: &Spent, id: Option<&RequestId>, answer: Result<Response, GatewayError>) -> Response {
-    let mut response = answer.unwrap_or_else(|error| error.respond(id));
-    spent.tell(response.headers_mut());
-    response
-}
-
-/// The answer to what is no call and could not be paid for.
-fn limited(refused: &Refused, id: Option<&RequestId>) -> Response {
-    let mut response = refused.error().respond(id);
-    refused.tell(response.headers_mut());
-    response
 }

@@ -29,7 +29,7 @@ use tower::{ServiceBuilder, ServiceExt, service_fn, util::BoxCloneSyncService};
 
 use crate::{
     auth::{self, Auth, Peer},
-    mcp::Mcp,
+    mcp::{Came, Mcp},
     metrics::{Counted, Metrics},
 };
 use accepting::Accepting;
@@ -109,7 +109,8 @@ pub(crate) fn stack(stops: Stops) -> Stack {
     BoxCloneSyncService::new(stack)
 }
 
-async fn count(State(metrics): State<Arc<Metrics>>, request: Request, next: Next) -> Response {
+async fn count(State(metrics): State<Arc<Metrics>>, mut request: Request, next: Next) -> Response {
+    request.extensions_mut().insert(Came::now());
     let response = next.run(request).await;
     metrics.request(response.status());
     response

@@ -51,6 +51,7 @@ mod replica;
 mod standing;
 mod health;
 mod errand;
+mod attempt;
 mod ending;
 mod budget;
 mod deadly;
@@ -262,6 +263,7 @@ fn context(trace: TraceContext, pass: PassToken, session: Option<SessionKey>) ->
         call_id: Uuid::new_v4(),
         session: session.map(SessionKey::as_number),
         trace,
+        trace_state: String::new(),
         pass,
         timeout: None,
     }

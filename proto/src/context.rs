@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
+use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState};
 use tonic::metadata::{AsciiMetadataValue, MetadataMap};
 use uuid::Uuid;
 
-use crate::pass::PassToken;
+use crate::{pass::PassToken, trace};
 
 const CALL_ID: &str = "archway-call-id";
 const PASS: &str = "archway-pass";
 const SESSION: &str = "archway-session";
 const TRACEPARENT: &str = "traceparent";
+const TRACESTATE: &str = "tracestate";
 const GRPC_TIMEOUT: &str = "grpc-timeout";
 /// In the metadata of a status: the worker did not begin the call, whatever it would have done. So
 /// it may go to another worker.
@@ -28,6 +30,8 @@ pub struct CallContext {
     pub session: Option<u128>,
     /// The W3C trace context to continue.
     pub trace: TraceContext,
+    /// What other makers of traces wrote beside it; empty where the trace is not recorded.
+    pub trace_state: String,
     /// The signed pass, not yet verified.
     pub pass: PassToken,
     /// What the caller still waits, by `grpc-timeout`; `None` where it set none.
@@ -51,6 +55,9 @@ impl CallContext {
         let metadata = request.metadata_mut();
         metadata.insert(CALL_ID, ascii(CALL_ID, &self.call_id.to_string())?);
         metadata.insert(TRACEPARENT, ascii(TRACEPARENT, &self.trace.to_string())?);
+        if !self.trace_state.is_empty() {
+            metadata.insert(TRACESTATE, ascii(TRACESTATE, &self.trace_state)?);
+        }
         if let Some(session) = self.session {
             metadata.insert(SESSION, ascii(SESSION, &format!("{session:032x}"))?);
         }
@@ -84,6 +91,11 @@ impl CallContext {
             },
             trace: TraceContext::parse(text(TRACEPARENT)?)
                 .ok_or(ContextError::Malformed(TRACEPARENT))?,
+            trace_state: match metadata.get(TRACESTATE) {
+                None => String::new(),
+                // By its specification, one that does not parse is as if absent.
+                Some(_) => trace::state(text(TRACESTATE).ok()).header(),
+            },
             pass: PassToken::new(text(PASS)?),
             timeout: match metadata.get(GRPC_TIMEOUT) {
                 None => None,
@@ -170,6 +182,41 @@ impl TraceContext {
         })
     }
 
+    /// The same trace, not to be recorded.
+    #[must_use]
+    pub fn unsampled(self) -> Self {
+        TraceContext {
+            sampled: false,
+            ..self
+        }
+    }
+
+    /// Whether it is recorded; of a caller's context, whether it asks for that.
+    pub fn is_sampled(self) -> bool {
+        self.sampled
+    }
+
+    /// Where a span of this process stands.
+    pub fn of(span: &SpanContext) -> Self {
+        TraceContext {
+            trace_id: u128::from_be_bytes(span.trace_id().to_bytes()),
+            span_id: u64::from_be_bytes(span.span_id().to_bytes()),
+            sampled: span.is_sampled(),
+        }
+    }
+
+    /// The same, as the parent of spans of this process.
+    pub fn to_remote(self, state: TraceState) -> SpanContext {
+        let flags = TraceFlags::default().with_sampled(self.sampled);
+        let (trace, span) = (TraceId::from(self.trace_id), SpanId::from(self.span_id));
+        SpanContext::new(trace, span, flags, true, state)
+    }
+
+    /// The span's id, 16 hexadecimal digits.
+    pub fn span_id(self) -> String {
+        format!("{:016x}", self.span_id)
+    }
+
     /// The trace id, 32 hexadecimal digits: what an error report names.
     pub fn trace_id(self) -> String {
         format!("{:032x}", self.trace_id)
@@ -197,6 +244,7 @@ mod tests {
             call_id: Uuid::new_v4(),
             session: Some(7),
             trace: TraceContext::start(),
+            trace_state: "rojo=00f067aa0ba902b7".to_owned(),
             pass: PassToken::new("a.b.c"),
             timeout: Some(Duration::from_millis(1500)),
         };
@@ -206,6 +254,7 @@ mod tests {
         assert_eq!(got.call_id, sent.call_id);
         assert_eq!(got.session, sent.session);
         assert_eq!(got.trace, sent.trace);
+        assert_eq!(got.trace_state, sent.trace_state);
         assert_eq!(got.pass.as_str(), "a.b.c");
         assert_eq!(got.timeout, sent.timeout);
     }

@@ -14,6 +14,7 @@ pub mod method;
 pub mod misleading;
 pub mod nearest;
 pub mod pass;
+pub mod trace;
 
 /// Generated from `proto/archway/v1/worker.proto`.
 #[expect(

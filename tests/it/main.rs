@@ -35,6 +35,7 @@ mod sessions;
 mod shared_limits;
 mod terms;
 mod tidy;
+mod traces;
 mod workflow;
 
 use e2e::{Client, Harness, Repo, Stack, Tenant};

@@ -13,10 +13,11 @@
 //! worker that serves the official conformance suite's tools ([`Harness::fixture`]), or one that never answers ([`Harness::hanging`]).
 //! [`Issuer`] makes tokens, good and forged; [`Embeddings`] is a service that makes vectors, and fails
 //! on command; [`Qdrant`] one that finds the nearest ones; [`ChatModel`] one that says what a test has
-//! it say.
+//! it say; [`Collector`] takes traces.
 
 mod chat;
 pub mod client;
+pub mod collector;
 mod database;
 mod embeddings;
 mod fixture;
@@ -33,6 +34,7 @@ mod tls;
 
 pub use chat::{Asked, ChatModel, Manner};
 pub use client::{Client, Reply};
+pub use collector::Collector;
 pub use database::Database;
 pub use embeddings::{Embeddings, Mishap, Question};
 pub use fixture::Hung;

@@ -9,8 +9,8 @@ use std::{
 };
 
 use archway_gateway::{
-    AuthConfig, BreakerConfig, GatewayConfig, GuardConfig, LimitsConfig, UpstreamConfig,
-    secrets::RootSecret, tenants::Tenants,
+    AuthConfig, BreakerConfig, GatewayConfig, GuardConfig, LimitsConfig, SamplingConfig,
+    UpstreamConfig, secrets::RootSecret, tenants::Tenants,
 };
 use archway_workers::chat::ChatConfig;
 use archway_workers::index::config::IndexConfig;
@@ -78,6 +78,7 @@ impl Harness {
                     pool: POOL.to_owned(),
                     call_deadline: 30,
                 },
+                sampling: SamplingConfig::NONE,
             },
             replicas: 1,
             workers: 1,

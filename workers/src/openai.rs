@@ -16,13 +16,14 @@ pub(crate) mod testing;
 
 use std::time::Duration;
 
+use archway_proto::trace::Span;
 use tokio::time::{Instant, timeout_at};
 
 use crate::metrics::{Asked, ServiceMetrics};
 use circuit::Breaker;
 use pace::Pace;
 
-pub(crate) use client::{Client, asked, client};
+pub(crate) use client::{Client, asked, client, recorded};
 pub use failure::Unreadable;
 pub(crate) use failure::{Failure, is_about_texts};
 pub(crate) use pace::FIRST_WAIT;
@@ -69,7 +70,7 @@ impl Line {
         self.pace.wait(deadline).await
     }
 
-    /// Asks once, unless the circuit is open.
+    /// Asks once, unless the circuit is open, and records it in a span.
     ///
     /// # Errors
     /// If the service is not asked.
@@ -77,9 +78,10 @@ impl Line {
         &self,
         asking: impl Future<Output = Result<T, Failure<E>>>,
         deadline: Instant,
+        recorded: impl FnOnce() -> Span,
     ) -> Result<Result<T, Failure<E>>, Unasked> {
         let permit = self.breaker.admit()?;
-        let started = Instant::now();
+        let (started, span) = (Instant::now(), recorded());
         let until = deadline.min(started + self.timeout);
         let answer = timeout_at(until, asking).await;
         let took = started.elapsed();
@@ -89,6 +91,9 @@ impl Line {
             .err()
             .map_or(Asked::Answered, Failure::asked);
         self.metrics.asked(ended, took);
+        if answer.is_err() {
+            span.fail(ended.name());
+        }
         match &answer {
             Ok(_) => permit.passed(),
             Err(Failure::Late) if took < FAIR_CHANCE.min(self.timeout) => drop(permit),

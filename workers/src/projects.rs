@@ -5,7 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use archway_proto::{chain::Chain, failure::Failure, fault::Fault};
+use archway_proto::{chain::Chain, failure::Failure, fault::Fault, trace};
 use uuid::Uuid;
 
 use crate::{
@@ -69,12 +69,12 @@ impl Projects {
         }
         // A task of its own: a query that takes longer than we wait still renews the answer.
         let reading = self.clone();
-        let load = tokio::spawn(async move {
+        let load = tokio::spawn(trace::apart(async move {
             reading
                 .fresh
                 .try_get_with(tenant, reading.load(tenant))
                 .await
-        });
+        }));
         let Some(known) = self.known.get(&tenant) else {
             let read = load.await.map_err(|_panicked| unavailable())?;
             return read.map_err(|_logged| unavailable());

@@ -3,6 +3,8 @@
 //! A failure the agent can act on is a tool result with `isError`; a gRPC status is for what the
 //! gateway must act on (a bad pass, an unknown method).
 
+mod asked;
+mod recorded;
 mod stream;
 
 use std::{sync::Arc, time::Duration};
@@ -13,26 +15,27 @@ use archway_proto::{
     fault::{Blame, Fault},
     method::Method,
     pass::{PassToken, PassVerifier, VerifiedPass},
+    trace::status_name,
     v1,
 };
-use serde::Deserialize;
 use serde_json::Value;
 use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tonic::{
-    Request, Response, Status,
+    Code, Request, Response, Status,
     metadata::{AsciiMetadataValue, MetadataMap},
 };
 use tracing::Instrument;
 
 use crate::{
-    context::{Doors, Keeper, ToolContext},
+    context::{Doors, ToolContext},
     metrics::Metrics,
     repo::Cancel,
-    rooms,
     store::memory::WriteKey,
     tools::Registry,
 };
+use asked::Asked;
+use recorded::recorded;
 pub(crate) use stream::CallStream;
 
 /// The longest a call may take, whatever its caller asks for.
@@ -119,13 +122,17 @@ impl WorkerService {
         let cx = ToolContext::new(Arc::clone(&self.doors), pass, key, cancel, sender)
             .of_session(context.session);
         let registry = Arc::clone(&self.registry);
+        let recorded = recorded(&context, method, verified.pass().tenant_id);
+        let trace = recorded.trace().unwrap_or(context.trace);
         let span = tracing::info_span!(
             "call",
             call.id = %context.call_id,
-            trace.id = %context.trace.trace_id(),
+            trace.id = %trace.trace_id(),
+            span.id = %trace.span_id(),
             tenant.id = %verified.pass().tenant_id,
         );
         let running = self.metrics.start(asked.label(&registry));
+        let answered = recorded.clone();
         let end = self.end.clone();
         let result = async move {
             let keeper = asked.keeper(&cx).await;
@@ -145,11 +152,12 @@ impl WorkerService {
                     .as_ref()
                     .map_or_else(|failure| failure.code.code(), |_| "ok"),
             );
+            answered.set("rpc.response.status_code", status_name(Code::Ok));
             outcome.unwrap_or_else(|failure| report(&failure))
         };
         Ok(CallStream {
             events,
-            call: Some(Box::pin(result.instrument(span))),
+            call: Some(Box::pin(recorded.run(Box::pin(result.instrument(span))))),
             result: None,
             _gone: Some(gone),
         })
@@ -168,10 +176,10 @@ fn draining() -> Failure {
 
 /// What a call is answered that comes when the worker's time is up: another worker may take it.
 fn turned_away() -> Status {
-    not_begun(tonic::Code::Unavailable, "the worker is shutting down")
+    not_begun(Code::Unavailable, "the worker is shutting down")
 }
 
-fn not_begun(code: tonic::Code, message: &str) -> Status {
+fn not_begun(code: Code, message: &str) -> Status {
     let mut metadata = MetadataMap::new();
     metadata.insert(NOT_BEGUN, AsciiMetadataValue::from_static("1"));
     Status::with_metadata(code, message, metadata)
@@ -219,75 +227,10 @@ impl v1::worker_server::Worker for WorkerService {
     }
 }
 
-/// What is asked of the worker.
-enum Asked {
-    Tool(ToolCall),
-    Room(Method, Value),
-}
-
-impl Asked {
-    fn read(method: Method, params: &[u8]) -> Result<Self, Status> {
-        let asked = match method {
-            Method::ToolsCall => serde_json::from_slice(params).map(Asked::Tool),
-            _ => serde_json::from_slice(params).map(|params| Asked::Room(method, params)),
-        };
-        asked.map_err(|error| {
-            Status::invalid_argument(format!("params of {}: {error}", method.name()))
-        })
-    }
-
-    /// Under which it writes, if its caller gave one.
-    fn key(&self) -> Option<&str> {
-        match self {
-            Asked::Tool(call) => call.meta.key.as_deref(),
-            Asked::Room(..) => None,
-        }
-    }
-
-    /// Whoever keeps its result for what its session works on, and as which tool's.
-    async fn keeper(&self, cx: &ToolContext) -> Option<(Keeper, String)> {
-        match self {
-            Asked::Tool(call) => Some((cx.keeper(&call.arguments).await?, call.name.clone())),
-            Asked::Room(..) => None,
-        }
-    }
-
-    /// What it is counted as.
-    fn label(&self, registry: &Registry) -> &'static str {
-        match self {
-            Asked::Tool(call) => registry.label(&call.name),
-            Asked::Room(method, _) => method.name(),
-        }
-    }
-
-    async fn answer(self, cx: ToolContext, registry: Arc<Registry>) -> Result<Value, Failure> {
-        match self {
-            Asked::Tool(call) => registry.call(cx, &call.name, call.arguments).await,
-            Asked::Room(method, params) => rooms::answer(cx, &registry, method, params).await,
-        }
-    }
-}
-
-#[derive(Deserialize)]
-struct ToolCall {
-    name: String,
-    #[serde(default)]
-    arguments: Value,
-    #[serde(default, rename = "_meta")]
-    meta: CallMeta,
-}
-
-#[derive(Default, Deserialize)]
-struct CallMeta {
-    /// [`archway_proto::meta::IDEMPOTENCY_KEY`], of at most 128 characters.
-    #[serde(default, rename = "io.archway/idempotencyKey")]
-    key: Option<String>,
-}
-
 /// What a call is answered whose pass is not believed: a worker with other keys may take it.
 fn refused(error: &archway_proto::pass::PassError) -> Status {
     tracing::warn!(%error, "pass refused");
-    not_begun(tonic::Code::Unauthenticated, "the pass is not valid here")
+    not_begun(Code::Unauthenticated, "the pass is not valid here")
 }
 
 /// When a tool must have its answer ready, a little before the caller stops waiting; and when

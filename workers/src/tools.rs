@@ -3,14 +3,16 @@
 //! A tool is a unit struct with typed arguments and output; the field docs of both are the schema
 //! a model reads. Adding one touches its family's file, one line of [`registry`] and its test.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, pin::pin};
 
 use archway_proto::{
     catalog::{Scope, ToolEntry, ToolList},
     failure::Failure,
     fault::Fault,
+    trace::Span,
 };
 use futures::future::BoxFuture;
+use opentelemetry::{KeyValue, trace::SpanBuilder};
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -192,6 +194,20 @@ impl Registry {
 
 #[tracing::instrument(name = "tool.run", skip_all, fields(mcp.tool.name = T::NAME))]
 async fn run<T: Tool>(cx: ToolContext, args: Value) -> Result<Value, Failure> {
+    let span = Span::child(|| {
+        SpanBuilder::from_name(format!("execute_tool {}", T::NAME)).with_attributes([
+            KeyValue::new("gen_ai.operation.name", "execute_tool"),
+            KeyValue::new("gen_ai.tool.name", T::NAME),
+        ])
+    });
+    let outcome = span.run(pin!(answer::<T>(cx, args))).await;
+    if let Err(failure) = &outcome {
+        span.fail(failure.code.code());
+    }
+    outcome
+}
+
+async fn answer<T: Tool>(cx: ToolContext, args: Value) -> Result<Value, Failure> {
     let args = serde_json::from_value(args).map_err(|error| {
         Failure::new(
             Fault::InvalidArguments,

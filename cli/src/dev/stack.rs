@@ -14,7 +14,8 @@ use std::time::Duration;
 use archway_gateway::secrets::RootSecret;
 use archway_gateway::store::Stores;
 use archway_gateway::{
-    AuthConfig, BreakerConfig, Gateway, GatewayConfig, GuardConfig, LimitsConfig, UpstreamConfig,
+    AuthConfig, BreakerConfig, Gateway, GatewayConfig, GuardConfig, LimitsConfig, SamplingConfig,
+    UpstreamConfig,
 };
 use archway_proto::pass::{PassError, PassMinter, PassVerifier};
 use archway_workers::chat::ChatConfig;
@@ -58,6 +59,7 @@ pub(super) struct Plan<'a> {
     pub(super) guard: GuardConfig,
     pub(super) embedder: &'a EmbedderConfig,
     pub(super) chat: &'a ChatConfig,
+    pub(super) sampling: SamplingConfig,
     pub(super) served: &'a [Project],
 }
 
@@ -113,7 +115,7 @@ impl Stack {
         let worker = start_worker(&plan, socket.clone(), minter.public_key()).await?;
         let shutdown = CancellationToken::new();
         let gateway = Gateway::new(
-            &gateway_config(plan.guard, &socket),
+            &gateway_config(plan.guard, plan.sampling, &socket),
             gateway_stores(plan.database)?,
             Arc::new(plan.secret),
             minter,
@@ -206,7 +208,11 @@ async fn start_worker(
     Ok(tokio::task::spawn_blocking(start).await??)
 }
 
-fn gateway_config(guard: GuardConfig, socket: &std::path::Path) -> GatewayConfig {
+fn gateway_config(
+    guard: GuardConfig,
+    sampling: SamplingConfig,
+    socket: &std::path::Path,
+) -> GatewayConfig {
     GatewayConfig {
         name: None,
         guard,
@@ -218,6 +224,7 @@ fn gateway_config(guard: GuardConfig, socket: &std::path::Path) -> GatewayConfig
             pool: POOL.to_owned(),
             call_deadline: 10,
         },
+        sampling,
     }
 }
 

@@ -93,7 +93,11 @@ fn lines(log: std::process::ChildStderr) -> Receiver<String> {
 pub(crate) fn archway(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_archway"));
     for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("ARCHWAY_") {
+        let name_of = name.to_string_lossy();
+        if ["ARCHWAY_", "OTEL_"]
+            .iter()
+            .any(|it| name_of.starts_with(it))
+        {
             command.env_remove(name);
         }
     }

@@ -2,7 +2,7 @@
 //! how its caller wants to be answered.
 
 use archway_proto::{context::TraceContext, log::LogLevel, meta};
-use http::{HeaderMap, request::Parts};
+use http::request::Parts;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
@@ -21,6 +21,7 @@ pub(super) struct Arrived {
     pub(super) parts: Parts,
     pub(super) accepts: Accepts,
     pub(super) received: Instant,
+    pub(super) trace: TraceContext,
 }
 
 impl Arrived {
@@ -33,7 +34,7 @@ impl Arrived {
             accepts: self.accepts,
             received: self.received,
             log_level,
-            trace: trace_of(&self.parts.headers),
+            trace: self.trace,
         }
     }
 }
@@ -56,16 +57,6 @@ pub(super) struct Ask {
     /// From which level on the client wants to hear the call's log, if at all.
     pub(super) log_level: Option<LogLevel>,
     pub(super) trace: TraceContext,
-}
-
-/// The trace of a request: the caller's, continued, or a new one.
-pub(crate) fn trace_of(headers: &HeaderMap) -> TraceContext {
-    let parent = headers
-        .get("traceparent")
-        .and_then(|value| value.to_str().ok());
-    parent
-        .and_then(TraceContext::parse)
-        .map_or_else(TraceContext::start, TraceContext::child)
 }
 
 /// The tool that is called.

@@ -30,6 +30,7 @@ use crate::{
     error::GatewayError,
     limits::{Price, Refused},
     metrics::{Metrics, UNKNOWN_TOOL},
+    sampling::Sampler,
     upstream::{self, CallStream, Outgoing, Step, Upstream},
 };
 
@@ -41,6 +42,7 @@ pub(crate) struct Calls {
     pub(crate) cursors: Cursors,
     pub(crate) audit: Arc<Audit>,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) sampler: Sampler,
 }
 
 impl Calls {
@@ -49,7 +51,7 @@ impl Calls {
         name = "tool.call",
         level = "debug",
         skip_all,
-        fields(tenant.id = %who.tenant_id(), key.id = who.key_id(), session.id = %ask.session.key, trace.id = %ask.trace.trace_id())
+        fields(tenant.id = %who.tenant_id(), key.id = who.key_id(), session.id = %ask.session.key, trace.id = %ask.trace.trace_id(), span.id = %ask.trace.span_id())
     )]
     pub(super) async fn answer(
         &self,

@@ -46,7 +46,7 @@ impl Calls {
         name = "mcp.consult",
         level = "debug",
         skip_all,
-        fields(mcp.method.name = method.name(), tenant.id = %who.tenant_id(), key.id = who.key_id(), session.id = %ask.session.key, trace.id = %ask.trace.trace_id())
+        fields(mcp.method.name = method.name(), tenant.id = %who.tenant_id(), key.id = who.key_id(), session.id = %ask.session.key, trace.id = %ask.trace.trace_id(), span.id = %ask.trace.span_id())
     )]
     pub(super) async fn consult(
         &self,

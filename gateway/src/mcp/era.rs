@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{envelope::Envelope, logging::META_LEVEL};
 use crate::error::{GatewayError, REVISIONS, quoted};
 
-const MODERN: &str = "2026-07-28";
+pub(super) const MODERN: &str = "2026-07-28";
 pub(super) const VERSION_HEADER: &str = "mcp-protocol-version";
 pub(super) const METHOD_HEADER: &str = "mcp-method";
 const NAME_HEADER: &str = "mcp-name";
@@ -64,6 +64,12 @@ pub(crate) fn without_sessions(headers: &HeaderMap) -> Result<bool, GatewayError
         }
         version => Ok(version == Some(MODERN)),
     }
+}
+
+/// The revision that an older client's request declares, where it declares any.
+pub(super) fn declared_by_header(headers: &HeaderMap) -> Option<&'static str> {
+    let version = header(headers, VERSION_HEADER).ok().flatten()?;
+    REVISIONS.into_iter().find(|known| *known == version)
 }
 
 fn modern(headers: &HeaderMap, message: &Envelope, version: &str) -> Result<Era, GatewayError> {

@@ -86,6 +86,11 @@ const OFFERED: [Offered; 4] = [
     },
 ];
 
+/// The names of all that is answered here.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    OFFERED.iter().map(|offered| offered.name)
+}
+
 /// The methods that no worker answers.
 pub(crate) struct Methods {
     service: StreamableHttpService<Handler, NeverSessionManager>,

@@ -4,9 +4,12 @@
 //! included, gives everything back. What a reader would get wrong: a result that is no tool result
 //! is a failure of the worker, so a call is settled only once its answer is written.
 
-use std::{convert::Infallible, future::ready};
+use std::{convert::Infallible, future::ready, pin::pin};
 
-use archway_proto::failure::Failure;
+use archway_proto::{
+    failure::Failure,
+    trace::{self, Span},
+};
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
 use futures::{StreamExt, stream};
@@ -83,6 +86,10 @@ impl Settle {
                 (message, Some(failure.code), Facts::default())
             }
         };
+        if let Some(fault) = fault {
+            trace::set("archway.fault", fault.code());
+            trace::fail("tool_error");
+        }
         let outcome = fault.map_or(Outcome::Ok, Outcome::Failed);
         self.trail.end(outcome, took, facts);
         message
@@ -93,7 +100,9 @@ impl Settle {
     pub(super) fn stream(self, first: Vec<u8>, events: Box<CallStream>) -> Response {
         let (tell, mut told) = mpsc::channel(MOST_UNREAD);
         let (answer, answered) = oneshot::channel();
-        tokio::spawn(self.follow(events, tell, answer).in_current_span());
+        let span = Span::current();
+        let following = async move { span.run(pin!(self.follow(events, tell, answer))).await };
+        tokio::spawn(following.in_current_span());
         let said = stream::poll_fn(move |cx| told.poll_recv(cx));
         let answer = stream::once(answered).filter_map(|answer| ready(answer.ok()));
         let messages = stream::iter([first]).chain(said).chain(answer);

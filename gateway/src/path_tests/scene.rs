@@ -21,7 +21,8 @@ use super::{
     worker::{self, Scripted, Seen},
 };
 use crate::{
-    AuthConfig, BreakerConfig, Gateway, GatewayConfig, GuardConfig, LimitsConfig, UpstreamConfig,
+    AuthConfig, BreakerConfig, Gateway, GatewayConfig, GuardConfig, LimitsConfig, SamplingConfig,
+    UpstreamConfig,
     auth::{Principal, key::KeyText},
     secrets::RootSecret,
     store::Stores,
@@ -51,6 +52,7 @@ fn config(breaker: BreakerConfig, upstream: UpstreamConfig) -> GatewayConfig {
         limits: LimitsConfig::default(),
         breaker,
         upstream,
+        sampling: SamplingConfig::NONE,
     }
 }
 
@@ -62,8 +64,7 @@ impl Scene {
     pub(super) async fn with(call_deadline: u64, breaker: BreakerConfig) -> Scene {
         let minter = PassMinter::generate().unwrap();
         let (tell, seen) = mpsc::channel(256);
-        let verifier = PassVerifier::new(&[minter.public_key()], "shared");
-        let scripted = Scripted::new(verifier, tell);
+        let scripted = Scripted::new(PassVerifier::new(&[minter.public_key()], "shared"), tell);
         let gate = scripted.gate.clone();
         let upstream = UpstreamConfig {
             workers: vec![worker::serve(scripted).await],

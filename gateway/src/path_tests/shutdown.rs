@@ -12,8 +12,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    AuthConfig, BreakerConfig, Gateway, GatewayConfig, GuardConfig, LimitsConfig, UpstreamConfig,
-    secrets::RootSecret, store::Stores,
+    AuthConfig, BreakerConfig, Gateway, GatewayConfig, GuardConfig, LimitsConfig, SamplingConfig,
+    UpstreamConfig, secrets::RootSecret, store::Stores,
 };
 
 /// A gateway whose worker takes connections and never says a word.
@@ -29,6 +29,7 @@ fn beside(worker: &TcpListener) -> Gateway {
             pool: "shared".into(),
             call_deadline: 30,
         },
+        sampling: SamplingConfig::NONE,
     };
     let nowhere = sqlx::postgres::PgConnectOptions::new().socket("/nonexistent");
     let secret = RootSecret::parse(&RootSecret::generate_line().unwrap()).unwrap();

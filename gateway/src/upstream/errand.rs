@@ -21,6 +21,7 @@ use tonic::{Status, Streaming};
 use uuid::Uuid;
 
 use super::{
+    attempt::Attempt,
     choice::Affinity,
     deadly::{Deadly, Digest},
     ending::{Ending, is_disbelief},
@@ -84,6 +85,7 @@ impl Suspects {
 pub(super) struct Underway {
     pub(super) events: Streaming<CallEvent>,
     pub(super) flight: Flight,
+    pub(super) attempt: Attempt,
 }
 
 impl Errand {
@@ -99,7 +101,8 @@ impl Errand {
             let chosen = self.pool.choose(self.affinity, &self.tried);
             let flight = chosen.ok_or_else(|| self.given_up(unavailable(), Outcome::NotWritten))?;
             self.tried.push(Arc::clone(&flight.replica));
-            let request = self.request()?;
+            let mut attempt = Attempt::begin(flight.replica.address());
+            let request = self.request(&attempt)?;
             let mut worker = flight.client();
             let answered = self.patience.wait(worker.call(request)).await;
             match answered.map_err(|failure| self.given_up(failure, Outcome::Unknown))? {
@@ -107,9 +110,13 @@ impl Errand {
                     return Ok(Underway {
                         events: response.into_inner(),
                         flight,
+                        attempt,
                     });
                 }
-                Err(status) => self.ended(&flight, &status, true)?,
+                Err(status) => {
+                    attempt.ended(status.code());
+                    self.ended(&flight, &status, true)?;
+                }
             }
         }
     }
@@ -253,13 +260,13 @@ impl Errand {
         self.suspects.digest(self.method, &self.params)
     }
 
-    fn request(&mut self) -> Result<tonic::Request<CallRequest>, Failure> {
+    fn request(&mut self, attempt: &Attempt) -> Result<tonic::Request<CallRequest>, Failure> {
         self.context.timeout = Some(self.until.saturating_duration_since(Instant::now()));
         let mut request = tonic::Request::new(CallRequest {
             method: self.method.name().to_owned(),
             params: self.params.clone(),
         });
-        let attached = self.context.attach(&mut request);
+        let attached = attempt.lead(&self.context).attach(&mut request);
         attached.map_err(|error| internal(self.context.trace, &error))?;
         Ok(request)
     }

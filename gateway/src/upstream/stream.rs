@@ -13,6 +13,7 @@ use archway_proto::{
 };
 use bytes::Bytes;
 use tokio::time::timeout;
+use tonic::Code;
 
 use super::{
     errand::{Errand, Underway},
@@ -68,6 +69,7 @@ impl CallStream {
             let heard = self.errand.patience.wait(self.try_.events.message()).await;
             match heard.map_err(|failure| self.errand.given_up(failure, Outcome::Unknown))? {
                 Err(status) => {
+                    self.try_.attempt.ended(status.code());
                     let repeatable = !self.passed_on;
                     self.errand.ended(&self.try_.flight, &status, repeatable)?;
                     self.try_ = self.errand.go().await?;
@@ -115,6 +117,7 @@ impl CallStream {
         let ending = self.errand.patience.wait(self.try_.events.message());
         // The answer is here: however the stream ends, it changes nothing.
         timeout(TRAILERS, ending).await.ok();
+        self.try_.attempt.ended(Code::Ok);
     }
 }
 

@@ -114,7 +114,7 @@ async fn inside() {
         log: Some("debug".to_owned()),
         log_format: LogFormat::Json,
     };
-    archway::logging::start(&debug, "");
+    archway::logging::start(&debug, "", false);
     let seed = setting("ARCHWAY_TEST_SEED", rand::rng().random());
     let calls = setting("ARCHWAY_TEST_CALLS", CALLS);
     println!("\nARCHWAY_TEST_SEED={seed} ARCHWAY_TEST_CALLS={calls}");

@@ -74,7 +74,8 @@ impl ChatService {
             // Nobody waits for the end of its pause.
             self.line.free(Instant::now()).await?;
             let asking = self.wire.ask(question, *form);
-            match self.line.attempt(asking, deadline).await? {
+            let attempt = self.line.attempt(asking, deadline, || self.wire.span());
+            match attempt.await? {
                 Ok(answer) => {
                     self.form.fetch_max(place, Ordering::Relaxed);
                     return Ok(answer);

@@ -2,8 +2,13 @@
 
 use std::time::Duration;
 
+use archway_proto::trace::Span;
 use async_openai::{config::Config, error::OpenAIError};
 use http::{HeaderMap, HeaderValue, header};
+use opentelemetry::{
+    KeyValue,
+    trace::{SpanBuilder, SpanKind},
+};
 use reqwest::redirect::Policy;
 use secrecy::{ExposeSecret as _, SecretString};
 use tracing::instrument::WithSubscriber as _;
@@ -47,6 +52,25 @@ pub(crate) async fn asked<T>(
     // The client would write answers that it does not understand to the log.
     let unlogged = tracing::Dispatch::none();
     request.with_subscriber(unlogged).await.map_err(failure)
+}
+
+/// What is recorded of one request, where anything is: `operation` is a word of OpenTelemetry's
+/// conventions for generative AI.
+pub(crate) fn recorded(client: &Client, operation: &'static str, model: &str) -> Span {
+    Span::child(|| {
+        let mut attributes = vec![
+            KeyValue::new("gen_ai.operation.name", operation),
+            KeyValue::new("gen_ai.provider.name", "openai"),
+            KeyValue::new("gen_ai.request.model", model.to_owned()),
+        ];
+        let base = client.config().base.parse::<http::Uri>();
+        if let Some(host) = base.ok().as_ref().and_then(http::Uri::host) {
+            attributes.push(KeyValue::new("server.address", host.to_owned()));
+        }
+        SpanBuilder::from_name(format!("{operation} {model}"))
+            .with_kind(SpanKind::Client)
+            .with_attributes(attributes)
+    })
 }
 
 /// Only what can't be read comes from the client itself: all else is the transport's word.

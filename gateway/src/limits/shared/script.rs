@@ -5,6 +5,11 @@
 //! one slot of a cluster. The server adds and compares; what a call costs was computed here, so
 //! that both stores agree to the microsecond.
 
+use archway_proto::trace::Span;
+use opentelemetry::{
+    KeyValue,
+    trace::{SpanBuilder, SpanKind},
+};
 use redis::{Script, aio::MultiplexedConnection};
 use uuid::Uuid;
 
@@ -56,7 +61,20 @@ impl Spend {
         for (key, step) in buckets {
             call.key(key).arg(step);
         }
-        Ok(call.invoke_async(connection).await?)
+        let span = Span::child(|| {
+            SpanBuilder::from_name("EVALSHA spend")
+                .with_kind(SpanKind::Client)
+                .with_attributes([
+                    KeyValue::new("db.system.name", "redis"),
+                    KeyValue::new("db.operation.name", "EVALSHA"),
+                    KeyValue::new("db.query.summary", "EVALSHA spend"),
+                ])
+        });
+        let told = call.invoke_async(connection).await;
+        if told.is_err() {
+            span.fail("_OTHER");
+        }
+        Ok(told?)
     }
 }
 

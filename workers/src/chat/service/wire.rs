@@ -1,5 +1,6 @@
 //! One request, as the chat completions API has it.
 
+use archway_proto::trace::Span;
 use async_openai::types::chat::{
     ChatCompletionRequestMessage, ChatCompletionRequestSystemMessage,
     ChatCompletionRequestUserMessage, CreateChatCompletionRequest, ResponseFormat,
@@ -10,7 +11,7 @@ use serde::Deserialize;
 use super::Question;
 use crate::{
     metrics::ChatMetrics,
-    openai::{Client, Failure, Place, PlaceError, Unreadable, asked, client},
+    openai::{Client, Failure, Place, PlaceError, Unreadable, asked, client, recorded},
 };
 
 /// What an answer may take, in bytes: some models say what they thought beside it.
@@ -82,6 +83,11 @@ impl Wire {
             model: place.model.clone(),
             metrics,
         })
+    }
+
+    /// What is recorded of one attempt, where anything is.
+    pub(super) fn span(&self) -> Span {
+        recorded(&self.client, "chat", &self.model)
     }
 
     /// Asks once. The time it may take is the caller's to bound. A model that says nothing says the

@@ -178,7 +178,10 @@ impl Service {
             self.metrics.read(texts.len(), tokens);
             Ok(vectors)
         };
-        Ok(self.line.attempt(asking, deadline).await?)
+        Ok(self
+            .line
+            .attempt(asking, deadline, || self.wire.span())
+            .await?)
     }
 }
 

@@ -1,5 +1,6 @@
 //! One request, as the embeddings API has it.
 
+use archway_proto::trace::Span;
 use async_openai::types::embeddings::{CreateEmbeddingRequest, EmbeddingInput};
 
 use super::{
@@ -7,7 +8,7 @@ use super::{
     answer::{Answer, AnswerError},
 };
 use crate::index::embed::config::{EmbedderConfigError, ServiceConfig};
-use crate::openai::{Client, asked, client};
+use crate::openai::{Client, asked, client, recorded};
 
 /// What a number takes in an answer, in bytes, with room for indentation.
 const NUMBER_BYTES: usize = 48;
@@ -31,6 +32,11 @@ impl Wire {
             model: config.place.model.clone(),
             dimensions: dimensions.filter(|_| config.ask_dimensions),
         })
+    }
+
+    /// What is recorded of one attempt, where anything is.
+    pub(super) fn span(&self) -> Span {
+        recorded(&self.client, "embeddings", &self.model)
     }
 
     /// Asks once. The time it may take is the caller's to bound.

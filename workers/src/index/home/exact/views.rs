@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use archway_proto::trace;
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 use tokio::sync::{Mutex, Semaphore};
@@ -79,11 +80,11 @@ impl Views {
         }
         let turn = self.turns.take(shelf.tenant).await.map_err(ended)?;
         let views = Arc::clone(self);
-        let reading = tokio::spawn(async move {
+        let reading = tokio::spawn(trace::apart(async move {
             let _until_it_is_there = (alone, turn);
             let read = timeout(READ_TIME, views.renew(shelf, edition)).await;
             read.unwrap_or(Err(HomeError::Late("reading the index of a project")))
-        });
+        }));
         reading.await.map_err(ended)?
     }
 

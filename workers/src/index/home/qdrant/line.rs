@@ -5,8 +5,13 @@
 //! them that a server went silent. Each request here says itself until when it is of use, to the
 //! server too, which then stops working on it.
 
-use std::time::Duration;
+use std::{any::type_name, time::Duration};
 
+use archway_proto::trace::{Span, status_name};
+use opentelemetry::{
+    KeyValue,
+    trace::{SpanBuilder, SpanKind},
+};
 use qdrant_client::qdrant::{
     collections_client::CollectionsClient, points_client::PointsClient, qdrant_client::QdrantClient,
 };
@@ -114,6 +119,7 @@ impl Line {
         let service = InterceptedService::new(self.channel.clone(), Key(self.key.clone()));
         let mut request = Request::new(message);
         request.set_timeout(asking.until.saturating_duration_since(begun));
+        let span = span::<Q>();
         let answer = timeout_at(asking.until, send(Services(service), request)).await;
         let answer = match answer {
             Ok(Ok(answer)) => Ok(answer.into_inner()),
@@ -122,6 +128,11 @@ impl Line {
             Err(_elapsed) => Err(Failure::Late),
         };
         self.remember(begun, answer.as_ref().err());
+        match &answer {
+            Ok(_) => {}
+            Err(Failure::Said(status)) => span.fail(status_name(status.code())),
+            Err(Failure::Late | Failure::Paused) => span.fail("timeout"),
+        }
         answer
     }
 
@@ -171,6 +182,19 @@ impl Failure {
             Failure::Late | Failure::Paused => true,
         }
     }
+}
+
+/// What is recorded of a request, where anything is: which it is, and nothing of what it holds.
+fn span<Q>() -> Span {
+    Span::child(|| {
+        let request = type_name::<Q>().rsplit("::").next().unwrap_or_default();
+        SpanBuilder::from_name(request)
+            .with_kind(SpanKind::Client)
+            .with_attributes([
+                KeyValue::new("db.system.name", "qdrant"),
+                KeyValue::new("db.operation.name", request),
+            ])
+    })
 }
 
 /// Whether the time was up, by either side's clock. Tonic's own says it in the words for a call that

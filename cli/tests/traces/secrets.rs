@@ -1,0 +1,143 @@
+//! What logs never say, however much they say: any secret that a process was given or shown.
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::{Exported, READ, new_trace};
+use crate::http::{Connection, message, tool_call};
+use crate::role::Role;
+use crate::stage::Stage;
+
+const GATEWAYS_DATABASE: &str = "hunter-gateway";
+const WORKERS_DATABASE: &str = "hunter-worker";
+const LIMITS: &str = "hunter-limits";
+const EMBEDDER: &str = "hunter-embedder";
+const QDRANT: &str = "hunter-qdrant";
+const COLLECTOR: &str = "hunter-collector";
+
+impl Stage {
+    /// Where the role's rows are, by a password: whether it is asked for is Postgres' choice.
+    fn url_with(&self, role: &str, password: &str) -> String {
+        use sqlx::ConnectOptions;
+        let place = self.place().username(role).password(password);
+        place.to_url_lossy().into()
+    }
+
+    /// Both processes, with all the secrets that they can have, and logs that say all they can.
+    fn talkative(&self, collector: &str) -> (Role, Role) {
+        // Nobody listens there: what is said of failures is looked at, too.
+        let nowhere = "127.0.0.1:9";
+        let mut worker = self.worker("127.0.0.1:0");
+        worker
+            .env(
+                "ARCHWAY_DATABASE_URL",
+                self.url_with("archway_worker", WORKERS_DATABASE),
+            )
+            .env("ARCHWAY_EMBEDDER_URL", format!("http://{nowhere}/v1"))
+            .env("ARCHWAY_EMBEDDER_MODEL", "words")
+            .env("ARCHWAY_EMBEDDER_DIMENSIONS", "8")
+            .env("ARCHWAY_EMBEDDER_KEY", EMBEDDER)
+            .env("ARCHWAY_QDRANT_URL", format!("http://{nowhere}"))
+            .env("ARCHWAY_QDRANT_KEY", QDRANT)
+            .env("ARCHWAY_LOG", "trace")
+            .env("OTEL_EXPORTER_OTLP_ENDPOINT", collector)
+            .env("OTEL_EXPORTER_OTLP_HEADERS", format!("x-key={COLLECTOR}"));
+        let worker = Role::start(worker);
+        let mut gateway = self.gateway(&worker.address);
+        let limits = format!("redis://:{LIMITS}@{nowhere}");
+        gateway
+            .env(
+                "ARCHWAY_DATABASE_URL",
+                self.url_with("archway_gateway", GATEWAYS_DATABASE),
+            )
+            .env("ARCHWAY_LIMITS_URL", limits)
+            .env("ARCHWAY_LOG", "trace")
+            .env("OTEL_EXPORTER_OTLP_ENDPOINT", collector)
+            .env("OTEL_EXPORTER_OTLP_HEADERS", format!("x-key={COLLECTOR}"));
+        let gateway = Role::start(gateway);
+        gateway.becomes(200, "ready");
+        (worker, gateway)
+    }
+
+    fn secrets(&self) -> Vec<String> {
+        let file = |name| std::fs::read_to_string(self.path(name)).unwrap();
+        // Of `id:base64` and of a key file the last word is the secret.
+        let last = |text: &str| {
+            text.trim()
+                .rsplit([':', ' ', '\n'])
+                .next()
+                .unwrap()
+                .to_owned()
+        };
+        let (root, pass) = (last(&file("secret")), last(&file("pass")));
+        let of_key = self.key.split('_').nth(2).unwrap().to_owned();
+        assert!(root.len() > 30 && pass.len() > 30 && of_key.len() > 20);
+        let given = [
+            GATEWAYS_DATABASE,
+            WORKERS_DATABASE,
+            LIMITS,
+            EMBEDDER,
+            QDRANT,
+            COLLECTOR,
+        ];
+        let mut secrets = vec![root, pass, of_key];
+        secrets.extend(given.map(str::to_owned));
+        secrets
+    }
+}
+
+#[test]
+fn no_log_says_a_secret_and_each_of_its_lines_says_whose_trace_it_belongs_to() {
+    let stage = Stage::set();
+    let collector = stage.collector();
+    let (worker, gateway) = stage.talkative(&collector.url());
+    let trace = new_trace();
+    for (tool, arguments) in [
+        ("read_file", READ),
+        ("context_search", r#"{"query":"where is sesame"}"#),
+        ("read_file", r#"{"path":"absent.txt"}"#),
+        ("no_such_tool", "{}"),
+    ] {
+        let answer = stage.call_within(&gateway, &trace, tool, arguments);
+        assert_eq!(answer.status, 200, "{answer:?}");
+    }
+    // A key that is nearly right, and one that is none.
+    let nearly = format!("{}x", stage.key);
+    for key in [nearly.as_str(), "hunter-nobody"] {
+        let request = message(key, &tool_call(1, "hello", "{}"));
+        let answer = Connection::open(&gateway.address)
+            .unwrap()
+            .exchange(&request);
+        assert_eq!(answer.unwrap().status, 401);
+    }
+    let is_whole = |spans: &[Exported]| spans.iter().any(|it| it.name == "POST /mcp");
+    stage.runtime.block_on(collector.once(&trace, is_whole));
+    let lines = [gateway, worker].map(|role| {
+        role.signal(Signal::TERM);
+        let (code, log) = role.end();
+        assert_eq!(code, Some(0));
+        let of_trace = log.lines().filter(|line| line.contains(&trace)).count();
+        let all = log.lines().count();
+        assert!(of_trace > 0 && all > 100, "{of_trace} of {all}: {log}");
+        log
+    });
+    for secret in stage.secrets().iter().chain([&nearly]) {
+        let mut lines = lines.iter().flat_map(|log| log.lines());
+        let said = lines.find(|line| line.contains(secret.as_str()));
+        assert_eq!(said, None, "{secret}");
+    }
+    let lines = lines.iter().flat_map(|log| log.lines());
+    lines.for_each(is_well_formed);
+}
+
+/// One object, with the ids of a trace where it belongs to one.
+fn is_well_formed(line: &str) {
+    let said: Value = serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"));
+    let is_text = |name: &str| said[name].is_string();
+    assert!(is_text("timestamp") && is_text("level"), "{line}");
+    let spans = said["spans"].as_array().into_iter().flatten();
+    for span in spans.filter(|span| span["trace.id"].is_string()) {
+        assert_eq!(span["trace.id"].as_str().unwrap().len(), 32, "{line}");
+        assert_eq!(span["span.id"].as_str().unwrap().len(), 16, "{line}");
+    }
+}

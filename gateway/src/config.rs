@@ -1,0 +1,66 @@
+//! How a gateway is set up: everything that is no secret and no connection.
+
+use crate::{
+    AuthConfig, BreakerConfig, GuardConfig, IssuersError, LimitsConfig, LimitsError,
+    SamplingConfig, UpstreamConfig, UpstreamError,
+};
+
+/// The longest name of a host (RFC 1035, 2.3.4), and so of a gateway.
+const LONGEST_NAME: usize = 253;
+
+/// Everything about a gateway that is no secret and no connection.
+#[derive(Clone, Debug, clap::Args)]
+pub struct GatewayConfig {
+    /// What this gateway is called in audit records and logs [default: the host's name].
+    #[arg(long = "name", env = "ARCHWAY_GATEWAY_NAME", value_name = "NAME", value_parser = name)]
+    pub name: Option<String>,
+    /// Names and origins.
+    #[command(flatten)]
+    pub guard: GuardConfig,
+    /// Credentials.
+    #[command(flatten)]
+    pub auth: AuthConfig,
+    /// Limits.
+    #[command(flatten)]
+    pub limits: LimitsConfig,
+    /// What a tenant may occupy.
+    #[command(flatten)]
+    pub breaker: BreakerConfig,
+    /// Workers.
+    #[command(flatten)]
+    pub upstream: UpstreamConfig,
+    /// Traces.
+    #[command(flatten)]
+    pub sampling: SamplingConfig,
+}
+
+impl GatewayConfig {
+    /// What this gateway is called.
+    pub(crate) fn name(&self) -> String {
+        let host = || {
+            let system = rustix::system::uname();
+            system.nodename().to_string_lossy().into_owned()
+        };
+        self.name.clone().unwrap_or_else(host)
+    }
+}
+
+/// What of a gateway's configuration can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum GatewayConfigError {
+    /// Where limits are counted.
+    #[error(transparent)]
+    Limits(#[from] LimitsError),
+    /// Who makes tokens.
+    #[error("--issuers (ARCHWAY_ISSUERS_FILE) can't be used")]
+    Issuers(#[from] IssuersError),
+    /// The workers' addresses.
+    #[error("--worker (ARCHWAY_WORKERS) can't be used")]
+    Workers(#[from] UpstreamError),
+}
+
+fn name(text: &str) -> Result<String, String> {
+    let fits = (1..=LONGEST_NAME).contains(&text.len()) && !text.chars().any(char::is_control);
+    fits.then(|| text.to_owned())
+        .ok_or_else(|| format!("expected 1 to {LONGEST_NAME} bytes without control characters"))
+}

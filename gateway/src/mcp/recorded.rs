@@ -1,0 +1,287 @@
+//! The first spans of a request whose trace is recorded: the HTTP request, and the message in it.
+//!
+//! They are begun once the message is read, since only then is it known what continues whom: the
+//! trace context in `_meta` is the message's (SEP-414), the headers' is the request's, and the
+//! message's wins. So the first begins in the past, when the request came; nothing of strangers
+//! is recorded. Names are those of OpenTelemetry's conventions for HTTP and for MCP. What clients
+//! write goes into them only where few words are possible.
+
+use std::{pin::Pin, time::SystemTime};
+
+use archway_proto::{
+    context::TraceContext,
+    method::Method,
+    trace::{self, Span},
+};
+use axum::response::Response;
+use http::{HeaderMap, Version, request::Parts};
+use opentelemetry::{
+    KeyValue,
+    trace::{Link, SpanBuilder, SpanKind, TraceState},
+};
+use serde_json::Value;
+
+use super::{
+    CALL,
+    ask::Message,
+    call::Calls,
+    envelope::RequestId,
+    era::{self, Era},
+    methods,
+};
+use crate::{auth::Principal, catalog::Catalog, sampling::Sampler};
+
+const TRACEPARENT: &str = "traceparent";
+const TRACESTATE: &str = "tracestate";
+/// What else is taken from clients than what workers or the SDK answer.
+const TAKEN: [&str; 3] = [
+    "logging/setLevel",
+    "notifications/initialized",
+    "notifications/cancelled",
+];
+/// What a method is called that is none of ours.
+const OTHER: &str = "_OTHER";
+
+/// When a request came; an extension of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Came(SystemTime);
+
+impl Came {
+    pub(crate) fn now() -> Self {
+        Came(SystemTime::now())
+    }
+}
+
+/// A request, its message if it could be read, and who sent it.
+struct Asked<'a> {
+    who: &'a Principal,
+    parts: &'a Parts,
+    message: Option<&'a Message>,
+    catalog: &'a Catalog,
+}
+
+/// What is recorded of a request.
+pub(super) struct Recorded {
+    http: Span,
+    message: Span,
+    /// The trace that the message belongs to, recorded or not.
+    pub(super) trace: TraceContext,
+}
+
+impl Calls {
+    /// Begins what is recorded of a request, if anything is.
+    pub(super) fn record(
+        &self,
+        who: &Principal,
+        parts: &Parts,
+        message: Option<&Message>,
+    ) -> Recorded {
+        let asked = Asked {
+            who,
+            parts,
+            message,
+            catalog: &self.catalog,
+        };
+        Recorded::begin(&self.sampler, &asked)
+    }
+}
+
+impl Recorded {
+    fn begin(sampler: &Sampler, asked: &Asked<'_>) -> Self {
+        let of_request = Parent::of_headers(&asked.parts.headers);
+        let of_message = asked.message.and_then(Parent::of_meta);
+        let parent = of_message.as_ref().or(of_request.as_ref());
+        if !sampler.records(parent.map(|it| it.trace.is_sampled())) {
+            let trace = parent.map_or_else(TraceContext::start, |it| it.trace.child());
+            return Recorded {
+                http: Span::default(),
+                message: Span::default(),
+                trace: trace.unsampled(),
+            };
+        }
+        let sampled = of_request.filter(|it| it.trace.is_sampled());
+        let http = asked.begin_request(sampled.as_ref().or(of_message.as_ref()));
+        let message = match asked.message {
+            Some(message) => asked.begin_message(message, of_message.as_ref(), &http),
+            None => Span::default(),
+        };
+        let trace = message.trace().or(http.trace());
+        Recorded {
+            trace: trace.unwrap_or_else(TraceContext::start),
+            http,
+            message,
+        }
+    }
+
+    /// Answers the request within its spans.
+    pub(super) async fn run(self, answering: Pin<&mut impl Future<Output = Response>>) -> Response {
+        let within = match self.message.trace() {
+            Some(_) => &self.message,
+            None => &self.http,
+        };
+        let response = within.run(answering).await;
+        let status = response.status();
+        let code = i64::from(status.as_u16());
+        self.http.set("http.response.status_code", code);
+        if status.is_server_error() {
+            self.http.fail(status.as_str().to_owned());
+        }
+        response
+    }
+}
+
+impl Asked<'_> {
+    /// The span of the HTTP request, and in it what its credential took.
+    fn begin_request(&self, parent: Option<&Parent>) -> Span {
+        let came = self.parts.extensions.get::<Came>();
+        let came = came.map_or_else(SystemTime::now, |came| came.0);
+        let describe = || {
+            SpanBuilder::from_name(format!("{} /mcp", self.parts.method))
+                .with_kind(SpanKind::Server)
+                .with_start_time(came)
+                .with_attributes([
+                    KeyValue::new("http.request.method", self.parts.method.to_string()),
+                    KeyValue::new("http.route", "/mcp"),
+                    KeyValue::new("url.path", "/mcp"),
+                    KeyValue::new("url.scheme", "http"),
+                    KeyValue::new("network.protocol.version", version(self.parts.version)),
+                ])
+        };
+        let http = match parent {
+            Some(parent) => Span::of_remote(parent.trace, parent.state.clone(), describe),
+            None => Span::of_new_trace(describe),
+        };
+        http.set("tenant.id", self.who.tenant_id().to_string());
+        if let Some(admitted) = self.parts.extensions.get::<Admitted>() {
+            let span = || SpanBuilder::from_name("authenticate").with_start_time(came);
+            http.within(span).end_at(admitted.0);
+        }
+        http
+    }
+
+    /// The span of the message: its caller's, continued, if `_meta` says so, with a link to the HTTP
+    /// request that it came in.
+    fn begin_message(&self, message: &Message, parent: Option<&Parent>, http: &Span) -> Span {
+        let describe = || {
+            let method = known_method(&message.envelope.method);
+            let tool = self.tool(message);
+            let name = match &tool {
+                Some(tool) => format!("{method} {tool}"),
+                None => method.to_owned(),
+            };
+            SpanBuilder::from_name(name)
+                .with_kind(SpanKind::Server)
+                .with_attributes(self.attributes(message, method, tool))
+        };
+        let span = match parent {
+            Some(parent) => Span::of_remote(parent.trace, parent.state.clone(), || {
+                let link = http.span_context().map(Link::with_context);
+                describe().with_links(link.into_iter().collect())
+            }),
+            None => http.within(describe),
+        };
+        span.inside(http)
+    }
+
+    fn attributes(
+        &self,
+        message: &Message,
+        method: &'static str,
+        tool: Option<String>,
+    ) -> Vec<KeyValue> {
+        let mut attributes = vec![
+            KeyValue::new("mcp.method.name", method),
+            KeyValue::new("mcp.session.id", message.session.key.to_string()),
+            KeyValue::new("tenant.id", self.who.tenant_id().to_string()),
+            KeyValue::new("network.transport", "tcp"),
+            KeyValue::new("network.protocol.name", "http"),
+            KeyValue::new("network.protocol.version", version(self.parts.version)),
+        ];
+        if let Some(revision) = revision(message, &self.parts.headers) {
+            attributes.push(KeyValue::new("mcp.protocol.version", revision));
+        }
+        // An id that is a text could hold anything.
+        if let Some(RequestId::Number(id)) = &message.envelope.id {
+            attributes.push(KeyValue::new("jsonrpc.request.id", id.to_string()));
+        }
+        if let Some(tool) = tool {
+            attributes.push(KeyValue::new("gen_ai.operation.name", "execute_tool"));
+            attributes.push(KeyValue::new("gen_ai.tool.name", tool));
+        }
+        attributes
+    }
+
+    /// The tool that is called, if there is one of the name.
+    fn tool(&self, message: &Message) -> Option<String> {
+        let called = message.envelope.method == CALL;
+        let name = message.envelope.params.get("name").filter(|_| called)?;
+        let known = self.catalog.snapshot()?.find(self.who, name.as_str()?);
+        Some(known.ok()?.entry.name.clone())
+    }
+}
+
+/// When the credential of a request was found good; an extension of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Admitted(SystemTime);
+
+impl Admitted {
+    pub(crate) fn now() -> Self {
+        Admitted(SystemTime::now())
+    }
+}
+
+/// A trace that goes on here.
+struct Parent {
+    trace: TraceContext,
+    state: TraceState,
+}
+
+impl Parent {
+    fn of_headers(headers: &HeaderMap) -> Option<Self> {
+        // Two parents are none, by the specification.
+        let text = |name| {
+            let mut values = headers.get_all(name).iter();
+            let value = values.next()?.to_str().ok();
+            value.filter(|_| values.next().is_none())
+        };
+        Parent::of(text(TRACEPARENT)?, text(TRACESTATE))
+    }
+
+    fn of_meta(message: &Message) -> Option<Self> {
+        let meta = message.envelope.meta()?;
+        let text = |name| meta.get(name).and_then(Value::as_str);
+        Parent::of(text(TRACEPARENT)?, text(TRACESTATE))
+    }
+
+    fn of(parent: &str, state: Option<&str>) -> Option<Self> {
+        let trace = TraceContext::parse(parent)?;
+        let state = trace.is_sampled().then_some(state).flatten();
+        Some(Parent {
+            trace,
+            state: trace::state(state),
+        })
+    }
+}
+
+/// The method as spans name it: one of those that are answered, or any other.
+fn known_method(name: &str) -> &'static str {
+    let of_workers = Method::ALL.map(Method::name).into_iter();
+    let mut known = of_workers.chain(methods::names()).chain(TAKEN);
+    known.find(|known| *known == name).unwrap_or(OTHER)
+}
+
+/// The revision of MCP that a message speaks, as far as it says so.
+fn revision(message: &Message, headers: &HeaderMap) -> Option<&'static str> {
+    match message.era {
+        Era::Modern => Some(era::MODERN),
+        Era::Legacy => era::declared_by_header(headers),
+    }
+}
+
+fn version(version: Version) -> &'static str {
+    match version {
+        Version::HTTP_2 => "2",
+        Version::HTTP_10 => "1.0",
+        _ => "1.1",
+    }
+}

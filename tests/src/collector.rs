@@ -1,0 +1,219 @@
+//! A collector of traces on loopback: it decodes what it gets by OTLP, and hangs or refuses on
+//! command.
+//!
+//! Also a file of the binary's own tests, which start processes.
+
+use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Duration};
+
+use opentelemetry_proto::tonic::{
+    collector::trace::v1::{
+        ExportTracePartialSuccess, ExportTraceServiceRequest, ExportTraceServiceResponse,
+        trace_service_server::{TraceService, TraceServiceServer},
+    },
+    common::v1::{KeyValue, any_value::Value},
+    resource::v1::Resource,
+    trace::v1::{Span, span::SpanKind, status::StatusCode},
+};
+use parking_lot::Mutex;
+use tokio::{
+    net::TcpListener,
+    time::{Instant, sleep},
+};
+use tonic::{
+    Request, Response, Status,
+    metadata::MetadataMap,
+    transport::{Server, server::TcpIncoming},
+};
+
+/// Spans come within seconds after they ended, or never.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How it behaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Manner {
+    /// It takes what it gets.
+    #[default]
+    Taking,
+    /// It takes requests and never answers one.
+    Hanging,
+    /// It takes all but one span of each request.
+    Choosing,
+}
+
+/// A span, as it was exported.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exported {
+    /// What the process is called that recorded it.
+    pub service: String,
+    /// What else is said of that process.
+    pub resource: BTreeMap<String, String>,
+    /// Its name.
+    pub name: String,
+    /// `server`, `client` or `internal`.
+    pub kind: &'static str,
+    /// In hexadecimal digits.
+    pub trace: String,
+    /// In hexadecimal digits.
+    pub id: String,
+    /// In hexadecimal digits; none of the first of a trace.
+    pub parent: String,
+    /// What other makers of traces wrote beside it.
+    pub state: String,
+    /// Values as text.
+    pub attributes: BTreeMap<String, String>,
+    /// Spans that it is linked to.
+    pub links: Vec<String>,
+    /// Whether it says that it failed.
+    pub failed: bool,
+    /// In nanoseconds since 1970.
+    pub start: u64,
+    /// In nanoseconds since 1970.
+    pub end: u64,
+}
+
+impl Exported {
+    /// An attribute, or nothing.
+    pub fn attribute(&self, name: &str) -> &str {
+        self.attributes.get(name).map_or("", String::as_str)
+    }
+}
+
+/// A collector; it ends with its runtime.
+#[derive(Clone, Debug)]
+pub struct Collector {
+    address: SocketAddr,
+    kept: Arc<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    spans: Mutex<Vec<Exported>>,
+    manner: Mutex<Manner>,
+    headers: Mutex<Vec<MetadataMap>>,
+}
+
+impl Collector {
+    /// One that takes what it gets. Wants a runtime, which serves it.
+    pub async fn start() -> Collector {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let kept = Arc::<Kept>::default();
+        let service = TraceServiceServer::new(Service(kept.clone()));
+        let serving = Server::builder().add_service(service);
+        tokio::spawn(serving.serve_with_incoming(TcpIncoming::from(listener)));
+        Collector { address, kept }
+    }
+
+    /// For `--otlp-endpoint`.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Behaves so from now on.
+    pub fn be(&self, manner: Manner) {
+        *self.kept.manner.lock() = manner;
+    }
+
+    /// What came so far of a trace, in the order of beginning.
+    pub fn spans(&self, trace: &str) -> Vec<Exported> {
+        let mut spans = self.all();
+        spans.retain(|span| span.trace == trace);
+        spans.sort_by_key(|span| span.start);
+        spans
+    }
+
+    /// What came so far.
+    pub fn all(&self) -> Vec<Exported> {
+        self.kept.spans.lock().clone()
+    }
+
+    /// What stood beside each request.
+    pub fn headers(&self) -> Vec<MetadataMap> {
+        self.kept.headers.lock().clone()
+    }
+
+    /// The spans of a trace, once they are as they should be. Panics if they never are.
+    pub async fn once(&self, trace: &str, are_so: impl Fn(&[Exported]) -> bool) -> Vec<Exported> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let spans = self.spans(trace);
+            if are_so(&spans) {
+                return spans;
+            }
+            assert!(Instant::now() < deadline, "{spans:#?}");
+            sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+struct Service(Arc<Kept>);
+
+#[tonic::async_trait]
+impl TraceService for Service {
+    async fn export(
+        &self,
+        request: Request<ExportTraceServiceRequest>,
+    ) -> Result<Response<ExportTraceServiceResponse>, Status> {
+        self.0.headers.lock().push(request.metadata().clone());
+        let manner = *self.0.manner.lock();
+        if manner == Manner::Hanging {
+            std::future::pending::<()>().await;
+        }
+        let mut taken = Vec::new();
+        for of_process in request.into_inner().resource_spans {
+            let resource = texts(of_process.resource.unwrap_or_default());
+            let spans = of_process.scope_spans.into_iter().flat_map(|it| it.spans);
+            taken.extend(spans.map(|span| exported(&resource, span)));
+        }
+        let refused = manner == Manner::Choosing && taken.pop().is_some();
+        self.0.spans.lock().extend(taken);
+        let partial_success = refused.then(|| ExportTracePartialSuccess {
+            rejected_spans: 1,
+            error_message: "one too many".to_owned(),
+        });
+        Ok(Response::new(ExportTraceServiceResponse {
+            partial_success,
+        }))
+    }
+}
+
+fn texts(resource: Resource) -> BTreeMap<String, String> {
+    resource.attributes.into_iter().map(text).collect()
+}
+
+fn text(pair: KeyValue) -> (String, String) {
+    let value = match pair.value.and_then(|value| value.value) {
+        Some(Value::StringValue(text)) => text,
+        Some(Value::IntValue(number)) => number.to_string(),
+        other => format!("{other:?}"),
+    };
+    (pair.key, value)
+}
+
+fn exported(resource: &BTreeMap<String, String>, span: Span) -> Exported {
+    let kind = match span.kind() {
+        SpanKind::Server => "server",
+        SpanKind::Client => "client",
+        _ => "internal",
+    };
+    let status = span.status.as_ref().map(|status| status.code());
+    Exported {
+        service: resource["service.name"].clone(),
+        resource: resource.clone(),
+        kind,
+        trace: hex(&span.trace_id),
+        id: hex(&span.span_id),
+        parent: hex(&span.parent_span_id),
+        links: span.links.iter().map(|link| hex(&link.span_id)).collect(),
+        failed: status == Some(StatusCode::Error),
+        name: span.name,
+        state: span.trace_state,
+        attributes: span.attributes.into_iter().map(text).collect(),
+        start: span.start_time_unix_nano,
+        end: span.end_time_unix_nano,
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
