@@ -24,6 +24,7 @@ mod listening;
 mod memory;
 mod messages;
 mod mounts;
+mod operations;
 mod outside;
 mod paths;
 mod progress;

@@ -16,7 +16,7 @@ use std::{
 };
 
 /// The folder of the workspace.
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .unwrap()
@@ -24,10 +24,10 @@ fn root() -> PathBuf {
 }
 
 /// One Rust source file.
-struct Source {
+pub(crate) struct Source {
     /// Relative to the workspace, with `/`.
     path: String,
-    text: String,
+    pub(crate) text: String,
 }
 
 impl Source {
@@ -67,7 +67,7 @@ fn without_comments<'a>(lines: impl Iterator<Item = &'a str>) -> String {
 }
 
 /// Every `.rs` file beneath a folder of the workspace, in order of path.
-fn sources(folder: &str) -> Vec<Source> {
+pub(crate) fn sources(folder: &str) -> Vec<Source> {
     let mut found = Vec::new();
     let mut folders = vec![root().join(folder)];
     while let Some(next) = folders.pop() {
@@ -100,7 +100,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Fails with every violation at once: mending them one run at a time would be slow.
-fn assert_none(violations: &[String]) {
+pub(crate) fn assert_none(violations: &[String]) {
     assert!(violations.is_empty(), "\n{}\n", violations.join("\n"));
 }
 

@@ -1,0 +1,269 @@
+//! What operators are given beneath `helm/archway`, held against what runs: each metric that an alert
+//! or a panel asks for is one that a gateway or worker tells of, with the labels it is asked by, and
+//! each alert has its page.
+
+mod exposed;
+mod queries;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::PathBuf,
+};
+
+use serde_json::Value;
+
+use exposed::{Exposed, rarely_exposed};
+use queries::{Query, names_of_ours};
+
+use crate::tidy::{assert_none, root};
+
+/// What Prometheus adds to each sample: which process it is of.
+const OF_TARGETS: [&str; 4] = ["instance", "job", "namespace", "pod"];
+const SECTIONS: [&str; 5] = [
+    "## What it means",
+    "## What users notice",
+    "## Find the cause",
+    "## What to do",
+    "## What to leave alone",
+];
+
+fn folder() -> PathBuf {
+    root().join("helm/archway")
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(folder().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn list<'a>(value: &'a Value, name: &str) -> &'a Vec<Value> {
+    let list = value[name].as_array();
+    list.unwrap_or_else(|| panic!("no list {name} in {value}"))
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value[name].as_str().unwrap_or_default()
+}
+
+/// All rules, those that alert and those that record.
+fn rules() -> Vec<Value> {
+    let rules: Value = serde_saphyr::from_str(&read("rules/archway.yaml")).expect("YAML");
+    let groups = list(&rules, "groups").iter();
+    groups
+        .flat_map(|group| list(group, "rules"))
+        .cloned()
+        .collect()
+}
+
+fn alerts() -> BTreeMap<String, Value> {
+    let alerts = rules().into_iter().filter(|rule| rule["record"].is_null());
+    alerts
+        .map(|rule| (text(&rule, "alert").to_owned(), rule))
+        .collect()
+}
+
+fn dashboard() -> Value {
+    serde_json::from_str(&read("dashboards/archway.json")).expect("JSON")
+}
+
+/// The panels that show something, without the rows' titles.
+fn panels(dashboard: &Value) -> impl Iterator<Item = &Value> {
+    let panels = list(dashboard, "panels").iter();
+    panels.filter(|panel| panel["type"] != "row")
+}
+
+/// The names of the pages, without their ending.
+fn pages() -> BTreeSet<String> {
+    let pages = fs::read_dir(folder().join("runbooks")).unwrap();
+    let names = pages.map(|page| page.unwrap().file_name().into_string().unwrap());
+    names
+        .map(|name| name.strip_suffix(".md").expect("a page").to_owned())
+        .collect()
+}
+
+/// A query, where it stands, and the words about its results.
+struct Asked {
+    place: String,
+    query: Query,
+    said: String,
+}
+
+fn asked(place: &str, query: &str, said: &str) -> Asked {
+    let query = Query::parse(query);
+    assert!(!query.metrics.is_empty(), "{place} asks for nothing");
+    let (place, said) = (place.to_owned(), said.to_owned());
+    Asked { place, query, said }
+}
+
+fn all_asked() -> Vec<Asked> {
+    let rules = rules().into_iter().map(|rule| {
+        let name = text(&rule, "alert").to_owned() + text(&rule, "record");
+        let said = rule["annotations"].to_string();
+        asked(&name, text(&rule, "expr"), &said.replace("$labels.", "{{"))
+    });
+    let dashboard = dashboard();
+    let targets = panels(&dashboard).flat_map(|panel| {
+        let targets = list(panel, "targets").iter();
+        targets.map(|it| {
+            asked(
+                text(panel, "title"),
+                text(it, "expr"),
+                text(it, "legendFormat"),
+            )
+        })
+    });
+    let variables = list(&dashboard["templating"], "list").iter();
+    let variables = variables.filter(|variable| variable["type"] == "query");
+    let variables = variables.map(|it| asked(text(it, "name"), text(it, "definition"), ""));
+    rules.chain(targets).chain(variables).collect()
+}
+
+#[tokio::test]
+async fn what_alerts_and_panels_ask_for_is_what_gateways_and_workers_tell() {
+    let exposed = Exposed::by_a_busy_stack().await;
+    let recorded = rules();
+    let recorded: BTreeSet<&str> = recorded.iter().map(|rule| text(rule, "record")).collect();
+    let mut violations = Vec::new();
+    for Asked { place, query, .. } in all_asked() {
+        let mut labels: BTreeSet<&str> = OF_TARGETS.into();
+        let mut are_all_seen = true;
+        for (metric, selected) in &query.metrics {
+            let there = exposed.labels(metric);
+            if there.is_none() && (recorded.contains(metric.as_str()) || rarely_exposed(metric)) {
+                are_all_seen = false;
+                continue;
+            }
+            let Some(there) = there else {
+                violations.push(format!("{place}: nobody tells {metric}"));
+                continue;
+            };
+            let known = |label: &str| there.contains(label) || OF_TARGETS.contains(&label);
+            let unknown = selected.iter().filter(|label| !known(label));
+            violations.extend(unknown.map(|label| format!("{place}: {metric} has no {label}")));
+            labels.extend(there.iter().map(String::as_str));
+        }
+        let unknown = query
+            .grouped
+            .iter()
+            .filter(|by| !labels.contains(by.as_str()));
+        let unknown = unknown.filter(|_| are_all_seen);
+        violations.extend(unknown.map(|by| format!("{place}: nothing has a label {by}")));
+    }
+    assert_none(&violations);
+    exposed.assert_that_the_rare_are_rare();
+}
+
+#[test]
+fn what_is_said_of_results_is_what_they_are_grouped_by() {
+    let mut violations = Vec::new();
+    for Asked { place, query, said } in all_asked() {
+        for word in said.split("{{").skip(1) {
+            let word = word.trim_start();
+            let end = word.find(|c: char| !(c.is_alphanumeric() || c == '_'));
+            let label = word.get(..end.unwrap_or(word.len())).unwrap();
+            if !label.is_empty() && !query.grouped.contains(label) && !query.is_ungrouped() {
+                violations.push(format!("{place} says {label}, and is not grouped by it"));
+            }
+        }
+    }
+    assert_none(&violations);
+}
+
+#[test]
+fn every_alert_says_how_bad_it_is_and_has_a_page_and_every_page_is_an_alerts() {
+    let alerts = alerts();
+    assert_eq!(alerts.keys().cloned().collect::<BTreeSet<_>>(), pages());
+    for (name, alert) in &alerts {
+        let said = &alert["annotations"];
+        let severity = text(&alert["labels"], "severity");
+        assert!(["critical", "warning"].contains(&severity), "{name}");
+        assert!(
+            text(alert, "for").ends_with('m'),
+            "{name} waits for nothing"
+        );
+        assert!(!text(said, "summary").is_empty(), "{name}");
+        assert!(!text(said, "description").is_empty(), "{name}");
+        assert_eq!(text(said, "runbook_url"), format!("runbooks/{name}.md"));
+    }
+}
+
+/// What users are told of commands and options.
+fn manual() -> String {
+    let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
+    let manual = read("README.md") + &read("docs/CONFIGURATION.md");
+    manual.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// `archway audit verify` of `archway audit verify --json`.
+fn verbs(command: &str) -> String {
+    let is_verb = |word: &&str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase());
+    let verbs = command.split(' ').take_while(is_verb).take(3);
+    verbs.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn every_page_has_all_parts_and_names_commands_and_options_that_are_there() {
+    let manual = manual();
+    let mut violations = Vec::new();
+    for name in pages() {
+        let page = read(&format!("runbooks/{name}.md"));
+        assert!(page.starts_with(&format!("# {name}\n")), "{name}");
+        let places = SECTIONS.map(|title| page.find(title));
+        assert!(places.iter().all(Option::is_some), "{name}: {places:?}");
+        assert!(places.is_sorted(), "{name}: {places:?}");
+        let commands = page.lines().filter(|line| line.starts_with("archway "));
+        let commands = commands.map(verbs);
+        let words = page.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
+        let options = words.filter(|word| word.starts_with("--"));
+        let named = commands.chain(options.map(str::to_owned));
+        let unknown = named.filter(|named| !manual.contains(named));
+        violations.extend(unknown.map(|unknown| format!("{name}: {unknown}")));
+        let links = page.split("](").skip(1);
+        for link in links.map(|link| link.split_once(')').unwrap().0) {
+            assert!(folder().join("runbooks").join(link).is_file(), "{link}");
+        }
+    }
+    assert_none(&violations);
+}
+
+#[tokio::test]
+async fn every_metric_that_a_page_names_is_told() {
+    let exposed = Exposed::by_a_busy_stack().await;
+    let mut violations = Vec::new();
+    for page in pages() {
+        for metric in names_of_ours(&read(&format!("runbooks/{page}.md"))) {
+            if exposed.labels(&metric).is_none() && !rarely_exposed(&metric) {
+                violations.push(format!("{page}: nobody tells {metric}"));
+            }
+        }
+    }
+    assert_none(&violations);
+}
+
+#[test]
+fn every_panel_says_what_to_look_for_and_none_lies_over_another() {
+    let dashboard = dashboard();
+    let mut taken = BTreeMap::new();
+    let mut ids = BTreeSet::new();
+    for panel in list(&dashboard, "panels") {
+        let title = text(panel, "title");
+        assert!(!title.is_empty(), "{panel}");
+        assert!(ids.insert(panel["id"].as_u64().unwrap()), "{title}");
+        let place = |side: &str| panel["gridPos"][side].as_u64().unwrap();
+        assert!(place("x") + place("w") <= 24, "{title} leaves the grid");
+        for x in place("x")..place("x") + place("w") {
+            for y in place("y")..place("y") + place("h") {
+                let under = taken.insert((x, y), title);
+                assert_eq!(under, None, "beneath {title}");
+            }
+        }
+    }
+    for panel in panels(&dashboard) {
+        let title = text(panel, "title");
+        assert!(text(panel, "description").len() > 40, "{title}");
+        let unit = text(&panel["fieldConfig"]["defaults"], "unit");
+        assert!(!unit.is_empty(), "{title} has no unit");
+        assert_eq!(panel["datasource"]["uid"], "${datasource}", "{title}");
+        assert!(!list(panel, "targets").is_empty(), "{title}");
+    }
+}
