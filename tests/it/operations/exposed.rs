@@ -60,7 +60,7 @@ impl Exposed {
             .indexing()
             .configure(|config| config.limits.limits_url = Some(redis.url().into()));
         let stack = harness.start().await;
-        let worker = stack.open_worker_admin();
+        let worker = stack.worker_admins()[0];
         let counts = async || {
             let text = metrics(stack.admin()).await;
             text.contains("limit_store_up{} 1\n").then_some(())
