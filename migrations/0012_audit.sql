@@ -15,6 +15,9 @@ create table audit_records (
     primary key (tenant_id, chain, number, at)
 ) partition by range (at);
 
+-- In the order in which calls ended.
+create index audit_records_at on audit_records (tenant_id, at, chain, number);
+
 -- Where what was pruned ended: the last record of each chain in it.
 create table audit_anchors (
     tenant_id uuid not null references tenants (id) on delete cascade,
@@ -59,11 +62,13 @@ begin
     end if;
     perform pg_advisory_xact_lock(hashtextextended('audit months', 0));
     if to_regclass(name) is null then
-        execute format('create table %I partition of audit_records for values from (%L) to (%L)',
-                       name, month at time zone 'UTC',
-                       (month + interval '1 month') at time zone 'UTC');
+        -- Attached, not made in place, so that whoever reads the table for long keeps nobody waiting.
+        execute format('create table %I (like audit_records including all)', name);
         -- Rows are reached through the parent, whose policies hold; nobody is granted this table.
         execute format('alter table %I enable row level security', name);
+        execute format('alter table audit_records attach partition %I for values from (%L) to (%L)',
+                       name, month at time zone 'UTC',
+                       (month + interval '1 month') at time zone 'UTC');
     end if;
 end
 $$;

@@ -145,7 +145,7 @@ impl Open {
             None if is_refusal => self.tally.refused(&record),
             None => {
                 self.metrics.missing.inc();
-                self.tally.lost(&record);
+                self.tally.lost(record.who.tenant_id(), 1);
             }
         }
     }
@@ -155,6 +155,7 @@ impl Open {
 mod tests {
     use archway_proto::{catalog::Scope, context::TraceContext, fault::Fault};
     use tokio::time::Instant;
+    use tokio_util::sync::CancellationToken;
 
     use super::*;
     use crate::{metrics::Metrics, session::SessionKey};
@@ -246,6 +247,27 @@ mod tests {
         early.end(Outcome::Cancelled, Duration::ZERO, Facts::default());
         assert_eq!(scene.recorded(), PLACES);
         assert_eq!(scene.counted(), Vec::<String>::new());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_gateway_ends_though_what_it_did_can_not_be_written() {
+        let nowhere = sqlx::postgres::PgConnectOptions::new().socket("/nonexistent");
+        let line = RootSecret::generate_line().unwrap();
+        let secret = Arc::new(RootSecret::parse(&line).unwrap());
+        let metrics = Metrics::new().audit().clone();
+        let stores = Stores::with_options(nowhere, 1);
+        let (audit, mut writer) = Audit::new(stores, secret, "test".into(), metrics);
+        let scene = Scene { audit, ..scene() };
+        scene.call(Outcome::Ok).await;
+        let end = CancellationToken::new();
+        let ending = async {
+            tokio::time::sleep(Duration::from_secs(10)).await;
+            end.cancel();
+        };
+        let both = async { tokio::join!(writer.keep(&end), ending) };
+        let begun = Instant::now();
+        both.await;
+        assert_eq!(begun.elapsed().as_secs(), 12);
     }
 
     #[test]

@@ -49,6 +49,7 @@ mod consult;
 mod hearing;
 mod settle;
 mod trail;
+mod paid;
 mod reply;
 mod methods;
 
@@ -96,7 +97,7 @@ impl Mcp {
             Ok((accepts, body)) => self.read(who, parts, accepts, body).await,
             Err(Unread::Bad(error)) => self.for_a_unit(&who, None, ready(Err(error))).await,
             Err(Unread::Unpaid(refused)) => {
-                reply::limited(&self.limits.turn_away(&who, refused).await, None)
+                paid::refuse(&self.limits.turn_away(&who, refused).await, None)
             }
         }
     }
@@ -175,8 +176,8 @@ impl Mcp {
         answer: impl Future<Output = Result<Response, GatewayError>>,
     ) -> Response {
         match self.limits.spend(who, None, &Price::UNIT).await {
-            Ok(spent) => reply::paid(&spent, id, answer.await),
-            Err(refused) => reply::limited(&self.limits.turn_away(who, refused).await, id),
+            Ok(spent) => paid::answer(&spent, id, answer.await),
+            Err(refused) => paid::refuse(&self.limits.turn_away(who, refused).await, id),
         }
     }
 
@@ -188,7 +189,7 @@ impl Mcp {
         match self.limits.spend(&who, Some(session), &price).await {
             Ok(spent) => {
                 let answer = self.dispatch(who, message, arrived).await;
-                reply::paid(&spent, id.as_ref(), answer)
+                paid::answer(&spent, id.as_ref(), answer)
             }
             Err(refused) => {
                 let method = Asked::parse(&message.envelope.method);
@@ -202,9 +203,9 @@ impl Mcp {
                     }
                     (Some(ask), Some(method)) => {
                         self.calls.unpaid(&who, &ask, method);
-                        reply::limited(&refused, id.as_ref())
+                        paid::refuse(&refused, id.as_ref())
                     }
-                    _ => reply::limited(&refused, id.as_ref()),
+                    _ => paid::refuse(&refused, id.as_ref()),
                 }
             }
         }

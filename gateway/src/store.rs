@@ -122,6 +122,16 @@ impl StoreError {
         refused.is_some_and(sqlx::error::DatabaseError::is_foreign_key_violation)
     }
 
+    /// Whether Postgres refuses what it was given, however often it is asked: SQLSTATE classes 22
+    /// (data) and 23 (constraints).
+    pub(crate) fn is_refusal(&self) -> bool {
+        let StoreError::Query { source, .. } = self else {
+            return false;
+        };
+        let code = source.as_database_error().and_then(|error| error.code());
+        code.is_some_and(|code| code.starts_with("22") || code.starts_with("23"))
+    }
+
     /// For `map_err`: names the answer that was wanted.
     pub(crate) fn query(what: &'static str) -> impl FnOnce(sqlx::Error) -> StoreError {
         move |source| StoreError::Query { what, source }

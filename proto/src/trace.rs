@@ -182,9 +182,12 @@ pub fn status_name(code: Code) -> &'static str {
     }
 }
 
-/// A `tracestate` as it came; nothing, if it is too long or malformed.
+/// A `tracestate` as it came; nothing, if it is too long, malformed, or could be no header.
 pub fn state(text: Option<&str>) -> TraceState {
-    let text = text.filter(|text| text.len() <= LONGEST_STATE);
+    let is_plain = |text: &&str| text.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~'));
+    let text = text
+        .filter(|text| text.len() <= LONGEST_STATE)
+        .filter(is_plain);
     let state = text.and_then(|text| text.parse().ok());
     state.unwrap_or_default()
 }

@@ -38,8 +38,7 @@ async fn rows(tx: &mut TenantsTx, stack: &Stack, tenant: &str, chain: uuid::Uuid
     let id = stack.tenant_id(tenant);
     let mut all: Vec<Row> = Vec::new();
     loop {
-        let behind = all.last().map_or(0, |row| row.number);
-        let page = tx.audit_rows(id, chain, behind).await.unwrap();
+        let page = tx.audit_rows(id, chain, all.last()).await.unwrap();
         if page.is_empty() {
             return all;
         }

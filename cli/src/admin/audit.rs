@@ -7,7 +7,7 @@ mod known;
 mod verify;
 
 use std::io::{self, BufWriter, Write};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use archway_gateway::audit::chain::{Row, hex};
 use archway_gateway::tenants::{AuditPlace, TenantsTx};
@@ -22,6 +22,9 @@ use super::print::{Answer, moment, print};
 use super::{AdminError, confirmed};
 pub use known::KnownError;
 use verify::VerifyArgs;
+
+/// How long after its end a month's records may still be written.
+const LAST_WRITTEN: Duration = Duration::from_secs(86_400);
 
 /// What `archway audit` is told.
 #[derive(Debug, clap::Args)]
@@ -141,10 +144,10 @@ impl Answer for Pruned<'_> {
 
 async fn prune<'a>(place: &Place, which: &'a PruneArgs) -> Result<Pruned<'a>, AdminError> {
     let (month, before) = &which.before;
-    if *before > SystemTime::now() {
+    if *before + LAST_WRITTEN > SystemTime::now() {
         let now = moment(SystemTime::now());
         return Err(AdminError::Refused(format!(
-            "the month that runs stays (it is {now}): name an earlier one, or this one"
+            "a month stays until a day after it ended (it is {now}): name an earlier one"
         )));
     }
     let stakes = format!("the audit records of all tenants before {month}");

@@ -54,6 +54,11 @@ impl Collector {
         let headers = metadata(headers.map_or("", |it| it.expose_secret()));
         let headers = headers.ok_or(OtlpError::Headers)?;
         let uri: Uri = endpoint.parse().map_err(|_no_uri| OtlpError::Endpoint)?;
+        let has_path = !matches!(uri.path(), "" | "/") || uri.query().is_some();
+        let has_user = uri.authority().is_some_and(|it| it.as_str().contains('@'));
+        if has_path || has_user {
+            return Err(OtlpError::Endpoint);
+        }
         let secured = match uri.scheme_str() {
             Some("http") => false,
             Some("https") => true,

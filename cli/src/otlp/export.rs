@@ -83,7 +83,7 @@ impl Export {
             let room = BATCH - batch.len();
             tokio::select! {
                 more = timeout_at(until, self.spans.recv_many(&mut batch, room)) => {
-                    if more.is_err() {
+                    if !matches!(more, Ok(1..)) {
                         break;
                     }
                 }

@@ -84,6 +84,7 @@ pub(super) struct Chain {
     id: Uuid,
     tenant: Uuid,
     number: i64,
+    at: i64,
     mac: Mac,
 }
 
@@ -93,17 +94,19 @@ impl Chain {
             id: Uuid::now_v7(),
             tenant,
             number: 0,
+            at: i64::MIN,
             mac: NOTHING_BEFORE,
         }
     }
 
-    /// Appends a record.
+    /// Appends a record. In a chain no moment is before the last one, whatever clocks do.
     pub(super) fn append(&mut self, at: i64, record: String, secret: &RootSecret) -> Row {
         self.number += 1;
+        self.at = self.at.max(at);
         let mut row = Row {
             chain: self.id,
             number: self.number,
-            at,
+            at: self.at,
             record,
             mac: NOTHING_BEFORE,
         };

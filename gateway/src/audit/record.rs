@@ -10,10 +10,13 @@ use serde::Serialize;
 
 use crate::{auth::Principal, metrics::Outcome, session::SessionKey};
 
-/// Bytes of paths that a record names: what is more is counted.
+/// Bytes of paths that a record names, as JSON: what is more is counted.
 const MOST_OF_PATHS: usize = 8 * 1024;
 /// Characters of a project's name: what is longer is none.
 const LONGEST_PROJECT: usize = 63;
+
+/// Hexadecimal digits of the longest id that git has.
+const LONGEST_ID: usize = 64;
 
 /// What is asked, as far as it is known.
 pub(crate) struct Asked {
@@ -131,7 +134,8 @@ impl Record {
         } = self;
         let mut room = MOST_OF_PATHS;
         let fitting = facts.files.iter().take_while(|path| {
-            room = room.saturating_sub(path.len() + 3);
+            let written = serde_json::to_string(path).map_or(MOST_OF_PATHS, |text| text.len());
+            room = room.saturating_sub(written + 1);
             room > 0
         });
         let (files, rest) = facts.files.split_at(fitting.count());
@@ -146,7 +150,7 @@ impl Record {
             arguments: asked.arguments.map(|mac| super::chain::hex(&mac)),
             outcome: outcome.name(),
             duration_ms: f64::from(micros) / 1000.0,
-            commit: facts.commit.as_deref(),
+            commit: facts.commit.as_deref().filter(|id| id.len() <= LONGEST_ID),
             files,
             more_files: facts.more_files + rest.len() as u64,
             trace: asked.trace.trace_id(),

@@ -60,9 +60,9 @@ impl Tally {
         }
     }
 
-    /// Counts a record that there is no place for.
-    pub(super) fn lost(&self, record: &Record) {
-        self.0.lock().lose(record.who.tenant_id(), 1);
+    /// Counts records of a tenant that there is no place for.
+    pub(super) fn lost(&self, tenant: Uuid, count: u64) {
+        self.0.lock().lose(tenant, count);
     }
 
     /// What was counted, which is then forgotten.

@@ -41,7 +41,12 @@ const MOST_CHAINS: usize = 10_000;
 /// How long what could not be written is left alone.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LONGEST_RETRY: Duration = Duration::from_secs(5);
-/// How long a gateway that ends goes on trying.
+/// How often the same rows are refused before they are given up: nothing may stop the others.
+const MOST_REFUSALS: u32 = 3;
+/// How far a record's moment may lie before now and behind it, in microseconds: only of months that
+/// are near are there partitions, and clocks jump.
+const FARTHEST: (i64, i64) = (30 * 86_400_000_000, 3_600_000_000);
+/// How long a gateway that ends goes on writing.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// The queue's end that is written from.
@@ -57,8 +62,6 @@ pub(crate) struct Writer {
     chains: HashMap<Uuid, Open>,
     /// The month whose partition is known to be there, in microseconds since 1970.
     month: Range<i64>,
-    /// Until when it goes on trying, once the gateway ends.
-    until: Option<Instant>,
 }
 
 /// A chain that goes on.
@@ -87,12 +90,29 @@ impl Writer {
             metrics: audit.metrics.clone(),
             chains: HashMap::new(),
             month: 0..0,
-            until: None,
         }
     }
 
-    /// Writes what comes until `end`, then what is left, and the end of each chain.
+    /// Writes what comes until `end`, then what is left, and the end of each chain: for two seconds,
+    /// whatever Postgres does.
     pub(crate) async fn keep(&mut self, end: &CancellationToken) {
+        let farewell = async {
+            end.cancelled().await;
+            tokio::time::sleep(FAREWELL).await;
+        };
+        tokio::select! {
+            () = self.write_all(end) => return,
+            () = farewell => {}
+        }
+        let left = (self.batch.len() + self.incoming.len()) as u64;
+        self.metrics.missing.inc_by(left);
+        tracing::error!(
+            left,
+            "audit records may be lost: Postgres did not take them in time"
+        );
+    }
+
+    async fn write_all(&mut self, end: &CancellationToken) {
         while !end.is_cancelled() {
             tokio::select! {
                 () = self.gather() => {}
@@ -129,11 +149,11 @@ impl Writer {
     /// Chains what came and what was counted meanwhile, and writes it.
     async fn take(&mut self, end: &CancellationToken) {
         let mut rows = Rows::new();
+        let now = micros(SystemTime::now());
         for record in std::mem::take(&mut self.batch) {
-            let at = micros(record.at);
+            let at = micros(record.at).clamp(now - FARTHEST.0, now + FARTHEST.1);
             self.append(record.who.tenant_id(), at, &record.told(), &mut rows);
         }
-        let now = micros(SystemTime::now());
         for counted in self.tally.take() {
             self.append(counted.tenant, now, &counted.told(), &mut rows);
         }
@@ -192,21 +212,21 @@ impl Writer {
 
     /// Writes one tenant's rows, however often it takes.
     async fn write_of(&mut self, tenant: Uuid, rows: &[Row], end: &CancellationToken) {
-        let mut wait = FIRST_RETRY;
+        let (mut wait, mut refusals) = (FIRST_RETRY, 0);
         while let Err(error) = self.try_write(tenant, rows).await {
+            // It may be the partition that is not there any more.
+            self.month = 0..0;
             if error.is_missing_reference() {
                 // The tenant was erased, and its records with it.
                 self.chains.remove(&tenant);
                 return;
             }
             self.metrics.failures.inc();
-            tracing::warn!(error = %Causes(&error), rows = rows.len(), "audit records can't be written yet");
-            if end.is_cancelled() && self.has_tried_enough() {
-                self.metrics.missing.inc_by(rows.len() as u64);
-                tracing::error!(
-                    rows = rows.len(),
-                    "audit records were lost: Postgres took none"
-                );
+            let count = rows.len();
+            tracing::warn!(error = %Causes(&error), count, "audit records can't be written yet");
+            refusals += u32::from(error.is_refusal());
+            if refusals >= MOST_REFUSALS {
+                self.give_up(tenant, count as u64);
                 return;
             }
             pause(wait, end).await;
@@ -215,10 +235,12 @@ impl Writer {
         self.metrics.written.inc_by(rows.len() as u64);
     }
 
-    /// Whether a gateway that ends has gone on for as long as it may.
-    fn has_tried_enough(&mut self) -> bool {
-        let now = Instant::now();
-        *self.until.get_or_insert(now + FAREWELL) <= now
+    /// Gives up rows that Postgres refuses: what comes next begins another chain, which tells of them.
+    fn give_up(&mut self, tenant: Uuid, count: u64) {
+        self.chains.remove(&tenant);
+        self.tally.lost(tenant, count);
+        self.metrics.missing.inc_by(count);
+        tracing::error!(count, "audit records were given up: Postgres refuses them");
     }
 
     async fn try_write(&mut self, tenant: Uuid, rows: &[Row]) -> Result<(), StoreError> {
@@ -226,6 +248,8 @@ impl Writer {
         for row in [rows.first(), rows.last()].into_iter().flatten() {
             if !self.month.contains(&row.at) {
                 self.month = self.stores.make_audit_month(row.at).await?;
+                // The next one in time: when it begins, nobody waits for it.
+                self.stores.make_audit_month(self.month.end).await.ok();
             }
         }
         let rows = columns(rows);

@@ -17,13 +17,7 @@ use serde_json::{
 };
 
 use super::{content::json_response, envelope::RequestId, era::Era};
-use crate::{
-    audit::Facts,
-    cursor::CURSOR,
-    error::GatewayError,
-    limits::{Refused, Spent},
-    session::HANDLE_HEADER,
-};
+use crate::{audit::Facts, cursor::CURSOR, session::HANDLE_HEADER};
 
 /// What every answer to a call says first.
 pub(crate) struct Head<'a> {
@@ -241,24 +235,6 @@ fn tell(content: &RawValue, sealed: &str) -> Result<Box<RawValue>, serde_json::E
         }
     }
     to_raw_value(&blocks)
-}
-
-/// The answer to what was paid for, which says what is left.
-pub(crate) fn paid(
-    spent: &Spent,
-    id: Option<&RequestId>,
-    answer: Result<Response, GatewayError>,
-) -> Response {
-    let mut response = answer.unwrap_or_else(|error| error.respond(id));
-    spent.tell(response.headers_mut());
-    response
-}
-
-/// The answer to what is no call and could not be paid for.
-pub(crate) fn limited(refused: &Refused, id: Option<&RequestId>) -> Response {
-    let mut response = refused.error().respond(id);
-    refused.tell(response.headers_mut());
-    response
 }
 
 /// The answer of the older revisions to a request that was done and has nothing to say.

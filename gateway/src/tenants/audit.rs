@@ -8,7 +8,7 @@ use super::{TenantError, TenantsTx, error::query, micros};
 use crate::{
     audit::{
         chain::{Mac, Row, is_sealed, seal},
-        verify::Place,
+        verify::{Place, Verifier},
     },
     secrets::RootSecret,
 };
@@ -86,22 +86,26 @@ impl TenantsTx {
         Ok(chains.collect())
     }
 
-    /// Records of a chain behind the one of a number, in order: some thousand at most.
+    /// Records of a chain behind this one, in order: some thousand at most.
     pub async fn audit_rows(
         &mut self,
         tenant: Uuid,
         chain: Uuid,
-        behind: i64,
+        behind: Option<&Row>,
     ) -> Result<Vec<Row>, TenantError> {
+        let (number, at) = behind.map_or((0, 0), |row| (row.number, row.at));
         let rows = sqlx::query_as!(
             Kept,
             r#"select chain, number, (extract(epoch from at) * 1000000)::bigint as "at!", record, mac
                from audit_records
-               where tenant_id = $1 and chain = $2 and number > $3
-               order by number limit $4"#,
+               where tenant_id = $1 and chain = $2
+                 and (number, at)
+                     > ($3, 'epoch'::timestamptz + $4::bigint * interval '1 microsecond')
+               order by number, at limit $5"#,
             tenant,
             chain,
-            behind,
+            number,
+            at,
             PAGE
         )
         .fetch_all(&mut *self.tx)
@@ -142,13 +146,22 @@ impl TenantsTx {
     }
 
     /// Removes the months that ended before a moment, of all tenants, and keeps where their chains were
-    /// cut; how many there were. The moment is the beginning of a month in UTC.
+    /// cut; how many there were. The moment is the beginning of a month in UTC. What is removed is
+    /// verified first: what was tampered with stays, for whoever looks into it.
+    ///
+    /// # Errors
+    /// [`TenantError::Tampered`].
     pub async fn prune_audit(
         &mut self,
         before: SystemTime,
         secret: &RootSecret,
     ) -> Result<u32, TenantError> {
         let what = "prune audit records";
+        // Nothing may be written between the cuts and the end of what is behind them.
+        sqlx::query!("lock table audit_records in share row exclusive mode")
+            .execute(&mut *self.tx)
+            .await
+            .map_err(query(what))?;
         let before = micros(before);
         let cuts = sqlx::query!(
             r#"select distinct on (tenant_id, chain) tenant_id, chain, number, mac
@@ -165,21 +178,7 @@ impl TenantsTx {
                 number: cut.number,
                 mac: sized(&cut.mac),
             };
-            let seal = seal(cut.tenant_id, cut.chain, &place, secret);
-            sqlx::query!(
-                "insert into audit_anchors (tenant_id, chain, number, mac, seal) \
-                 values ($1, $2, $3, $4, $5) \
-                 on conflict (tenant_id, chain) do update set number = excluded.number, \
-                     mac = excluded.mac, seal = excluded.seal, pruned_at = now()",
-                cut.tenant_id,
-                cut.chain,
-                place.number,
-                place.mac.as_slice(),
-                seal.as_slice()
-            )
-            .execute(&mut *self.tx)
-            .await
-            .map_err(query(what))?;
+            self.cut(cut.tenant_id, cut.chain, place, secret).await?;
         }
         let pruned = sqlx::query_scalar!(
             r#"select prune_audit('epoch'::timestamptz + $1::bigint * interval '1 microsecond')
@@ -190,6 +189,51 @@ impl TenantsTx {
         .await
         .map_err(query(what))?;
         Ok(pruned.unsigned_abs())
+    }
+
+    /// Says where a chain is cut, once all up to there is as it was written.
+    async fn cut(
+        &mut self,
+        tenant: Uuid,
+        chain: Uuid,
+        place: Place,
+        secret: &RootSecret,
+    ) -> Result<(), TenantError> {
+        let known = self.audit_chains(tenant, secret).await?;
+        let anchor = known.into_iter().find(|one| one.id == chain);
+        let anchor = anchor.and_then(|one| one.anchor);
+        let mut verifier = Verifier::new(tenant, chain, secret, anchor, Some(place));
+        let mut last: Option<Row> = None;
+        loop {
+            let page = self.audit_rows(tenant, chain, last.as_ref()).await?;
+            let rows = page.iter().filter(|row| row.number <= place.number);
+            rows.for_each(|row| verifier.take(row));
+            let is_past = page.last().is_none_or(|row| row.number > place.number);
+            last = page.into_iter().last();
+            if is_past {
+                break;
+            }
+        }
+        if !verifier.end().findings.is_empty() {
+            return Err(TenantError::Tampered);
+        }
+        let sealed = seal(tenant, chain, &place, secret);
+        sqlx::query!(
+            "insert into audit_anchors (tenant_id, chain, number, mac, seal) \
+             values ($1, $2, $3, $4, $5) \
+             on conflict (tenant_id, chain) do update set number = excluded.number, \
+                 mac = excluded.mac, seal = excluded.seal, pruned_at = now() \
+             where excluded.number > audit_anchors.number",
+            tenant,
+            chain,
+            place.number,
+            place.mac.as_slice(),
+            sealed.as_slice()
+        )
+        .execute(&mut *self.tx)
+        .await
+        .map_err(query("keep where audit records were cut"))?;
+        Ok(())
     }
 }
 

@@ -69,6 +69,12 @@ pub enum TenantError {
     /// A limit that makes no sense.
     #[error(transparent)]
     Limit(#[from] LimitError),
+    /// Records that would be removed are not what was written.
+    #[error(
+        "audit records that would be removed are not what gateways wrote: `archway audit verify` says \
+         which; nothing was removed"
+    )]
+    Tampered,
     /// Nothing in memory that could be erased so.
     #[error(transparent)]
     Memory(#[from] MemoryError),

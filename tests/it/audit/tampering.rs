@@ -1,6 +1,9 @@
 //! What somebody who may write to the database tries, and how it is found.
 
-use archway_gateway::audit::verify::{Finding, Place};
+use std::time::{Duration, UNIX_EPOCH};
+
+use archway_gateway::audit::verify::Finding;
+use archway_gateway::tenants::TenantError;
 use e2e::Stack;
 use sqlx::{AssertSqlSafe, Executor, PgPool};
 
@@ -67,43 +70,82 @@ async fn a_row_of_another_tenant_is_none_of_this_ones() {
     assert_eq!(found, (1..=6).map(Finding::Changed).collect::<Vec<_>>());
 }
 
+/// Removes all months up to the one that runs.
+async fn prune(stack: &Stack, owner: &PgPool) -> Result<u32, TenantError> {
+    let next = "select extract(epoch from (date_trunc('month', now() at time zone 'UTC') \
+                + interval '1 month') at time zone 'UTC')::bigint";
+    let next: i64 = sqlx::query_scalar(next).fetch_one(owner).await.unwrap();
+    let next = UNIX_EPOCH + Duration::from_secs(next.unsigned_abs());
+    let tenants = stack.tenants();
+    tenants
+        .change(async |tx| tx.prune_audit(next, stack.secret()).await)
+        .await
+}
+
 #[tokio::test]
 async fn what_was_pruned_is_not_missed_and_what_was_only_said_to_be_is() {
     let (stack, owner) = five().await;
-    let all = kept(&stack, "acme").await.remove(0);
-    // As if the first three had been written two months ago: in another month's partition.
-    owner
-        .execute(
-            "create table audit_records_2020_01 partition of audit_records \
-             for values from ('2020-01-01Z') to ('2020-02-01Z')",
-        )
-        .await
-        .unwrap();
-    let cut = Place {
-        number: all[2].number,
-        mac: all[2].mac,
-    };
-    owner
-        .execute("update audit_records set at = '2020-01-15Z' where number <= 3")
-        .await
-        .unwrap();
-    let february = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_580_515_200);
-    let tenants = stack.tenants();
-    let pruned = tenants.change(async |tx| tx.prune_audit(february, stack.secret()).await);
-    assert_eq!(pruned.await.unwrap(), 1);
-    assert_eq!(findings(&stack).await, []);
-    let known = verified(&stack, "acme", Some(cut)).await.remove(0);
-    assert_eq!(known.findings, []);
+    let last = verified(&stack, "acme", None).await.remove(0).last;
+    assert_eq!(prune(&stack, &owner).await.unwrap(), 1);
+    for _ in 0..2 {
+        read(&stack.client("acme"), "notes.txt").await;
+    }
+    calls(&stack, "acme", 2).await;
+    let chain = verified(&stack, "acme", last).await.remove(0);
+    assert_eq!((chain.findings, chain.records), (Vec::new(), 2));
 
     // Whoever has no secret can't move the cut on.
     let forged = "update audit_anchors set (number, mac) = \
-                  (select number, mac from audit_records where number = 5)";
+                  (select number, mac from audit_records where number = 7)";
     owner.execute(forged).await.unwrap();
     owner
-        .execute("delete from audit_records where number <= 5")
+        .execute("delete from audit_records where number <= 7")
         .await
         .unwrap();
-    assert_eq!(findings(&stack).await, [Finding::Removed(1, 5)]);
+    assert_eq!(findings(&stack).await, [Finding::Removed(1, 7)]);
+}
+
+#[tokio::test]
+async fn what_was_tampered_with_is_not_pruned() {
+    let (stack, owner) = five().await;
+    owner
+        .execute("update audit_records set record = '{}' where number = 3")
+        .await
+        .unwrap();
+    let refused = prune(&stack, &owner).await.unwrap_err();
+    assert!(matches!(refused, TenantError::Tampered), "{refused}");
+    assert_eq!(kept(&stack, "acme").await[0].len(), 6);
+}
+
+#[tokio::test]
+async fn rows_that_postgres_refuses_stop_nobody_else_and_are_told_of() {
+    let (stack, owner) = five().await;
+    let tenant = stack.tenant_id("acme");
+    let refuse = format!(
+        "alter table audit_records add constraint refused check (tenant_id <> '{tenant}') not valid"
+    );
+    owner.execute(AssertSqlSafe(refuse)).await.unwrap();
+    read(&stack.client("acme"), "notes.txt").await;
+    read(&stack.client("zeta"), "own.txt").await;
+    calls(&stack, "zeta", 1).await;
+    let given_up = async || {
+        let asked = e2e::http::Request::new("GET", "/metrics");
+        let metrics = asked.send(stack.admin()).await.text();
+        let missing = "archway_gateway_audit_records_missing_total 1\n";
+        metrics.contains(missing).then_some(())
+    };
+    stack.eventually(given_up).await;
+    owner
+        .execute("alter table audit_records drop constraint refused")
+        .await
+        .unwrap();
+    let told = calls(&stack, "acme", 6).await;
+    assert!(
+        told.iter().any(|record| record["kind"] == "gap"),
+        "{told:?}"
+    );
+    let chains = verified(&stack, "acme", None).await;
+    assert!(chains.iter().all(|chain| chain.findings.is_empty()));
 }
 
 #[tokio::test]

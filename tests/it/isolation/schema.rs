@@ -78,14 +78,8 @@ const DEFINERS: [(&str, &str); 17] = [
         "forget_workflows",
         "a trigger that deletes what was kept of the row's tenant",
     ),
-    (
-        "sessions_at_work",
-        "hashes of sessions, and nothing of what they hold",
-    ),
-    (
-        "erase_ended_workflows",
-        "deletes what has ended and answers how many",
-    ),
+    ("sessions_at_work", "hashes of sessions, and nothing else"),
+    ("erase_ended_workflows", "deletes what has ended"),
     (
         "make_audit_month",
         "makes an empty partition of a month that is near; it sees no row",

@@ -123,12 +123,14 @@ async fn verify(
     for AuditChain { id, anchor } in tx.audit_chains(tenant, secret).await? {
         let mut verifier = Verifier::new(tenant, id, secret, anchor, known.remove(&id));
         // From the first on, whatever the anchor says: what stands before it is not as it was.
-        let mut behind = 0;
+        let mut last = None;
         loop {
-            let page = tx.audit_rows(tenant, id, behind).await?;
-            let Some(last) = page.last() else { break };
-            behind = last.number;
+            let page = tx.audit_rows(tenant, id, last.as_ref()).await?;
             page.iter().for_each(|row| verifier.take(row));
+            last = page.into_iter().last();
+            if last.is_none() {
+                break;
+            }
         }
         verified.push(verifier.end());
     }
