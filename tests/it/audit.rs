@@ -7,6 +7,7 @@ mod tampering;
 use archway_gateway::audit::chain::Row;
 use archway_gateway::audit::verify::{Place, Verified, Verifier};
 use archway_gateway::tenants::TenantsTx;
+use archway_gateway::terms::Level;
 use archway_proto::catalog::Scope;
 use e2e::{Client, Harness, Key, Repo, Stack, Tenant};
 use serde_json::{Value, json};
@@ -150,6 +151,21 @@ async fn what_was_refused_is_recorded_with_the_reason() {
         outcomes,
         ["invalid_arguments", "file_not_found", "refused", "refused"]
     );
+}
+
+#[tokio::test]
+async fn what_a_limit_refused_is_recorded_with_its_tool() {
+    let repo = Repo::new().file("a.txt", "a").commit();
+    let acme = Tenant::new("acme").project("site", repo);
+    let acme = acme.limit(Level::Key, "hello", 1);
+    let stack = Harness::new().tenant(acme).start().await;
+    for _ in 0..2 {
+        stack.client("acme").call("hello", json!({})).await;
+    }
+    let told = calls(&stack, "acme", 2).await;
+    assert_eq!(told[0]["outcome"], "ok");
+    assert_eq!(told[1]["outcome"], "rate_limited");
+    assert_eq!(told[1]["tool"], "hello");
 }
 
 #[tokio::test]

@@ -29,7 +29,7 @@ use crate::{
     cursor::{CURSOR, CursorContext, Cursors},
     error::GatewayError,
     limits::{Price, Refused},
-    metrics::{Metrics, UNKNOWN_TOOL},
+    metrics::Metrics,
     sampling::Sampler,
     upstream::{self, CallStream, Outgoing, Step, Upstream},
 };
@@ -59,8 +59,8 @@ impl Calls {
         ask: Ask,
         message: Envelope,
     ) -> Result<Response, GatewayError> {
-        let about = About::call(Arc::from(UNKNOWN_TOOL));
-        let mut trail = Trail::begin(&self.audit, &self.metrics, who, &ask, about).await;
+        let trail = Trail::begin(&self.audit, &self.metrics, who, &ask, About::call());
+        let mut trail = trail.await;
         let name = tool_name(&message).inspect_err(|_refused| trail.refused())?;
         let Some(catalog) = self.catalog.snapshot() else {
             let settle = self.settle(trail, ask);
@@ -90,9 +90,10 @@ impl Calls {
         price: &Price,
         refused: &Refused,
     ) -> Response {
-        let tool = price.tool.as_ref().map(|tool| tool.name.clone());
-        let about = About::call(tool.unwrap_or_else(|| Arc::from(UNKNOWN_TOOL)));
-        let trail = Trail::of_refusal(&self.audit, &self.metrics, who, &ask, about);
+        let mut trail = Trail::of_refusal(&self.audit, &self.metrics, who, &ask, About::call());
+        if let Some(tool) = &price.tool {
+            trail.calls(&tool.name);
+        }
         let mut response = self.settle(trail, ask).respond(Err(refused.failure()));
         refused.tell(response.headers_mut());
         response

@@ -12,7 +12,7 @@ use super::ask::Ask;
 use crate::{
     audit::{Asked, Audit, Facts, Open},
     auth::Principal,
-    metrics::{Metrics, Outcome},
+    metrics::{Metrics, Outcome, UNKNOWN_TOOL},
 };
 
 /// A message whose outcome is not known yet.
@@ -31,11 +31,11 @@ pub(super) struct About {
 }
 
 impl About {
-    /// A call of a tool.
-    pub(super) fn call(tool: Arc<str>) -> Self {
+    /// A call, of a tool that is not known yet.
+    pub(super) fn call() -> Self {
         About {
             method: super::CALL,
-            label: tool,
+            label: Arc::from(UNKNOWN_TOOL),
         }
     }
 
