@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::bind::{BindError, bind};
 use crate::drain::DrainArgs;
 use crate::file_limit;
+use crate::host_name::host_name;
 use crate::otlp::{Exporting, OtlpArgs, OtlpError};
 use crate::signals::Signals;
 
@@ -102,6 +103,8 @@ pub async fn run(mut args: GatewayArgs) -> Result<(), GatewayCommandError> {
     if collector.is_none() {
         args.gateway.sampling = SamplingConfig::NONE;
     }
+    let name = || host_name("gateway");
+    args.gateway.name.get_or_insert_with(name);
     let gateway = Gateway::new(&args.gateway, stores.clone(), Arc::new(secret), minter)?
         .with_drain_limit(args.drain.limit())
         .with_most_connections(file_limit::connections(file_limit::raise()));

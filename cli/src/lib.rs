@@ -34,4 +34,5 @@ mod key_file;
 pub mod bind;
 pub mod drain;
 mod file_limit;
+mod host_name;
 mod signals;

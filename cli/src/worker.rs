@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bind::{BindError, bind};
 use crate::drain::DrainArgs;
+use crate::host_name::host_name;
 use crate::otlp::{Collector, Exporting, OtlpArgs, OtlpError};
 use crate::signals::Signals;
 
@@ -180,7 +181,7 @@ impl Start {
         }
         let (listener, address) = bind(args.listen, "--listen")?;
         let (admin, admin_address) = bind(args.admin_listen, "--admin-listen")?;
-        let name = args.name.clone().unwrap_or_else(host_name);
+        let name = args.name.clone().unwrap_or_else(|| host_name("worker"));
         tracing::info!(%address, admin = %admin_address, name, "worker listens");
         Ok(Start {
             verifier: PassVerifier::new(&keys, args.worker.pool.clone()),
@@ -248,19 +249,6 @@ async fn wrong_role(stores: &Stores) -> StoreError {
             // Tools that read repositories go on without it.
             Err(_away) => tokio::time::sleep(ROLE_RETRY).await,
         }
-    }
-}
-
-fn host_name() -> String {
-    let name = rustix::system::uname()
-        .nodename()
-        .to_string_lossy()
-        .into_owned();
-    let name = name.trim().to_owned();
-    if name.is_empty() {
-        "worker".to_owned()
-    } else {
-        name
     }
 }
 

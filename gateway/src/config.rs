@@ -35,13 +35,9 @@ pub struct GatewayConfig {
 }
 
 impl GatewayConfig {
-    /// What this gateway is called.
+    /// What this gateway is called; nothing, if nobody said.
     pub(crate) fn name(&self) -> String {
-        let host = || {
-            let system = rustix::system::uname();
-            system.nodename().to_string_lossy().into_owned()
-        };
-        self.name.clone().unwrap_or_else(host)
+        self.name.clone().unwrap_or_default()
     }
 }
 

@@ -25,7 +25,6 @@ mod breaker;
 mod limit_store;
 mod limits;
 mod tools;
-mod traces;
 mod upstream;
 
 /// The tool label of names that are not in the catalogue.
@@ -71,7 +70,7 @@ impl Metrics {
     pub(crate) fn new() -> Self {
         let mut registry = Registry::with_prefix("archway_gateway");
         let own = &mut registry;
-        own.register_collector(Box::new(traces::Spans));
+        own.register_collector(Box::new(archway_proto::trace::Spans));
         Metrics {
             breaker: Arc::new(BreakerMetrics::new(own)),
             audit: AuditMetrics::new(own),

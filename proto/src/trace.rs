@@ -7,9 +7,10 @@
 //! it go. Names and attributes are those of OpenTelemetry's semantic conventions where it has any;
 //! arguments, paths and contents are never among them.
 
+mod counts;
+
 use std::{
     pin::{Pin, pin},
-    sync::atomic::{AtomicU64, Ordering},
     task::{self, Poll},
     time::SystemTime,
 };
@@ -21,6 +22,8 @@ use opentelemetry::{
 use tonic::Code;
 
 use crate::context::TraceContext;
+
+pub use counts::{COUNTS, Lost, SpanCounts, Spans};
 
 /// Who says what spans hold, in all that we export.
 const SCOPE: &str = "archway";
@@ -215,72 +218,6 @@ impl<F: Future + Unpin> Future for Within<F> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<F::Output> {
         let _entered = self.span.0.clone().map(Context::attach);
         Pin::new(&mut self.future).poll(cx)
-    }
-}
-
-/// What became of the spans of this process: counted for all of it, as its exporter is for all of it.
-#[derive(Debug)]
-pub struct SpanCounts {
-    exported: AtomicU64,
-    queue_full: AtomicU64,
-    not_taken: AtomicU64,
-}
-
-/// The counts of this process.
-pub static COUNTS: SpanCounts = SpanCounts {
-    exported: AtomicU64::new(0),
-    queue_full: AtomicU64::new(0),
-    not_taken: AtomicU64::new(0),
-};
-
-/// Why a span was given up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lost {
-    /// As many waited as may.
-    QueueFull,
-    /// The collector refused it, or did not take it in time.
-    NotTaken,
-}
-
-impl Lost {
-    /// Every reason.
-    pub const ALL: [Lost; 2] = [Lost::QueueFull, Lost::NotTaken];
-
-    /// The word for it in metrics.
-    pub fn name(self) -> &'static str {
-        match self {
-            Lost::QueueFull => "queue_full",
-            Lost::NotTaken => "not_taken",
-        }
-    }
-}
-
-impl SpanCounts {
-    /// The collector took so many.
-    pub fn exported(&self, spans: u64) {
-        self.exported.fetch_add(spans, Ordering::Relaxed);
-    }
-
-    /// So many were given up.
-    pub fn lost(&self, why: Lost, spans: u64) {
-        self.count_of(why).fetch_add(spans, Ordering::Relaxed);
-    }
-
-    /// How many were taken by the collector.
-    pub fn all_exported(&self) -> u64 {
-        self.exported.load(Ordering::Relaxed)
-    }
-
-    /// How many were given up for this reason.
-    pub fn all_lost(&self, why: Lost) -> u64 {
-        self.count_of(why).load(Ordering::Relaxed)
-    }
-
-    fn count_of(&self, why: Lost) -> &AtomicU64 {
-        match why {
-            Lost::QueueFull => &self.queue_full,
-            Lost::NotTaken => &self.not_taken,
-        }
     }
 }
 

@@ -23,7 +23,6 @@ mod chat;
 mod embedder;
 mod index;
 mod service;
-mod traces;
 
 /// The tool label of names that are not in the registry.
 pub(crate) const UNKNOWN_TOOL: &str = "unknown";
@@ -103,7 +102,7 @@ pub(crate) struct Metrics {
 impl Metrics {
     pub(crate) fn new() -> Self {
         let mut registry = Registry::with_prefix("archway_worker");
-        registry.register_collector(Box::new(traces::Spans));
+        registry.register_collector(Box::new(archway_proto::trace::Spans));
         let calls = Family::<CallLabels, Counter>::default();
         let durations = Family::<ToolLabel, _, _>::new_with_constructor(buckets as fn() -> _);
         let in_flight = Gauge::default();

@@ -35,6 +35,7 @@ use super::listen::Listeners;
 use super::projects::Project;
 use crate::account::Account;
 use crate::data_dir::DataDir;
+use crate::host_name::host_name;
 use crate::socket_dir::{SocketDir, SocketDirError};
 
 /// The pool of the one worker.
@@ -214,7 +215,7 @@ fn gateway_config(
     socket: &std::path::Path,
 ) -> GatewayConfig {
     GatewayConfig {
-        name: None,
+        name: Some(host_name("gateway")),
         guard,
         auth: AuthConfig::default(),
         breaker: BreakerConfig::default(),

@@ -73,14 +73,14 @@ impl TenantsTx {
         .await
         .map_err(query("find the chains of a tenant's audit records"))?;
         let chains = rows.into_iter().map(|row| {
-            let place = row.number.zip(row.mac).map(|(number, mac)| Place {
-                number,
-                mac: sized(&mac),
-            });
-            let seal = sized(&row.seal.unwrap_or_default());
+            let anchor = Anchor {
+                number: row.number,
+                mac: row.mac,
+                seal: row.seal,
+            };
             AuditChain {
                 id: row.chain,
-                anchor: place.filter(|it| is_sealed((tenant, row.chain), it, &seal, secret)),
+                anchor: anchor.place((tenant, row.chain), secret),
             }
         });
         Ok(chains.collect())
@@ -164,10 +164,11 @@ impl TenantsTx {
             .map_err(query(what))?;
         let before = micros(before);
         let cuts = sqlx::query!(
-            r#"select distinct on (tenant_id, chain) tenant_id, chain, number, mac
-               from audit_records
-               where at < 'epoch'::timestamptz + $1::bigint * interval '1 microsecond'
-               order by tenant_id, chain, number desc"#,
+            r#"select distinct on (r.tenant_id, r.chain) r.tenant_id, r.chain, r.number, r.mac,
+                      a.number as "cut_before?", a.mac as "mac_before?", a.seal as "seal_before?"
+               from audit_records r left join audit_anchors a using (tenant_id, chain)
+               where r.at < 'epoch'::timestamptz + $1::bigint * interval '1 microsecond'
+               order by r.tenant_id, r.chain, r.number desc"#,
             before
         )
         .fetch_all(&mut *self.tx)
@@ -178,7 +179,16 @@ impl TenantsTx {
                 number: cut.number,
                 mac: sized(&cut.mac),
             };
-            self.cut(cut.tenant_id, cut.chain, place, secret).await?;
+            let before = Anchor {
+                number: cut.cut_before,
+                mac: cut.mac_before,
+                seal: cut.seal_before,
+            };
+            let chain = AuditChain {
+                id: cut.chain,
+                anchor: before.place((cut.tenant_id, cut.chain), secret),
+            };
+            self.cut(cut.tenant_id, chain, place, secret).await?;
         }
         let pruned = sqlx::query_scalar!(
             r#"select prune_audit('epoch'::timestamptz + $1::bigint * interval '1 microsecond')
@@ -195,13 +205,10 @@ impl TenantsTx {
     async fn cut(
         &mut self,
         tenant: Uuid,
-        chain: Uuid,
+        AuditChain { id: chain, anchor }: AuditChain,
         place: Place,
         secret: &RootSecret,
     ) -> Result<(), TenantError> {
-        let known = self.audit_chains(tenant, secret).await?;
-        let anchor = known.into_iter().find(|one| one.id == chain);
-        let anchor = anchor.and_then(|one| one.anchor);
         let mut verifier = Verifier::new(tenant, chain, secret, anchor, Some(place));
         let mut last: Option<Row> = None;
         loop {
@@ -234,6 +241,24 @@ impl TenantsTx {
         .await
         .map_err(query("keep where audit records were cut"))?;
         Ok(())
+    }
+}
+
+/// An anchor as Postgres has it, if it has one.
+struct Anchor {
+    number: Option<i64>,
+    mac: Option<Vec<u8>>,
+    seal: Option<Vec<u8>>,
+}
+
+impl Anchor {
+    /// Where it says that a chain of a tenant was cut, if somebody with the secret said so.
+    fn place(self, of: (Uuid, Uuid), secret: &RootSecret) -> Option<Place> {
+        let place = Place {
+            number: self.number?,
+            mac: sized(&self.mac?),
+        };
+        is_sealed(of, &place, &sized(&self.seal?), secret).then_some(place)
     }
 }
 
