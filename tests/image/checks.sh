@@ -1,0 +1,136 @@
+# What is asked of the installation that tests/image/run started: sourced by it.
+#
+# shellcheck shell=bash disable=SC2154
+
+# The call as it is printed for a shell, and one of each file.
+check_settings() {
+    local command
+    command=$(sed -n '/^curl$/,/^$/p' "$work/settings" | tail -n +2)
+    bash -c "$command --silent --fail --max-time 20" >"$work/answer" || return
+    grep -q 'greeting.txt\|"total_files":2' "$work/answer" || { cat "$work/answer"; return 1; }
+    call read_file '{"path":"src/greeting.txt"}' | grep -q 'the word is sesame' || return
+    call read_file '{"path":"group.txt"}' | grep -q 'for the group' || return
+    until_true 20 are_counted_together || fail "limits are not counted in valkey"
+}
+
+# What a call spends stands in the store of limits, for all gateways.
+are_counted_together() {
+    call hello '{}' >/dev/null
+    [ "$(podman exec "$(containers valkey)" valkey-cli dbsize)" -gt 0 ]
+}
+
+# call TOOL ARGUMENTS: with the key that was printed.
+call() {
+    local key
+    key=$(printed_key)
+    curl --silent --fail --max-time 20 "http://127.0.0.1:$PORT/mcp" \
+        -H "Authorization: Bearer $key" -H 'Content-Type: application/json' \
+        -H 'Accept: application/json, text/event-stream' \
+        -d '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"'"$1"'","arguments":'"$2"'}}'
+}
+
+printed_key() {
+    grep -o 'awy_[A-Za-z0-9_]*' "$work/settings" | head -n 1
+}
+
+# Looked at from outside, through the kernel: the image has no program that could try.
+check_confinement() {
+    local role pid container
+    [ "$(containers worker | wc -l)" -eq 2 ] || fail "there are not two workers"
+    for role in gateway worker postgres valkey; do
+        for container in $(containers $role); do
+            pid=$(podman inspect --format '{{.State.Pid}}' "$container")
+            is_confined "$pid" || fail "$role has rights: $(grep -E 'Cap|NoNew|Uid' "/proc/$pid/status")"
+            is_refused "$pid" "" || fail "$role can write its root"
+            until_true 20 is_healthy "$container" || fail "$role is not healthy"
+        done
+    done
+    for container in $(containers gateway) $(containers worker); do
+        pid=$(podman inspect --format '{{.State.Pid}}' "$container")
+        grep -Pq '^Uid:(\t65532){4}$' "/proc/$pid/status" || fail "it runs as another user"
+    done
+    # Of the last worker.
+    is_refused "$pid" repos/team/repo || fail "a worker can write a repository"
+    holds "$pid" worker "database.pw pass.pub" && holds "$pid" gateway "" && holds "$pid" owner ""
+}
+
+# containers SERVICE
+containers() {
+    podman ps --quiet --filter "label=com.docker.compose.service=$1"
+}
+
+is_confined() {
+    local status="/proc/$1/status"
+    [ "$(grep -cE '^Cap(Inh|Prm|Eff|Bnd|Amb):\s0{16}$' "$status")" -eq 5 ] &&
+        grep -qP '^NoNewPrivs:\t1$' "$status" && grep -qP '^Seccomp:\t2$' "$status"
+}
+
+# is_refused PID FOLDER: by the mount, since we are root and nothing else would refuse us.
+is_refused() {
+    local said
+    if said=$(touch "/proc/$1/root/$2/written" 2>&1); then return 1; fi
+    [[ $said == *'Read-only file system'* ]]
+}
+
+# holds PID FOLDER NAMES: what it sees of the secrets.
+holds() {
+    local found
+    found=$(find "/proc/$1/root/var/lib/archway/$2" -mindepth 1 -printf '%P\n' | sort | paste -s -d ' ')
+    [ "$found" = "$3" ] || fail "a worker holds other secrets in $2: $found"
+}
+
+is_healthy() {
+    [ "$(podman inspect --format '{{.State.Healthcheck.Status}}' "$1")" = healthy ]
+}
+
+# The commands of deploy/compose/README.md.
+check_administration() {
+    local list
+    list=$(as_owner project list)
+    [[ $list == *team*repo*served* ]] || fail "other projects: $list"
+    local key
+    key=$(as_owner key issue team --label ci --expires 90d)
+    [[ $key == *awy_* ]] || fail "no key: $key"
+    as_owner audit verify >/dev/null
+}
+
+as_owner() {
+    compose run --rm --no-deps --no-TTY apply "$@" 2>>"$work/owner.log"
+}
+
+# As docs/src/operations/secrets.md has it for a first key that leaked.
+check_new_key() {
+    local old
+    old=$(printed_key)
+    compose run --rm --no-deps --no-TTY init init /var/lib/archway --new-key >"$work/init.log" 2>&1 ||
+        { cat "$work/init.log"; return 1; }
+    as_owner key revoke "$(echo "$old" | cut -d _ -f 2)" >/dev/null
+    # Or the log would have both.
+    compose rm --force --stop settings >/dev/null 2>&1
+    start_all
+    [ "$(printed_key)" != "$old" ] || fail "the key is the old one"
+    call read_file '{"path":"src/greeting.txt"}' | grep -q 'the word is sesame' || return
+    sed -i "s/awy_[A-Za-z0-9_]*/$old/" "$work/settings"
+    if call hello '{}' >/dev/null 2>&1; then fail "the old key is good yet"; fi
+    settings_are_printed
+}
+
+check_second_start() {
+    local before
+    before=$(printed_key)
+    compose down --timeout 10 >"$work/down.log" 2>&1 || { cat "$work/down.log"; return 1; }
+    start_all
+    [ "$(printed_key)" = "$before" ] || fail "the key is another one"
+    compose logs --no-color --no-log-prefix apply | grep -qx 'unchanged 3' || fail "apply changed something"
+    call read_file '{"path":"src/greeting.txt"}' | grep -q 'the word is sesame'
+}
+
+check_stop() {
+    local container containers code
+    containers=$(containers gateway; containers worker)
+    compose stop --timeout 20 gateway worker >"$work/stop.log" 2>&1 || { cat "$work/stop.log"; return 1; }
+    for container in $containers; do
+        code=$(podman inspect --format '{{.State.ExitCode}}' "$container")
+        [ "$code" = 0 ] || fail "it ended with $code"
+    done
+}

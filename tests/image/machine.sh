@@ -1,0 +1,132 @@
+# podman, Docker Compose and what stands in for images of registries, all in the folder $work: sourced
+# by tests/image/run.
+#
+# shellcheck shell=bash disable=SC2154
+
+export ARCHWAY_IMAGE=localhost/archway-test STAND_IN_IMAGE=localhost/stand-in
+processes=()
+
+# Debian's packages, where they are missing; not zero where there is no way to get them.
+install_containers() {
+    local missing=() program
+    declare -A package=([podman]=podman [buildah]=buildah [runc]=runc [iptables]=iptables
+        [curl]=curl [strip]=binutils [git]=git [/usr/lib/podman/netavark]=netavark
+        [/usr/lib/podman/aardvark-dns]=aardvark-dns)
+    for program in "${!package[@]}"; do
+        command -v "$program" >/dev/null || missing+=("${package[$program]}")
+    done
+    [ "$(id -u)" -eq 0 ] || return
+    [ ${#missing[@]} -eq 0 ] && return
+    command -v apt-get >/dev/null || return
+    apt-get update -qq || return
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# podman with a store and networks of its own, behind the socket that Docker Compose speaks to.
+start_machine() {
+    cat >"$work/containers.conf" <<-END
+		[containers]
+		default_ulimits = ["nofile=16384:16384", "nproc=4096:4096"]
+		[engine]
+		runtime = "runc"
+		cgroup_manager = "cgroupfs"
+		events_logger = "file"
+		[network]
+		network_backend = "netavark"
+		network_config_dir = "$work/networks"
+	END
+    cat >"$work/storage.conf" <<-END
+		[storage]
+		driver = "overlay"
+		graphroot = "$work/storage"
+		runroot = "$work/state"
+	END
+    export CONTAINERS_CONF="$work/containers.conf" CONTAINERS_STORAGE_CONF="$work/storage.conf"
+    export DOCKER_HOST="unix://$work/podman.sock" DOCKER_CONFIG="$work/docker"
+    mkdir "$DOCKER_CONFIG"
+    echo '{}' >"$DOCKER_CONFIG/config.json"
+    export REPO="$work/repo" REPO_GROUP=4321 PORT STAND_IN_PATH
+    STAND_IN_PATH="/stand-in:$(postgres_bin):/usr/bin"
+    PORT=$(free_port)
+    podman system service --time 0 "$DOCKER_HOST" >"$work/podman.log" 2>&1 9>&- &
+    processes+=($!)
+    until_true 20 test -S "$work/podman.sock"
+    ask_after_health 9>&- &
+    processes+=($!)
+}
+
+# podman leaves it to systemd to run health checks, and there is none here.
+ask_after_health() {
+    local container
+    while sleep 0.5; do
+        for container in $(podman ps --quiet 2>/dev/null); do
+            podman healthcheck run "$container" >/dev/null 2>&1 || true
+        done
+    done
+}
+
+end_machine() {
+    [ -S "$work/podman.sock" ] || return 0
+    compose down --volumes --timeout 5 >"$work/down.log" 2>&1 || cat "$work/down.log"
+    kill "${processes[@]}" 2>/dev/null || true
+    wait "${processes[@]}" 2>/dev/null || true
+    podman rm --all --force >/dev/null 2>&1 || true
+    podman system reset --force >/dev/null 2>&1 || true
+}
+
+compose() {
+    docker-compose --project-name "archway-$(basename "$work" | tr '[:upper:]' '[:lower:]')" \
+        -f docker-compose.yml -f tests/image/compose.yaml "$@"
+}
+
+# until_true SECONDS COMMAND…
+until_true() {
+    local deadline=$((SECONDS + $1))
+    shift
+    until "$@"; do
+        [ $SECONDS -lt $deadline ] || return 1
+        sleep 0.1
+    done
+}
+
+free_port() {
+    python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
+# The libraries and the user that the distroless base has, and nothing else: no shell either.
+base_image() {
+    local root="$work/base" library
+    mkdir -p "$root/etc" "$root/tmp" "$root/home/nonroot" "$root/usr/lib" "$root/usr/lib64" "$root/usr/local/bin"
+    ln -s usr/lib "$root/lib"
+    ln -s usr/lib64 "$root/lib64"
+    for library in $(ldd "$work/build/out/archway" | grep -oE '/[^ ]+/(libc|libm|libgcc_s|ld-linux[^ ]*)\.so\.[0-9]+'); do
+        install -D "$library" "$root$library"
+    done
+    echo 'nonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin' >"$root/etc/passwd"
+    echo 'nonroot:x:65532:' >"$root/etc/group"
+    image_of "$root" localhost/base
+}
+
+# A root over which the machine's /usr is mounted, with the names that the real images start by.
+servers_image() {
+    local root="$work/servers"
+    mkdir -p "$root/usr" "$root/etc" "$root/data" "$root/stand-in" "$root/run/postgresql" "$root/var/lib/postgresql/data"
+    ln -s usr/bin "$root/bin"
+    ln -s usr/lib "$root/lib"
+    ln -s usr/lib64 "$root/lib64"
+    ln -s /usr/bin/redis-server "$root/stand-in/valkey-server"
+    ln -s /usr/bin/redis-cli "$root/stand-in/valkey-cli"
+    install tests/image/postgres-entrypoint "$root/stand-in/entrypoint"
+    printf 'postgres:x:999:999::/:\nvalkey:x:999:1000::/:\n' >"$root/etc/passwd"
+    chown 999:999 "$root/var/lib/postgresql/data" "$root/run/postgresql"
+    chmod 1777 "$root/var/lib/postgresql/data" "$root/run/postgresql"
+    image_of "$root" "$STAND_IN_IMAGE"
+}
+
+# image_of FOLDER NAME: owners and modes as they are there.
+image_of() {
+    local container
+    container=$(buildah from scratch)
+    cp --archive "$1/." "$(buildah mount "$container")/"
+    buildah commit --quiet --rm "$container" "$2" >/dev/null
+}
