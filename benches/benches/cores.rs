@@ -100,6 +100,7 @@ async fn stack(cores: String) -> Stack {
         workers: 1,
         cores: Some(cores),
         gateway_arguments: Vec::new(),
+        worker_arguments: Vec::new(),
     })
     .await;
     stack.set_limits(TENANT, 1_000_000).await;

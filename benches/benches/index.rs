@@ -48,6 +48,7 @@ async fn main() {
         workers: 1,
         cores: None,
         gateway_arguments: Vec::new(),
+        worker_arguments: Vec::new(),
     });
     let stack = stack.await;
     stack.set_limits(TENANT, 0).await;

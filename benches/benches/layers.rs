@@ -3,15 +3,15 @@
 //! CPU a call, gateway and worker as processes of their own, in turn with the bare chain (axum →
 //! tonic → echo), which is two processes over TCP, too; what the same chain costs in one process over
 //! a unix socket is the first line (`hello` measures both so, as `archway dev` has them). What can be
-//! left out by configuration is: the session, the limits, their shared store. Credential, catalogue,
-//! circuits and bulkhead have no switch, and are in the first line of ours. The store's own CPU is not
-//! counted. Target: at most 3 times the chain.
+//! left out by configuration is: the session, the limits, their shared store, traces and the operator's
+//! page. Credential, catalogue, circuits, bulkhead and the audit trail have no switch, and are in the
+//! first line of ours. The CPU of the store, of Postgres and of the collector is not counted. Target: at most 3 times the chain.
 //!
 //! Run: `cargo build --release && cargo bench -p archway-benches --bench layers`; the last line
 //! needs `redis-server`.
 
 use archway_benches::{Bare, Client, HELLO, Layout, Project, Round, Stack, median};
-use e2e::RedisServer;
+use e2e::{Collector, RedisServer};
 
 const CONNECTIONS: usize = 64;
 const CALLS_EACH: usize = 300;
@@ -26,17 +26,23 @@ async fn main() {
     let folder = tempfile::tempdir().expect("a folder");
     let beside = Bare::start(&folder.path().join("bare.sock"));
     let apart = Bare::apart();
-    let local = stack(Vec::new()).await;
+    let local = stack(Vec::new(), Vec::new()).await;
     let redis = RedisServer::start().await;
-    let shared = stack(vec!["--limits-url".to_owned(), redis.url()]).await;
+    let store = ["--limits-url".to_owned(), redis.url()];
+    let shared = stack(store.to_vec(), Vec::new()).await;
+    let collector = Collector::start().await;
+    let traced = ["--otlp-endpoint".to_owned(), collector.url()];
+    let all = [&store[..], &traced[..], &["--console".to_owned()]].concat();
+    let watched = stack(all, traced.to_vec()).await;
 
     let mut layers = [
         Layer::new("bare chain in one process, over a socket"),
         Layer::new("bare chain in two, over TCP"),
-        Layer::new("credential, catalogue, circuits, bulkhead, worker"),
+        Layer::new("credential, catalogue, circuits, bulkhead, audit, worker"),
         Layer::new("+ session"),
         Layer::new("+ limits of session, key and tenant, in process"),
         Layer::new("+ limits in a shared store"),
+        Layer::new("+ traces, ten a second, and the operator's page"),
     ];
     for round in 0..=ROUNDS {
         let rounds = [
@@ -46,6 +52,7 @@ async fn main() {
             load(&local, FREE, true).await,
             load(&local, BOUND, true).await,
             load(&shared, BOUND, true).await,
+            load(&watched, BOUND, true).await,
         ];
         // The first round only warms all.
         if round > 0 {
@@ -95,7 +102,7 @@ impl Layer {
     }
 }
 
-async fn stack(gateway_arguments: Vec<String>) -> Stack {
+async fn stack(gateway_arguments: Vec<String>, worker_arguments: Vec<String>) -> Stack {
     let stack = Stack::start(Layout {
         tenants: vec![FREE.to_owned(), BOUND.to_owned()],
         project: Project::Generated(10),
@@ -103,6 +110,7 @@ async fn stack(gateway_arguments: Vec<String>) -> Stack {
         workers: 1,
         cores: None,
         gateway_arguments,
+        worker_arguments,
     })
     .await;
     stack.set_limits(FREE, 0).await;

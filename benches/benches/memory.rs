@@ -67,6 +67,7 @@ async fn spend_all(count: usize) {
         workers: 1,
         cores: None,
         gateway_arguments: Vec::new(),
+        worker_arguments: Vec::new(),
     })
     .await;
     for tenant in [attacker, other] {

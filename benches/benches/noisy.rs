@@ -59,6 +59,7 @@ async fn measure() {
         workers: 1,
         cores: Some(SERVERS_CORE.to_owned()),
         gateway_arguments: Vec::new(),
+        worker_arguments: Vec::new(),
     })
     .await;
     for tenant in CALM {

@@ -85,6 +85,15 @@ impl Client {
         self.request.splice(start..end, new);
     }
 
+    /// The requests to come post this.
+    pub fn set_body(&mut self, body: &str) {
+        self.set_header("Content-Length", &body.len().to_string());
+        let head = self.request.windows(4).position(|four| four == b"\r\n\r\n");
+        let head = head.expect("a request has a head");
+        self.request.truncate(head + 4);
+        self.request.extend_from_slice(body.as_bytes());
+    }
+
     /// Has every request carry this header, too.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Client {

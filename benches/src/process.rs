@@ -116,7 +116,7 @@ pub(crate) async fn in_force(url: &str, key: &str) {
 }
 
 /// What has a limit that a bench may meet.
-const LIMITED: [&str; 9] = [
+const LIMITED: [&str; 11] = [
     "total",
     "hello",
     "list_projects",
@@ -126,6 +126,8 @@ const LIMITED: [&str; 9] = [
     "grep_codebase",
     "search_files",
     "context_search",
+    "write_memory_entry",
+    "search_memory",
 ];
 
 /// The release binary beside this bench: `target/release/archway`.
@@ -151,7 +153,12 @@ pub struct Usage {
 impl Usage {
     /// Reads `/proc/<pid>`.
     pub fn of(pid: u32) -> Usage {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("the process runs");
+        Usage::of_living(pid).expect("the process runs")
+    }
+
+    /// The same of a process that may have ended.
+    pub fn of_living(pid: u32) -> Option<Usage> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         // The command's name, in brackets, may hold blanks; fields are counted behind it.
         let fields: Vec<&str> = stat
             .rsplit_once(')')
@@ -163,18 +170,17 @@ impl Usage {
             .iter()
             .map(|ticks| ticks.parse::<f64>().unwrap())
             .sum();
-        let status =
-            std::fs::read_to_string(format!("/proc/{pid}/status")).expect("the process runs");
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
         let mib = |name: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(name));
             let kib = line.expect("a line of the kernel's").trim();
             let kib: f64 = kib.trim_end_matches(" kB").parse().expect("a number");
             kib / 1024.0
         };
-        Usage {
+        Some(Usage {
             cpu_seconds: ticks / 100.0,
             peak_mib: mib("VmHWM:"),
             resident_mib: mib("VmRSS:"),
-        }
+        })
     }
 }

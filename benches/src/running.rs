@@ -54,6 +54,11 @@ impl Running {
         format!("http://{}/mcp", self.address)
     }
 
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What the process has used so far.
     pub fn usage(&self) -> Usage {
         Usage::of(self.child.id())

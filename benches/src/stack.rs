@@ -33,6 +33,8 @@ pub struct Layout {
     pub cores: Option<String>,
     /// Arguments of every gateway beyond those it needs.
     pub gateway_arguments: Vec<String>,
+    /// Arguments of every worker beyond those it needs.
+    pub worker_arguments: Vec<String>,
 }
 
 /// What a project is made from.
@@ -98,6 +100,11 @@ impl Stack {
         for gateway in &self.gateways {
             in_force(&gateway.url(), self.key(tenant)).await;
         }
+    }
+
+    /// The process of Postgres that all its others come from.
+    pub async fn postgres_pid(&self) -> u32 {
+        self.place.database.server_pid().await
     }
 
     /// What all gateways and all workers have used so far, in CPU seconds.
@@ -188,6 +195,7 @@ impl Place {
             .arg(self.path("repos"))
             .arg("--pass-public-file")
             .arg(self.path("pass.pub"))
+            .args(&layout.worker_arguments)
             .env("ARCHWAY_DATABASE_URL", self.database.url("archway_worker"));
         Running::start(command)
     }

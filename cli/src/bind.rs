@@ -1,4 +1,4 @@
-//! The sockets of a role, bound before anything else: a port in use is told at once.
+//! The sockets of a role, bound once its files are read and before it serves: a port in use ends the start.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};

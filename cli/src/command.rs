@@ -13,13 +13,16 @@ use crate::admin::principal::{self, PrincipalArgs};
 use crate::admin::project::{self, ProjectArgs};
 use crate::admin::status::{self, StatusArgs};
 use crate::admin::tenant::{self, TenantArgs};
+use crate::call::{self, CallArgs, CallError};
 use crate::dev::{self, DevArgs, DevError};
 use crate::gateway::{self, GatewayArgs, GatewayCommandError};
 use crate::healthcheck::{self, HealthcheckArgs, HealthcheckError};
+use crate::init::{self, InitArgs, InitError};
 use crate::logging::{self, LogArgs};
 use crate::migrate::{self, MigrateArgs, MigrateError};
 use crate::pass_key::{self, PassKeyCommand, PassKeyCommandError};
 use crate::secret::{self, SecretCommand, SecretCommandError};
+use crate::settings::{self, SettingsArgs, SettingsError};
 use crate::tls;
 use crate::worker::{self, WorkerArgs, WorkerCommandError};
 
@@ -63,6 +66,12 @@ enum Command {
     Audit(Box<AuditArgs>),
     /// Say what the database holds, and whether gateways are ready.
     Status(StatusArgs),
+    /// Make the secrets of an installation, where they are missing: root secret, pass keys,
+    /// passwords of the database's roles, a first API key. Nothing that is there is replaced, unless
+    /// another key is asked for.
+    Init(InitArgs),
+    /// Print what to paste into a client so that it uses an API key.
+    Settings(SettingsArgs),
     /// Make the secret that a gateway keeps.
     #[command(subcommand)]
     Secret(SecretCommand),
@@ -71,6 +80,9 @@ enum Command {
     PassKey(PassKeyCommand),
     /// Ask the admin port of a gateway or worker whether it is ready; ends with 1 if it is not.
     Healthcheck(HealthcheckArgs),
+    /// Call a tool of a gateway once and print its answer; ends with 1 if the call failed. The API
+    /// key comes from the variable `ARCHWAY_API_KEY` or from a file, never from the command line.
+    Call(CallArgs),
 }
 
 /// Why a command failed.
@@ -91,6 +103,12 @@ pub enum CommandError {
     /// An administrative command.
     #[error(transparent)]
     Admin(#[from] AdminError),
+    /// `archway init`.
+    #[error(transparent)]
+    Init(#[from] InitError),
+    /// `archway settings`.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
     /// `archway secret`.
     #[error(transparent)]
     Secret(#[from] SecretCommandError),
@@ -100,6 +118,9 @@ pub enum CommandError {
     /// `archway healthcheck`.
     #[error(transparent)]
     Healthcheck(#[from] HealthcheckError),
+    /// `archway call`.
+    #[error(transparent)]
+    Call(#[from] CallError),
     /// No threads to run on.
     #[error("starting the asynchronous runtime")]
     Runtime(#[source] std::io::Error),
@@ -128,9 +149,12 @@ pub fn run(line: CommandLine) -> Result<(), CommandError> {
         Command::Audit(args) => in_runtime(audit::run(*args)),
         Command::Memory(args) => in_runtime(memory::run(args)),
         Command::Status(args) => in_runtime(status::run(args)),
+        Command::Init(args) => Ok(init::run(&args)?),
+        Command::Settings(args) => Ok(settings::run(&args)?),
         Command::Secret(command) => Ok(secret::run(&command)?),
         Command::PassKey(command) => Ok(pass_key::run(&command)?),
         Command::Healthcheck(args) => in_runtime(healthcheck::run(args)),
+        Command::Call(args) => in_runtime(call::run(args)),
     }
 }
 

@@ -15,7 +15,7 @@ mod stack;
 
 use std::path::PathBuf;
 
-use archway_gateway::{GuardConfig, SamplingConfig};
+use archway_gateway::{ConsoleConfig, GuardConfig, SamplingConfig};
 use archway_workers::chat::ChatConfig;
 use archway_workers::index::embed::{EmbedderConfig, EmbedderConfigError};
 use archway_workers::openai::PlaceError;
@@ -65,6 +65,8 @@ pub struct DevArgs {
     /// `postgres://user:password@host/database`.
     #[arg(long, value_name = "URL")]
     database_url: Option<SecretString>,
+    #[command(flatten)]
+    console: ConsoleConfig,
     #[command(flatten)]
     guard: GuardConfig,
     #[command(flatten)]
@@ -147,6 +149,7 @@ struct Dev {
     stack: Stack,
     database: Database,
     listening: listen::Addresses,
+    console: bool,
     api_key: SecretString,
     project: Project,
     served: Vec<Project>,
@@ -172,6 +175,7 @@ impl Dev {
             database: &database,
             secret: seeded.secret,
             guard: guard(&args.guard, &listening),
+            console: args.console,
             embedder: &args.embedder,
             chat: &args.chat,
             sampling: match args.otlp.is_on() {
@@ -186,6 +190,7 @@ impl Dev {
             stack,
             database,
             listening,
+            console: args.console.console,
             api_key: seeded.api_key,
             project,
             served: seeded.served,
@@ -198,6 +203,7 @@ impl Dev {
             url: &self.listening.url,
             open_url: self.listening.open_url.as_deref(),
             admin: self.listening.admin,
+            console: self.console,
             api_key: &self.api_key,
             tenant: TENANT,
             project: &self.project,

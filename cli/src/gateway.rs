@@ -1,31 +1,31 @@
 //! `archway gateway`: the front door as a process of its own.
 //!
-//! Only its two files and its two ports have to be there at the start. Postgres and workers may
-//! come later, or come back: `/readyz` says what is missing. Every replica is given the same
-//! files.
+//! Only the files that its options name and its two ports have to be there at the start. Postgres,
+//! workers and the store of limits may come later, or come back: `/readyz` says what is missing.
+//! Every replica is given the same secret and pass key.
 
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use archway_gateway::secrets::{RootSecret, SecretError};
 use archway_gateway::store::{StoreConfig, StoreError, Stores};
 use archway_gateway::{Gateway, GatewayConfig, GatewayConfigError, SamplingConfig};
 use archway_proto::pass::files::{self, PassFileError};
+use archway_workers::store::{DatabaseFileError, read_files};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::bind::{BindError, bind};
+use crate::database_role;
 use crate::drain::DrainArgs;
 use crate::file_limit;
 use crate::host_name::host_name;
+use crate::migrate;
 use crate::otlp::{Exporting, OtlpArgs, OtlpError};
+use crate::password_file::{self, PasswordFileError};
 use crate::signals::Signals;
-
-/// How long Postgres is left alone after it did not answer who we are to it.
-const ROLE_RETRY: Duration = Duration::from_secs(2);
 
 /// What `archway gateway` is told.
 #[derive(Debug, clap::Args)]
@@ -58,6 +58,9 @@ pub struct GatewayArgs {
     gateway: GatewayConfig,
     #[command(flatten)]
     store: StoreConfig,
+    /// File with the password of the database's role, where the URL holds none.
+    #[arg(long, env = "ARCHWAY_DATABASE_PASSWORD_FILE", value_name = "FILE")]
+    database_password_file: Option<PathBuf>,
     #[command(flatten)]
     drain: DrainArgs,
     #[command(flatten)]
@@ -79,6 +82,12 @@ pub enum GatewayCommandError {
     /// The database URL is malformed, or its role the wrong one.
     #[error("--database-url (ARCHWAY_DATABASE_URL) can't be used")]
     Store(#[from] StoreError),
+    /// A file that the database URL names is of no use.
+    #[error("--database-url (ARCHWAY_DATABASE_URL) can't be used")]
+    DatabaseFile(#[from] DatabaseFileError),
+    /// The password of the database's role can't be used.
+    #[error("--database-password-file (ARCHWAY_DATABASE_PASSWORD_FILE) can't be used")]
+    Password(#[from] PasswordFileError),
     /// A port can't be had.
     #[error(transparent)]
     Bind(#[from] BindError),
@@ -98,7 +107,11 @@ pub async fn run(mut args: GatewayArgs) -> Result<(), GatewayCommandError> {
     let signals = Signals::listen().map_err(GatewayCommandError::Signals)?;
     let secret = RootSecret::load(&args.secret_file)?;
     let minter = files::load_minter(&args.pass_key_file)?;
+    let password = args.database_password_file.as_deref();
+    args.store.database_url = password_file::complete(&args.store.database_url, password)?;
     let stores = Stores::new(&args.store)?;
+    // Only looked at: each connection reads the files again.
+    read_files(migrate::options(&args.store.database_url).map_err(StoreError::Url)?)?;
     let collector = args.otlp.read("archway-gateway")?;
     if collector.is_none() {
         args.gateway.sampling = SamplingConfig::NONE;
@@ -112,6 +125,9 @@ pub async fn run(mut args: GatewayArgs) -> Result<(), GatewayCommandError> {
     let (admin, admin_address) = bind(args.admin_listen, "--admin-listen")?;
     let exporting = Exporting::begin(collector);
     let stop = CancellationToken::new();
+    // `/readyz` tells of a Postgres that does not answer.
+    let unbound = |error: &StoreError| matches!(error, StoreError::Unbound { .. });
+    let wrong_role = database_role::wrong(|| stores.check_role(), unbound);
     let serving = async {
         let listener = TcpListener::from_std(listener).map_err(GatewayCommandError::Serve)?;
         let admin = TcpListener::from_std(admin).map_err(GatewayCommandError::Serve)?;
@@ -120,7 +136,7 @@ pub async fn run(mut args: GatewayArgs) -> Result<(), GatewayCommandError> {
             served = gateway.serve(listener, admin, stop.clone()) => {
                 served.map_err(GatewayCommandError::Serve)
             }
-            wrong = wrong_role(&stores) => Err(wrong.into()),
+            wrong = wrong_role => Err(wrong.into()),
         }
     };
     let announce = || gateway.announce_end();
@@ -128,16 +144,4 @@ pub async fn run(mut args: GatewayArgs) -> Result<(), GatewayCommandError> {
     let ended = Box::pin(ended).await.unwrap_or(Ok(()));
     exporting.finish().await;
     ended
-}
-
-/// Returns if Postgres says that row-level security does not bind us: once, when it first answers.
-async fn wrong_role(stores: &Stores) -> StoreError {
-    loop {
-        match stores.check_role().await {
-            Ok(()) => return std::future::pending().await,
-            Err(error @ StoreError::Unbound { .. }) => return error,
-            // `/readyz` tells of that.
-            Err(_away) => tokio::time::sleep(ROLE_RETRY).await,
-        }
-    }
 }

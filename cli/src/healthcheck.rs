@@ -1,31 +1,39 @@
 //! `archway healthcheck`: is the gateway or worker behind an admin port ready?
 //!
-//! For container health checks and scripts: it ends with 0 if so, else with 1, and says why.
+//! For container health checks and scripts: it ends with 0 if so, else with 1, and says why. One
+//! image serves both roles, so that several ports can be named: the first where somebody listens
+//! is the one that is meant.
 
 use std::io::{self, Write};
 use std::time::Duration;
 
-use http::Uri;
+use archway_proto::chain::Chain;
+use http::{StatusCode, Uri};
 use serde::Serialize;
 
+use crate::call::harmless;
 use crate::http_get::{self, HttpGetError};
 
 /// How long the process may take to say that it is ready.
 const LIMIT: Duration = Duration::from_secs(2);
+/// Characters of an answer that are repeated.
+const LONGEST: usize = 1_000;
 
 /// What `archway healthcheck` is told.
 #[derive(Debug, clap::Args)]
 pub struct HealthcheckArgs {
     /// The admin port that is asked, as `http://host:port`: a gateway's is 9090 by default, a
-    /// worker's 9091.
+    /// worker's 9091. May be repeated, or several named with commas: the first where somebody
+    /// listens decides.
     #[arg(
         long,
         env = "ARCHWAY_ADMIN_URL",
         value_name = "URL",
+        value_delimiter = ',',
         default_value = "http://127.0.0.1:9090",
         value_parser = admin_url
     )]
-    admin_url: Uri,
+    admin_url: Vec<Uri>,
     /// Print the answer as one line of JSON: `{"ready", "reason"}`.
     #[arg(long)]
     json: bool,
@@ -53,11 +61,8 @@ struct Answer<'a> {
 
 /// Runs the command.
 pub async fn run(args: HealthcheckArgs) -> Result<(), HealthcheckError> {
-    let asked = http_get::get(&args.admin_url, LIMIT).await;
-    let reason = match &asked {
-        Ok((_, body)) => body.trim().to_owned(),
-        Err(error) => error.to_string(),
-    };
+    let asked = ask(&args.admin_url).await;
+    let reason = reason(&asked);
     let ready = matches!(&asked, Ok((status, _)) if status.is_success());
     if args.json {
         let answer = Answer {
@@ -74,6 +79,28 @@ pub async fn run(args: HealthcheckArgs) -> Result<(), HealthcheckError> {
     } else {
         Err(HealthcheckError::NotReady(reason))
     }
+}
+
+/// What is said of it on one line.
+fn reason(asked: &Result<(StatusCode, String), HttpGetError>) -> String {
+    match asked {
+        // What answers there may not be ours.
+        Ok((_, body)) => harmless(&body.trim().chars().take(LONGEST).collect::<String>()),
+        Err(error) => Chain(error).to_string(),
+    }
+}
+
+/// The first answer, or why the last that was asked gave none. Who listens and is silent is not
+/// passed over for another: that may be the very process that hangs.
+async fn ask(urls: &[Uri]) -> Result<(StatusCode, String), HttpGetError> {
+    let mut asked = Err(HttpGetError::Address(Uri::default()));
+    for url in urls {
+        asked = http_get::get(url, LIMIT).await;
+        if !matches!(asked, Err(HttpGetError::Connect { .. })) {
+            break;
+        }
+    }
+    asked
 }
 
 fn print(line: &str) -> Result<(), HealthcheckError> {
@@ -97,6 +124,9 @@ const NOT_A_URL: &str = "write it as http://host:port";
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::{TcpListener, TcpSocket};
+
     use super::*;
 
     #[test]
@@ -112,5 +142,39 @@ mod tests {
         for bad in ["127.0.0.1:9090", "https://host:1", "/readyz", ""] {
             assert!(admin_url(bad).is_err(), "{bad}");
         }
+    }
+
+    /// Answers one connection with this status; its address.
+    async fn listening(status: &'static str) -> Uri {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            // Nobody is answered who did not ask yet.
+            let asked = socket.read(&mut [0; 1024]).await;
+            assert!(asked.unwrap() > 0);
+            let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
+            socket.write_all(answer.as_bytes()).await.unwrap();
+        });
+        url.parse().unwrap()
+    }
+
+    #[tokio::test]
+    async fn the_first_port_where_somebody_listens_decides() {
+        // Bound, so that nobody else gets the port, and not listening.
+        let bound = TcpSocket::new_v4().unwrap();
+        bound.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let silent = format!("http://{}", bound.local_addr().unwrap());
+        let silent: Uri = silent.parse().unwrap();
+        let status = async |urls: &[Uri]| ask(urls).await.map(|(status, _)| status.as_u16());
+        let worker = listening("200 OK").await;
+        assert_eq!(status(&[silent.clone(), worker]).await.unwrap(), 200);
+        let (ill, well) = (listening("503 no").await, listening("200 OK").await);
+        assert_eq!(status(&[ill, well]).await.unwrap(), 503);
+        let nobody = ask(&[silent.clone(), silent]).await;
+        assert!(matches!(nobody, Err(HttpGetError::Connect { .. })));
+        // To programs, too, with the system's word.
+        let reason = reason(&nobody);
+        assert!(reason.contains("onnection refused"), "{reason}");
     }
 }

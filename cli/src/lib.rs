@@ -10,9 +10,12 @@ pub mod dev;
 pub mod gateway;
 pub mod worker;
 pub mod migrate;
+pub mod init;
 pub mod secret;
 pub mod pass_key;
+pub mod settings;
 pub mod healthcheck;
+pub mod call;
 
 // What `apply` and `dev` want of the database.
 pub mod wanted;
@@ -31,7 +34,9 @@ mod account;
 #[cfg(target_env = "gnu")]
 mod allocator;
 mod key_file;
+pub mod password_file;
 pub mod bind;
+mod database_role;
 pub mod drain;
 mod file_limit;
 mod host_name;

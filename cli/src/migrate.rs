@@ -2,25 +2,28 @@
 //! their passwords.
 //!
 //! Runs as the owner of the tables. Gateways and workers never migrate: they connect as roles
-//! that own nothing. Two migrations at one time wait for each other on an advisory lock.
+//! that own nothing. Two migrations at one time wait for each other on an advisory lock; both wait
+//! for tables that somebody else holds, and let gateways and workers pass meanwhile.
 
-mod scram;
+mod patient;
+mod reach;
+mod roles;
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::PathBuf;
 
+use archway_workers::store::{DatabaseFileError, read_files};
 use secrecy::{ExposeSecret, SecretString};
+use sqlx::PgPool;
 use sqlx::migrate::MigrateError as Migration;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{ConnectOptions, Connection, PgConnection, PgPool};
+
+use crate::password_file::{self, PasswordFileError};
+
+pub use reach::ReachError;
+pub(crate) use reach::reach;
 
 /// What Postgres calls a table that isn't there: nobody ever migrated.
 const NO_SUCH_TABLE: &str = "42P01";
-
-/// How long a server may take to let us in.
-const REACH: Duration = Duration::from_secs(5);
 
 /// What `archway migrate` is told.
 #[derive(Debug, clap::Args)]
@@ -34,6 +37,13 @@ pub struct MigrateArgs {
         value_name = "URL"
     )]
     database_url: SecretString,
+    /// File with the password of that role, where the URL holds none.
+    #[arg(
+        long,
+        env = "ARCHWAY_MIGRATE_DATABASE_PASSWORD_FILE",
+        value_name = "FILE"
+    )]
+    database_password_file: Option<PathBuf>,
     /// File with the password that the role `archway_gateway` gets, in plain ASCII; a line end at
     /// its end is no part of it [default: the role keeps what it has].
     #[arg(long, value_name = "FILE")]
@@ -41,6 +51,10 @@ pub struct MigrateArgs {
     /// The same for the role `archway_worker`.
     #[arg(long, value_name = "FILE")]
     worker_password_file: Option<PathBuf>,
+    /// Make the roles and give them their passwords, and leave the database as it is: for a server on which a
+    /// dump is restored.
+    #[arg(long)]
+    roles_only: bool,
 }
 
 /// Why a database is not migrated.
@@ -49,36 +63,34 @@ pub enum MigrateError {
     /// The URL is none.
     #[error("the database URL can't be read")]
     Url(#[source] sqlx::Error),
+    /// A file that the URL names is of no use.
+    #[error(transparent)]
+    File(#[from] DatabaseFileError),
     /// Nobody answers there, or not to us.
     #[error("connecting to the database")]
-    Connect(#[source] sqlx::Error),
+    Connect(#[source] ReachError),
     /// The database has migrations that this build does not, or that say something else here.
     #[error(
         "this database was made by another build of archway; use that one, or another database \
          (`archway dev`: another folder with --data)"
     )]
     OtherBuild(#[source] Migration),
+    /// Somebody holds what a migration needs, for longer than it is tried.
+    #[error(
+        "another session holds a table that is migrated, or migrates, too: end it (`select pid, query, \
+         xact_start from pg_stat_activity order by xact_start` shows the oldest first), and run \
+         `archway migrate` again"
+    )]
+    Held(#[source] Migration),
+    /// The roles are not made.
+    #[error("making the roles archway_gateway and archway_worker")]
+    Roles(#[source] sqlx::Error),
     /// A migration failed; those before it are in place.
     #[error("migrating the database")]
     Migrate(#[source] Migration),
-    /// A password file can't be read.
-    #[error("reading the password file {}", path.display())]
-    PasswordFile {
-        /// The file.
-        path: PathBuf,
-        /// The operating system's answer.
-        #[source]
-        source: io::Error,
-    },
-    /// A password file holds no password.
-    #[error("the password file {} is empty", .0.display())]
-    EmptyPassword(PathBuf),
-    /// A password file holds what clients might each send differently.
-    #[error(
-        "the password file {} holds more than one line, or characters that are not plain ASCII; \
-         choose a password of letters, digits and signs", .0.display()
-    )]
-    OddPassword(PathBuf),
+    /// A password file is of no use.
+    #[error(transparent)]
+    Password(#[from] PasswordFileError),
     /// The cryptographic library failed.
     #[error("the cryptographic library failed")]
     Crypto,
@@ -106,7 +118,18 @@ pub enum SchemaError {
         /// The number of ours.
         wanted: i64,
     },
-    /// It has migrations that this build does not know, or that say something else here.
+    /// It has all of ours, and more.
+    #[error(
+        "the database is at schema {found}, made by a newer build of archway (this one's is \
+         {wanted}): use that one"
+    )]
+    Newer {
+        /// The number of its newest migration.
+        found: i64,
+        /// The number of ours.
+        wanted: i64,
+    },
+    /// It has migrations that say something else here.
     #[error(
         "the database is at schema {found}, made by another build of archway (this one's is \
          {wanted}): use that one"
@@ -146,8 +169,11 @@ pub async fn check(owner: &PgPool) -> Result<i64, SchemaError> {
         .all(|(ours, (version, checksum))| {
             ours.version == *version && *ours.checksum == **checksum
         });
-    if !agree || applied.len() > ours.len() {
+    if !agree {
         return Err(SchemaError::OtherBuild { found, wanted });
+    }
+    if applied.len() > ours.len() {
+        return Err(SchemaError::Newer { found, wanted });
     }
     if applied.len() < ours.len() {
         return Err(SchemaError::Older { found, wanted });
@@ -161,49 +187,63 @@ pub async fn run(args: MigrateArgs) -> Result<(), MigrateError> {
     let gateway = args
         .gateway_password_file
         .as_deref()
-        .map(read_password)
+        .map(password_file::read)
         .transpose()?;
     let worker = args
         .worker_password_file
         .as_deref()
-        .map(read_password)
+        .map(password_file::read)
         .transpose()?;
-    let owner = connect(&args.database_url).await?;
-    migrate(&owner).await?;
+    let own = args.database_password_file.as_deref();
+    let owner = connect(&password_file::complete(&args.database_url, own)?).await?;
+    if args.roles_only {
+        roles::make(&owner).await.map_err(MigrateError::Roles)?;
+    } else {
+        bring_up(&owner).await?;
+    }
     let passwords = [("archway_gateway", gateway), ("archway_worker", worker)];
     for (role, password) in passwords {
         if let Some(password) = password {
-            let verifier =
-                scram::verifier(&password).map_err(|_unspecified| MigrateError::Crypto)?;
-            let failed = |source| MigrateError::SetPassword { role, source };
-            let mut connection = owner.acquire().await.map_err(failed)?;
-            set_password(&mut connection, role, &verifier)
-                .await
-                .map_err(failed)?;
+            roles::give(&owner, role, &password).await?;
         }
     }
     owner.close().await;
     Ok(())
 }
 
+/// Migrates, unless the schema is of a newer build.
+async fn bring_up(owner: &PgPool) -> Result<(), MigrateError> {
+    match check(owner).await {
+        // Of a rollback: gateways and workers find out by themselves whether they can work with it.
+        Err(SchemaError::Newer { found, wanted }) => tracing::warn!(
+            found,
+            wanted,
+            "a newer build of archway made this schema: it is left as it is"
+        ),
+        _ => migrate(owner).await?,
+    }
+    Ok(())
+}
+
 /// Brings the database that `owner` is connected to, to this version's schema. Changes nothing
 /// where that was done before.
 pub async fn migrate(owner: &PgPool) -> Result<(), MigrateError> {
-    MIGRATIONS.run(owner).await.map_err(|error| match error {
+    let ended = patient::run(&MIGRATIONS, owner).await;
+    ended.map_err(|error| match error {
         Migration::VersionMismatch(_) | Migration::VersionMissing(_) => {
             MigrateError::OtherBuild(error)
         }
+        error if patient::is_held(&error) => MigrateError::Held(error),
         error => MigrateError::Migrate(error),
     })
 }
 
 async fn connect(url: &SecretString) -> Result<PgPool, MigrateError> {
-    let options = options(url).map_err(MigrateError::Url)?;
+    let options = read_files(options(url).map_err(MigrateError::Url)?)?;
     reach(&options).await.map_err(MigrateError::Connect)?;
     let pool = PgPoolOptions::new().max_connections(2);
-    pool.connect_with(options)
-        .await
-        .map_err(MigrateError::Connect)
+    let connected = pool.connect_with(options).await;
+    connected.map_err(|error| MigrateError::Connect(error.into()))
 }
 
 /// The options of a URL. sqlx would take that of another kind of database, too.
@@ -217,90 +257,24 @@ pub(crate) fn options(url: &SecretString) -> Result<PgConnectOptions, sqlx::Erro
     Err(sqlx::Error::Configuration(expected.into()))
 }
 
-/// Connects once, for the reason why not: a pool tries again and again, and then only says that
-/// it waited.
-pub(crate) async fn reach(options: &PgConnectOptions) -> Result<(), sqlx::Error> {
-    match tokio::time::timeout(REACH, options.connect()).await {
-        Ok(connected) => connected?.close().await,
-        Err(_elapsed) => Err(sqlx::Error::PoolTimedOut),
-    }
-}
-
-fn read_password(path: &Path) -> Result<SecretString, MigrateError> {
-    let text = fs::read_to_string(path).map_err(|source| MigrateError::PasswordFile {
-        path: path.to_owned(),
-        source,
-    })?;
-    let password = text.trim_end_matches(['\r', '\n']);
-    if password.is_empty() {
-        return Err(MigrateError::EmptyPassword(path.to_owned()));
-    }
-    // Others would have to be normalized (SASLprep), which not every client does alike.
-    if !password.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
-        return Err(MigrateError::OddPassword(path.to_owned()));
-    }
-    Ok(password.into())
-}
-
-/// The server may log whatever it is sent, so it is sent what it stores, which is good for no
-/// login. `alter role` takes no parameters: the verifier goes in as a setting of the transaction.
-async fn set_password(
-    connection: &mut PgConnection,
-    role: &str,
-    verifier: &SecretString,
-) -> Result<(), sqlx::Error> {
-    let mut tx = connection.begin().await?;
-    sqlx::query(
-        "select set_config('archway.role', $1, true), set_config('archway.verifier', $2, true)",
-    )
-    .bind(role)
-    .bind(verifier.expose_secret())
-    .execute(&mut *tx)
-    .await?;
-    sqlx::query(
-        "do $$ begin execute format('alter role %I password %L', \
-         current_setting('archway.role'), current_setting('archway.verifier')); end $$",
-    )
-    .execute(&mut *tx)
-    .await?;
-    tx.commit().await
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::time::Duration;
 
-    use sqlx::ConnectOptions;
+    use sqlx::{ConnectOptions, Connection};
 
     use super::*;
     use crate::data_dir::DataDir;
     use crate::postgres::{EmbeddedPostgres, PostgresConfig};
 
-    #[test]
-    fn a_password_file_may_end_its_line_and_must_not_be_empty() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("password");
-        fs::write(&file, "it's \"quoted\" \n").unwrap();
-        assert_eq!(
-            read_password(&file).unwrap().expose_secret(),
-            "it's \"quoted\" "
-        );
-        fs::write(&file, "\n").unwrap();
-        assert!(matches!(
-            read_password(&file),
-            Err(MigrateError::EmptyPassword(_))
-        ));
-        for odd in ["sésame", "two\nlines", "tab\t"] {
-            fs::write(&file, odd).unwrap();
-            let refusal = read_password(&file).unwrap_err();
-            assert!(matches!(refusal, MigrateError::OddPassword(_)), "{odd}");
-            assert!(!refusal.to_string().contains(odd));
-        }
-        let missing = folder.path().join("missing");
-        assert!(matches!(
-            read_password(&missing),
-            Err(MigrateError::PasswordFile { .. })
-        ));
+    /// A server of its own, and the folder that it lives in.
+    pub(super) async fn scratch() -> (tempfile::TempDir, EmbeddedPostgres) {
+        let folder = tempfile::tempdir_in("/tmp").unwrap();
+        let data = DataDir::open(folder.path()).unwrap();
+        let config = PostgresConfig::default();
+        let postgres = EmbeddedPostgres::start(&data, &config).await.unwrap();
+        (folder, postgres)
     }
 
     /// From soon on, of the gateway's role.
@@ -321,18 +295,16 @@ mod tests {
 
     #[tokio::test]
     async fn migrating_twice_is_migrating_once_and_roles_get_their_passwords() {
-        let folder = tempfile::tempdir_in("/tmp").unwrap();
-        let data = DataDir::open(folder.path()).unwrap();
-        let postgres = EmbeddedPostgres::start(&data, &PostgresConfig::default())
-            .await
-            .unwrap();
+        let (folder, postgres) = scratch().await;
         let file = folder.path().join("password");
         fs::write(&file, "it's; drop role archway_worker --\n").unwrap();
         for _ in 0..2 {
             let args = MigrateArgs {
                 database_url: postgres.owner_url().into(),
+                database_password_file: None,
                 gateway_password_file: Some(file.clone()),
                 worker_password_file: None,
+                roles_only: false,
             };
             run(args).await.unwrap();
         }
@@ -360,6 +332,27 @@ mod tests {
         let session = log_in("it's; drop role archway_worker --").await.unwrap();
         session.close().await.unwrap();
         owner.close().await;
+        postgres.stop().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn many_that_set_one_password_at_once_all_succeed() {
+        let (folder, postgres) = scratch().await;
+        let file = folder.path().join("password");
+        fs::write(&file, "hush").unwrap();
+        let mut running = tokio::task::JoinSet::new();
+        for _ in 0..12 {
+            running.spawn(run(MigrateArgs {
+                database_url: postgres.owner_url().into(),
+                database_password_file: None,
+                gateway_password_file: Some(file.clone()),
+                worker_password_file: Some(file.clone()),
+                roles_only: false,
+            }));
+        }
+        for migrated in running.join_all().await {
+            migrated.unwrap();
+        }
         postgres.stop().await.unwrap();
     }
 }

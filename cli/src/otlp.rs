@@ -48,14 +48,15 @@ pub struct OtlpArgs {
         value_name = "LIST"
     )]
     otlp_headers: Option<SecretString>,
-    /// How OTLP is spoken; what other programs choose by this variable is refused.
+    /// How OTLP is spoken: `grpc` alone. What other programs choose by this variable is refused where
+    /// a collector is named.
     #[arg(
         long,
         env = "OTEL_EXPORTER_OTLP_PROTOCOL",
         value_name = "PROTOCOL",
         default_value = "grpc"
     )]
-    otlp_protocol: OtlpProtocol,
+    otlp_protocol: String,
     /// What the process is called in traces [default: `archway-gateway`, `archway-worker`, of `dev`
     /// `archway-dev`].
     #[arg(long, env = "OTEL_SERVICE_NAME", value_name = "NAME")]
@@ -63,13 +64,6 @@ pub struct OtlpArgs {
     /// What else traces say of the process: `name=value,…`, values percent-encoded.
     #[arg(long, env = "OTEL_RESOURCE_ATTRIBUTES", value_name = "LIST")]
     otlp_resource: Option<String>,
-}
-
-/// How OTLP is spoken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum OtlpProtocol {
-    /// Over gRPC.
-    Grpc,
 }
 
 impl OtlpArgs {
@@ -88,6 +82,9 @@ impl OtlpArgs {
         let Some(endpoint) = self.endpoint() else {
             return Ok(None);
         };
+        if !matches!(self.otlp_protocol.as_str(), "" | "grpc") {
+            return Err(OtlpError::Protocol);
+        }
         let called = self.otlp_service_name.as_deref();
         let called = called.filter(|name| !name.is_empty()).unwrap_or(name);
         let told = collector::pairs(self.otlp_resource.as_deref().unwrap_or_default())
@@ -154,6 +151,39 @@ impl Exporting {
         if tokio::time::timeout(LAST_SPANS, running).await.is_err() {
             rest.abort();
             tracing::warn!("the collector of traces did not take the last spans: they are lost");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        otlp: OtlpArgs,
+    }
+
+    #[tokio::test]
+    async fn a_protocol_is_refused_only_where_a_collector_is_named() {
+        let read = |protocol: &str, endpoint: &str| {
+            let protocol = format!("--otlp-protocol={protocol}");
+            let endpoint = format!("--otlp-endpoint={endpoint}");
+            let line = Line::try_parse_from(["test", &protocol, &endpoint]);
+            let read = line.unwrap().otlp.read("archway-tests");
+            read.map(|collector| collector.is_some())
+        };
+        let url = "http://127.0.0.1:4317";
+        for good in ["grpc", ""] {
+            assert!(matches!(read(good, url), Ok(true)), "{good}");
+        }
+        for other in ["http/protobuf", "http/json", "GRPC"] {
+            assert!(matches!(read(other, ""), Ok(false)), "{other}");
+            let refused = read(other, url).unwrap_err();
+            assert!(matches!(refused, OtlpError::Protocol), "{refused}");
         }
     }
 }

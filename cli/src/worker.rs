@@ -8,29 +8,26 @@ use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::time::Duration;
 
+use archway_proto::name::checked;
 use archway_proto::pass::PassVerifier;
 use archway_proto::pass::files::{self, PassFileError};
 use archway_workers::confine::{ConfineError, Confinement, confine};
 use archway_workers::repo::Mounts;
 use archway_workers::server::{
-    CacheFolder, CacheFolderError, LEFT_BEHIND, Listener, Worker, WorkerConfig, WorkerError,
-    WorkerParts, WorkerPartsError,
+    CacheFolder, CacheFolderError, LEFT_BEHIND, Listener, TlsConfig, TlsError, Worker,
+    WorkerConfig, WorkerError, WorkerParts, WorkerPartsError,
 };
-use archway_workers::store::{StoreError, Stores};
+use archway_workers::store::StoreError;
 use tokio_util::sync::CancellationToken;
 
 use crate::bind::{BindError, bind};
+use crate::database_role;
 use crate::drain::DrainArgs;
 use crate::host_name::host_name;
 use crate::otlp::{Collector, Exporting, OtlpArgs, OtlpError};
+use crate::password_file::{self, PasswordFileError};
 use crate::signals::Signals;
-
-/// How long Postgres is left alone after it did not answer who we are to it.
-const ROLE_RETRY: Duration = Duration::from_secs(2);
-/// The longest name of a host (RFC 1035, 2.3.4), and so of a worker.
-const LONGEST_NAME: usize = 253;
 
 /// What `archway worker` is told.
 #[derive(Debug, clap::Args)]
@@ -61,7 +58,7 @@ pub struct WorkerArgs {
     pass_public_file: PathBuf,
     /// What it is called where an administrator asks which workers see a project [default: the
     /// host's name].
-    #[arg(long, env = "ARCHWAY_WORKER_NAME", value_name = "NAME", value_parser = name)]
+    #[arg(long, env = "ARCHWAY_WORKER_NAME", value_name = "NAME", value_parser = checked)]
     name: Option<String>,
     /// Refuse to run where the kernel can't confine the worker to the repositories (no Landlock).
     /// The variable says `1` or `0`, `true` or `false`, `yes` or `no`, `on` or `off`.
@@ -72,7 +69,12 @@ pub struct WorkerArgs {
     )]
     require_confinement: bool,
     #[command(flatten)]
+    tls: TlsConfig,
+    #[command(flatten)]
     worker: WorkerConfig,
+    /// File with the password of the database's role, where the URL holds none.
+    #[arg(long, env = "ARCHWAY_DATABASE_PASSWORD_FILE", value_name = "FILE")]
+    database_password_file: Option<PathBuf>,
     #[command(flatten)]
     drain: DrainArgs,
     #[command(flatten)]
@@ -85,6 +87,9 @@ pub enum WorkerCommandError {
     /// The public keys can't be used.
     #[error("--pass-public-file (ARCHWAY_PASS_PUBLIC_FILE) can't be used")]
     PassKey(#[from] PassFileError),
+    /// Certificate and key can't be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// The repositories' folder can't be read.
     #[error("--repos (ARCHWAY_REPOS) {} can't be read: name the folder with the repositories", path.display())]
     Repos {
@@ -97,6 +102,9 @@ pub enum WorkerCommandError {
     /// The database URL is malformed, or its role the wrong one.
     #[error("--database-url (ARCHWAY_DATABASE_URL) can't be used")]
     Store(#[from] StoreError),
+    /// The password of the database's role can't be used.
+    #[error("--database-password-file (ARCHWAY_DATABASE_PASSWORD_FILE) can't be used")]
+    Password(#[from] PasswordFileError),
     /// A port can't be had.
     #[error(transparent)]
     Bind(#[from] BindError),
@@ -157,13 +165,14 @@ struct Start {
     collector: Option<Collector>,
     name: String,
     threads: NonZeroUsize,
-    listener: std::net::TcpListener,
+    listener: Listener,
     admin: std::net::TcpListener,
 }
 
 impl Start {
     fn prepare(mut args: WorkerArgs) -> Result<Self, WorkerCommandError> {
         let keys = files::load_public_keys(&args.pass_public_file)?;
+        let tls = args.tls.read()?;
         let repos = std::path::absolute(&args.repos).and_then(|repos| {
             std::fs::read_dir(&repos)?;
             Ok(repos)
@@ -172,6 +181,9 @@ impl Start {
             path: args.repos.clone(),
             source,
         })?;
+        let password = args.database_password_file.as_deref();
+        let store = &mut args.worker.store;
+        store.url = password_file::complete(&store.url, password)?;
         let parts = WorkerParts::read(&args.worker)?;
         let collector = args.otlp.read("archway-worker")?;
         // Read from files of the kernel that are out of reach later.
@@ -182,7 +194,11 @@ impl Start {
         let (listener, address) = bind(args.listen, "--listen")?;
         let (admin, admin_address) = bind(args.admin_listen, "--admin-listen")?;
         let name = args.name.clone().unwrap_or_else(|| host_name("worker"));
-        tracing::info!(%address, admin = %admin_address, name, "worker listens");
+        tracing::info!(%address, admin = %admin_address, name, tls = tls.is_some(), "worker listens");
+        let listener = match tls {
+            Some(tls) => Listener::Tls(listener, tls),
+            None => Listener::Tcp(listener),
+        };
         Ok(Start {
             verifier: PassVerifier::new(&keys, args.worker.pool.clone()),
             mounts: Mounts::beneath(repos),
@@ -198,10 +214,9 @@ impl Start {
 
     fn confine(&self) -> Result<(), WorkerCommandError> {
         let worker = &self.args.worker;
-        let files = worker.store.files()?;
         let cache = worker.cache_folder(&self.mounts)?;
         let own = cache.as_ref().map(CacheFolder::path);
-        match confine(&self.mounts.folders(), &files, own)? {
+        match confine(&self.mounts.folders(), own)? {
             Confinement::Absent if self.args.require_confinement => {
                 return Err(WorkerCommandError::NotConfined);
             }
@@ -222,11 +237,14 @@ impl Start {
         let (stores, admin) = (worker.stores(), worker.admin());
         let probes = admin.clone().serve(self.admin);
         let stop = CancellationToken::new();
+        // Tools that read repositories go on while Postgres does not answer.
+        let unbound = |error: &StoreError| matches!(error, StoreError::Unbound { .. });
+        let wrong_role = database_role::wrong(|| stores.check_role(), unbound);
         let serving = async {
             tokio::select! {
-                served = worker.serve(Listener::Tcp(self.listener), stop.clone()) => Ok(served?),
+                served = worker.serve(self.listener, stop.clone()) => Ok(served?),
                 ended = probes => ended.map_err(WorkerCommandError::Admin),
-                wrong = wrong_role(&stores) => Err(wrong.into()),
+                wrong = wrong_role => Err(wrong.into()),
             }
         };
         let announce = || admin.announce_end();
@@ -238,24 +256,4 @@ impl Start {
         exporting.finish().await;
         ended
     }
-}
-
-/// Returns if Postgres says that row-level security does not bind us: once, when it first answers.
-async fn wrong_role(stores: &Stores) -> StoreError {
-    loop {
-        match stores.check_role().await {
-            Ok(()) => return std::future::pending().await,
-            Err(error @ StoreError::Unbound { .. }) => return error,
-            // Tools that read repositories go on without it.
-            Err(_away) => tokio::time::sleep(ROLE_RETRY).await,
-        }
-    }
-}
-
-fn name(text: &str) -> Result<String, String> {
-    let fits = (1..=LONGEST_NAME).contains(&text.chars().count());
-    let plain = !text.chars().any(char::is_control);
-    (fits && plain)
-        .then(|| text.to_owned())
-        .ok_or_else(|| format!("a name has 1 to {LONGEST_NAME} characters"))
 }

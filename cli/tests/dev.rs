@@ -160,6 +160,15 @@ fn it_answers_calls_and_leaves_nothing_running_and_starts_again_with_the_same_ke
     assert!(first.admin("/readyz").starts_with("HTTP/1.1 200"));
     let found = first.call("grep_codebase", r#"{"pattern":"sesame"}"#);
     assert!(found.contains("greeting.txt"), "{found}");
+    let metrics = first.admin("/metrics");
+    for both in [
+        "archway_gateway_",
+        r#"archway_worker_tool_calls_total{tool="grep_codebase""#,
+    ] {
+        assert!(metrics.contains(both), "{both} in {metrics}");
+    }
+    assert_eq!(metrics.matches("# EOF\n").count(), 1);
+    assert!(metrics.ends_with("# EOF\n"), "{metrics}");
     let (key, server) = (first.text("api_key").to_owned(), place.server());
 
     let refused = place.command().output().unwrap();

@@ -12,6 +12,15 @@ use refused::refusal;
 use role::{Role, archway, wait_until};
 use stage::Stage;
 
+#[path = "roles/calling.rs"]
+mod calling;
+
+#[path = "roles/database.rs"]
+mod database;
+
+#[path = "roles/door.rs"]
+mod door;
+
 #[path = "roles/held.rs"]
 mod held;
 
@@ -24,11 +33,20 @@ mod readiness;
 #[path = "roles/refused.rs"]
 mod refused;
 
+#[path = "roles/wire.rs"]
+mod wire;
+
 #[path = "processes/stage.rs"]
 mod stage;
 
 #[path = "processes/role.rs"]
 mod role;
+
+#[path = "processes/issued.rs"]
+mod issued;
+
+#[path = "processes/secured.rs"]
+mod secured;
 
 #[path = "processes/http.rs"]
 mod http;

@@ -14,11 +14,14 @@ use role::{Role, wait_until};
 use stage::Stage;
 
 #[path = "../../tests/src/collector.rs"]
-#[expect(dead_code, unreachable_pub, reason = "a file of the end-to-end tests")]
+#[expect(unreachable_pub, reason = "a file of the end-to-end tests")]
 mod collector;
 
 #[path = "traces/secrets.rs"]
 mod secrets;
+
+#[path = "traces/unfinished.rs"]
+mod unfinished;
 
 #[path = "processes/stage.rs"]
 mod stage;

@@ -1,8 +1,8 @@
-//! The admin port: `/healthz`, `/readyz`, `/metrics`, `/status`. For probes, Prometheus and the
-//! operator, not for clients.
+//! The admin port: `/healthz`, `/readyz`, `/metrics`, `/status`, and with `--console` a page. For
+//! probes, Prometheus and the operator, not for clients.
 //!
-//! It has no credential and no `Host` check: bind it where only the operator's network reaches.
-//! `/status` names tenants; nothing else here does. Its connections have few places, and are closed
+//! It has no credential, and but for the page no `Host` check: bind it where only the operator's
+//! network reaches. `/status` and the page name tenants; nothing else here does. Its connections have few places, and are closed
 //! soon after their last request.
 
 use std::{sync::Arc, time::Duration};
@@ -19,11 +19,14 @@ use tokio_util::sync::CancellationToken;
 use tower::util::BoxCloneSyncService;
 
 use crate::{
-    breaker::Breaker, catalog::Catalog, limits::Limits, metrics::Metrics, server::Port,
-    store::Stores, upstream::Upstream,
+    audit::Audit, breaker::Breaker, catalog::Catalog, limits::Limits, metrics::Metrics,
+    server::Port, store::Stores, upstream::Upstream,
 };
+pub(crate) use console::Console;
+pub use console::ConsoleConfig;
 use status::GatewayStatus;
 
+mod console;
 mod status;
 
 /// Connections at most: a few probes and scrapers, and room for those that hang.
@@ -35,6 +38,7 @@ const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset
 
 /// What the admin port tells of.
 pub(crate) struct Admin {
+    pub(crate) audit: Arc<Audit>,
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) limits: Arc<Limits>,
     pub(crate) breaker: Arc<Breaker>,
@@ -43,6 +47,8 @@ pub(crate) struct Admin {
     pub(crate) metrics: Arc<Metrics>,
     /// How long the gateway is of use without Postgres.
     pub(crate) grace: Duration,
+    /// The operator's page, if there is to be one.
+    pub(crate) console: Option<Console>,
     /// Cancelled once the gateway is about to end.
     pub(crate) draining: CancellationToken,
 }
@@ -50,15 +56,18 @@ pub(crate) struct Admin {
 /// The admin port behind `listener`.
 pub(crate) fn port(listener: TcpListener, admin: Arc<Admin>) -> Port {
     let open = admin.metrics.admin_connections().clone();
-    let router = Router::new()
+    let console = admin.console.is_some();
+    let mut router = Router::new()
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics))
-        .route("/status", get(status))
-        .with_state(admin);
+        .route("/status", get(status));
+    if console {
+        router = router.route("/console", get(console::answer));
+    }
     Port {
         listener,
-        stack: BoxCloneSyncService::new(router),
+        stack: BoxCloneSyncService::new(router.with_state(admin)),
         places: PLACES,
         idle: IDLE,
         open,
@@ -108,6 +117,8 @@ async fn status(State(admin): State<Arc<Admin>>) -> Response {
 
 async fn metrics(State(admin): State<Arc<Admin>>) -> Response {
     admin.breaker.observe();
+    admin.audit.observe();
+    admin.metrics.ready(admin.refusal().is_none());
     match admin.metrics.text() {
         Ok(text) => ([(header::CONTENT_TYPE, METRICS_TYPE)], text).into_response(),
         Err(error) => {

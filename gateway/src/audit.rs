@@ -16,6 +16,7 @@ use tokio::sync::mpsc::{self, OwnedPermit};
 use crate::{
     auth::Principal,
     metrics::{AuditMetrics, Outcome},
+    recent::{Marks, RecentCall},
     secrets::RootSecret,
     store::Stores,
 };
@@ -104,6 +105,13 @@ impl Audit {
         }
     }
 
+    /// Has metrics tell how full the queue is. Asked for when they are read: the writer, which waits for
+    /// Postgres, could not say so.
+    pub(crate) fn observe(&self) {
+        let taken = self.queue.max_capacity() - self.queue.capacity();
+        self.metrics.waiting(taken);
+    }
+
     /// What stands for arguments in a record: their MAC, so that who knows them can tell that it was
     /// they, and nobody else what they were.
     pub(crate) fn digest(&self, arguments: &[u8]) -> [u8; 32] {
@@ -126,6 +134,26 @@ impl Open {
     /// What is asked, to be told more exactly.
     pub(crate) fn asked(&mut self) -> &mut Asked {
         &mut self.asked
+    }
+
+    /// The same for who operates the gateway.
+    pub(crate) fn recent(
+        &self,
+        what: &Arc<str>,
+        outcome: Outcome,
+        took: Duration,
+        marks: Marks,
+    ) -> RecentCall {
+        RecentCall {
+            ended: SystemTime::now(),
+            who: self.who.clone(),
+            what: what.clone(),
+            project: self.asked.project().map(Into::into),
+            outcome: outcome.name(),
+            took,
+            marks,
+            trace: self.asked.trace_id(),
+        }
     }
 
     /// Records how it ended.
@@ -219,6 +247,25 @@ mod tests {
         assert_eq!(begun.elapsed(), PATIENCE);
         assert_eq!(scene.counted(), [r#"{"kind":"gap","missing":1}"#]);
         assert_eq!(scene.recorded(), PLACES);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn metrics_tell_how_full_the_queue_is_though_nothing_is_written() {
+        let metrics = Metrics::new();
+        let scene = scene();
+        let audit = Audit {
+            queue: scene.audit.queue.clone(),
+            tally: Arc::default(),
+            secret: scene.audit.secret.clone(),
+            metrics: metrics.audit().clone(),
+        };
+        for waiting in 0..=PLACES {
+            audit.observe();
+            let text = metrics.text().unwrap();
+            let line = format!("audit_records_waiting {waiting}\n");
+            assert!(text.contains(&line), "{text}");
+            scene.call(Outcome::Ok).await;
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -71,6 +71,18 @@ enum AuthError {
     Bad(Reason),
     /// Nobody can say now whether its credential is good.
     Unchecked,
+    /// Nobody says, because too many ask.
+    Crowded,
+}
+
+impl From<&LookupError> for AuthError {
+    /// Why it can't be said whether a credential is good.
+    fn from(error: &LookupError) -> Self {
+        match error {
+            LookupError::Crowded => AuthError::Crowded,
+            _ => AuthError::Unchecked,
+        }
+    }
 }
 
 impl From<Reason> for AuthError {
@@ -181,7 +193,7 @@ impl Auth {
         let key = key::KeyText::parse(text).ok_or(Reason::Malformed)?;
         // Of no interest for a key that is known.
         let lane = || match self.source(peer, headers) {
-            Some(source) if self.failures.is_exhausted(source) => Lane::Suspects,
+            Some(source) if self.failures.exhausted(source).is_some() => Lane::Suspects,
             _ => Lane::Strangers,
         };
         match self.keys.find(key.id(), &lane).await {
@@ -196,7 +208,7 @@ impl Auth {
                 };
                 // An unknown id would have been asked about.
                 let asked = self.keys.ask_as_if_unknown(key.id(), &lane).await;
-                Err(asked.map_or_else(|_| AuthError::Unchecked, |()| AuthError::Bad(reason)))
+                Err(asked.map_or_else(|why| (&why).into(), |()| AuthError::Bad(reason)))
             }
             Err(error) => match &*error {
                 LookupError::Unknown => {
@@ -204,10 +216,7 @@ impl Auth {
                     self.secret.key_matches("", key.secret(), &[0; 32]);
                     Err(AuthError::Bad(Reason::Unknown))
                 }
-                LookupError::Unavailable(_)
-                | LookupError::Paused
-                | LookupError::Crowded
-                | LookupError::Overtaken => Err(AuthError::Unchecked),
+                unknown_yet => Err(unknown_yet.into()),
             },
         }
     }
@@ -218,19 +227,26 @@ impl Auth {
         match why {
             AuthError::Missing => GatewayError::NoCredential,
             AuthError::Unchecked => GatewayError::CredentialUnchecked,
+            // Who fails too often makes the crowd, and is told so: nothing is wrong with Postgres.
+            AuthError::Crowded => match source.and_then(|source| self.failures.exhausted(source)) {
+                Some(too_many) => self.throttled(too_many),
+                None => GatewayError::CredentialUnchecked,
+            },
             AuthError::Bad(reason) => {
                 match source.map_or(Ok(()), |source| self.failures.note(source)) {
                     Ok(()) => {
                         self.metrics.failed_credential(reason.label());
                         GatewayError::BadCredential
                     }
-                    Err(TooMany { retry_after }) => {
-                        self.metrics.failed_credential("throttled");
-                        GatewayError::TooManyFailures { retry_after }
-                    }
+                    Err(too_many) => self.throttled(too_many),
                 }
             }
         }
+    }
+
+    fn throttled(&self, TooMany { retry_after }: TooMany) -> GatewayError {
+        self.metrics.failed_credential("throttled");
+        GatewayError::TooManyFailures { retry_after }
     }
 
     /// Where a request comes from. Whatever comes through a listener has a peer.
@@ -308,6 +324,28 @@ mod tests {
                 principal,
             };
             self.keys.know_for_tests(key.id(), record).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn in_a_crowd_who_failed_too_often_is_told_to_wait_and_others_to_come_again() {
+        let line = RootSecret::generate_line().unwrap();
+        let secret = Arc::new(RootSecret::parse(&line).unwrap());
+        let nowhere = sqlx::postgres::PgConnectOptions::new().socket("/nonexistent");
+        let stores = Stores::with_options(nowhere, 1);
+        let metrics = Arc::new(Metrics::new());
+        let auth = Auth::new(&AuthConfig::default(), stores, secret, metrics).unwrap();
+        let [here, there] = [Source::V4(1), Source::V4(2)];
+        while auth.failures.note(here).is_ok() {}
+        for (why, source, is_told_to_wait) in [
+            (AuthError::Crowded, here, true),
+            (AuthError::Crowded, there, false),
+            (AuthError::Unchecked, here, false),
+        ] {
+            let answer = auth.refuse(&why, Some(source));
+            let waits = matches!(answer, GatewayError::TooManyFailures { .. });
+            let comes_again = matches!(answer, GatewayError::CredentialUnchecked);
+            assert_eq!((waits, comes_again), (is_told_to_wait, !is_told_to_wait));
         }
     }
 

@@ -24,7 +24,7 @@ use bulkhead::{Bulkhead, Place};
 use circuits::{Admitted, Caller, Circuits};
 use group::Ended;
 
-pub(crate) use report::BreakerReport;
+pub(crate) use report::{BreakerReport, CircuitRow};
 
 // In the order a call meets them.
 mod bulkhead;

@@ -161,6 +161,11 @@ impl Snapshot {
         }
     }
 
+    /// All tools, in the workers' order: for the operator.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Tool>> {
+        self.tools.iter()
+    }
+
     /// The tools the caller may call, in the workers' order.
     pub(crate) fn visible<'a>(&'a self, who: &'a Principal) -> impl Iterator<Item = &'a Arc<Tool>> {
         self.tools

@@ -1,18 +1,17 @@
 //! How a gateway is set up: everything that is no secret and no connection.
 
+use archway_proto::name::checked;
+
 use crate::{
-    AuthConfig, BreakerConfig, GuardConfig, IssuersError, LimitsConfig, LimitsError,
+    AuthConfig, BreakerConfig, ConsoleConfig, GuardConfig, IssuersError, LimitsConfig, LimitsError,
     SamplingConfig, UpstreamConfig, UpstreamError,
 };
-
-/// The longest name of a host (RFC 1035, 2.3.4), and so of a gateway.
-const LONGEST_NAME: usize = 253;
 
 /// Everything about a gateway that is no secret and no connection.
 #[derive(Clone, Debug, clap::Args)]
 pub struct GatewayConfig {
     /// What this gateway is called in audit records and logs [default: the host's name].
-    #[arg(long = "name", env = "ARCHWAY_GATEWAY_NAME", value_name = "NAME", value_parser = name)]
+    #[arg(long = "name", env = "ARCHWAY_GATEWAY_NAME", value_name = "NAME", value_parser = checked)]
     pub name: Option<String>,
     /// Names and origins.
     #[command(flatten)]
@@ -32,6 +31,9 @@ pub struct GatewayConfig {
     /// Traces.
     #[command(flatten)]
     pub sampling: SamplingConfig,
+    /// The operator's page.
+    #[command(flatten)]
+    pub console: ConsoleConfig,
 }
 
 impl GatewayConfig {
@@ -53,10 +55,4 @@ pub enum GatewayConfigError {
     /// The workers' addresses.
     #[error("--worker (ARCHWAY_WORKERS) can't be used")]
     Workers(#[from] UpstreamError),
-}
-
-fn name(text: &str) -> Result<String, String> {
-    let fits = (1..=LONGEST_NAME).contains(&text.len()) && !text.chars().any(char::is_control);
-    fits.then(|| text.to_owned())
-        .ok_or_else(|| format!("expected 1 to {LONGEST_NAME} bytes without control characters"))
 }

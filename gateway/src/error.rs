@@ -21,9 +21,11 @@ use quoted::cut;
 
 pub(crate) use failed::NOT_NOW;
 pub(crate) use quoted::{MOST_REPEATED, quoted};
+pub(crate) use reason::RefusalReason;
 
 mod failed;
 mod quoted;
+mod reason;
 
 /// The protocol revisions this gateway speaks, oldest first.
 pub(crate) const REVISIONS: [&str; 5] = [
@@ -268,6 +270,7 @@ impl GatewayError {
         if let Some((name, value)) = self.header() {
             response.headers_mut().insert(name, value);
         }
+        RefusalReason::of(self).map(|reason| response.extensions_mut().insert(reason));
         if let GatewayError::ScopeMissing(scope) = self {
             // For whoever knows what the caller's issuer calls it.
             response.extensions_mut().insert(*scope);

@@ -9,9 +9,10 @@ use archway_proto::pass::PassMinter;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use admin::Admin;
+use admin::{Admin, Console};
 use audit::{Audit, Writer};
 use auth::Auth;
+use beside::Beside;
 use breaker::Breaker;
 use catalog::{Catalog, Shelf};
 use changes::Changes;
@@ -26,18 +27,20 @@ use session::Sessions;
 use store::Stores;
 use upstream::Upstream;
 
+pub use admin::ConsoleConfig;
 pub use auth::{AuthConfig, IssuerProblem, IssuersError};
 pub use breaker::BreakerConfig;
 pub use config::{GatewayConfig, GatewayConfigError};
 pub use limits::{LimitsConfig, LimitsError, WhenDown};
 pub use sampling::SamplingConfig;
 pub use server::{MOST_CLIENTS, guard::GuardConfig};
-pub use upstream::{UpstreamConfig, UpstreamError};
+pub use upstream::{AuthorityError, UpstreamConfig, UpstreamError};
 
 // Above the path: how a gateway is set up, and what administrators and probes ask.
 mod config;
 pub mod tenants;
 mod admin;
+mod beside;
 mod changes;
 
 // The path, in the order a request meets it.
@@ -60,6 +63,7 @@ mod slug;
 mod names;
 mod sampling;
 mod metrics;
+mod recent;
 mod error;
 
 #[cfg(test)]
@@ -75,6 +79,7 @@ pub struct Gateway {
     parts: Arc<Parts>,
     drain_limit: Duration,
     most_connections: u32,
+    beside: Option<Beside>,
 }
 
 struct Parts {
@@ -118,14 +123,17 @@ impl Gateway {
                     breaker: breaker.clone(),
                     upstream: upstream.clone(),
                     cursors,
-                    audit,
+                    audit: audit.clone(),
                     metrics: metrics.clone(),
                     sampler: Sampler::new(&config.sampling),
                 },
             )),
             metrics: metrics.clone(),
         });
+        let page = || Console::new(config.name(), &config.guard, &metrics);
         let admin = Arc::new(Admin {
+            console: config.console.console.then(page),
+            audit,
             catalog,
             limits,
             breaker,
@@ -148,6 +156,7 @@ impl Gateway {
         Gateway {
             drain_limit: DRAIN_LIMIT,
             most_connections: MOST_CLIENTS,
+            beside: None,
             parts: Arc::new(parts),
         }
     }
@@ -164,6 +173,17 @@ impl Gateway {
     #[must_use]
     pub fn with_most_connections(mut self, most: u32) -> Self {
         self.most_connections = most.clamp(1, MOST_CLIENTS);
+        self
+    }
+
+    /// Tells on the admin port's `/metrics` what `write` writes, too: a whole exposition of
+    /// `OpenMetrics`, by other names than ours, of what runs in the same process.
+    #[must_use]
+    pub fn with_metrics_of(
+        mut self,
+        write: impl Fn() -> Result<String, std::fmt::Error> + Send + Sync + 'static,
+    ) -> Self {
+        self.beside = Some(Beside::new(write));
         self
     }
 
@@ -196,7 +216,10 @@ impl Gateway {
             idle: server::CLIENTS_IDLE,
             open: parts.metrics.connections().clone(),
         };
-        let admin = admin::port(admin, parts.clone());
+        let mut admin = admin::port(admin, parts.clone());
+        if let Some(beside) = &self.beside {
+            admin.stack = beside.joined(admin.stack);
+        }
         let drained = CancellationToken::new();
         let serving = async {
             server::serve(clients, shutdown.clone()).await;

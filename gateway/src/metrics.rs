@@ -19,6 +19,8 @@ pub(crate) use limits::LimitMetrics;
 pub(crate) use tools::{Outcome, ToolMetrics, ToolSums};
 pub(crate) use upstream::UpstreamMetrics;
 
+use crate::recent::{RecentCalls, Refusals};
+
 mod audit;
 mod bodies;
 mod breaker;
@@ -59,11 +61,14 @@ pub(crate) struct Metrics {
     connections: Gauge,
     admin_connections: Gauge,
     listening: Gauge,
+    ready: Gauge,
     sessions_kept: Gauge,
     bodies: BodyMetrics,
     limits: LimitMetrics,
     limit_store: LimitStore,
     upstream: UpstreamMetrics,
+    refusals: Arc<Refusals>,
+    recent_calls: RecentCalls,
 }
 
 impl Metrics {
@@ -71,8 +76,9 @@ impl Metrics {
         let mut registry = Registry::with_prefix("archway_gateway");
         let own = &mut registry;
         own.register_collector(Box::new(archway_proto::trace::Spans));
+        let refusals = Arc::<Refusals>::default();
         Metrics {
-            breaker: Arc::new(BreakerMetrics::new(own)),
+            breaker: Arc::new(BreakerMetrics::new(own, refusals.clone())),
             audit: AuditMetrics::new(own),
             requests: registered(own, "http_requests", "HTTP requests by status"),
             tools: ToolMetrics::new(own),
@@ -102,15 +108,18 @@ impl Metrics {
                 "listening_for_changes",
                 "1 while Postgres tells of changes, else 0",
             ),
+            ready: registered(own, "ready", "1 while /readyz says so, else 0"),
             sessions_kept: registered(
                 own,
                 "sessions_kept",
                 "Sessions kept because they were ended or have a log level",
             ),
             bodies: BodyMetrics::new(own),
-            limits: LimitMetrics::new(own),
+            limits: LimitMetrics::new(own, refusals.clone()),
             limit_store: LimitStore::new(own),
             upstream: UpstreamMetrics::new(own),
+            refusals,
+            recent_calls: RecentCalls::default(),
             registry,
         }
     }
@@ -150,10 +159,25 @@ impl Metrics {
         self.listening.set(i64::from(listening));
     }
 
+    /// Says whether the gateway is ready.
+    pub(crate) fn ready(&self, ready: bool) {
+        self.ready.set(i64::from(ready));
+    }
+
     /// Says how many sessions are kept.
     pub(crate) fn sessions_kept(&self, count: usize) {
         self.sessions_kept
             .set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
+    /// What was refused lately.
+    pub(crate) fn refusals(&self) -> &Refusals {
+        &self.refusals
+    }
+
+    /// The last calls.
+    pub(crate) fn recent_calls(&self) -> &RecentCalls {
+        &self.recent_calls
     }
 
     /// Counts a request that was answered.
@@ -168,6 +192,7 @@ impl Metrics {
     /// Counts a credential that was there and not good. `reason` is the label of a reason of
     /// `auth`'s, or `throttled` instead once its source failed too often.
     pub(crate) fn failed_credential(&self, reason: &'static str) {
+        self.refusals.count("bad_credential", Some(reason.into()));
         self.failed_credentials
             .get_or_create(&ReasonLabel { reason })
             .inc();

@@ -78,6 +78,7 @@ impl Harness {
         let config = UpstreamConfig {
             workers,
             pool: "shared".into(),
+            worker_ca: None,
             call_deadline,
         };
         let upstream = Upstream::new(&config, minter, Metrics::new().upstream()).unwrap();

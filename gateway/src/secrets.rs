@@ -93,7 +93,7 @@ impl RootSecret {
         };
         let file = std::fs::File::open(path).map_err(failed)?;
         let mode = file.metadata().map_err(failed)?.permissions().mode();
-        if mode & 0o077 != 0 {
+        if mode & 0o007 != 0 {
             let path = path.display();
             tracing::warn!(%path, "others may read the root secret: chmod 600 its file");
         }

@@ -29,6 +29,7 @@ use tower::{ServiceBuilder, ServiceExt, service_fn, util::BoxCloneSyncService};
 
 use crate::{
     auth::{self, Auth, Peer},
+    error::RefusalReason,
     mcp::{Came, Mcp},
     metrics::{Counted, Metrics},
 };
@@ -113,6 +114,9 @@ async fn count(State(metrics): State<Arc<Metrics>>, mut request: Request, next: 
     request.extensions_mut().insert(Came::now());
     let response = next.run(request).await;
     metrics.request(response.status());
+    if let Some(RefusalReason(reason)) = response.extensions().get() {
+        metrics.refusals().count(reason, None);
+    }
     response
 }
 

@@ -23,6 +23,8 @@ pub(crate) use audit::AuditRows;
 pub(crate) use catalogs::LARGEST_CATALOG;
 pub(crate) use health::Health;
 pub(crate) use listener::{Heard, Listener};
+pub(crate) use moments::{micros, moment};
+pub use overview::{IndexOverview, LimitSet, LimitsOverview, UnfinishedIndex};
 pub(crate) use principals::PrincipalRow;
 pub(crate) use sessions::{MOST_READ, SessionChange};
 
@@ -30,6 +32,8 @@ mod audit;
 mod catalogs;
 mod health;
 mod listener;
+mod moments;
+mod overview;
 mod principals;
 mod sessions;
 

@@ -8,12 +8,13 @@
 //! database, so what one of them looked up is still so when it writes; those that only read wait
 //! for nobody and see one moment.
 
-use std::time::{Duration, SystemTime};
-
 use sqlx::{PgPool, Postgres, Transaction};
 use uuid::Uuid;
 
-use crate::secrets::RootSecret;
+use crate::{
+    secrets::RootSecret,
+    store::{micros, moment},
+};
 use error::query;
 
 pub use audit::{AuditChain, AuditPlace};
@@ -27,6 +28,7 @@ pub use memory::{MemoryError, Remembered};
 pub use names::{LONGEST_SLUG, is_project_slug};
 pub use principals::RevokedPrincipal;
 pub use projects::{Project, ProjectSettings};
+pub use prune::AuditCuts;
 pub use tenant::Tenant;
 
 // What there is, then what is said of all of it.
@@ -39,6 +41,7 @@ mod limits;
 mod indexes;
 mod memory;
 mod audit;
+mod prune;
 mod verify;
 mod census;
 mod error;
@@ -156,39 +159,5 @@ impl TenantsTx {
     /// Makes everything that was done last.
     pub async fn commit(self) -> Result<(), TenantError> {
         self.tx.commit().await.map_err(query("commit a change"))
-    }
-}
-
-/// A moment as queries return it: microseconds since 1970, what Postgres keeps.
-fn moment(micros: i64) -> SystemTime {
-    let distance = Duration::from_micros(micros.unsigned_abs());
-    if micros < 0 {
-        SystemTime::UNIX_EPOCH - distance
-    } else {
-        SystemTime::UNIX_EPOCH + distance
-    }
-}
-
-/// A moment as queries take it; one that no clock reaches becomes the last that Postgres can keep
-/// without thinking.
-fn micros(moment: SystemTime) -> i64 {
-    /// The year 9999.
-    const LAST: i64 = 253_402_300_799_000_000;
-    match moment.duration_since(SystemTime::UNIX_EPOCH) {
-        Ok(since) => i64::try_from(since.as_micros()).map_or(LAST, |micros| micros.min(LAST)),
-        Err(_before_1970) => 0,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn moments_survive_the_way_to_postgres_and_back() {
-        for wanted in [0, 1, 1_800_000_000_123_456] {
-            assert_eq!(micros(moment(wanted)), wanted);
-        }
-        assert!(moment(-1) < SystemTime::UNIX_EPOCH);
     }
 }

@@ -35,10 +35,12 @@ use deadly::Deadly;
 use errand::{Errand, Suspects};
 use patience::Patience;
 use pool::{Pool, Surroundings};
+use secured::Authority;
 
 pub use config::{UpstreamConfig, UpstreamError};
 pub(crate) use failures::{internal, is_refusal, unavailable};
 pub(crate) use replica::ReplicaStatus;
+pub use secured::AuthorityError;
 #[cfg(test)]
 pub(crate) use standing::State;
 pub(crate) use stream::{CallStream, Said, Step};
@@ -49,6 +51,7 @@ mod pool;
 mod choice;
 mod replica;
 mod standing;
+mod secured;
 mod health;
 mod errand;
 mod attempt;
@@ -98,6 +101,7 @@ pub(crate) struct Upstream {
     passes: moka::sync::Cache<u64, PassToken>,
     deadly: Arc<Mutex<Deadly>>,
     told: moka::sync::Cache<String, ()>,
+    metrics: UpstreamMetrics,
     lost: Arc<Notify>,
     end: CancellationToken,
     _tasks: DropGuard,
@@ -122,11 +126,20 @@ impl Upstream {
         resolver: &Resolver,
     ) -> Result<Self, UpstreamError> {
         let places = config.places()?;
+        let authority = config.worker_ca.as_deref().map(|path| {
+            let read = Authority::read(path);
+            read.map_err(|source| UpstreamError::Authority {
+                path: path.to_owned(),
+                source,
+            })
+        });
+        let authority = authority.transpose()?.map(Arc::new);
         let around = Surroundings {
             metrics: metrics.clone(),
             lost: Arc::new(Notify::new()),
             deadly: Arc::default(),
             dropped: CancellationToken::new(),
+            authority,
         };
         let pools = places.into_iter().map(|(name, places)| {
             let pool = Arc::new(Pool::new(&name, around.clone()));
@@ -147,6 +160,7 @@ impl Upstream {
                 .max_capacity(MOST_TOLD)
                 .time_to_live(TOLD_AGAIN)
                 .build(),
+            metrics: metrics.clone(),
             lost: around.lost,
             end: CancellationToken::new(),
             _tasks: around.dropped.drop_guard(),
@@ -211,6 +225,7 @@ impl Upstream {
     /// without workers; the operator is told, once in a while.
     fn pool_of(&self, who: &Principal) -> Result<&Arc<Pool>, Failure> {
         self.pools.get(who.pool()).ok_or_else(|| {
+            self.metrics.unknown_pool();
             let told = self.told.entry(who.pool().to_owned()).or_insert(());
             if told.is_fresh() {
                 tracing::warn!(

@@ -12,8 +12,10 @@ pub mod log;
 pub mod meta;
 pub mod method;
 pub mod misleading;
+pub mod name;
 pub mod nearest;
 pub mod pass;
+pub mod pool;
 pub mod trace;
 
 /// Generated from `proto/archway/v1/worker.proto`.

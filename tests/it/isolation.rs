@@ -8,6 +8,7 @@
 mod answers;
 mod caches;
 mod database;
+mod definers;
 mod interleaved;
 mod links;
 mod naming;

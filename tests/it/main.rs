@@ -3,10 +3,13 @@
 mod architecture;
 mod audit;
 mod big_tree;
+mod chart;
 mod clients;
+mod compose;
 mod concurrency;
 mod conformance;
 mod confinement;
+mod console;
 mod context;
 mod contracts;
 mod credentials;

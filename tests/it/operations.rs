@@ -3,6 +3,7 @@
 //! each alert has its page.
 
 mod exposed;
+mod pages;
 mod queries;
 
 use std::{
@@ -18,8 +19,10 @@ use queries::{Query, names_of_ours};
 
 use crate::tidy::{assert_none, root};
 
-/// What Prometheus adds to each sample: which process it is of.
-const OF_TARGETS: [&str; 4] = ["instance", "job", "namespace", "pod"];
+/// What Prometheus adds to each sample: which process it is of. The last is the chart's.
+const OF_TARGETS: [&str; 5] = ["instance", "job", "namespace", "pod", "archway_io_pool"];
+/// What Prometheus tells of each target.
+const OF_PROMETHEUS: &str = "up";
 const SECTIONS: [&str; 5] = [
     "## What it means",
     "## What users notice",
@@ -128,6 +131,13 @@ async fn what_alerts_and_panels_ask_for_is_what_gateways_and_workers_tell() {
         let mut labels: BTreeSet<&str> = OF_TARGETS.into();
         let mut are_all_seen = true;
         for (metric, selected) in &query.metrics {
+            if metric == OF_PROMETHEUS {
+                let unknown = selected
+                    .iter()
+                    .filter(|it| !OF_TARGETS.contains(&it.as_str()));
+                violations.extend(unknown.map(|it| format!("{place}: no target has {it}")));
+                continue;
+            }
             let there = exposed.labels(metric);
             if there.is_none() && (recorded.contains(metric.as_str()) || rarely_exposed(metric)) {
                 are_all_seen = false;
@@ -177,10 +187,9 @@ fn every_alert_says_how_bad_it_is_and_has_a_page_and_every_page_is_an_alerts() {
         let said = &alert["annotations"];
         let severity = text(&alert["labels"], "severity");
         assert!(["critical", "warning"].contains(&severity), "{name}");
-        assert!(
-            text(alert, "for").ends_with('m'),
-            "{name} waits for nothing"
-        );
+        let (time, unit) = text(alert, "for").split_at(text(alert, "for").len().max(1) - 1);
+        let waits = ["s", "m"].contains(&unit) && time.parse::<u32>().is_ok_and(|time| time > 0);
+        assert!(waits, "{name} waits for nothing");
         assert!(!text(said, "summary").is_empty(), "{name}");
         assert!(!text(said, "description").is_empty(), "{name}");
         assert_eq!(text(said, "runbook_url"), format!("runbooks/{name}.md"));
@@ -211,9 +220,9 @@ fn every_page_has_all_parts_and_names_commands_and_options_that_are_there() {
         let places = SECTIONS.map(|title| page.find(title));
         assert!(places.iter().all(Option::is_some), "{name}: {places:?}");
         assert!(places.is_sorted(), "{name}: {places:?}");
-        let commands = page.lines().filter(|line| line.starts_with("archway "));
-        let commands = commands.map(verbs);
-        let words = page.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
+        let commands = pages::commands(&page).into_iter().map(verbs);
+        let ours = page.replace(pages::IN_A_POD, "");
+        let words = ours.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
         let options = words.filter(|word| word.starts_with("--"));
         let named = commands.chain(options.map(str::to_owned));
         let unknown = named.filter(|named| !manual.contains(named));
@@ -230,8 +239,13 @@ fn every_page_has_all_parts_and_names_commands_and_options_that_are_there() {
 async fn every_metric_that_a_page_names_is_told() {
     let exposed = Exposed::by_a_busy_stack().await;
     let mut violations = Vec::new();
-    for page in pages() {
-        for metric in names_of_ours(&read(&format!("runbooks/{page}.md"))) {
+    let pages = pages()
+        .into_iter()
+        .map(|page| format!("runbooks/{page}.md"));
+    let others = ["docs/src/observe.md", "README.md"];
+    let others = others.map(|page| format!("../../{page}"));
+    for page in pages.chain(others) {
+        for metric in names_of_ours(&read(&page)) {
             if exposed.labels(&metric).is_none() && !rarely_exposed(&metric) {
                 violations.push(format!("{page}: nobody tells {metric}"));
             }

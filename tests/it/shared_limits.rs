@@ -35,10 +35,13 @@ fn gateways(count: usize, url: &str) -> Harness {
 
 /// Once each gateway says of the store that it is there (1), or away (0).
 async fn until_up(stack: &Stack, up: u8) {
-    let line = format!("archway_gateway_limit_store_up{{}} {up}");
+    let up = format!("}} {up}");
     let all = async || {
         let texts = join_all(stack.admins().into_iter().map(metrics)).await;
-        let said = |text: &String| text.lines().any(|said| said == line);
+        let is_it = |line: &str| {
+            line.starts_with("archway_gateway_limit_store_up{mode=") && line.ends_with(&up)
+        };
+        let said = |text: &String| text.lines().any(is_it);
         texts.iter().all(said).then_some(())
     };
     stack.eventually(all).await;

@@ -6,6 +6,7 @@
 
 mod recorded;
 mod sampled;
+mod unfinished;
 
 use std::sync::{OnceLock, mpsc};
 

@@ -78,6 +78,17 @@ impl Database {
 }
 
 impl Database {
+    /// The process that all others of the cluster come from.
+    pub async fn server_pid(&self) -> u32 {
+        let mut admin = connect(&self.admin).await;
+        let folder: String = sqlx::query_scalar("show data_directory")
+            .fetch_one(&mut admin)
+            .await
+            .unwrap();
+        let file = std::fs::read_to_string(format!("{folder}/postmaster.pid")).unwrap();
+        file.lines().next().unwrap().trim().parse().unwrap()
+    }
+
     /// Ends all connections and takes no new ones: as if Postgres were gone.
     pub async fn close(&self) {
         self.allow_connections(false).await;

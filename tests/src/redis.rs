@@ -65,6 +65,11 @@ impl RedisServer {
         }
     }
 
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
     /// As an address, for one who lies before it.
     pub fn address(&self) -> SocketAddr {
         self.address

@@ -9,8 +9,8 @@ use std::{
 };
 
 use archway_gateway::{
-    AuthConfig, BreakerConfig, GatewayConfig, GuardConfig, LimitsConfig, SamplingConfig,
-    UpstreamConfig, secrets::RootSecret, tenants::Tenants,
+    AuthConfig, BreakerConfig, ConsoleConfig, GatewayConfig, GuardConfig, LimitsConfig,
+    SamplingConfig, UpstreamConfig, secrets::RootSecret, tenants::Tenants,
 };
 use archway_workers::chat::ChatConfig;
 use archway_workers::index::config::IndexConfig;
@@ -76,9 +76,11 @@ impl Harness {
                 upstream: UpstreamConfig {
                     workers: Vec::new(),
                     pool: POOL.to_owned(),
+                    worker_ca: None,
                     call_deadline: 30,
                 },
                 sampling: SamplingConfig::NONE,
+                console: ConsoleConfig::default(),
             },
             replicas: 1,
             workers: 1,

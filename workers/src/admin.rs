@@ -66,6 +66,14 @@ impl Admin {
         self.0.draining.cancel();
     }
 
+    /// What Prometheus scrapes, for who has a port of its own in the same process.
+    ///
+    /// # Errors
+    /// If a metric can't be written.
+    pub fn exposition(&self) -> Result<String, std::fmt::Error> {
+        self.0.metrics.text()
+    }
+
     /// Cancelled once the end is announced.
     pub(crate) fn end(&self) -> CancellationToken {
         self.0.draining.clone()
@@ -176,7 +184,7 @@ async fn ready(State(admin): State<Admin>) -> Response {
 }
 
 async fn metrics(State(admin): State<Admin>) -> Response {
-    match admin.0.metrics.text() {
+    match admin.exposition() {
         Ok(text) => ([(header::CONTENT_TYPE, METRICS_TYPE)], text).into_response(),
         Err(error) => {
             tracing::error!(%error, "metrics could not be written");

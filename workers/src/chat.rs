@@ -8,6 +8,7 @@
 
 mod config;
 mod service;
+mod complaints;
 
 use std::sync::Arc;
 
@@ -23,6 +24,7 @@ use crate::{
     repo::Cancel,
 };
 
+use complaints::Complaints;
 pub use config::ChatConfig;
 pub use service::ChatService;
 
@@ -35,6 +37,7 @@ const PLACES_EACH: usize = 4;
 pub(crate) struct Chat {
     service: ChatService,
     turns: Arc<Queue>,
+    complaints: Complaints,
 }
 
 /// What a chat model is asked.
@@ -76,6 +79,7 @@ impl Chat {
         Chat {
             service,
             turns: Queue::new(PLACES, PLACES_EACH, waits),
+            complaints: Complaints::default(),
         }
     }
 
@@ -93,7 +97,7 @@ impl Chat {
     /// call.
     ///
     /// # Errors
-    /// If it was not asked, or gave no answer. That is said in the log where it is news.
+    /// If it was not asked, or gave no answer. That is said in the log once a minute at most.
     pub(crate) async fn ask(
         &self,
         tenant: Uuid,
@@ -104,8 +108,11 @@ impl Chat {
             answer = self.answer(tenant, question, cancel.deadline) => answer,
             () = cancel.token.cancelled() => Err(ChatError::Cancelled),
         };
-        if let Err(error @ ChatError::Failed(_)) = &answer {
-            tracing::warn!(error = %Chain(error), "the chat model was asked in vain");
+        if let Err(error @ ChatError::Failed(_)) = &answer
+            && let Some(untold) = self.complaints.tell()
+        {
+            let error = Chain(error);
+            tracing::warn!(%error, untold, "the chat model was asked in vain");
         }
         answer
     }

@@ -38,6 +38,7 @@ pub use crate::history::{CacheFolder, CacheFolderError};
 pub use config::WorkerConfig;
 pub use confined::ConfinedWorker;
 pub use parts::{WorkerParts, WorkerPartsError};
+pub use tls::{Tls, TlsConfig, TlsError};
 
 use health::Health;
 pub(crate) use index::Index;
@@ -45,6 +46,7 @@ pub(crate) use index::Index;
 mod config;
 mod confined;
 mod connections;
+mod tls;
 mod health;
 mod index;
 mod parts;
@@ -63,6 +65,8 @@ pub const LEFT_BEHIND: Duration = Duration::from_secs(2);
 pub enum Listener {
     /// For workers on other hosts.
     Tcp(std::net::TcpListener),
+    /// The same, by TLS alone.
+    Tls(std::net::TcpListener, Tls),
     /// For a worker in the gateway's own process: half the cost of TCP.
     Unix(std::os::unix::net::UnixListener),
 }
@@ -91,9 +95,6 @@ pub enum WorkerError {
     /// Its index or its chat model is not set up right.
     #[error(transparent)]
     Parts(#[from] WorkerPartsError),
-    /// The database URL is malformed.
-    #[error("setting up the store")]
-    Store(#[from] crate::store::StoreError),
     /// The build's registry is wrong.
     #[error("registering the tools")]
     Registry(#[from] tools::RegistryError),
@@ -132,7 +133,8 @@ impl Worker {
         verifier: PassVerifier,
         parts: WorkerParts,
     ) -> Result<Self, WorkerError> {
-        let stores = Stores::connect(&config.store)?;
+        let most = config.store.max_connections;
+        let stores = Stores::with_options(parts.database.clone(), most);
         let recorded = CancellationToken::new();
         let metrics = Arc::new(parts.metrics());
         let dropped = metrics.accesses_dropped();

@@ -15,7 +15,6 @@ use archway_proto::{
     fault::{Blame, Fault},
     method::Method,
     pass::{PassToken, PassVerifier, VerifiedPass},
-    trace::status_name,
     v1,
 };
 use serde_json::Value;
@@ -35,7 +34,7 @@ use crate::{
     tools::Registry,
 };
 use asked::Asked;
-use recorded::recorded;
+use recorded::{Ending, recorded};
 pub(crate) use stream::CallStream;
 
 /// The longest a call may take, whatever its caller asks for.
@@ -123,6 +122,7 @@ impl WorkerService {
             .of_session(context.session);
         let registry = Arc::clone(&self.registry);
         let recorded = recorded(&context, method, verified.pass().tenant_id);
+        let mut ending = Ending::new(&recorded, deadline);
         let trace = recorded.trace().unwrap_or(context.trace);
         let span = tracing::info_span!(
             "call",
@@ -132,15 +132,14 @@ impl WorkerService {
             tenant.id = %verified.pass().tenant_id,
         );
         let running = self.metrics.start(asked.label(&registry));
-        let answered = recorded.clone();
         let end = self.end.clone();
         let result = async move {
             let keeper = asked.keeper(&cx).await;
-            let outcome = tokio::select! {
+            let (code, outcome) = tokio::select! {
                 biased;
-                outcome = asked.answer(cx, registry) => outcome,
-                () = end.cancelled() => Err(draining()),
-                () = tokio::time::sleep_until(latest) => Err(late()),
+                outcome = asked.answer(cx, registry) => (Code::Ok, outcome),
+                () = end.cancelled() => (Code::Unavailable, Err(draining())),
+                () = tokio::time::sleep_until(latest) => (Code::DeadlineExceeded, Err(late())),
             };
             if let (Some((keeper, tool)), Ok(result)) = (keeper, &outcome) {
                 // A comfort: what comes too late for it is answered all the same.
@@ -152,7 +151,7 @@ impl WorkerService {
                     .as_ref()
                     .map_or_else(|failure| failure.code.code(), |_| "ok"),
             );
-            answered.set("rpc.response.status_code", status_name(Code::Ok));
+            ending.is(code);
             outcome.unwrap_or_else(|failure| report(&failure))
         };
         Ok(CallStream {

@@ -4,16 +4,17 @@
 //! row-level security. A query runs in a transaction of [`TenantStore::begin`] that names its
 //! tenant, so one that forgot its filter sees nothing of others.
 
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::{
-    ConnectOptions, PgPool, Postgres, Transaction,
+    PgPool, Postgres, Transaction,
     postgres::{PgConnectOptions, PgPoolOptions},
 };
 use uuid::Uuid;
 
 mod accesses;
+mod files;
 mod indexes;
 pub(crate) mod memory;
 mod mounts;
@@ -23,6 +24,7 @@ mod reads;
 mod workflows;
 
 pub(crate) use accesses::{Access, Accesses};
+pub use files::{DatabaseFileError, UNBELIEVED, is_unbelieved, read_files};
 pub(crate) use indexes::{
     AtHome, Document, IndexRow, LEASE, Lease, Mounted, Pieces, Source, Whole,
 };
@@ -61,6 +63,9 @@ pub enum StoreError {
     /// The URL does not parse. It is not shown: it may hold a password.
     #[error("the worker's database URL is malformed")]
     Url,
+    /// A file that the URL names is of no use.
+    #[error(transparent)]
+    File(#[from] DatabaseFileError),
     /// Postgres refused or did not answer.
     #[error("{what}")]
     Query {
@@ -70,6 +75,9 @@ pub enum StoreError {
         #[source]
         source: sqlx::Error,
     },
+    /// Who answers is not believed to be Postgres.
+    #[error("{UNBELIEVED}")]
+    Unbelieved(#[source] sqlx::Error),
     /// Postgres took longer than the call could wait.
     #[error("{0} took too long")]
     Late(&'static str),
@@ -95,22 +103,18 @@ impl StoreError {
             StoreError::Query { source, .. } => source
                 .as_database_error()
                 .is_some_and(|error| error.code().as_deref() == Some(STATEMENT_TIMEOUT)),
-            StoreError::Url | StoreError::Unbound { .. } => false,
+            StoreError::Url
+            | StoreError::File(_)
+            | StoreError::Unbelieved(_)
+            | StoreError::Unbound { .. } => false,
         }
     }
 }
 
 impl StoreConfig {
-    /// The files that connecting reads each time: certificates and keys that the URL names.
-    pub fn files(&self) -> Result<Vec<PathBuf>, StoreError> {
-        let url = self.options()?.to_url_lossy();
-        let files = url.query_pairs().filter_map(|(name, value)| {
-            let names_a_file = matches!(&*name, "sslrootcert" | "sslcert" | "sslkey");
-            // As sqlx writes them; what is not a file stands in the URL itself.
-            let file = value.strip_prefix("file: ").filter(|_| names_a_file)?;
-            Some(PathBuf::from(file))
-        });
-        Ok(files.collect())
+    /// How to connect, with what the files hold that the URL names.
+    pub(crate) fn read(&self) -> Result<PgConnectOptions, StoreError> {
+        Ok(read_files(self.options()?)?)
     }
 
     fn options(&self) -> Result<PgConnectOptions, StoreError> {
@@ -137,14 +141,18 @@ pub(crate) struct TenantStore<'a> {
 impl Stores {
     /// A pool that connects when first asked. An outage at start is no reason not to start.
     pub fn connect(config: &StoreConfig) -> Result<Self, StoreError> {
-        let options = config.options()?;
+        Ok(Stores::with_options(config.read()?, config.max_connections))
+    }
+
+    /// The same, where the files of the URL were read before.
+    pub(crate) fn with_options(options: PgConnectOptions, connections: u32) -> Self {
         let options = options.application_name("archway-worker").options([
             ("statement_timeout", "5s"),
             ("idle_in_transaction_session_timeout", "10s"),
         ]);
-        Ok(Stores {
-            pool: pool(options, config.max_connections),
-        })
+        Stores {
+            pool: pool(options, connections),
+        }
     }
 
     /// The same rows, over so many connections of their own: who does much beside the calls leaves
@@ -167,7 +175,7 @@ impl Stores {
     /// anything.
     ///
     /// # Errors
-    /// [`StoreError::Unbound`], or [`StoreError::Query`] while Postgres gives no answer.
+    /// [`StoreError::Unbound`], or [`StoreError::Unbelieved`] or [`StoreError::Query`] while Postgres gives no answer.
     pub async fn check_role(&self) -> Result<(), StoreError> {
         let found = sqlx::query!(
             r#"select current_user::text as "role!",
@@ -184,7 +192,10 @@ impl Stores {
         )
         .fetch_one(&self.pool)
         .await
-        .map_err(failed("reading its own role"))?;
+        .map_err(|source| match is_unbelieved(&source) {
+            true => StoreError::Unbelieved(source),
+            false => failed("reading its own role")(source),
+        })?;
         let why = match (found.superuser, found.bypasses, found.owns) {
             (true, _, _) => "is a superuser, or may become one",
             (_, true, _) => "may bypass row-level security",

@@ -153,7 +153,11 @@ async fn prune<'a>(place: &Place, which: &'a PruneArgs) -> Result<Pruned<'a>, Ad
     let stakes = format!("the audit records of all tenants before {month}");
     confirmed(which.confirm.as_deref(), month, &stakes)?;
     let secret = place.secret(&which.secret)?;
-    let months = place.change(async |tx, _| Ok(tx.prune_audit(*before, &secret).await?));
+    // The longest part of it, for which no call and no other command has to wait.
+    let verified = place.read(async |tx, _| Ok(tx.verify_audit_cuts(*before, &secret).await?));
+    let verified = verified.await?;
+    let months =
+        place.change(async |tx, _| Ok(tx.prune_audit(*before, &verified, &secret).await?));
     Ok(Pruned {
         before: month,
         months: months.await?,

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use archway_gateway::secrets::{RootSecret, SecretError};
 use archway_gateway::tenants::{TenantError, Tenants, TenantsTx};
+use archway_workers::store::{DatabaseFileError, read_files};
 use secrecy::SecretString;
 use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
@@ -19,7 +20,8 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use super::AdminError;
 use super::told::Told;
 use crate::data_dir::{DataDir, DataDirError, ROOT_SECRET};
-use crate::migrate::{self, SchemaError};
+use crate::migrate::{self, ReachError, SchemaError};
+use crate::password_file::{self, PasswordFileError};
 use crate::postgres::EmbeddedPostgres;
 
 /// How long a server may take to let us in.
@@ -48,6 +50,15 @@ struct PlaceArgs {
         help_heading = "Installation"
     )]
     database_url: Option<SecretString>,
+    /// File with the password of that role, where the URL holds none.
+    #[arg(
+        long,
+        env = "ARCHWAY_MIGRATE_DATABASE_PASSWORD_FILE",
+        global = true,
+        value_name = "FILE",
+        help_heading = "Installation"
+    )]
+    database_password_file: Option<PathBuf>,
     /// The data folder of `archway dev`; named, it wins over a database that only the environment
     /// names [default: the user's].
     #[arg(long, global = true, value_name = "DIR", help_heading = "Installation")]
@@ -98,9 +109,15 @@ pub enum ConnectError {
     /// The URL is none.
     #[error("--database-url can't be read as postgres://user:password@host/database")]
     Url(#[source] sqlx::Error),
+    /// The owner's password can't be used.
+    #[error("--database-password-file (ARCHWAY_MIGRATE_DATABASE_PASSWORD_FILE) can't be used")]
+    Password(#[from] PasswordFileError),
     /// Nobody answers there, or not to us.
     #[error("connecting to the database as its owner")]
-    Connect(#[source] sqlx::Error),
+    Connect(#[source] ReachError),
+    /// A file that the URL names is of no use.
+    #[error(transparent)]
+    File(#[from] DatabaseFileError),
     /// The data folder can't be found.
     #[error(transparent)]
     DataDir(#[from] DataDirError),
@@ -171,7 +188,7 @@ impl Place {
             .acquire_timeout(PATIENCE)
             .connect_with(options)
             .await
-            .map_err(ConnectError::Connect)?;
+            .map_err(|error| ConnectError::Connect(error.into()))?;
         let schema = migrate::check(&pool).await?;
         Ok(Connected {
             tenants: Tenants::new(pool.clone()),
@@ -198,8 +215,10 @@ impl Place {
 
     fn find(&self) -> Result<(PgConnectOptions, Option<PathBuf>), ConnectError> {
         if let Some(url) = self.url() {
-            let options = migrate::options(url).map_err(ConnectError::Url)?;
-            return Ok((options, None));
+            let password = self.told.args.database_password_file.as_deref();
+            let url = password_file::complete(url, password)?;
+            let options = migrate::options(&url).map_err(ConnectError::Url)?;
+            return Ok((read_files(options)?, None));
         }
         let data = self.data_folder()?;
         match EmbeddedPostgres::of_another_process(&data) {

@@ -23,7 +23,8 @@ pub struct PrincipalArgs {
 #[derive(Debug, Subcommand)]
 enum PrincipalCommand {
     /// Refuse the tokens that were issued to somebody before now, within a second and in every
-    /// tenant. Tokens that the issuer makes later are good: lock the account there first.
+    /// tenant; and, since the issuer's clock may be ahead, those that it makes within its `leeway`
+    /// (60 s) from now. Later ones are good: lock the account there first.
     Revoke(RevokeArgs),
     /// List whose tokens were taken back of late: for two hours, by when all of them have ended.
     List,
@@ -77,7 +78,8 @@ impl Answer for Revoked {
     fn text(&self) -> String {
         let (issuer, subject) = (harmless(&self.issuer), harmless(&self.subject));
         format!(
-            "principal {subject} of {issuer}: tokens issued before {} are refused",
+            "principal {subject} of {issuer}: tokens issued before {}, or within the issuer's \
+             leeway after, are refused",
             self.issued_before
         )
     }

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use archway_gateway::store::{IndexOverview, LimitsOverview};
 use archway_gateway::tenants::Census;
+use archway_proto::chain::Chain;
 use http::Uri;
 use serde::Serialize;
 
@@ -12,9 +14,13 @@ use super::connect::Place;
 use super::print::{Answer, print, table};
 use crate::healthcheck::admin_url;
 use gateway::GatewayRow;
+use refusals::RefusalRow;
 use tools::ToolRow;
 
 mod gateway;
+mod indexes;
+mod limits;
+mod refusals;
 mod tools;
 
 /// What `archway status` is told.
@@ -34,9 +40,35 @@ pub struct StatusArgs {
     place: Place,
 }
 
-/// Runs the command.
+/// Runs the command. Gateways are asked whether or not Postgres answers: they may tell why not.
 pub async fn run(args: StatusArgs) -> Result<(), AdminError> {
-    let from_database = args.place.read(async |tx, to| {
+    let (known, gateways) = tokio::join!(known(&args.place), gateway::ask_all(&args.admin_urls));
+    let (known, failure) = match known {
+        Err(failure) if gateways.is_empty() => return Err(failure),
+        Err(failure) => (None, Some(failure)),
+        Ok(known) => (Some(known), None),
+    };
+    let waiting: Vec<&str> = gateways
+        .iter()
+        .filter(|gateway| !gateway.ready)
+        .map(|gateway| gateway.url.as_str())
+        .collect();
+    let not_ready = (!waiting.is_empty()).then(|| AdminError::NotReady(waiting.join(", ")));
+    let status = Status {
+        ready: not_ready.is_none() && failure.is_none(),
+        database: failure.as_ref().map(|failure| Chain(failure).to_string()),
+        known,
+        refusals: gateway::refusals(&gateways),
+        tools: gateway::tools(&gateways),
+        gateways,
+    };
+    print(&status, args.place.json)?;
+    failure.or(not_ready).map_or(Ok(()), Err)
+}
+
+/// What the database says, in one transaction.
+async fn known(place: &Place) -> Result<Known, AdminError> {
+    let read = place.read(async |tx, to| {
         let workers = tx.workers_seen().await?.into_iter();
         let workers = workers.map(|worker| WorkerRow {
             name: worker.name,
@@ -44,38 +76,43 @@ pub async fn run(args: StatusArgs) -> Result<(), AdminError> {
             projects: worker.projects,
             last_seen_seconds: worker.seconds_ago,
         });
-        Ok((to.schema, tx.census().await?, workers.collect::<Vec<_>>()))
+        Ok(Known {
+            schema: to.schema,
+            counts: Counts::from(tx.census().await?),
+            workers: workers.collect(),
+            indexes: tx.index_overview().await?,
+            limits: tx.limits_overview().await?,
+        })
     });
-    let (schema, census, workers) = from_database.await?;
-    let gateways = gateway::ask_all(&args.admin_urls).await;
-    let waiting: Vec<&str> = gateways
-        .iter()
-        .filter(|gateway| !gateway.ready)
-        .map(|gateway| gateway.url.as_str())
-        .collect();
-    let refusal = (!waiting.is_empty()).then(|| AdminError::NotReady(waiting.join(", ")));
-    let status = Status {
-        ready: refusal.is_none(),
-        schema,
-        counts: census.into(),
-        tools: gateway::tools(&gateways),
-        gateways,
-        workers,
-    };
-    print(&status, args.place.json)?;
-    refusal.map_or(Ok(()), Err)
+    read.await
 }
 
 #[derive(Serialize)]
 struct Status {
-    /// Whether all gateways that were asked are.
+    /// Whether all gateways that were asked are, and the database answers.
     ready: bool,
+    /// Why the database told nothing; absent where it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    database: Option<String>,
+    #[serde(flatten)]
+    known: Option<Known>,
+    gateways: Vec<GatewayRow>,
+    /// What all gateways that were asked refused lately, the most frequent first.
+    refusals: Vec<RefusalRow>,
+    /// Over all gateways that were asked, by name.
+    tools: BTreeMap<String, ToolRow>,
+}
+
+/// What the database says.
+#[derive(Serialize)]
+struct Known {
     schema: i64,
     #[serde(flatten)]
     counts: Counts,
-    gateways: Vec<GatewayRow>,
-    /// Over all gateways that were asked, by name.
-    tools: BTreeMap<String, ToolRow>,
+    /// How far indexing is.
+    indexes: IndexOverview,
+    /// What may be spent other than by default.
+    limits: LimitsOverview,
     /// Those that reported a project's folder within the last 90 s.
     workers: Vec<WorkerRow>,
 }
@@ -149,14 +186,32 @@ impl From<Census> for Counts {
 
 impl Answer for Status {
     fn text(&self) -> String {
+        let of_gateways = gateway::tables(&self.gateways).into_iter();
+        let mut tables: Vec<String> = of_gateways.chain(refusals::shown(&self.refusals)).collect();
+        match &self.known {
+            Some(known) => {
+                tables.splice(..0, known.tables());
+                tables.extend(indexes::shown(&known.indexes));
+                tables.extend(limits::shown(&known.limits));
+            }
+            None => tables.insert(0, "the database told nothing".to_owned()),
+        }
+        tables.extend(tools::shown(&self.tools));
+        tables.join("\n\n")
+    }
+}
+
+impl Known {
+    /// Counts, and the workers that reported.
+    fn tables(&self) -> Vec<String> {
         let Counts {
             tenants,
             projects,
             keys,
         } = &self.counts;
-        let mut text = format!(
+        let counts = format!(
             "schema    {}\ntenants   {} in use, {} disabled\nprojects  {} served, {} removed\n\
-             keys      {} live, {} expired, {} revoked",
+             keys      {} live, {} expired, {} revoked\nindexes   {}\nlimits    {}",
             self.schema,
             tenants.in_use,
             tenants.disabled,
@@ -164,19 +219,16 @@ impl Answer for Status {
             projects.removed,
             keys.live,
             keys.expired,
-            keys.revoked
+            keys.revoked,
+            indexes::line(&self.indexes),
+            limits::line(&self.limits),
         );
-        if !self.workers.is_empty() {
-            let rows = self.workers.iter().map(WorkerRow::cells).collect();
-            let header = ["worker", "pool", "projects", "last seen"];
-            text.push_str("\n\nworkers that reported folders to Postgres within 90 s\n");
-            text.push_str(&table(header, rows, ""));
-        }
-        let tools = tools::shown(&self.tools);
-        for table in gateway::tables(&self.gateways).into_iter().chain(tools) {
-            text.push_str("\n\n");
-            text.push_str(&table);
-        }
-        text
+        let rows: Vec<_> = self.workers.iter().map(WorkerRow::cells).collect();
+        let header = ["worker", "pool", "projects", "last seen"];
+        let workers = (!rows.is_empty()).then(|| {
+            let table = table(header, rows, "");
+            format!("workers that reported folders to Postgres within 90 s\n{table}")
+        });
+        std::iter::once(counts).chain(workers).collect()
     }
 }

@@ -9,9 +9,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 
 use super::projects::Project;
-
-/// What the curl line asks.
-const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_repo_overview","arguments":{"max_depth":1}}}"#;
+use crate::settings;
 
 /// A running `dev`, as its user needs to know it.
 pub(super) struct Announcement<'a> {
@@ -20,6 +18,8 @@ pub(super) struct Announcement<'a> {
     /// The same for other machines, where it is open to them.
     pub(super) open_url: Option<&'a str>,
     pub(super) admin: SocketAddr,
+    /// Whether the admin port has the operator's page.
+    pub(super) console: bool,
     pub(super) api_key: &'a SecretString,
     pub(super) tenant: &'a str,
     /// What a call without `project` means.
@@ -67,9 +67,7 @@ impl Announcement<'_> {
     fn text(&self) -> String {
         let mut text = format!("\nArchway is ready at {}\n\n{}", self.url, self.facts());
         text.push_str("\nPaste into your client. The key in it stays good across restarts.\n");
-        for (client, settings) in self.clients() {
-            text.push_str(&format!("\n{client}\n{}\n", indented(&settings)));
-        }
+        text.push_str(&settings::text_of(self.url, self.api_key));
         text.push_str("\nCtrl-C stops everything.\n");
         text
     }
@@ -87,6 +85,9 @@ impl Announcement<'_> {
         facts.push_str(&format!("  api key   {}\n", self.api_key.expose_secret()));
         facts.push_str(&format!("  data      {}\n", self.data.display()));
         facts.push_str(&format!("  metrics   http://{}/metrics\n", self.admin));
+        if self.console {
+            facts.push_str(&format!("  console   http://{}/console\n", self.admin));
+        }
         if let Some(url) = self.open_url {
             facts.push_str(&format!(
                 "  network   {url}  (not encrypted: anybody on the way can read the key)\n"
@@ -94,70 +95,10 @@ impl Announcement<'_> {
         }
         facts
     }
-
-    /// In the order of the README. Neither URL nor key holds anything to escape.
-    fn clients(&self) -> [(&'static str, String); 5] {
-        let (url, key) = (self.url, self.api_key.expose_secret());
-        [
-            (
-                "Claude Code",
-                format!(
-                    "claude mcp add --transport http archway {url} \\\n  \
-                     --header \"Authorization: Bearer {key}\""
-                ),
-            ),
-            (
-                "VS Code, in .vscode/mcp.json",
-                settings("servers", r#""type": "http", "#, url, key),
-            ),
-            (
-                "Cursor, in .cursor/mcp.json",
-                settings("mcpServers", "", url, key),
-            ),
-            (
-                "MCP Inspector",
-                format!(
-                    "npx @modelcontextprotocol/inspector --cli {url} --transport http \\\n  \
-                     --header \"Authorization: Bearer {key}\" --method tools/list"
-                ),
-            ),
-            (
-                "curl",
-                format!(
-                    "curl {url} \\\n  -H \"Authorization: Bearer {key}\" \\\n  \
-                     -H \"Content-Type: application/json\" \\\n  \
-                     -H \"Accept: application/json, text/event-stream\" \\\n  -d '{CALL}'"
-                ),
-            ),
-        ]
-    }
-}
-
-/// The file that editors keep MCP servers in, as JSON.
-fn settings(servers: &str, transport: &str, url: &str, key: &str) -> String {
-    format!(
-        r#"{{
-  "{servers}": {{
-    "archway": {{
-      {transport}"url": "{url}",
-      "headers": {{ "Authorization": "Bearer {key}" }}
-    }}
-  }}
-}}"#
-    )
-}
-
-fn indented(text: &str) -> String {
-    text.lines()
-        .map(|line| format!("  {line}"))
-        .collect::<Vec<_>>()
-        .join("\n")
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
-
     use super::*;
 
     fn with<T>(check: impl FnOnce(&Announcement<'_>) -> T) -> T {
@@ -170,6 +111,7 @@ mod tests {
             url: "http://127.0.0.1:7676/mcp",
             open_url: None,
             admin: "127.0.0.1:40001".parse().unwrap(),
+            console: true,
             api_key: &"awy_key".into(),
             tenant: "dev",
             project: &site,
@@ -188,31 +130,10 @@ mod tests {
     }
 
     #[test]
-    fn what_editors_get_is_json() {
+    fn for_people_it_has_the_projects_and_what_to_paste() {
         with(|it| {
-            for (client, settings) in it
-                .clients()
-                .iter()
-                .filter(|(_, text)| text.starts_with('{'))
-            {
-                let value: Value = serde_json::from_str(settings).unwrap();
-                assert!(
-                    value.as_object().is_some_and(|servers| servers.len() == 1),
-                    "{client}"
-                );
-            }
-        });
-        serde_json::from_str::<Value>(CALL).unwrap();
-    }
-
-    #[test]
-    fn for_people_each_client_gets_the_url_and_the_key() {
-        with(|it| {
-            for (client, settings) in it.clients() {
-                assert!(settings.contains(it.url), "{client}: {settings}");
-                assert!(settings.contains("Bearer awy_key"), "{client}: {settings}");
-            }
             let text = it.text();
+            assert!(text.contains(&settings::text_of(it.url, it.api_key)));
             assert!(text.contains("project   site  (/src/site)"), "{text}");
             assert!(text.contains("also      docs  (/src/docs)"), "{text}");
             assert_eq!(text.matches("/src/site").count(), 1, "{text}");

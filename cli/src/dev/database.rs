@@ -80,6 +80,12 @@ impl Database {
             Database::Embedded(postgres) => postgres.owner().username(role).to_url_lossy(),
             Database::Given(owner) => {
                 let mut url = owner.to_url_lossy();
+                let told: Vec<(String, String)> = url.query_pairs().into_owned().collect();
+                // sqlx writes files so, and takes all of it for a name when it reads that again.
+                let names = told
+                    .iter()
+                    .map(|(name, value)| (name, value.strip_prefix("file: ").unwrap_or(value)));
+                url.query_pairs_mut().clear().extend_pairs(names);
                 if let Some(options) = owner.get_options() {
                     url.query_pairs_mut().append_pair("options", options);
                 }
@@ -161,5 +167,20 @@ mod tests {
         );
         assert_eq!(database.label().as_deref(), Some("db:5433/mine"));
         assert!(!format!("{url:?}").contains("p@ss"));
+    }
+
+    #[test]
+    fn on_a_given_server_the_roles_believe_the_owners_authority() {
+        let url = "postgres://me@db/mine?sslmode=verify-full&sslrootcert=%2Fa%20b%2Fca.pem";
+        let owner: PgConnectOptions = url.parse().unwrap();
+        let authority = |options: &PgConnectOptions| {
+            let url = options.to_url_lossy();
+            let found = url.query_pairs().find(|(name, _)| name == "sslrootcert");
+            found.map(|(_, file)| file.into_owned())
+        };
+        let told = authority(&owner);
+        assert!(told.is_some());
+        let url = Database::Given(Box::new(owner)).runtime_url("archway_worker");
+        assert_eq!(authority(&url.expose_secret().parse().unwrap()), told);
     }
 }

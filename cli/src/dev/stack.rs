@@ -14,8 +14,8 @@ use std::time::Duration;
 use archway_gateway::secrets::RootSecret;
 use archway_gateway::store::Stores;
 use archway_gateway::{
-    AuthConfig, BreakerConfig, Gateway, GatewayConfig, GuardConfig, LimitsConfig, SamplingConfig,
-    UpstreamConfig,
+    AuthConfig, BreakerConfig, ConsoleConfig, Gateway, GatewayConfig, GuardConfig, LimitsConfig,
+    SamplingConfig, UpstreamConfig,
 };
 use archway_proto::pass::{PassError, PassMinter, PassVerifier};
 use archway_workers::chat::ChatConfig;
@@ -58,6 +58,7 @@ pub(super) struct Plan<'a> {
     pub(super) secret: RootSecret,
     pub(super) listeners: Listeners,
     pub(super) guard: GuardConfig,
+    pub(super) console: ConsoleConfig,
     pub(super) embedder: &'a EmbedderConfig,
     pub(super) chat: &'a ChatConfig,
     pub(super) sampling: SamplingConfig,
@@ -116,11 +117,13 @@ impl Stack {
         let worker = start_worker(&plan, socket.clone(), minter.public_key()).await?;
         let shutdown = CancellationToken::new();
         let gateway = Gateway::new(
-            &gateway_config(plan.guard, plan.sampling, &socket),
+            &gateway_config(&plan, &socket),
             gateway_stores(plan.database)?,
             Arc::new(plan.secret),
             minter,
         )?;
+        let of_worker = worker.admin();
+        let gateway = gateway.with_metrics_of(move || of_worker.exposition());
         let serving = tokio::spawn(serve(gateway.clone(), plan.listeners, shutdown.clone()));
         let mut stack = Stack {
             shutdown,
@@ -209,23 +212,21 @@ async fn start_worker(
     Ok(tokio::task::spawn_blocking(start).await??)
 }
 
-fn gateway_config(
-    guard: GuardConfig,
-    sampling: SamplingConfig,
-    socket: &std::path::Path,
-) -> GatewayConfig {
+fn gateway_config(plan: &Plan<'_>, socket: &std::path::Path) -> GatewayConfig {
     GatewayConfig {
         name: Some(host_name("gateway")),
-        guard,
+        guard: plan.guard.clone(),
         auth: AuthConfig::default(),
         breaker: BreakerConfig::default(),
         limits: LimitsConfig::default(),
         upstream: UpstreamConfig {
             workers: vec![format!("unix:{}", socket.display())],
             pool: POOL.to_owned(),
+            worker_ca: None,
             call_deadline: 10,
         },
-        sampling,
+        sampling: plan.sampling.clone(),
+        console: plan.console,
     }
 }
 

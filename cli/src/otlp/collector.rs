@@ -28,6 +28,12 @@ pub enum OtlpError {
          http://host:4317 or https://host:4317"
     )]
     Endpoint,
+    /// Another protocol than gRPC.
+    #[error(
+        "--otlp-protocol (OTEL_EXPORTER_OTLP_PROTOCOL) can't be used: traces go by grpc; name the \
+         collector's port for that, mostly 4317, and set grpc or nothing"
+    )]
+    Protocol,
     /// No list of headers.
     #[error(
         "--otlp-headers (OTEL_EXPORTER_OTLP_HEADERS) can't be used: write name=value,…, values \

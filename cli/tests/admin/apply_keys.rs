@@ -20,7 +20,9 @@ fn a_key_is_taken_from_its_variable_and_never_told() {
 
     let secret = key.split('_').nth(2).unwrap();
     let done = apply(&place, FILE, &key, &["--json", "--log", "trace"]);
+    assert_eq!(done.code, 0, "{}", done.err);
     assert!(!done.out.contains(secret) && !done.err.contains(secret));
+    assert!(place.takes(&key));
     assert!(everything(&place).iter().all(|row| !row.contains(secret)));
 }
 
@@ -116,4 +118,30 @@ fn a_key_that_is_as_it_was_is_refused_when_its_project_goes() {
     let silent = format!("{head}    keys:{keys}");
     let refusal = apply(&place, &silent, &key, &[]).refusal();
     assert!(refusal.contains("project site was removed"), "{refusal}");
+}
+
+#[test]
+fn a_key_may_stand_in_a_file_which_goes_before_the_variable() {
+    let (place, key) = (Place::new(), generated());
+    let file = place.file("tenants.yaml", FILE);
+    let held = place.file("api.key", &format!("{key}\n"));
+    let named = format!("ACME_CI={held}");
+    place
+        .run(&format!("apply -f {file} --key-file {named}"))
+        .ok();
+    assert!(place.takes(&key));
+    let done = apply(&place, FILE, &generated(), &["--key-file", &named]);
+    assert_eq!(done.ok(), "unchanged 5\n");
+    let refusal = |options: &str| place.run(&format!("apply -f {file} {options}")).refusal();
+    assert!(refusal("--key-file ACME_CI=/nowhere").contains("reading /nowhere"));
+    let misspelt = refusal(&format!("--key-file ACME_C1={held}"));
+    assert!(
+        misspelt.contains("--key-file ACME_C1 is for no key"),
+        "{misspelt}"
+    );
+    let twice = refusal(&format!("--key-file {named} --key-file {named}"));
+    assert!(
+        twice.contains("--key-file ACME_CI is listed twice"),
+        "{twice}"
+    );
 }

@@ -47,10 +47,28 @@ fn a_database_of_another_schema_is_refused_with_what_to_do() {
     );
     let refusal = place.run("tenant create acme").refusal();
     assert!(
-        refusal.contains("schema 9999") && refusal.contains("another build"),
+        refusal.contains("schema 9999") && refusal.contains("a newer build"),
         "{refusal}"
     );
     assert_eq!(place.count("select count(*) from tenants"), 0);
+
+    // After a rollback nothing is held up by it, and nothing is changed.
+    let left = place.run("migrate");
+    assert_eq!(left.code, 0);
+    assert!(
+        left.err.contains("a newer build of archway made"),
+        "{}",
+        left.err
+    );
+    let file = place.file("tenants.yaml", "tenants: [{slug: acme}]");
+    let refusal = place.run(&format!("apply -f {file}")).refusal();
+    assert!(refusal.contains("a newer build"), "{refusal}");
+    let left = place.run(&format!("apply -f {file} --unless-newer"));
+    assert_eq!((left.code, left.out.as_str()), (0, ""), "{}", left.err);
+    assert_eq!(place.count("select count(*) from tenants"), 0);
+    place.sql("update _sqlx_migrations set checksum = '\\x00' where version = 1");
+    let refusal = place.run("migrate").refusal();
+    assert!(refusal.contains("another build"), "{refusal}");
 }
 
 #[test]

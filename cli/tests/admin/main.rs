@@ -13,6 +13,7 @@ mod dev;
 mod keys;
 mod limits;
 mod memory;
+mod overview;
 mod principals;
 mod projects;
 mod purge;

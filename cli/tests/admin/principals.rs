@@ -23,6 +23,8 @@ fn a_principals_tokens_are_taken_back_and_listed_the_last_first() {
         said.starts_with("principal b of https://a.example: tokens issued before 20"),
         "{said}"
     );
+    let too = "Z, or within the issuer's leeway after, are refused\n";
+    assert!(said.ends_with(too), "{said}");
     // Once more, and it goes before the other.
     place.run(&format!("{REVOKE} --subject a")).ok();
     let list = place.json("principal list");

@@ -103,7 +103,7 @@ fn gateways_are_asked_and_one_that_is_not_ready_fails_the_command() {
 }
 
 /// Answers `/readyz`, then `/status` with `body`, and tells where.
-fn telling_port(body: String) -> String {
+pub(crate) fn telling_port(body: String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {

@@ -89,15 +89,16 @@ fn lines(log: std::process::ChildStderr) -> Receiver<String> {
     lines
 }
 
-/// The binary, with nothing of the environment of whoever runs the tests.
+/// The binary, with nothing of the environment of whoever runs the tests: no options, no proxies, no
+/// defaults for connections to Postgres.
 pub(crate) fn archway(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_archway"));
     for (name, _) in std::env::vars_os() {
         let name_of = name.to_string_lossy();
-        if ["ARCHWAY_", "OTEL_"]
+        let begins = ["ARCHWAY_", "OTEL_", "PG"]
             .iter()
-            .any(|it| name_of.starts_with(it))
-        {
+            .any(|it| name_of.starts_with(it));
+        if begins || name_of.to_ascii_uppercase().ends_with("_PROXY") {
             command.env_remove(name);
         }
     }

@@ -90,11 +90,12 @@ impl Stage {
         self.place().username(role).to_url_lossy().into()
     }
 
-    /// `archway gateway` for `worker`, on ports that are free; later arguments win.
+    /// `archway gateway` for `worker`, on ports that are free.
     pub(crate) fn gateway(&self, worker: &str) -> Command {
         let mut command = archway(&["gateway", "--log-format", "json"]);
         command
-            .args(["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"])
+            .env("ARCHWAY_LISTEN", "127.0.0.1:0")
+            .args(["--admin-listen", "127.0.0.1:0"])
             .args(["--worker", &format!("http://{worker}")])
             .env("ARCHWAY_SECRET_FILE", self.path("secret"))
             .env("ARCHWAY_PASS_KEY_FILE", self.path("pass"))

@@ -1,39 +1,43 @@
 //! `/status`: what this gateway knows of itself, for the operator. Lists have bounds: workers that of
-//! their pools, circuits that of pools and families, tenants a hundred,
-//! tools that of the catalogue.
+//! their pools, circuits that of pools and families, tenants a hundred, tools that of the catalogue,
+//! refusals that of their reasons.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use serde::Serialize;
 
 use super::Admin;
-use crate::{breaker::BreakerReport, metrics::ToolSums, upstream::ReplicaStatus};
+use crate::{
+    breaker::BreakerReport, metrics::ToolSums, recent::RefusalRow, upstream::ReplicaStatus,
+};
 
 /// The answer. Its JSON is an interface: members are added, not renamed.
 #[derive(Serialize)]
 pub(super) struct GatewayStatus {
-    version: &'static str,
-    ready: bool,
+    pub(super) version: &'static str,
+    pub(super) ready: bool,
     /// Why it is not ready.
     #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'static str>,
+    pub(super) reason: Option<&'static str>,
     /// Whether the store of limits answers; absent where none is configured.
     #[serde(skip_serializing_if = "Option::is_none")]
-    limits_store: Option<&'static str>,
-    workers: Vec<WorkerRow>,
+    pub(super) limits_store: Option<&'static str>,
+    pub(super) workers: Vec<WorkerRow>,
     /// Since it started, by name; those that were called.
-    tools: BTreeMap<Arc<str>, ToolSums>,
+    pub(super) tools: BTreeMap<Arc<str>, ToolSums>,
+    /// Of the last quarter of an hour, the most frequent first.
+    pub(super) refusals: Vec<RefusalRow>,
     #[serde(flatten)]
-    breaker: BreakerReport,
+    pub(super) breaker: BreakerReport,
 }
 
 #[derive(Serialize)]
-struct WorkerRow {
-    pool: String,
-    address: String,
-    state: &'static str,
+pub(super) struct WorkerRow {
+    pub(super) pool: String,
+    pub(super) address: String,
+    pub(super) state: &'static str,
     /// Calls it has of this gateway.
-    in_flight: usize,
+    pub(super) in_flight: usize,
 }
 
 impl GatewayStatus {
@@ -49,6 +53,7 @@ impl GatewayStatus {
             limits_store: admin.limits.store_answers().map(answers),
             workers: workers.map(WorkerRow::from).collect(),
             tools: admin.metrics.tools().sums(),
+            refusals: admin.metrics.refusals().rows(),
             breaker: admin.breaker.report(),
         }
     }

@@ -119,6 +119,16 @@ impl Asked {
         let fits = |name: &&str| name.len() <= LONGEST_PROJECT;
         self.project = project.filter(fits).map(str::to_owned);
     }
+
+    /// Of which project, if its caller named one.
+    pub(super) fn project(&self) -> Option<&str> {
+        self.project.as_deref()
+    }
+
+    /// Its trace, recorded or not: 32 hexadecimal digits.
+    pub(super) fn trace_id(&self) -> String {
+        self.trace.trace_id()
+    }
 }
 
 impl Record {
@@ -153,7 +163,7 @@ impl Record {
             commit: facts.commit.as_deref().filter(|id| id.len() <= LONGEST_ID),
             files,
             more_files: facts.more_files + rest.len() as u64,
-            trace: asked.trace.trace_id(),
+            trace: asked.trace_id(),
         }))
     }
 

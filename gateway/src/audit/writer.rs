@@ -8,7 +8,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     ops::Range,
     sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime},
 };
 
 use archway_proto::chain::Chain as Causes;
@@ -25,7 +25,7 @@ use super::{
 use crate::{
     metrics::AuditMetrics,
     secrets::RootSecret,
-    store::{AuditRows, StoreError, Stores},
+    store::{AuditRows, StoreError, Stores, micros},
 };
 
 /// Records of one batch, at most.
@@ -158,7 +158,6 @@ impl Writer {
             self.append(counted.tenant, now, &counted.told(), &mut rows);
         }
         self.end_idle(&mut rows);
-        self.metrics.waiting(self.incoming.len());
         self.write(rows, end).await;
     }
 
@@ -278,10 +277,4 @@ async fn pause(wait: Duration, end: &CancellationToken) {
         () = tokio::time::sleep(wait) => {}
         () = end.cancelled() => {}
     }
-}
-
-/// Microseconds since 1970.
-fn micros(moment: SystemTime) -> i64 {
-    let since = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }

@@ -100,13 +100,21 @@ pub(crate) struct TooMany {
     pub(crate) retry_after: u64,
 }
 
+impl TooMany {
+    fn until_over(left: Duration) -> Self {
+        TooMany {
+            retry_after: left.as_secs() + u64::from(left.subsec_nanos() > 0),
+        }
+    }
+}
+
 impl Failures {
-    /// Whether a further failure of `source` would be one too many.
-    pub(crate) fn is_exhausted(&self, source: Source) -> bool {
+    /// For how long a further failure of `source` is one too many, if it is.
+    pub(crate) fn exhausted(&self, source: Source) -> Option<TooMany> {
         let table = self.0.lock();
-        table.counted.get(&source).is_some_and(|count| {
-            count.failures >= MOST_FAILURES && Instant::now() < count.since + MINUTE
-        })
+        let count = table.counted.get(&source)?;
+        let left = (count.since + MINUTE).duration_since(Instant::now());
+        (count.failures >= MOST_FAILURES && !left.is_zero()).then(|| TooMany::until_over(left))
     }
 
     /// Counts a failure of `source`.
@@ -143,10 +151,9 @@ impl Table {
             count.failures += 1;
             return Ok(());
         }
-        let left = (count.since + MINUTE).duration_since(now);
-        Err(TooMany {
-            retry_after: left.as_secs() + u64::from(left.subsec_nanos() > 0),
-        })
+        Err(TooMany::until_over(
+            (count.since + MINUTE).duration_since(now),
+        ))
     }
 }
 
@@ -172,16 +179,17 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_sixty_first_failure_of_a_minute_is_one_too_many() {
         let failures = Failures::default();
-        assert!(!failures.is_exhausted(HERE));
+        assert_eq!(failures.exhausted(HERE), None);
         exhaust(&failures, HERE);
-        assert!(failures.is_exhausted(HERE) && !failures.is_exhausted(THERE));
+        assert_eq!(failures.exhausted(HERE), Some(TooMany { retry_after: 60 }));
+        assert_eq!(failures.exhausted(THERE), None);
         assert_eq!(failures.note(HERE), Err(TooMany { retry_after: 60 }));
         tokio::time::advance(Duration::from_millis(58_500)).await;
         assert_eq!(failures.note(HERE), Err(TooMany { retry_after: 2 }));
         tokio::time::advance(Duration::from_millis(1_499)).await;
         assert_eq!(failures.note(HERE), Err(TooMany { retry_after: 1 }));
         tokio::time::advance(Duration::from_millis(1)).await;
-        assert!(!failures.is_exhausted(HERE));
+        assert_eq!(failures.exhausted(HERE), None);
         exhaust(&failures, HERE);
         assert!(failures.note(HERE).is_err());
     }

@@ -64,7 +64,9 @@ impl Issuers {
         let allowed = &issuer.config.algorithms;
         let algorithm = token.algorithm.filter(|one| allowed.contains(one));
         let algorithm = algorithm.ok_or(Reason::WrongAlgorithm)?;
-        let key = issuer.keys.find(token.key_id.as_deref(), algorithm).await;
+        let age = token.least_age(issuer.config.leeway);
+        let key = token.key_id.as_deref();
+        let key = issuer.keys.find(key, algorithm, age).await;
         let key = key.map_err(|Unjudged| AuthError::Unchecked)?;
         let key = key.ok_or(Reason::UnknownSigner)?;
         let claims = token.verified(&key, algorithm);

@@ -39,9 +39,12 @@ pub(super) struct PrincipalRecord {
 }
 
 impl PrincipalRecord {
-    /// Whether a token that was issued then is good: by a second's margin, as tokens say no more.
-    pub(super) fn is_good(&self, issued: f64) -> bool {
-        self.live && self.revoked_before.is_none_or(|moment| issued >= moment)
+    /// Whether a token is good that was issued at this moment at the earliest, in seconds since
+    /// 1970: the issuer's clock may be ahead by the leeway, so one that may be from before a
+    /// revocation is refused. One that was issued within the leeway after it is refused with them.
+    pub(super) fn is_good(&self, earliest: f64) -> bool {
+        let revoked = self.revoked_before;
+        self.live && revoked.is_none_or(|moment| earliest >= moment)
     }
 }
 
@@ -151,5 +154,32 @@ fn record(row: PrincipalRow, read: Reading) -> PrincipalRecord {
         live: row.live,
         revoked_before: row.revoked_before,
         read,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn a_token_that_may_be_older_than_a_revocation_is_refused() {
+        let record = |live, revoked_before| PrincipalRecord {
+            tenant_id: Uuid::nil(),
+            pool: String::new(),
+            limits: Vec::new(),
+            live,
+            revoked_before,
+            read: Reading {
+                at: Instant::now(),
+                edition: 1,
+            },
+        };
+        let revoked = record(true, Some(1_000.5));
+        assert!(!revoked.is_good(1_000.0), "a token says whole seconds");
+        assert!(revoked.is_good(1_000.5));
+        assert!(record(true, None).is_good(0.0));
+        assert!(!record(false, None).is_good(2_000.0));
     }
 }

@@ -101,13 +101,10 @@ impl Tokens {
         }
         let record = self.principals.find(&facts.tenant, &facts.identity).await;
         let record = record.map_err(|error| match &*error {
-            LookupError::Unknown => Reason::NotGood.into(),
-            LookupError::Unavailable(_)
-            | LookupError::Paused
-            | LookupError::Crowded
-            | LookupError::Overtaken => AuthError::Unchecked,
+            LookupError::Unknown => AuthError::from(Reason::NotGood),
+            unknown_yet => unknown_yet.into(),
         })?;
-        if !record.is_good(facts.issued) {
+        if !record.is_good(facts.earliest) {
             return Err(Reason::NotGood.into());
         }
         Ok(Vouched {

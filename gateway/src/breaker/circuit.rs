@@ -44,7 +44,7 @@ pub(crate) enum State {
 
 impl State {
     /// The name in failures, logs and `/status`.
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             State::Closed => "closed",
             State::HalfOpen => "half-open",

@@ -59,7 +59,7 @@ impl Shared {
         Ok(Some(Shared {
             client: client(url)?,
             patience: config.timeout(),
-            presence: Presence::new(metrics.clone()),
+            presence: Presence::new(config.limits_when_down.name(), metrics.clone()),
             script: Spend::new(),
             known_spent: KnownSpent::new(),
             metrics: metrics.clone(),
@@ -75,6 +75,18 @@ impl Shared {
         if let Some(debts) = self.known_spent.check(bill, now) {
             return Ok(Verdict::Refused(debts));
         }
+        let span = script::span();
+        let verdict = self.ask(&line, bill).await.inspect_err(|Away| {
+            span.fail(line.failure());
+        })?;
+        if let Verdict::Refused(debts) = &verdict {
+            self.known_spent.remember(bill, debts, now);
+        }
+        Ok(verdict)
+    }
+
+    /// What the store says of the bill. A failure breaks the line, unless that is broken already.
+    async fn ask(&self, line: &Line<MultiplexedConnection>, bill: &Bill) -> Result<Verdict, Away> {
         let begun = Instant::now();
         let mut connection = line.way.clone();
         let answer = self
@@ -86,14 +98,10 @@ impl Shared {
             Err(_elapsed) => Err(StoreFailure::Timeout),
         };
         self.metrics.limit_store().took(begun.elapsed());
-        let verdict = answer.map_err(|failure| {
+        answer.map_err(|failure| {
             line.fail(failure);
             Away
-        })?;
-        if let Verdict::Refused(debts) = &verdict {
-            self.known_spent.remember(bill, debts, now);
-        }
-        Ok(verdict)
+        })
     }
 
     /// The debts for which the store is known to refuse the bill, without a word to it; `None` if it

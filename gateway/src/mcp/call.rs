@@ -19,7 +19,7 @@ use super::{
     envelope::Envelope,
     hearing::Hearing,
     settle::Settle,
-    trail::{About, Trail},
+    trail::{About, Stop, Trail},
 };
 use crate::{
     audit::Audit,
@@ -142,7 +142,9 @@ impl Calls {
         };
         self.upstream.judge(&call)?;
         let family = &tool.entry.family;
+        settle.trail.reached(Stop::Checked);
         settle.permit = Some(self.breaker.admit(who, family, received, until).await?);
+        settle.trail.reached(Stop::Admitted);
         let events = self.upstream.call(call).await?;
         first(events, &mut settle.hearing).await
     }

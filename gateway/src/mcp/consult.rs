@@ -17,7 +17,7 @@ use super::{
     era::Era,
     methods::TTL_MS,
     reply,
-    trail::{About, Trail},
+    trail::{About, Stop, Trail},
 };
 use crate::{
     audit::Facts,
@@ -68,8 +68,9 @@ impl Calls {
             return Ok(question.answer(&ask, nothing));
         }
         let mut permit = None;
-        let outcome = self.inquire(who, &ask, &question, &mut permit).await;
-        let outcome = outcome.and_then(|result| {
+        let inquiry = self.inquire(who, &ask, &question, (&mut trail, &mut permit));
+        let outcome = inquiry.await.and_then(|result| {
+            trail.reached(Stop::Answered);
             if let Some(permit) = permit.take() {
                 permit.answered(false);
             }
@@ -106,7 +107,7 @@ impl Calls {
         who: &Principal,
         ask: &Ask,
         question: &Question,
-        permit: &mut Option<Permit>,
+        (trail, permit): (&mut Trail, &mut Option<Permit>),
     ) -> Result<Bytes, Failure> {
         let mut params = question.params.clone();
         if let Some(Value::String(cursor)) = params.get_mut(CURSOR) {
@@ -127,7 +128,9 @@ impl Calls {
         };
         self.upstream.judge(&call)?;
         let family = question.family();
+        trail.reached(Stop::Checked);
         *permit = Some(self.breaker.admit(who, family, ask.received, until).await?);
+        trail.reached(Stop::Admitted);
         let mut events = self.upstream.call(call).await?;
         loop {
             // What it says on its way nobody asked to hear.

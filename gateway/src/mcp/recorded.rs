@@ -91,7 +91,8 @@ impl Recorded {
         let of_request = Parent::of_headers(&asked.parts.headers);
         let of_message = asked.message.and_then(Parent::of_meta);
         let parent = of_message.as_ref().or(of_request.as_ref());
-        if !sampler.records(parent.map(|it| it.trace.is_sampled())) {
+        let hint = parent.map(|it| it.trace.is_sampled());
+        if !sampler.records(asked.who.tenant_id(), hint) {
             let trace = parent.map_or_else(TraceContext::start, |it| it.trace.child());
             return Recorded {
                 http: Span::default(),

@@ -17,7 +17,13 @@ use http::{HeaderValue, header};
 use tokio::sync::{mpsc, oneshot};
 use tracing::Instrument;
 
-use super::{ask::Ask, content::json_response, hearing::Hearing, reply, trail::Trail};
+use super::{
+    ask::Ask,
+    content::json_response,
+    hearing::Hearing,
+    reply,
+    trail::{Stop, Trail},
+};
 use crate::{
     audit::Facts,
     breaker::Permit,
@@ -55,6 +61,9 @@ impl Settle {
 
     /// The JSON-RPC message that answers the call.
     fn message(&mut self, outcome: Result<Bytes, Failure>) -> Vec<u8> {
+        if outcome.is_ok() {
+            self.trail.reached(Stop::Answered);
+        }
         let took = self.ask.received.elapsed();
         let head = reply::Head {
             id: &self.ask.id,
@@ -91,7 +100,7 @@ impl Settle {
             trace::fail("tool_error");
         }
         let outcome = fault.map_or(Outcome::Ok, Outcome::Failed);
-        self.trail.end(outcome, took, facts);
+        self.trail.end(outcome, self.ask.received.elapsed(), facts);
         message
     }
 

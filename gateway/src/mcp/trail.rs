@@ -13,6 +13,7 @@ use crate::{
     audit::{Asked, Audit, Facts, Open},
     auth::Principal,
     metrics::{Metrics, Outcome, UNKNOWN_TOOL},
+    recent::Marks,
 };
 
 /// A message whose outcome is not known yet.
@@ -22,6 +23,18 @@ pub(super) struct Trail {
     label: Arc<str>,
     received: Instant,
     open: Option<Open>,
+    marks: Marks,
+}
+
+/// How far a message got: each stop once, in this order.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Stop {
+    /// Its limits were spent, its arguments checked, its record has a place.
+    Checked,
+    /// It has a place among its tenant's calls.
+    Admitted,
+    /// The worker answered.
+    Answered,
 }
 
 /// What a message is about: the method's name, and what metrics call it.
@@ -81,6 +94,7 @@ impl Trail {
             label,
             received: ask.received,
             open: Some(open),
+            marks: Marks::default(),
         }
     }
 
@@ -106,6 +120,18 @@ impl Trail {
         }
     }
 
+    /// Says how far it got.
+    pub(super) fn reached(&mut self, stop: Stop) {
+        if self.metrics.recent_calls().are_kept() {
+            let mark = match stop {
+                Stop::Checked => &mut self.marks.checked,
+                Stop::Admitted => &mut self.marks.admitted,
+                Stop::Answered => &mut self.marks.answered,
+            };
+            *mark = Some(self.received.elapsed());
+        }
+    }
+
     /// Ends in an error of the protocol.
     pub(super) fn refused(&mut self) {
         self.end(Outcome::Refused, self.received.elapsed(), Facts::default());
@@ -115,6 +141,10 @@ impl Trail {
     pub(super) fn end(&mut self, outcome: Outcome, took: Duration, facts: Facts) {
         if let Some(open) = self.open.take() {
             self.metrics.tools().call(&self.label, outcome, took);
+            let recent = self.metrics.recent_calls();
+            if recent.are_kept() {
+                recent.add(open.recent(&self.label, outcome, took, self.marks));
+            }
             open.end(outcome, took, facts);
         }
     }

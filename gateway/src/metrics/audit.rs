@@ -40,12 +40,12 @@ impl AuditMetrics {
             waiting: registered(
                 registry,
                 "audit_records_waiting",
-                "Audit records that wait to be written",
+                "Places of the audit trail's queue that are taken: records that wait to be written, calls under way",
             ),
         }
     }
 
-    /// Says how many records wait.
+    /// Says how many places are taken, of 16,384.
     pub(crate) fn waiting(&self, count: usize) {
         self.waiting.set(i64::try_from(count).unwrap_or(i64::MAX));
     }

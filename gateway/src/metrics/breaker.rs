@@ -12,6 +12,7 @@ use prometheus_client::{
 };
 
 use super::{ReasonLabel, registered};
+use crate::recent::Refusals;
 
 /// The circuits of one family in one pool.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, EncodeLabelSet)]
@@ -74,10 +75,11 @@ pub(crate) struct BreakerMetrics {
     in_flight: Gauge,
     queued: Gauge,
     no_place: Family<ReasonLabel, Counter>,
+    lately: Arc<Refusals>,
 }
 
 impl BreakerMetrics {
-    pub(super) fn new(registry: &mut Registry) -> Self {
+    pub(super) fn new(registry: &mut Registry, lately: Arc<Refusals>) -> Self {
         BreakerMetrics {
             states: registered(
                 registry,
@@ -114,6 +116,7 @@ impl BreakerMetrics {
                 "bulkhead_refusals",
                 "Calls that got no place of their tenant, by reason",
             ),
+            lately,
         }
     }
 
@@ -139,6 +142,8 @@ impl BreakerMetrics {
 
     /// Counts a call that a circuit refused.
     pub(crate) fn circuit_refused(&self, labels: &CircuitLabels, kind: Kind) {
+        let circuit = format!("{} {}/{}", kind.name(), labels.pool, labels.family);
+        self.lately.count("circuit_open", Some(circuit.into()));
         let labels = KindLabels::new(labels, kind);
         self.refused.get_or_create(&labels).inc();
     }
@@ -152,6 +157,7 @@ impl BreakerMetrics {
 
     /// Counts a call that got no place. `reason` is `full`, `stalled` or `waited`.
     pub(crate) fn no_place(&self, reason: &'static str) {
+        self.lately.count("no_place", Some(reason.into()));
         self.no_place.get_or_create(&ReasonLabel { reason }).inc();
     }
 }

@@ -15,7 +15,7 @@ use prometheus_client::{
 
 use super::{ReasonLabel, registered};
 
-/// A metric without labels that is not there before it is used.
+/// No label: the metric is not there before it is used.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct NoLabel {}
 
@@ -26,7 +26,7 @@ struct ModeLabel {
 
 /// The metrics of the store.
 pub(crate) struct LimitStore {
-    up: Family<NoLabel, Gauge>,
+    up: Family<ModeLabel, Gauge>,
     failures: Family<ReasonLabel, Counter>,
     durations: Family<NoLabel, Histogram, fn() -> Histogram>,
     fallbacks: Family<ModeLabel, Counter>,
@@ -45,7 +45,7 @@ impl LimitStore {
             up: registered(
                 registry,
                 "limit_store_up",
-                "1 while the store of limits is there, else 0",
+                "1 while the store of limits is there, else 0; mode is what is done without it",
             ),
             failures: registered(
                 registry,
@@ -61,9 +61,12 @@ impl LimitStore {
         }
     }
 
-    /// Says whether the store is there.
-    pub(crate) fn up(&self, up: bool) {
-        self.up.get_or_create(&NoLabel {}).set(i64::from(up));
+    /// Says whether the store is there. `mode` is what `--limits-when-down` says: told from the start, so
+    /// that an alert knows it of a gateway to which no message comes any more.
+    pub(crate) fn up(&self, mode: &'static str, up: bool) {
+        self.up
+            .get_or_create(&ModeLabel { mode })
+            .set(i64::from(up));
     }
 
     /// Counts a failure. `reason` is `connection`, `timeout`, `refused` or `garbage`.

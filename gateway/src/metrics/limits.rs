@@ -9,6 +9,7 @@ use prometheus_client::{
 };
 
 use super::registered;
+use crate::recent::Refusals;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct LimitLabels {
@@ -22,10 +23,11 @@ pub(crate) struct LimitMetrics {
     buckets: Gauge,
     unbounded: Counter,
     replicas: Gauge,
+    lately: Arc<Refusals>,
 }
 
 impl LimitMetrics {
-    pub(super) fn new(registry: &mut Registry) -> Self {
+    pub(super) fn new(registry: &mut Registry, lately: Arc<Refusals>) -> Self {
         LimitMetrics {
             refused: registered(
                 registry,
@@ -47,12 +49,15 @@ impl LimitMetrics {
                 "limit_replicas",
                 "Gateways among which limits are divided where they are not counted together",
             ),
+            lately,
         }
     }
 
     /// Counts a message over a limit: of a session, key or tenant, for a tool of the catalogue or
     /// for everything.
     pub(crate) fn refused(&self, scope: &'static str, of: Arc<str>) {
+        let limit = format!("{scope} {of}");
+        self.lately.count("rate_limited", Some(limit.into()));
         self.refused.get_or_create(&LimitLabels { scope, of }).inc();
     }
 

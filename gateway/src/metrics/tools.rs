@@ -91,13 +91,13 @@ struct Tally {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct ToolSums {
     /// Calls, however they ended.
-    invocations: u64,
+    pub(crate) invocations: u64,
     /// Those that ended with an error, but for limits.
-    failures: u64,
+    pub(crate) failures: u64,
     /// Those of them whose time was up.
-    timeouts: u64,
+    pub(crate) timeouts: u64,
     /// How long all took together.
-    total_ms: u64,
+    pub(crate) total_ms: u64,
 }
 
 impl ToolMetrics {

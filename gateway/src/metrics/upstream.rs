@@ -28,6 +28,7 @@ pub(crate) struct UpstreamMetrics {
     retries: Family<ReasonLabel, Counter>,
     budget_exhausted: Counter,
     deadly_refused: Counter,
+    unknown_pool: Counter,
 }
 
 impl UpstreamMetrics {
@@ -58,6 +59,11 @@ impl UpstreamMetrics {
                 own,
                 "upstream_deadly_calls_refused",
                 "Calls refused because they had ended two workers",
+            ),
+            unknown_pool: registered(
+                own,
+                "upstream_unknown_pool_calls",
+                "Calls of tenants whose pool is not configured at this gateway",
             ),
         }
     }
@@ -97,5 +103,11 @@ impl UpstreamMetrics {
     /// Counts a call that was refused because it had ended two workers.
     pub(crate) fn deadly_refused(&self) {
         self.deadly_refused.inc();
+    }
+
+    /// Counts a call for which there is no pool here. Which pool it is stands in the log: tenants' records
+    /// name it, so it would be a label without a bound.
+    pub(crate) fn unknown_pool(&self) {
+        self.unknown_pool.inc();
     }
 }

@@ -80,6 +80,7 @@ impl Fleet {
         let config = UpstreamConfig {
             workers: vec!["http://workers.test:7000".to_owned()],
             pool: "shared".into(),
+            worker_ca: None,
             call_deadline,
         };
         let counted = Metrics::new();

@@ -246,27 +246,30 @@ async fn a_name_that_is_not_answered_keeps_its_workers() {
     fleet.ready(2).await;
 }
 
-/// A gateway whose one worker, of the pool `pool`, is where `address` says of its port.
-async fn with_worker_at(address: impl Fn(u16) -> String, pool: &str) -> (Harness, Arc<Upstream>) {
+/// A gateway whose one worker, of the pool `pool`, is where `at` says of its port.
+async fn with_worker(at: impl Fn(u16) -> String, pool: &str) -> (Harness, Arc<Upstream>, Metrics) {
     let minter = PassMinter::generate().unwrap();
     let (tell, seen) = mpsc::channel::<Seen>(64);
     let verifier = PassVerifier::new(&[minter.public_key()], pool);
     let served = worker::serve(Scripted::new(verifier, tell)).await;
     let port = served.rsplit(':').next().unwrap().parse().unwrap();
     let config = UpstreamConfig {
-        workers: vec![address(port)],
+        workers: vec![at(port)],
         pool: "shared".into(),
+        worker_ca: None,
         call_deadline: 10,
     };
-    let upstream = Upstream::new(&config, minter, Metrics::new().upstream()).unwrap();
+    let metrics = Metrics::new();
+    let upstream = Upstream::new(&config, minter, metrics.upstream()).unwrap();
     let upstream = Arc::new(upstream);
-    (Harness::around(upstream.clone(), seen).await, upstream)
+    let harness = Harness::around(upstream.clone(), seen).await;
+    (harness, upstream, metrics)
 }
 
 #[tokio::test]
 async fn a_host_name_is_resolved() {
-    let (harness, upstream) =
-        with_worker_at(|port| format!("http://localhost:{port}"), "shared").await;
+    let address = |port| format!("http://localhost:{port}");
+    let (harness, upstream, _) = with_worker(address, "shared").await;
     let result = harness.call("echo", json!({})).await;
     assert_eq!(result["structuredContent"]["tenant"], "acme", "{result}");
     assert!(upstream.catalog().await.unwrap().by_default_pool);
@@ -283,10 +286,15 @@ async fn a_host_name_is_resolved() {
 async fn a_tenant_whose_pool_is_not_here_is_told_that_no_worker_is() {
     let address = |port| format!("gold=http://127.0.0.1:{port}");
     // The catalogue comes from the pool that has workers.
-    let (harness, upstream) = with_worker_at(address, "gold").await;
+    let (harness, upstream, metrics) = with_worker(address, "gold").await;
     assert_eq!(upstream.replicas()[0].pool, "gold");
     assert!(!upstream.catalog().await.unwrap().by_default_pool);
     let result = harness.call("echo", json!({})).await;
     assert_eq!(code(&result), "unavailable", "{result}");
     assert!(!result.to_string().contains("gold"), "{result}");
+    let text = metrics.text().unwrap();
+    assert!(
+        text.contains("upstream_unknown_pool_calls_total 1\n"),
+        "{text}"
+    );
 }

@@ -21,8 +21,8 @@ use super::{
     worker::{self, Scripted, Seen},
 };
 use crate::{
-    AuthConfig, BreakerConfig, Gateway, GatewayConfig, GuardConfig, LimitsConfig, SamplingConfig,
-    UpstreamConfig,
+    AuthConfig, BreakerConfig, ConsoleConfig, Gateway, GatewayConfig, GuardConfig, LimitsConfig,
+    SamplingConfig, UpstreamConfig,
     auth::{Principal, key::KeyText},
     secrets::RootSecret,
     store::Stores,
@@ -53,6 +53,7 @@ fn config(breaker: BreakerConfig, upstream: UpstreamConfig) -> GatewayConfig {
         breaker,
         upstream,
         sampling: SamplingConfig::NONE,
+        console: ConsoleConfig::default(),
     }
 }
 
@@ -69,6 +70,7 @@ impl Scene {
         let upstream = UpstreamConfig {
             workers: vec![worker::serve(scripted).await],
             pool: "shared".into(),
+            worker_ca: None,
             call_deadline,
         };
         let config = config(breaker, upstream);

@@ -45,6 +45,7 @@ fn nowhere() -> Arc<Upstream> {
     let config = UpstreamConfig {
         workers: vec!["http://127.0.0.1:1".into()],
         pool: "shared".into(),
+        worker_ca: None,
         call_deadline: 10,
     };
     let minter = PassMinter::generate().unwrap();

@@ -12,8 +12,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    AuthConfig, BreakerConfig, Gateway, GatewayConfig, GuardConfig, LimitsConfig, SamplingConfig,
-    UpstreamConfig, secrets::RootSecret, store::Stores,
+    AuthConfig, BreakerConfig, ConsoleConfig, Gateway, GatewayConfig, GuardConfig, LimitsConfig,
+    SamplingConfig, UpstreamConfig, secrets::RootSecret, store::Stores,
 };
 
 /// A gateway whose worker takes connections and never says a word.
@@ -27,9 +27,11 @@ fn beside(worker: &TcpListener) -> Gateway {
         upstream: UpstreamConfig {
             workers: vec![format!("http://{}", worker.local_addr().unwrap())],
             pool: "shared".into(),
+            worker_ca: None,
             call_deadline: 30,
         },
         sampling: SamplingConfig::NONE,
+        console: ConsoleConfig::default(),
     };
     let nowhere = sqlx::postgres::PgConnectOptions::new().socket("/nonexistent");
     let secret = RootSecret::parse(&RootSecret::generate_line().unwrap()).unwrap();

@@ -109,6 +109,11 @@ impl Guard {
         }
     }
 
+    /// Whether each name that the request gives is ours.
+    pub(crate) fn is_ours(&self, request: &Request) -> bool {
+        self.check_host(request).is_ok()
+    }
+
     fn serves(&self, authority: &Authority) -> bool {
         let host = authority.host().to_lowercase();
         let host = host.strip_suffix('.').unwrap_or(&host);

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use tokio::{sync::watch, time::Instant};
+use tokio_rustls::rustls;
 
 use super::StoreError;
 
@@ -60,6 +61,10 @@ fn diagnosis(error: &StoreError) -> &'static str {
     let StoreError::Query { source, .. } = error else {
         return AWAY;
     };
+    if is_unbelieved(source) {
+        return "postgres' certificate is not believed: in the database URL, sslrootcert=FILE names its \
+                authority, and the host has to be one that the certificate is for";
+    }
     let code = source.as_database_error().and_then(|error| error.code());
     match code.as_deref() {
         Some("42883" | "42P01" | "42703") => {
@@ -72,6 +77,14 @@ fn diagnosis(error: &StoreError) -> &'static str {
         Some("3D000") => "postgres has no database of this name",
         _ => AWAY,
     }
+}
+
+fn is_unbelieved(error: &sqlx::Error) -> bool {
+    let sqlx::Error::Io(error) = error else {
+        return false;
+    };
+    let tls = error.get_ref().and_then(|it| it.downcast_ref());
+    matches!(tls, Some(rustls::Error::InvalidCertificate(_)))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The audit trail as its reader finds it: chains, their records, and what was pruned.
+//! The audit trail as its reader finds it: chains, their records, and where they were cut.
 
 use std::time::SystemTime;
 
@@ -7,8 +7,8 @@ use uuid::Uuid;
 use super::{TenantError, TenantsTx, error::query, micros};
 use crate::{
     audit::{
-        chain::{Mac, Row, is_sealed, seal},
-        verify::{Place, Verifier},
+        chain::{Mac, Row, is_sealed},
+        verify::Place,
     },
     secrets::RootSecret,
 };
@@ -144,116 +144,18 @@ impl TenantsTx {
         .map_err(query("read audit records"))?;
         Ok(rows.into_iter().map(Row::from).collect())
     }
-
-    /// Removes the months that ended before a moment, of all tenants, and keeps where their chains were
-    /// cut; how many there were. The moment is the beginning of a month in UTC. What is removed is
-    /// verified first: what was tampered with stays, for whoever looks into it.
-    ///
-    /// # Errors
-    /// [`TenantError::Tampered`].
-    pub async fn prune_audit(
-        &mut self,
-        before: SystemTime,
-        secret: &RootSecret,
-    ) -> Result<u32, TenantError> {
-        let what = "prune audit records";
-        // Nothing may be written between the cuts and the end of what is behind them.
-        sqlx::query!("lock table audit_records in share row exclusive mode")
-            .execute(&mut *self.tx)
-            .await
-            .map_err(query(what))?;
-        let before = micros(before);
-        let cuts = sqlx::query!(
-            r#"select distinct on (r.tenant_id, r.chain) r.tenant_id, r.chain, r.number, r.mac,
-                      a.number as "cut_before?", a.mac as "mac_before?", a.seal as "seal_before?"
-               from audit_records r left join audit_anchors a using (tenant_id, chain)
-               where r.at < 'epoch'::timestamptz + $1::bigint * interval '1 microsecond'
-               order by r.tenant_id, r.chain, r.number desc"#,
-            before
-        )
-        .fetch_all(&mut *self.tx)
-        .await
-        .map_err(query(what))?;
-        for cut in cuts {
-            let place = Place {
-                number: cut.number,
-                mac: sized(&cut.mac),
-            };
-            let before = Anchor {
-                number: cut.cut_before,
-                mac: cut.mac_before,
-                seal: cut.seal_before,
-            };
-            let chain = AuditChain {
-                id: cut.chain,
-                anchor: before.place((cut.tenant_id, cut.chain), secret),
-            };
-            self.cut(cut.tenant_id, chain, place, secret).await?;
-        }
-        let pruned = sqlx::query_scalar!(
-            r#"select prune_audit('epoch'::timestamptz + $1::bigint * interval '1 microsecond')
-                   as "pruned!""#,
-            before
-        )
-        .fetch_one(&mut *self.tx)
-        .await
-        .map_err(query(what))?;
-        Ok(pruned.unsigned_abs())
-    }
-
-    /// Says where a chain is cut, once all up to there is as it was written.
-    async fn cut(
-        &mut self,
-        tenant: Uuid,
-        AuditChain { id: chain, anchor }: AuditChain,
-        place: Place,
-        secret: &RootSecret,
-    ) -> Result<(), TenantError> {
-        let mut verifier = Verifier::new(tenant, chain, secret, anchor, Some(place));
-        let mut last: Option<Row> = None;
-        loop {
-            let page = self.audit_rows(tenant, chain, last.as_ref()).await?;
-            let rows = page.iter().filter(|row| row.number <= place.number);
-            rows.for_each(|row| verifier.take(row));
-            let is_past = page.last().is_none_or(|row| row.number > place.number);
-            last = page.into_iter().last();
-            if is_past {
-                break;
-            }
-        }
-        if !verifier.end().findings.is_empty() {
-            return Err(TenantError::Tampered);
-        }
-        let sealed = seal(tenant, chain, &place, secret);
-        sqlx::query!(
-            "insert into audit_anchors (tenant_id, chain, number, mac, seal) \
-             values ($1, $2, $3, $4, $5) \
-             on conflict (tenant_id, chain) do update set number = excluded.number, \
-                 mac = excluded.mac, seal = excluded.seal, pruned_at = now() \
-             where excluded.number > audit_anchors.number",
-            tenant,
-            chain,
-            place.number,
-            place.mac.as_slice(),
-            sealed.as_slice()
-        )
-        .execute(&mut *self.tx)
-        .await
-        .map_err(query("keep where audit records were cut"))?;
-        Ok(())
-    }
 }
 
 /// An anchor as Postgres has it, if it has one.
-struct Anchor {
-    number: Option<i64>,
-    mac: Option<Vec<u8>>,
-    seal: Option<Vec<u8>>,
+pub(super) struct Anchor {
+    pub(super) number: Option<i64>,
+    pub(super) mac: Option<Vec<u8>>,
+    pub(super) seal: Option<Vec<u8>>,
 }
 
 impl Anchor {
     /// Where it says that a chain of a tenant was cut, if somebody with the secret said so.
-    fn place(self, of: (Uuid, Uuid), secret: &RootSecret) -> Option<Place> {
+    pub(super) fn place(self, of: (Uuid, Uuid), secret: &RootSecret) -> Option<Place> {
         let place = Place {
             number: self.number?,
             mac: sized(&self.mac?),
@@ -284,6 +186,6 @@ impl From<Kept> for Row {
 }
 
 /// A MAC as kept: the table has none of another length.
-fn sized(mac: &[u8]) -> Mac {
+pub(super) fn sized(mac: &[u8]) -> Mac {
     mac.try_into().unwrap_or_default()
 }

@@ -1,6 +1,7 @@
 //! What the database says of the whole installation: counts, and the workers that reported.
 
 use super::{TenantError, TenantsTx, error::query};
+use crate::store::{IndexOverview, LimitsOverview};
 
 /// How many there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +62,18 @@ impl TenantsTx {
             expired_keys: row.expired_keys.unsigned_abs(),
             revoked_keys: row.revoked_keys.unsigned_abs(),
         })
+    }
+
+    /// How the indexes of all projects stand.
+    pub async fn index_overview(&mut self) -> Result<IndexOverview, TenantError> {
+        let read = IndexOverview::read(&mut *self.tx).await;
+        read.map_err(query("read how indexes stand"))
+    }
+
+    /// What may be spent other than by default.
+    pub async fn limits_overview(&mut self) -> Result<LimitsOverview, TenantError> {
+        let read = LimitsOverview::read(&mut *self.tx).await;
+        read.map_err(query("list limits"))
     }
 
     /// The workers that reported lately and see a project, by name.

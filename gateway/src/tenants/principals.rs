@@ -13,13 +13,14 @@ pub struct RevokedPrincipal {
     pub issuer: String,
     /// Whom it calls so.
     pub subject: String,
-    /// Tokens that were issued before are refused.
+    /// Tokens that were issued before are refused, and those from within the issuer's leeway after.
     pub before: SystemTime,
 }
 
 impl TenantsTx {
     /// Has every gateway refuse, within a second, the tokens of this subject that were issued before
-    /// now; since when they are refused. One that is issued later is good.
+    /// now; since when they are refused. One that is issued later is good, once the issuer's leeway
+    /// has passed: nobody knows by how much of it its clock is ahead.
     ///
     /// # Errors
     /// [`TenantError::Subject`] for one that no token can name.

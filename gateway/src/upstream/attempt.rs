@@ -1,17 +1,23 @@
 //! What is recorded of one try: the span of a client of gRPC, by OpenTelemetry's conventions.
 //!
-//! It lasts until the answer's stream ended. A try that is let go before, because its caller went
-//! away or its time was up, is one that was cancelled.
+//! It lasts until the answer's stream ended, or nobody waits for that any longer. A try that is let
+//! go before, because its caller went away, is one that was cancelled.
+
+use std::time::SystemTime;
 
 use archway_proto::{
     context::CallContext,
+    failure::Failure,
+    fault::Fault,
     trace::{CALL, Span, status_name},
 };
 use opentelemetry::{
     KeyValue,
     trace::{SpanBuilder, SpanKind},
 };
-use tonic::Code;
+use tonic::{Code, Status};
+
+use super::ending::Ending;
 
 /// The span of a try, if its call is recorded.
 #[derive(Debug)]
@@ -45,22 +51,40 @@ impl Attempt {
         }
     }
 
-    /// The try ended with this status.
+    /// The try ended with this code, now: the next one begins after it.
     pub(super) fn ended(&mut self, code: Code) {
-        self.ended = true;
+        if std::mem::replace(&mut self.ended, true) {
+            return;
+        }
         let name = status_name(code);
         self.span.set("rpc.response.status_code", name);
         if code != Code::Ok {
             self.span.fail(name);
         }
+        self.span.end_at(SystemTime::now());
+    }
+
+    /// The try ended with what tonic made of its end. Its word for a deadline is "cancelled".
+    pub(super) fn failed(&mut self, status: &Status) {
+        self.ended(match Ending::of(status) {
+            Ending::Late => Code::DeadlineExceeded,
+            _ => status.code(),
+        });
+    }
+
+    /// It was waited for in vain: what became of the wait, the call is told.
+    pub(super) fn given_up(&mut self, failure: &Failure) {
+        let is_late = failure.code == Fault::DeadlineExceeded;
+        self.ended(match is_late {
+            true => Code::DeadlineExceeded,
+            false => Code::Cancelled,
+        });
     }
 }
 
 impl Drop for Attempt {
     fn drop(&mut self) {
-        if !self.ended {
-            self.ended(Code::Cancelled);
-        }
+        self.ended(Code::Cancelled);
     }
 }
 

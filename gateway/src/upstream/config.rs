@@ -3,14 +3,15 @@
 //! `http://host:port` stands for every address its name resolves to (a headless service of
 //! Kubernetes, for one); an IP address and `unix:/path` stand for themselves.
 
-use std::{collections::BTreeMap, net::IpAddr};
+use std::{collections::BTreeMap, net::IpAddr, path::PathBuf};
 
+use archway_proto::pool;
 use http::Uri;
 
+use super::secured::AuthorityError;
+
 /// Where an `http://` address without a port is.
-const HTTP_PORT: u16 = 80;
-/// The longest name of a pool, in bytes.
-const LONGEST_POOL: usize = 63;
+pub(super) const HTTP_PORT: u16 = 80;
 
 /// Where the workers are.
 #[derive(Clone, Debug, clap::Args)]
@@ -31,9 +32,15 @@ pub struct UpstreamConfig {
         long,
         env = "ARCHWAY_POOL",
         value_name = "NAME",
-        default_value = "shared"
+        default_value = "shared",
+        value_parser = pool::checked
     )]
     pub pool: String,
+    /// Speak TLS to workers, and believe those alone whose certificate is of an authority in this
+    /// file (PEM) and for the host that --worker names. Unix sockets stay as they are. Read again for
+    /// every new connection.
+    #[arg(long, env = "ARCHWAY_WORKER_CA_FILE", value_name = "FILE")]
+    pub worker_ca: Option<PathBuf>,
     /// Seconds a call may take, 1 to 30.
     #[arg(
         long,
@@ -55,8 +62,23 @@ pub enum UpstreamError {
     #[error("{0:?} is no worker address (http://host:port or unix:/path, NAME= before it)")]
     Address(String),
     /// A pool's name that no tenant can have.
-    #[error("{0:?} is no name of a pool: a-z, 0-9 and - inside, at most {LONGEST_POOL} characters")]
+    #[error("{0:?} is no name of a pool: {problem}", problem = pool::ALLOWED)]
     Pool(String),
+    /// TLS is asked for by another option.
+    #[error(
+        "{0:?} is no worker address: write it as http://host:port, and have TLS spoken there by \
+         --worker-ca (ARCHWAY_WORKER_CA_FILE), the authorities of workers' certificates"
+    )]
+    Https(String),
+    /// The authorities of workers' certificates are of no use.
+    #[error("--worker-ca (ARCHWAY_WORKER_CA_FILE) {} can't be used", path.display())]
+    Authority {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: AuthorityError,
+    },
 }
 
 /// One configured address.
@@ -78,16 +100,19 @@ impl UpstreamConfig {
     pub(super) fn places(&self) -> Result<BTreeMap<String, Vec<Place>>, UpstreamError> {
         let mut pools: BTreeMap<String, Vec<Place>> = BTreeMap::new();
         for entry in &self.workers {
-            let (pool, address) = match entry.split_once('=') {
+            let (name, address) = match entry.split_once('=') {
                 Some((pool, address)) if !is_address(entry) => (pool, address),
                 _ => (self.pool.as_str(), entry.as_str()),
             };
-            if !is_pool(pool) {
-                return Err(UpstreamError::Pool(pool.to_owned()));
+            if !pool::is_name(name) {
+                return Err(UpstreamError::Pool(name.to_owned()));
+            }
+            if address.starts_with("https://") {
+                return Err(UpstreamError::Https(address.to_owned()));
             }
             let place = place(address);
             let place = place.ok_or_else(|| UpstreamError::Address(address.to_owned()))?;
-            pools.entry(pool.to_owned()).or_default().push(place);
+            pools.entry(name.to_owned()).or_default().push(place);
         }
         if pools.is_empty() {
             return Err(UpstreamError::NoWorker);
@@ -97,15 +122,9 @@ impl UpstreamConfig {
 }
 
 fn is_address(text: &str) -> bool {
-    text.starts_with("http://") || text.starts_with("unix:/")
-}
-
-/// What a tenant's pool may be called (`migrations/0005_limits.sql`).
-fn is_pool(name: &str) -> bool {
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    (1..=LONGEST_POOL).contains(&name.len())
-        && name.starts_with(plain)
-        && name.chars().all(|c| plain(c) || c == '-')
+    ["http://", "https://", "unix:/"]
+        .iter()
+        .any(|scheme| text.starts_with(scheme))
 }
 
 fn place(address: &str) -> Option<Place> {
@@ -137,6 +156,7 @@ mod tests {
         let config = UpstreamConfig {
             workers: workers.iter().map(|&worker| worker.to_owned()).collect(),
             pool: "shared".to_owned(),
+            worker_ca: None,
             call_deadline: 10,
         };
         config.places()
@@ -169,14 +189,7 @@ mod tests {
 
     #[test]
     fn what_is_no_address_or_no_pool_is_said() {
-        for text in [
-            "",
-            "worker:7000",
-            "https://worker",
-            "unix:run",
-            "gold=worker",
-            "http://",
-        ] {
+        for text in ["", "worker:7000", "unix:run", "gold=worker", "http://"] {
             let said = places(&[text]);
             assert!(
                 matches!(said, Err(UpstreamError::Address(_))),
@@ -189,6 +202,15 @@ mod tests {
                 matches!(said, Err(UpstreamError::Pool(_))),
                 "{text}: {said:?}"
             );
+        }
+        for text in [
+            "https://worker",
+            "gold=https://worker/a=b",
+            "https://worker/a=b",
+        ] {
+            let said = places(&[text]).unwrap_err();
+            assert!(matches!(said, UpstreamError::Https(_)), "{text}: {said}");
+            assert!(said.to_string().contains("--worker-ca"), "{said}");
         }
         assert!(matches!(places(&[]), Err(UpstreamError::NoWorker)));
     }

@@ -105,6 +105,7 @@ impl Errand {
             let request = self.request(&attempt)?;
             let mut worker = flight.client();
             let answered = self.patience.wait(worker.call(request)).await;
+            let answered = answered.inspect_err(|failure| attempt.given_up(failure));
             match answered.map_err(|failure| self.given_up(failure, Outcome::Unknown))? {
                 Ok(response) => {
                     return Ok(Underway {
@@ -114,7 +115,7 @@ impl Errand {
                     });
                 }
                 Err(status) => {
-                    attempt.ended(status.code());
+                    attempt.failed(&status);
                     self.ended(&flight, &status, true)?;
                 }
             }

@@ -18,6 +18,7 @@ use super::{
     deadly::Deadly,
     health,
     replica::{Address, Flight, Replica, ReplicaStatus},
+    secured::Authority,
     standing::State,
 };
 use crate::metrics::UpstreamMetrics;
@@ -42,6 +43,8 @@ pub(super) struct Surroundings {
     pub(super) deadly: Arc<Mutex<Deadly>>,
     /// Cancelled when the way upstream is dropped: ends every task.
     pub(super) dropped: CancellationToken,
+    /// Who vouches for workers, where they are spoken to by TLS.
+    pub(super) authority: Option<Arc<Authority>>,
 }
 
 /// The workers of one pool.
@@ -219,8 +222,9 @@ impl Pool {
     /// Has these workers and no others. Who stays keeps its connection; who is gone gets no new
     /// call, and its connection ends with the last of those it has.
     pub(super) fn replace(self: &Arc<Self>, mut addresses: Vec<Address>) {
-        addresses.sort_by(|a, b| a.text.cmp(&b.text));
-        addresses.dedup_by(|a, b| a.text == b.text);
+        let by_tls = self.around.authority.is_some();
+        addresses.sort_by_cached_key(|address| address.identity(by_tls));
+        addresses.dedup_by_key(|address| address.identity(by_tls));
         let refused = self.refused.lock().clone();
         addresses.retain(|address| !refused.contains(&address.text));
         let found = addresses.len();
@@ -230,9 +234,10 @@ impl Pool {
             && before
                 .iter()
                 .zip(&addresses)
-                .all(|(one, address)| one.address() == address.text);
+                .all(|(one, address)| one.is_at(address, by_tls));
         if same {
-            return;
+            // Of a pool that nothing was ever found for, this is all that metrics have.
+            return self.count();
         }
         if found > MOST_REPLICAS {
             tracing::warn!(
@@ -242,7 +247,7 @@ impl Pool {
                 "more workers than are used"
             );
         }
-        let known = |address: &Address| before.iter().find(|one| one.address() == address.text);
+        let known = |address: &Address| before.iter().find(|one| one.is_at(address, by_tls));
         let now: Arc<[Arc<Replica>]> = addresses
             .iter()
             .filter_map(|address| known(address).cloned().or_else(|| self.take_on(address)))
@@ -263,7 +268,8 @@ impl Pool {
     }
 
     fn take_on(self: &Arc<Self>, address: &Address) -> Option<Arc<Replica>> {
-        match Replica::new(address, self.around.dropped.child_token()) {
+        let gone = self.around.dropped.child_token();
+        match Replica::new(address, self.around.authority.as_ref(), gone) {
             Ok(replica) => {
                 let replica = Arc::new(replica);
                 tokio::spawn(health::watch(Arc::clone(self), Arc::clone(&replica)));
@@ -294,10 +300,21 @@ impl Pool {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use http::Uri;
     use uuid::Uuid;
 
-    use super::{super::deadly::Digest, *};
+    use super::{
+        super::{deadly::Digest, secured::tests::believed},
+        *,
+    };
     use crate::metrics::Metrics;
+
+    fn at(text: &str, origin: Option<&'static str>) -> Address {
+        Address {
+            text: text.to_owned(),
+            origin: origin.map(Uri::from_static),
+        }
+    }
 
     /// A pool, and a worker that nobody watches.
     pub(in crate::upstream) fn alone(text: &str) -> (Pool, Replica) {
@@ -306,12 +323,10 @@ pub(super) mod tests {
             lost: Arc::default(),
             deadly: Arc::default(),
             dropped: CancellationToken::new(),
+            authority: None,
         };
-        let address = Address {
-            text: text.to_owned(),
-            origin: None,
-        };
-        let replica = Replica::new(&address, CancellationToken::new());
+        let address = at(text, None);
+        let replica = Replica::new(&address, None, CancellationToken::new());
         (Pool::new("shared", around), replica.unwrap())
     }
 
@@ -343,13 +358,24 @@ pub(super) mod tests {
     }
 
     #[tokio::test]
+    async fn a_pool_that_nothing_is_found_for_is_counted_as_without_workers() {
+        let metrics = Metrics::new();
+        let (pool, _) = alone("http://127.0.0.1:1");
+        let around = Surroundings {
+            metrics: metrics.upstream().clone(),
+            ..pool.around.clone()
+        };
+        let pool = Arc::new(Pool::new("gold", around));
+        pool.replace(Vec::new());
+        let text = metrics.text().unwrap();
+        let none = r#"upstream_replicas{pool="gold",state="ready"} 0"#;
+        assert!(text.contains(none), "{text}");
+    }
+
+    #[tokio::test]
     async fn an_address_that_is_none_is_looked_at_once() {
         let pool = Arc::new(alone("http://127.0.0.1:1").0);
-        let address = |text: &str| Address {
-            text: text.to_owned(),
-            origin: None,
-        };
-        let found = || vec![address("http://127.0.0.1:2"), address("no address")];
+        let found = || vec![at("http://127.0.0.1:2", None), at("no address", None)];
         pool.replace(found());
         let before = pool.replicas();
         assert_eq!((before.len(), pool.refused.lock().len()), (1, 1));
@@ -358,5 +384,32 @@ pub(super) mod tests {
             Arc::ptr_eq(&before, &pool.replicas()),
             "nothing has changed"
         );
+    }
+    #[tokio::test]
+    async fn by_tls_a_worker_under_another_name_is_another_and_in_the_clear_it_is_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = |name| at("http://127.0.0.1:2", Some(name));
+        let (old, new) = (place("http://old:2"), place("http://new:2"));
+        for authority in [None, Some(believed(folder.path()))] {
+            let secured = authority.is_some();
+            let mut pool = alone("http://127.0.0.1:1").0;
+            pool.around.authority = authority;
+            let pool = Arc::new(pool);
+            let found = |addresses: &[&Address]| {
+                pool.replace(addresses.iter().copied().cloned().collect());
+                pool.replicas()
+            };
+            let before = found(&[&old]);
+            let stays = Arc::ptr_eq(&before, &found(&[&old]));
+            assert!(stays, "nothing has changed");
+            let after = found(&[&new]);
+            assert_eq!(Arc::ptr_eq(&before[0], &after[0]), !secured);
+            assert_eq!(after[0].is_at(&new, true), secured);
+            assert_eq!(after[0].is_at(&old, true), !secured);
+            // Either name may be the one that the certificate is for.
+            let both = found(&[&old, &new]);
+            assert_eq!(both.len(), if secured { 2 } else { 1 });
+            assert!(both.iter().any(|one| Arc::ptr_eq(one, &after[0])));
+        }
     }
 }

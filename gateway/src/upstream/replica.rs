@@ -1,71 +1,34 @@
 //! One worker of a pool: its connection, how it stands, and the calls it has.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, AtomicUsize, Ordering},
 };
 
 use archway_proto::{MAX_MESSAGE_BYTES, v1::worker_client::WorkerClient};
 use futures::FutureExt;
-use http::Uri;
 use parking_lot::Mutex;
 use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
-use tonic::transport::{Channel, Endpoint, Error};
+use tonic::transport::{Channel, Error};
+
+pub(super) use address::Address;
 
 use super::{
     choice::WorkerHash,
+    secured::Authority,
     standing::{Standing, State},
 };
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// How often a worker is asked whether it is there, and how long it has to answer: a frozen one is
-/// found within 5 s, while calls on it have half of their 10 s left.
-const KEEP_ALIVE: Duration = Duration::from_secs(2);
-const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(3);
-/// A result of 64 KiB arrives without waiting for a window update.
-const STREAM_WINDOW: u32 = 1024 * 1024;
-const CONNECTION_WINDOW: u32 = 8 * 1024 * 1024;
+mod address;
+
 /// Lost connections that are remembered of one worker until it is heard of again.
 const MOST_LOSSES: usize = 8;
-
-/// Where one worker is.
-#[derive(Clone, Debug)]
-pub(super) struct Address {
-    /// `http://ip:port` or `unix:/path`: what the operator reads and the choice hashes.
-    pub(super) text: String,
-    /// What the worker is called in requests, if it was found by a name.
-    pub(super) origin: Option<Uri>,
-}
-
-impl Address {
-    /// A channel that connects when it is first used, and again whenever it has to.
-    fn channel(&self) -> Result<Channel, Error> {
-        let mut endpoint = Endpoint::from_shared(self.text.clone())?
-            .connect_timeout(CONNECT_TIMEOUT)
-            .tcp_nodelay(true)
-            .http2_keep_alive_interval(KEEP_ALIVE)
-            .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
-            .keep_alive_while_idle(true)
-            .initial_stream_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(CONNECTION_WINDOW)
-            // A worker's last frames of calls that were cancelled. h2 counts those that come late
-            // for as long as a connection lives, and would end it at 1,024, with all its calls.
-            .http2_max_local_error_reset_streams(None);
-        if let Some(origin) = &self.origin {
-            endpoint = endpoint.origin(origin.clone());
-        }
-        Ok(endpoint.connect_lazy())
-    }
-}
 
 /// One worker.
 #[derive(Debug)]
 pub(super) struct Replica {
-    address: String,
+    place: Address,
     hash: WorkerHash,
     channel: Channel,
     pub(super) standing: Standing,
@@ -93,12 +56,17 @@ pub(crate) struct ReplicaStatus {
 }
 
 impl Replica {
-    /// A worker that nobody called yet. `gone` is cancelled when it leaves its pool, at the latest.
-    pub(super) fn new(address: &Address, gone: CancellationToken) -> Result<Self, Error> {
+    /// A worker that nobody called yet: by TLS, if it is known who vouches for workers. `gone` is
+    /// cancelled when it leaves its pool, at the latest.
+    pub(super) fn new(
+        address: &Address,
+        authority: Option<&Arc<Authority>>,
+        gone: CancellationToken,
+    ) -> Result<Self, Error> {
         Ok(Replica {
-            channel: address.channel()?,
+            channel: address.channel(authority)?,
             hash: WorkerHash::of(&address.text),
-            address: address.text.clone(),
+            place: address.clone(),
             standing: Standing::new(),
             announced: AtomicU64::new(0),
             in_flight: AtomicUsize::new(0),
@@ -110,7 +78,12 @@ impl Replica {
     }
 
     pub(super) fn address(&self) -> &str {
-        &self.address
+        &self.place.text
+    }
+
+    /// Whether a worker at this address is this one.
+    pub(super) fn is_at(&self, address: &Address, by_tls: bool) -> bool {
+        self.place.identity(by_tls) == address.identity(by_tls)
     }
 
     pub(super) fn hash(&self) -> WorkerHash {
@@ -270,6 +243,8 @@ impl Drop for Flight {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use tokio::time::advance;
 
     use super::*;
@@ -280,7 +255,7 @@ mod tests {
             text: "http://127.0.0.1:1".to_owned(),
             origin: None,
         };
-        let replica = Replica::new(&address, CancellationToken::new()).unwrap();
+        let replica = Replica::new(&address, None, CancellationToken::new()).unwrap();
         let half = Duration::from_secs(15);
         assert!(replica.set_aside(Instant::now() + 2 * half), "news");
         advance(half).await;

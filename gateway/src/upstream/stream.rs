@@ -67,9 +67,10 @@ impl CallStream {
     pub(crate) async fn next(&mut self) -> Result<Step, Failure> {
         loop {
             let heard = self.errand.patience.wait(self.try_.events.message()).await;
+            let heard = heard.inspect_err(|failure| self.try_.attempt.given_up(failure));
             match heard.map_err(|failure| self.errand.given_up(failure, Outcome::Unknown))? {
                 Err(status) => {
-                    self.try_.attempt.ended(status.code());
+                    self.try_.attempt.failed(&status);
                     let repeatable = !self.passed_on;
                     self.errand.ended(&self.try_.flight, &status, repeatable)?;
                     self.try_ = self.errand.go().await?;
@@ -95,8 +96,9 @@ impl CallStream {
     }
 
     /// What `telling` gives, if that is before the call has to have ended.
-    pub(crate) async fn wait<T>(&self, telling: impl Future<Output = T>) -> Result<T, Failure> {
+    pub(crate) async fn wait<T>(&mut self, telling: impl Future<Output = T>) -> Result<T, Failure> {
         let told = self.errand.patience.wait(telling).await;
+        let told = told.inspect_err(|failure| self.try_.attempt.given_up(failure));
         told.map_err(|failure| self.errand.given_up(failure, Outcome::Unknown))
     }
 

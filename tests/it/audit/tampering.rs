@@ -1,9 +1,9 @@
 //! What somebody who may write to the database tries, and how it is found.
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use archway_gateway::audit::verify::Finding;
-use archway_gateway::tenants::TenantError;
+use archway_gateway::tenants::{AuditCuts, TenantError};
 use e2e::Stack;
 use sqlx::{AssertSqlSafe, Executor, PgPool};
 
@@ -72,14 +72,31 @@ async fn a_row_of_another_tenant_is_none_of_this_ones() {
 
 /// Removes all months up to the one that runs.
 async fn prune(stack: &Stack, owner: &PgPool) -> Result<u32, TenantError> {
+    let (next, tenants) = (next_month(owner).await, stack.tenants());
+    let verified = tenants
+        .read()
+        .await?
+        .verify_audit_cuts(next, stack.secret())
+        .await?;
+    prune_verified(stack, next, &verified).await
+}
+
+async fn prune_verified(
+    stack: &Stack,
+    next: SystemTime,
+    verified: &AuditCuts,
+) -> Result<u32, TenantError> {
+    let tenants = stack.tenants();
+    tenants
+        .change(async |tx| tx.prune_audit(next, verified, stack.secret()).await)
+        .await
+}
+
+async fn next_month(owner: &PgPool) -> SystemTime {
     let next = "select extract(epoch from (date_trunc('month', now() at time zone 'UTC') \
                 + interval '1 month') at time zone 'UTC')::bigint";
     let next: i64 = sqlx::query_scalar(next).fetch_one(owner).await.unwrap();
-    let next = UNIX_EPOCH + Duration::from_secs(next.unsigned_abs());
-    let tenants = stack.tenants();
-    tenants
-        .change(async |tx| tx.prune_audit(next, stack.secret()).await)
-        .await
+    UNIX_EPOCH + Duration::from_secs(next.unsigned_abs())
 }
 
 #[tokio::test]
@@ -115,6 +132,28 @@ async fn what_was_tampered_with_is_not_pruned() {
     let refused = prune(&stack, &owner).await.unwrap_err();
     assert!(matches!(refused, TenantError::Tampered), "{refused}");
     assert_eq!(kept(&stack, "acme").await[0].len(), 6);
+}
+
+#[tokio::test]
+async fn what_is_pruned_is_verified_while_others_change_things_and_again_what_came_since() {
+    let (stack, owner) = five().await;
+    let (next, tenants) = (next_month(&owner).await, stack.tenants());
+    let change = tenants.begin().await.unwrap();
+    let mut reading = tenants.read().await.unwrap();
+    let verified = reading.verify_audit_cuts(next, stack.secret()).await;
+    let verified = verified.unwrap();
+    drop((change, reading));
+    read(&stack.client("acme"), "notes.txt").await;
+    calls(&stack, "acme", 6).await;
+    owner
+        .execute("update audit_records set record = '{}' where number = 3")
+        .await
+        .unwrap();
+    for verified in [&verified, &AuditCuts::default()] {
+        let refused = prune_verified(&stack, next, verified).await.unwrap_err();
+        assert!(matches!(refused, TenantError::Tampered), "{refused}");
+    }
+    assert_eq!(kept(&stack, "acme").await[0].len(), 7);
 }
 
 #[tokio::test]

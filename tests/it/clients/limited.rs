@@ -120,16 +120,16 @@ async fn prints(era: Era) {
     is_refusal(&told, "hello", 1);
 
     let mut refused = None;
-    // By then the messages are spent, however few a list costs.
-    for _ in 0..14 {
+    // By then the messages are spent, however few a list costs. On the way one may be spent in the middle of
+    // a run, which then fails in another way.
+    for _ in 0..40 {
         let shown = inspector.run(&["--method", "tools/list"]).await;
-        if !shown.success {
+        if !shown.success && shown.stderr["error"]["status"] == 429 {
             refused = Some(shown.stderr);
             break;
         }
     }
-    let error = &refused.expect("a list that was refused")["error"];
-    assert_eq!(error["status"], 429, "{error}");
+    let error = &refused.expect("a list that was refused by 429")["error"];
     let text = error["message"].as_str().unwrap();
     let spent = "the key's limit of 14 units a minute is spent: wait ";
     assert!(text.contains(spent), "{text}");

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use e2e::{Stack, git};
+use e2e::{Stack, git, http::Request};
 use serde_json::json;
 
 use super::{indexed, owner, paths, repo, search, until};
@@ -77,4 +77,30 @@ async fn a_head_that_can_not_be_read_for_a_moment_empties_no_index() {
     let reply = search(&stack, &client, password).await;
     assert_eq!(paths(&reply)[0], "src/auth/password.rs");
     stands(&stack, "failure is null").await;
+}
+
+#[tokio::test]
+async fn a_project_that_was_indexed_and_can_not_be_read_is_told_of() {
+    let (stack, client) = indexed(repo()).await;
+    let password = json!({ "query": "verify the password of a user" });
+    search(&stack, &client, password).await.structured();
+    let unreadable = async |count: u8| {
+        let line = format!("archway_worker_index_projects_unreadable {count}\n");
+        let is_told = async || {
+            let admin = stack.worker_admins()[0];
+            let metrics = Request::new("GET", "/metrics").send(admin).await.text();
+            metrics.contains(&line).then_some(())
+        };
+        stack.eventually(is_told).await;
+    };
+    unreadable(0).await;
+    // As a syncer leaves it that was ended between two steps.
+    let folder = stack.folder("acme", "site");
+    let aside = folder.with_file_name(".aside");
+    fs::rename(&folder, &aside).unwrap();
+    std::os::unix::fs::symlink("nowhere", &folder).unwrap();
+    unreadable(1).await;
+    fs::remove_file(&folder).unwrap();
+    fs::rename(&aside, &folder).unwrap();
+    unreadable(0).await;
 }

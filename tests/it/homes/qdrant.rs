@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use e2e::{Client, Harness, Qdrant, Reply, Repo, Stack, Tenant};
+use e2e::{Client, Harness, Qdrant, Reply, Repo, Stack, Tenant, http::Request};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -82,6 +82,15 @@ async fn with_qdrant_gone_callers_are_told_to_grep_until_it_is_back() {
     let began = Instant::now();
     is_told_to_grep(&client).await;
     assert!(began.elapsed() < Duration::from_secs(10));
+    let metrics = Request::new("GET", "/metrics")
+        .send(stack.worker_admins()[0])
+        .await
+        .text();
+    for (operation, outcome) in [("search", "answered"), ("search", "away")] {
+        let labels = format!("{{operation=\"{operation}\",outcome=\"{outcome}\"}}");
+        let told = format!("archway_worker_index_store_requests_total{labels} ");
+        assert!(metrics.contains(&told), "{told} in {metrics}");
+    }
     qdrant.start_again().await;
     let results = found(&stack, &client, "is the password right").await;
     assert_eq!(results[0]["path"], "src/auth/password.rs");

@@ -1,7 +1,7 @@
 //! What was given by a token and is taken back: a principal revoked, its tenant disabled, in force
 //! on every gateway within a second; and what holds while no gateway hears of it.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use archway_gateway::tenants::Tenants;
 use e2e::{Client, Harness, Issuer, Stack, http::Request};
@@ -13,6 +13,8 @@ use super::{list, tenant};
 
 const REPLICAS: usize = 3;
 const SECOND: Duration = Duration::from_secs(1);
+/// What an issuer has that names none.
+const LEEWAY: Duration = Duration::from_secs(60);
 
 async fn replicas(issuer: &Issuer) -> Stack {
     let harness = Harness::new().replicas(REPLICAS).tenant(tenant("acme"));
@@ -56,10 +58,11 @@ async fn everywhere(stack: &Stack, token: &str, expected: u16, within: Duration)
     start.elapsed()
 }
 
-/// A token of this subject that was issued after whatever was done until now.
-fn later(issuer: &Issuer, subject: &str) -> String {
+/// A token of this subject that says to be issued so long after now, to the microsecond.
+fn ahead(issuer: &Issuer, subject: &str, by: Duration) -> String {
     let mut claims = issuer.claims(subject);
-    claims["iat"] = json!(e2e::issuer::now() + 1);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    claims["iat"] = json!((now + by).as_secs_f64());
     issuer.sign(&claims)
 }
 
@@ -68,7 +71,9 @@ async fn a_revoked_principals_tokens_are_refused_everywhere_within_a_second_and_
     let (issuer, bystander) = (Issuer::start().await, Issuer::start().await);
     let stack = replicas(&issuer).await;
     let (taken, kept) = (issuer.token("a"), issuer.token("b"));
-    for token in [&taken, &kept] {
+    // As one has it whose issuer's clock is ahead.
+    let early = ahead(&issuer, "a", LEEWAY / 2);
+    for token in [&taken, &kept, &early] {
         everywhere(&stack, token, 200, Duration::from_secs(5)).await;
     }
     // The same subject of another issuer is somebody else.
@@ -78,12 +83,15 @@ async fn a_revoked_principals_tokens_are_refused_everywhere_within_a_second_and_
     revoke(&stack, &issuer, "a").await;
     let waited = everywhere(&stack, &taken, 401, SECOND).await;
     println!("a revoked principal was refused by {REPLICAS} gateways after {waited:?}");
+    everywhere(&stack, &early, 401, SECOND).await;
     everywhere(&stack, &kept, 200, SECOND).await;
     // Another token of that time, which no gateway saw before.
     let mut claims = issuer.claims("a");
     claims["iat"] = json!(e2e::issuer::now() - 10);
     everywhere(&stack, &issuer.sign(&claims), 401, SECOND).await;
-    everywhere(&stack, &later(&issuer, "a"), 200, SECOND).await;
+    // One that no clock within the leeway can have made before.
+    let later = ahead(&issuer, "a", LEEWAY);
+    everywhere(&stack, &later, 200, SECOND).await;
 }
 
 #[tokio::test]

@@ -63,7 +63,8 @@ impl Exposed {
         let worker = stack.worker_admins()[0];
         let counts = async || {
             let text = metrics(stack.admin()).await;
-            text.contains("limit_store_up{} 1\n").then_some(())
+            text.contains("limit_store_up{mode=\"shares\"} 1\n")
+                .then_some(())
         };
         stack.eventually(counts).await;
         work(&stack.client("acme")).await;

@@ -105,6 +105,12 @@ async fn a_gateway_that_fails_closed_refuses_what_it_cannot_count_and_says_so_to
     assert!(passed(&call(&client, "hello").await));
     redis.kill();
     until_up(&stack, 0).await;
+    // Before any message: load balancers send it none.
+    let told = metrics(stack.admin()).await;
+    for line in ["limit_store_up{mode=\"closed\"} 0\n", "ready 0\n"] {
+        let line = format!("archway_gateway_{line}");
+        assert!(told.contains(&line), "{line} in {told}");
+    }
     for client in [client.clone(), client.clone().modern()] {
         let answer = call(&client, "hello").await;
         let error = &answer.json()["result"]["_meta"]["io.archway/error"]["error"];

@@ -39,7 +39,8 @@ async fn what_its_caller_does_not_record_is_not_recorded_here() {
 
 #[tokio::test]
 async fn no_more_traces_are_recorded_than_a_second_has_whoever_asks() {
-    let (_stack, client) = started(5).await;
+    // Of which one tenant has half, and half of that for calls of recorded traces.
+    let (_stack, client) = started(20).await;
     let begun = Instant::now();
     let traces: Vec<String> = (0..60).map(|_| new_trace()).collect();
     for some in traces.chunks(10) {

@@ -1,8 +1,8 @@
 //! The service behind a chat model: one question, in the best form that it takes.
 
+mod forms;
 mod wire;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -12,6 +12,7 @@ use crate::{
     metrics::ChatMetrics,
     openai::{Failure, Line, PlaceError, is_about_texts},
 };
+use forms::Forms;
 use wire::{Form, Wire};
 
 /// What the log says where it fails.
@@ -24,8 +25,7 @@ pub struct ChatService {
     wire: Wire,
     line: Line,
     timeout: Duration,
-    /// The first form that it may take, by its place: those before it were refused, and it was not.
-    form: AtomicUsize,
+    forms: Forms,
     metrics: ChatMetrics,
 }
 
@@ -45,7 +45,7 @@ impl ChatService {
             wire: Wire::new(&config.place, metrics.clone())?,
             line: Line::new(config.timeout, metrics.requests(), MEANWHILE),
             timeout: config.timeout,
-            form: AtomicUsize::new(0),
+            forms: Forms::default(),
             metrics,
         }))
     }
@@ -62,13 +62,13 @@ impl ChatService {
         &self.metrics
     }
 
-    /// What it says. A form that it refuses is not tried again once it took a plainer one.
+    /// What it says. A form that it refuses is not tried again for an hour once it took a plainer one.
     pub(super) async fn ask(
         &self,
         question: &Question,
         deadline: Instant,
     ) -> Result<String, ChatError> {
-        let first = self.form.load(Ordering::Relaxed);
+        let first = self.forms.first();
         let mut refused = None;
         for (place, form) in Form::ALL.iter().enumerate().skip(first) {
             // Nobody waits for the end of its pause.
@@ -77,7 +77,7 @@ impl ChatService {
             let attempt = self.line.attempt(asking, deadline, || self.wire.span());
             match attempt.await? {
                 Ok(answer) => {
-                    self.form.fetch_max(place, Ordering::Relaxed);
+                    self.forms.taken(place);
                     return Ok(answer);
                 }
                 Err(Failure::Refused { status }) if is_about_texts(status) => {

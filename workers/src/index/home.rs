@@ -4,6 +4,7 @@
 //! Both homes keep what [`Shelf`] says of whose it is, and answer only within it. They keep no text
 //! and no path: a chunk is a place in a blob, and who asks knows which files a project's blobs are.
 
+mod counted;
 mod exact;
 
 use std::collections::HashSet;
@@ -15,6 +16,7 @@ use uuid::Uuid;
 
 use super::chunk::Kind;
 use super::terms::{Term, Terms};
+pub(crate) use counted::CountedHome;
 pub use exact::{ExactHome, Room};
 
 pub mod qdrant;

@@ -64,11 +64,9 @@ impl Indexer {
     /// # Errors
     /// If the thread can't be started.
     pub(crate) fn new(with: Tools, wake: Arc<Notify>) -> Result<Indexer, RepoError> {
-        Ok(Indexer {
-            thread: Thread::start()?,
-            with,
-            wake,
-        })
+        let thread = Thread::start()?;
+        with.metrics.indexing();
+        Ok(Indexer { thread, with, wake })
     }
 
     /// Indexes until `stop`. A run that is under way then is given up: what it brought home stays
@@ -142,6 +140,7 @@ impl Indexer {
             let run = async move { indexer.make(&project, stop).boxed().await };
             memory.run(shelf, run.in_current_span());
         }
+        self.with.metrics.unreadable(memory.unreadable());
         Ok(())
     }
 
@@ -160,9 +159,14 @@ impl Indexer {
             return Ok(false);
         };
         // Whoever asks for it is told what is wrong with it; here it stays as it is.
-        let Ok((head, rules)) = looked? else {
-            return Ok(false);
+        let (head, rules) = match looked? {
+            Ok(standing) => standing,
+            Err(error) => {
+                memory.not_read(project.shelf, &error);
+                return Ok(false);
+            }
         };
+        memory.read(project.shelf);
         Ok(project.is_asked
             || head.map(|head| head.commit) != *indexed
             || project.ruled != Some(rules.fingerprint()))

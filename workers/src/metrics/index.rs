@@ -27,6 +27,12 @@ struct RunLabel {
     outcome: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StoreLabels {
+    operation: &'static str,
+    outcome: &'static str,
+}
+
 /// What is counted of indexing.
 #[derive(Clone)]
 pub(crate) struct IndexMetrics {
@@ -41,6 +47,11 @@ pub(crate) struct IndexMetrics {
     looked: Gauge,
     under_way: Gauge,
     lost: Counter,
+    store: Family<StoreLabels, Counter>,
+    /// 1 where an indexer runs.
+    indexing: Gauge,
+    /// Projects that could not be read when they were last looked at.
+    unreadable: Gauge,
 }
 
 impl IndexMetrics {
@@ -54,6 +65,9 @@ impl IndexMetrics {
             looked: Gauge::default(),
             under_way: Gauge::default(),
             lost: Counter::default(),
+            store: Family::default(),
+            indexing: Gauge::default(),
+            unreadable: Gauge::default(),
         };
         let help = "Time that a run of the indexer took, by outcome";
         registry.register_with_unit("index_run", help, Unit::Seconds, metrics.runs.clone());
@@ -73,7 +87,35 @@ impl IndexMetrics {
         registry.register("index_runs_under_way", help, metrics.under_way.clone());
         let help = "Indexes whose home had lost chunks, and which were made anew";
         registry.register("index_losses", help, metrics.lost.clone());
+        metrics.register_state(registry);
         metrics
+    }
+
+    /// What says whether indexing is done at all, and with what.
+    fn register_state(&self, registry: &mut Registry) {
+        let help = "What was asked of where indexes are kept, by operation and outcome";
+        registry.register("index_store_requests", help, self.store.clone());
+        let help = "1 where this worker keeps indexes up to date, else 0";
+        registry.register("indexing", help, self.indexing.clone());
+        let help = "Projects with an index that could not be read when they were last looked at";
+        registry.register("index_projects_unreadable", help, self.unreadable.clone());
+    }
+
+    /// An indexer is there.
+    pub(crate) fn indexing(&self) {
+        self.indexing.set(1);
+    }
+
+    /// So many projects can't be read.
+    pub(crate) fn unreadable(&self, projects: usize) {
+        self.unreadable
+            .set(i64::try_from(projects).unwrap_or(i64::MAX));
+    }
+
+    /// A request to where indexes are kept ended: `search`, `count`, `upsert` or `remove`.
+    pub(crate) fn store_asked(&self, operation: &'static str, outcome: &'static str) {
+        let labels = StoreLabels { operation, outcome };
+        self.store.get_or_create(&labels).inc();
     }
 
     /// All projects were looked at.

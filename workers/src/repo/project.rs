@@ -468,7 +468,7 @@ mod tests {
         let mounts = Mounts::beneath(app.host(""));
         std::thread::scope(|scope| {
             let work = scope.spawn(|| {
-                confine(&mounts.folders(), &[], None).unwrap();
+                confine(&mounts.folders(), None).unwrap();
                 let repos = Repos::new(mounts, std::num::NonZeroUsize::MIN, 1 << 20).unwrap();
                 let rules = std::sync::Arc::new(Rules::new(&[], &[], None).unwrap());
                 let repo = repos.open("acme", "app", rules).unwrap();

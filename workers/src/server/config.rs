@@ -2,6 +2,8 @@
 
 use std::{num::NonZeroUsize, path::PathBuf};
 
+use archway_proto::pool;
+
 use super::{CacheFolder, CacheFolderError};
 use crate::{chat::ChatConfig, index::config::IndexConfig, repo::Mounts, store::StoreConfig};
 
@@ -15,7 +17,8 @@ pub struct WorkerConfig {
         long,
         env = "ARCHWAY_POOL",
         value_name = "NAME",
-        default_value = "shared"
+        default_value = "shared",
+        value_parser = pool::checked
     )]
     pub pool: String,
     /// Threads that search, and searches of one tenant at once (but at least 2); 0 for one per core.
@@ -99,15 +102,31 @@ mod tests {
         config: WorkerConfig,
     }
 
+    fn parse(option: &str, value: &str) -> Result<WorkerConfig, clap::Error> {
+        let line = [
+            "worker",
+            option,
+            value,
+            "--database-url",
+            "postgres://nowhere",
+        ];
+        Line::try_parse_from(line).map(|line| line.config)
+    }
+
+    #[test]
+    fn a_pool_that_no_gateway_could_route_to_is_refused_with_what_is_allowed() {
+        assert_eq!(parse("--pool", "gold-2").unwrap().pool, "gold-2");
+        for name in ["", "Gold", "gold 2"] {
+            let refused = parse("--pool", name).unwrap_err().to_string();
+            assert!(refused.contains("a-z, 0-9"), "{refused}");
+        }
+    }
+
     #[test]
     fn a_worker_takes_no_more_blocking_calls_than_it_has_threads_for() {
-        let parse = |calls| {
-            let database = ["--database-url", "postgres://nowhere"];
-            let line = ["worker", "--blocking-calls", calls].into_iter();
-            Line::try_parse_from(line.chain(database))
-        };
+        let parse = |calls| parse("--blocking-calls", calls);
         for (calls, taken) in [("1", 1), ("400", 400)] {
-            assert_eq!(parse(calls).unwrap().config.blocking_calls.get(), taken);
+            assert_eq!(parse(calls).unwrap().blocking_calls.get(), taken);
         }
         for calls in ["0", "401", "many", "99999999999999999999999"] {
             let refused = parse(calls).unwrap_err().to_string();

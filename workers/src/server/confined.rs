@@ -46,7 +46,7 @@ impl ConfinedWorker {
                 let parts = WorkerParts::read(&config)?;
                 let cache = config.cache_folder(&mounts)?;
                 let own = cache.as_ref().map(CacheFolder::path);
-                let confinement = confine(&mounts.folders(), &config.store.files()?, own)?;
+                let confinement = confine(&mounts.folders(), own)?;
                 let runtime = tokio::runtime::Builder::new_current_thread()
                     .enable_all()
                     .build()

@@ -20,6 +20,7 @@ use futures::{Stream, stream};
 use http::{HeaderName, HeaderValue, Response};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
     sync::{OwnedSemaphorePermit, Semaphore, watch},
     time::{Sleep, sleep},
 };
@@ -30,7 +31,7 @@ use tonic::{
 use tower::util::MapResponseLayer;
 use uuid::Uuid;
 
-use super::{Listener, WorkerError, health::Health};
+use super::{Listener, WorkerError, health::Health, tls::Secured};
 use crate::service::WorkerService;
 
 /// Connections at most: a gateway has one to each worker.
@@ -64,13 +65,11 @@ pub(super) async fn serve(
     };
     match listener {
         Listener::Tcp(listener) => {
-            listener.set_nonblocking(true).map_err(bound)?;
-            let listener = tokio::net::TcpListener::from_std(listener).map_err(bound)?;
-            let listener = listener.tap_io(|socket| {
-                if let Err(error) = socket.set_nodelay(true) {
-                    tracing::debug!(%error, "a connection sends with delay");
-                }
-            });
+            let listener = prompt(listener).map_err(bound)?;
+            serve_at(service, listener, health).await
+        }
+        Listener::Tls(listener, tls) => {
+            let listener = Secured::new(prompt(listener).map_err(bound)?, &tls);
             serve_at(service, listener, health).await
         }
         Listener::Unix(listener) => {
@@ -79,6 +78,17 @@ pub(super) async fn serve(
             serve_at(service, listener, health).await
         }
     }
+}
+
+/// Its connections send without delay.
+fn prompt(listener: std::net::TcpListener) -> io::Result<impl Accept<Io = TcpStream>> {
+    listener.set_nonblocking(true)?;
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    Ok(listener.tap_io(|socket| {
+        if let Err(error) = socket.set_nodelay(true) {
+            tracing::debug!(%error, "a connection sends with delay");
+        }
+    }))
 }
 
 async fn serve_at<L: Accept<Io: Connected>>(
@@ -183,13 +193,20 @@ impl<S> Connection<S> {
         }
     }
 
-    /// What is read of a socket that has nothing to read: an error once its time is up.
-    fn wait(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Some(opening) = &mut self.opening else {
-            return Poll::Pending;
-        };
-        ready!(opening.timer.as_mut().poll(cx));
-        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    /// What comes of an operation on the socket: an error if it has to wait and the time to open is
+    /// up. Of writing, too: it comes first, and by TLS waits for what is read.
+    fn in_time<T>(
+        &mut self,
+        done: Poll<io::Result<T>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<T>> {
+        match (&mut self.opening, done) {
+            (Some(opening), Poll::Pending) => {
+                ready!(opening.timer.as_mut().poll(cx));
+                Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+            }
+            (_, done) => done,
+        }
     }
 }
 
@@ -206,13 +223,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for Connection<S> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
-        match Pin::new(&mut self.socket).poll_read(cx, buffer) {
-            Poll::Ready(read) => {
-                self.received(buffer.filled().len() - before);
-                Poll::Ready(read)
-            }
-            Poll::Pending => self.wait(cx),
-        }
+        let done = Pin::new(&mut self.socket).poll_read(cx, buffer);
+        self.received(buffer.filled().len() - before);
+        self.in_time(done, cx)
     }
 }
 
@@ -222,7 +235,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Connection<S> {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.socket).poll_write(cx, bytes)
+        let done = Pin::new(&mut self.socket).poll_write(cx, bytes);
+        self.in_time(done, cx)
     }
 
     fn poll_write_vectored(
@@ -230,7 +244,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Connection<S> {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.socket).poll_write_vectored(cx, slices)
+        let done = Pin::new(&mut self.socket).poll_write_vectored(cx, slices);
+        self.in_time(done, cx)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -238,7 +253,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Connection<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_flush(cx)
+        let done = Pin::new(&mut self.socket).poll_flush(cx);
+        self.in_time(done, cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -262,11 +278,11 @@ mod tests {
     use hyper::{body::Bytes, http};
     use tokio::{
         io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex},
-        net::{TcpListener, TcpStream},
+        net::TcpListener,
         time::{Instant, timeout},
     };
 
-    use super::*;
+    use super::{super::tls::tests::secure, *};
 
     async fn connected() -> (Connection<DuplexStream>, DuplexStream) {
         let (ours, theirs) = duplex(64);
@@ -312,6 +328,47 @@ mod tests {
         let patience = Duration::from_secs(20);
         assert!(timeout(patience, accepting.next()).await.unwrap().is_some());
     }
+
+    /// Has one connection, and never another.
+    struct Once(Option<DuplexStream>);
+
+    impl Accept for Once {
+        type Io = DuplexStream;
+        type Addr = ();
+
+        async fn accept(&mut self) -> (Self::Io, Self::Addr) {
+            match self.0.take() {
+                Some(socket) => (socket, ()),
+                None => std::future::pending().await,
+            }
+        }
+
+        fn local_addr(&self) -> io::Result<Self::Addr> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_does_not_open_with_tls_ends_after_10_seconds() {
+        let folder = tempfile::tempdir().unwrap();
+        let tls = secure(folder.path());
+        // Nothing at all, and the beginning of a handshake.
+        for hello in [&b""[..], b"\x16\x03\x01\x02"] {
+            let (ours, mut silent) = duplex(64);
+            silent.write_all(hello).await.unwrap();
+            let open = watch::Sender::new(0);
+            let places = open.subscribe();
+            let incoming = accept(Secured::new(Once(Some(ours)), &tls), 1, open);
+            let (_reporter, service) = tonic_health::server::health_reporter();
+            let started = Instant::now();
+            tokio::spawn(server().add_service(service).serve_with_incoming(incoming));
+            let end = timeout(10 * OPENING_TIMEOUT, silent.read_to_end(&mut Vec::new())).await;
+            end.unwrap().unwrap();
+            assert_eq!(started.elapsed().as_secs(), OPENING_TIMEOUT.as_secs());
+            assert_eq!(*places.borrow(), 0);
+        }
+    }
+
     /// A gateway's side of a connection to a server as workers have it. Nothing of it is sent or
     /// heard before its second half runs.
     async fn gateway() -> (

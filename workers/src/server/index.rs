@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 use crate::index::config::{IndexConfig, IndexParts};
 use crate::index::embed::{Embedder, Model};
 use crate::index::home::qdrant::QdrantHome;
-use crate::index::home::{ExactHome, Home, Room};
+use crate::index::home::{CountedHome, ExactHome, Home, Room};
 use crate::index::indexer::{Indexer, Tools};
 use crate::index::meaning::Meaning;
 use crate::index::named::short_hash;
@@ -61,7 +61,7 @@ impl Index {
         };
         Index {
             stores: stores.clone(),
-            home,
+            home: Arc::new(CountedHome::new(home, metrics.clone())),
             embedder: Arc::new(parts.embedder),
             made_by,
             wake: Arc::default(),

@@ -1,11 +1,14 @@
 //! What a worker reads from files that are out of its reach once it is confined.
 
+use sqlx::postgres::PgConnectOptions;
+
 use super::WorkerConfig;
 use crate::{
     chat::ChatService,
     index::config::{IndexConfigError, IndexParts},
     metrics::Metrics,
     openai::PlaceError,
+    store::StoreError,
 };
 
 /// What a worker is made of, read from files: keys, certificates.
@@ -13,6 +16,8 @@ pub struct WorkerParts {
     pub(crate) index: IndexParts,
     /// `None`: no chat model is set up.
     pub(crate) chat: Option<ChatService>,
+    /// How to connect to Postgres.
+    pub(super) database: PgConnectOptions,
 }
 
 /// Why there is no worker as it is configured.
@@ -24,6 +29,9 @@ pub enum WorkerPartsError {
     /// The chat model is not set up right.
     #[error(transparent)]
     Chat(#[from] PlaceError),
+    /// The database URL is malformed, or names a file that is of no use.
+    #[error("--database-url (ARCHWAY_DATABASE_URL) can't be used")]
+    Store(#[from] StoreError),
 }
 
 impl WorkerParts {
@@ -35,6 +43,7 @@ impl WorkerParts {
         Ok(WorkerParts {
             index: IndexParts::read(&config.index)?,
             chat: ChatService::open(&config.chat)?,
+            database: config.store.read()?,
         })
     }
 

@@ -22,6 +22,15 @@ pub(super) struct Document {
     pub(super) tenants: Vec<TenantEntry>,
 }
 
+impl Document {
+    /// Whether a key of it is to be taken from this name.
+    pub(super) fn names_key(&self, name: &str) -> bool {
+        let tenants = self.tenants.iter();
+        let mut keys = tenants.flat_map(|tenant| tenant.keys.iter().flatten());
+        keys.any(|key| key.from_env == name)
+    }
+}
+
 /// A tenant.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -197,6 +206,10 @@ pub(super) struct Schema(schemars::Schema);
 impl Schema {
     pub(super) fn new() -> Self {
         Schema(schema_for!(Document))
+    }
+
+    pub(super) fn value(self) -> serde_json::Value {
+        self.0.to_value()
     }
 }
 

@@ -7,10 +7,10 @@ use archway_gateway::tenants::{KeyRequest, key_id};
 use archway_gateway::terms::Level;
 use secrecy::SecretString;
 
-use super::ApplyError;
 use super::document::{
     Count, Document, KeyEntry, KeyLimits, PerMinute, ProjectEntry, TenantEntry, TenantLimits,
 };
+use super::{ApplyError, Keys};
 use crate::admin::input::{End, check_families, check_globs};
 use crate::admin::spending::check_names;
 use crate::wanted::{
@@ -18,9 +18,12 @@ use crate::wanted::{
 };
 
 impl Wanted {
-    /// What a document asks for, with this process's environment.
-    pub(super) fn from_document(document: Document) -> Result<Wanted, ApplyError> {
+    /// What a document asks for, with these keys, and for others this process's environment.
+    pub(super) fn from_document(document: Document, keys: &Keys) -> Result<Wanted, ApplyError> {
         Wanted::with_variables(document, |name| {
+            if let Some(key) = keys.get(name) {
+                return Some(key.clone());
+            }
             std::env::var_os(name)?
                 .into_string()
                 .ok()
@@ -148,7 +151,7 @@ fn key(
     let id = key_id(&text).ok_or_else(|| {
         let variable = &entry.from_env;
         wrong(&place)(format!(
-            "the environment variable {variable} holds no key; `archway key generate` makes one"
+            "{variable} holds no key; `archway key generate` makes one"
         ))
     })?;
     let limits = entry.limits.map(|KeyLimits { session, key }| {

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::task::JoinSet;
 
+use super::refusals::{self, RefusalRow};
 use super::tools::{self, ToolRow};
 use crate::admin::print::{harmless, table};
 use crate::http_get;
@@ -43,9 +44,11 @@ struct Told {
     tenant_circuits_open: Vec<Circuit>,
     tenant_circuits_open_total: usize,
     tools: BTreeMap<String, ToolRow>,
+    refusals: Vec<RefusalRow>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Worker {
     pool: String,
     address: String,
@@ -53,7 +56,8 @@ struct Worker {
     in_flight: u64,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Circuit {
     pool: String,
     family: String,
@@ -106,6 +110,11 @@ async fn more(url: &Uri) -> Option<Value> {
 /// What all gateways say of tools together.
 pub(super) fn tools(gateways: &[GatewayRow]) -> BTreeMap<String, ToolRow> {
     tools::sums(gateways.iter().map(|gateway| gateway.told().tools))
+}
+
+/// What all gateways refused lately, together.
+pub(super) fn refusals(gateways: &[GatewayRow]) -> Vec<RefusalRow> {
+    refusals::sums(gateways.iter().map(|gateway| gateway.told().refusals))
 }
 
 /// For people: the gateways, the store of limits, workers, and the circuits that are not closed.

@@ -8,6 +8,7 @@ use crate::admin::print::{harmless, table};
 
 /// The sums of one tool.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
 pub(super) struct ToolRow {
     /// Calls, however they ended.
     invocations: u64,

@@ -49,8 +49,8 @@ pub(crate) struct Facts {
     pub(crate) tenant: String,
     pub(crate) identity: Identity,
     pub(crate) scopes: Vec<Scope>,
-    /// When it was issued. Seconds since 1970.
-    pub(crate) issued: f64,
+    /// When it was issued at the earliest: what it says, less the leeway. Seconds since 1970.
+    pub(crate) earliest: f64,
     /// When it ends, the leeway included. Seconds since 1970.
     pub(crate) ends: f64,
 }
@@ -68,14 +68,14 @@ impl Facts {
             None => false,
         };
         for_us.then_some(()).ok_or(Reason::WrongAudience)?;
-        let (issued, ends) = times(claims, issuer.leeway, now())?;
+        let (earliest, ends) = times(claims, issuer.leeway, now())?;
         let subject = issuer.subject.of(claims).and_then(Value::as_str);
         let identity = subject.and_then(|subject| Identity::new(&issuer.name, subject));
         Ok(Facts {
             tenant: tenant(&issuer.tenant, claims).ok_or(Reason::WrongTenant)?,
             identity: identity.ok_or(Reason::WrongClaims)?,
             scopes: scopes(issuer, claims).ok_or(Reason::WrongClaims)?,
-            issued,
+            earliest,
             ends,
         })
     }
@@ -92,7 +92,16 @@ fn now() -> f64 {
     since.map_or(0.0, |since| since.as_secs_f64())
 }
 
-/// When the token was issued, and when it ends, with the leeway.
+/// How long ago a token was issued at the least, by what it says and nobody verified; `None` if no
+/// signature makes it good, as it is over or not yet.
+pub(super) fn least_age(claims: &Map<String, Value>, leeway: Duration) -> Option<Duration> {
+    let now = now();
+    let (earliest, _ends) = times(claims, leeway, now).ok()?;
+    let latest = earliest + 2.0 * leeway.as_secs_f64();
+    Some(Duration::from_secs_f64((now - latest).max(0.0)))
+}
+
+/// When the token was issued at the earliest, and when it ends, both with the leeway.
 fn times(claims: &Map<String, Value>, leeway: Duration, now: f64) -> Result<(f64, f64), Reason> {
     let moment = |name: &str| match claims.get(name) {
         None => Ok(None),
@@ -113,7 +122,7 @@ fn times(claims: &Map<String, Value>, leeway: Duration, now: f64) -> Result<(f64
     if issued.max(moment("nbf")?.unwrap_or(0.0)) > now + leeway {
         return Err(Reason::NotYet);
     }
-    Ok((issued, end + leeway))
+    Ok((issued - leeway, end + leeway))
 }
 
 fn tenant(rule: &TenantRule, claims: &Map<String, Value>) -> Option<String> {
@@ -189,7 +198,7 @@ mod tests {
     #[test]
     fn a_token_is_good_from_its_issue_to_its_end_give_or_take_the_leeway() {
         let good = times_of(json!({ "iat": 999_000, "exp": 999_941.5 }));
-        assert_eq!(good, Ok((999_000.0, 1_000_001.5)));
+        assert_eq!(good, Ok((998_940.0, 1_000_001.5)));
         assert!(times_of(json!({ "iat": 1_000_060, "exp": 1_000_070 })).is_ok());
         for (claims, reason) in [
             (json!({ "iat": 999_000, "exp": 999_940 }), Reason::Expired),
@@ -216,6 +225,22 @@ mod tests {
         ] {
             assert_eq!(times_of(claims.clone()), Err(reason), "{claims}");
         }
+    }
+
+    #[test]
+    fn a_token_is_as_young_as_the_leeway_allows_and_one_that_is_good_for_nobody_has_no_age() {
+        let age = |iat: f64, exp: f64| {
+            let claims = json!({ "iat": now() + iat, "exp": now() + exp });
+            least_age(claims.as_object().unwrap(), Duration::from_secs(60))
+        };
+        for just in [0.0, 30.0, -59.0] {
+            assert_eq!(age(just, 600.0), Some(Duration::ZERO), "{just}");
+        }
+        let older = age(-100.0, 600.0).unwrap().as_secs_f64();
+        assert!((40.0..41.0).contains(&older), "{older}");
+        assert_eq!(age(-600.0, -61.0), None);
+        assert_eq!(age(90.0, 600.0), None);
+        assert_eq!(least_age(&Map::new(), Duration::ZERO), None);
     }
 
     fn issuer(more: &str) -> IssuerConfig {

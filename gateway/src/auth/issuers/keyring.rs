@@ -5,6 +5,8 @@
 //! second question at a time, and a caller that leaves ends none. What a reader would get wrong:
 //! "not among the keys" and "nobody can say" are two answers. While the issuer fails, what it last
 //! said is good for an hour, and a key that it did not name then may be new: that is not judged.
+//! Nor is it while the issuer may not be asked again so soon, if the token may be younger than what
+//! is known: its key may be, too.
 
 use std::{sync::Arc, time::Duration};
 
@@ -73,7 +75,17 @@ struct State {
 
 struct Known {
     keys: KeySet,
+    /// When the question began to which they are the answer.
+    asked: Instant,
     read: Instant,
+}
+
+/// The key of a token.
+struct Sought<'a> {
+    id: Option<&'a str>,
+    algorithm: Algorithm,
+    /// When the token was issued at the latest; `None` for long ago.
+    issued: Option<Instant>,
 }
 
 /// What can be said of a key at once.
@@ -106,14 +118,21 @@ impl<F: Fetch> Keyring<F> {
         }
     }
 
-    /// The key of this name that fits the algorithm; `None` if the issuer has none.
+    /// The key of this name that fits the algorithm; `None` if the issuer had none when the token
+    /// was issued. `age` is the token's, at the least: `None` for one that no key makes good.
     pub(super) async fn find(
         &self,
         id: Option<&str>,
         algorithm: Algorithm,
+        age: Option<Duration>,
     ) -> Result<Option<Arc<DecodingKey>>, Unjudged> {
+        let sought = Sought {
+            id,
+            algorithm,
+            issued: age.and_then(|age| Instant::now().checked_sub(age)),
+        };
         let mut ended = self.ended.subscribe();
-        let mut look = self.state.lock().look(id, algorithm);
+        let mut look = self.state.lock().look(&sought);
         if let Look::Ask | Look::Wait = look {
             if let Look::Ask = look {
                 self.asked.notify_one();
@@ -122,7 +141,7 @@ impl<F: Fetch> Keyring<F> {
             heard
                 .map_err(|_elapsed| Unjudged)?
                 .map_err(|_gone| Unjudged)?;
-            look = self.state.lock().look_again(id, algorithm);
+            look = self.state.lock().look_again(&sought);
         }
         match look {
             Look::Is(key) => Ok(Some(key)),
@@ -152,11 +171,12 @@ impl<F: Fetch> Keyring<F> {
 
     /// Reads the keys once; for how long they are left alone then.
     async fn read(&self) -> Option<Duration> {
+        let asked = Instant::now();
         self.state.lock().asking = true;
         let answer = timeout(PATIENCE, self.source.fetch()).await;
         let answer = answer.unwrap_or(Err(FetchError::TooSlow));
         self.metrics.issuer_read(answer.is_ok());
-        let pause = self.state.lock().note(answer, &self.issuer);
+        let pause = self.state.lock().note(answer, asked, &self.issuer);
         self.ended.send_replace(());
         pause
     }
@@ -164,30 +184,39 @@ impl<F: Fetch> Keyring<F> {
 
 impl State {
     /// What is known of a key; [`Look::Ask`] at most once in a while.
-    fn look(&mut self, id: Option<&str>, algorithm: Algorithm) -> Look {
-        if let Some(key) = self.usable().and_then(|keys| keys.find(id, algorithm)) {
+    fn look(&mut self, sought: &Sought<'_>) -> Look {
+        if let Some(key) = self.key(sought) {
             return Look::Is(key);
         }
         if self.asking {
             return Look::Wait;
         }
-        if self.failing {
-            return Look::Unjudged;
-        }
-        if self.asked.is_some_and(|at| at.elapsed() < ASK_AGAIN) {
-            return Look::IsNot;
+        let is_soon = self.asked.is_some_and(|at| at.elapsed() < ASK_AGAIN);
+        if self.failing || is_soon {
+            return self.absent(sought);
         }
         (self.asked, self.asking) = (Some(Instant::now()), true);
         Look::Ask
     }
 
-    /// The same after an answer, which decides.
-    fn look_again(&self, id: Option<&str>, algorithm: Algorithm) -> Look {
-        match self.usable().and_then(|keys| keys.find(id, algorithm)) {
-            Some(key) => Look::Is(key),
-            None if self.failing => Look::Unjudged,
-            None => Look::IsNot,
+    /// The same after an answer, and nothing is asked again.
+    fn look_again(&self, sought: &Sought<'_>) -> Look {
+        let key = self.key(sought);
+        key.map_or_else(|| self.absent(sought), Look::Is)
+    }
+
+    /// What can be said of a key that is not known. One that signed a token before the issuer was
+    /// asked would be.
+    fn absent(&self, sought: &Sought<'_>) -> Look {
+        let asked = self.known.as_ref().map(|known| known.asked);
+        match self.failing || asked < sought.issued {
+            true => Look::Unjudged,
+            false => Look::IsNot,
         }
+    }
+
+    fn key(&self, sought: &Sought<'_>) -> Option<Arc<DecodingKey>> {
+        self.usable()?.find(sought.id, sought.algorithm)
     }
 
     fn usable(&self) -> Option<&KeySet> {
@@ -196,7 +225,14 @@ impl State {
         known.map(|known| &known.keys)
     }
 
-    fn note(&mut self, answer: Result<Fetched, FetchError>, issuer: &str) -> Option<Duration> {
+    /// Keeps what the issuer answered to the question that began at `asked`; for how long it is left
+    /// alone then.
+    fn note(
+        &mut self,
+        answer: Result<Fetched, FetchError>,
+        asked: Instant,
+        issuer: &str,
+    ) -> Option<Duration> {
         self.asking = false;
         let had_failed = std::mem::replace(&mut self.failing, answer.is_err());
         match answer {
@@ -206,6 +242,7 @@ impl State {
                 }
                 self.known = Some(Known {
                     keys,
+                    asked,
                     read: Instant::now(),
                 });
                 let (least, most) = REFRESH_BOUNDS;
@@ -282,8 +319,15 @@ mod tests {
         (ring, issuer)
     }
 
+    /// Whether the key of a token is there that was issued a second ago at the least.
     async fn find(ring: &Keyring<Arc<Issuer>>, name: &str) -> Result<bool, Unjudged> {
-        ring.find(Some(name), ED).await.map(|key| key.is_some())
+        find_of(ring, name, 1).await
+    }
+
+    async fn find_of(ring: &Keyring<Arc<Issuer>>, name: &str, age: u64) -> Result<bool, Unjudged> {
+        let age = Some(Duration::from_secs(age));
+        let found = ring.find(Some(name), ED, age).await;
+        found.map(|key| key.is_some())
     }
 
     async fn pass(seconds: u64) {
@@ -314,13 +358,45 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_key_that_may_be_newer_than_the_last_answer_is_not_judged_before_the_next_one() {
+        let (ring, issuer) = kept(&["old"]);
+        assert_eq!(find(&ring, "old").await, Ok(true));
+        pass(60).await;
+        assert_eq!(find(&ring, "stranger").await, Ok(false), "asked for it");
+        pass(2).await;
+        issuer.has(&["old", "new"]);
+        assert_eq!(find_of(&ring, "new", 1).await, Err(Unjudged));
+        assert_eq!(find_of(&ring, "stranger", 3).await, Ok(false));
+        let of_none = ring.find(Some("new"), ED, None).await;
+        assert!(matches!(of_none, Ok(None)), "no key makes its token good");
+        assert_eq!(issuer.questions(), 2, "for all of them");
+        pass(8).await;
+        assert_eq!(find_of(&ring, "new", 9).await, Ok(true));
+        assert_eq!(issuer.questions(), 3);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_to_a_question_from_before_a_token_does_not_judge_it() {
+        let (ring, issuer) = kept(&["old"]);
+        assert_eq!(find(&ring, "old").await, Ok(true));
+        *issuer.slow.lock() = Duration::from_secs(4);
+        let late = async {
+            pass(2).await;
+            (find_of(&ring, "b", 0).await, find_of(&ring, "c", 5).await)
+        };
+        let (asks, late) = tokio::join!(find_of(&ring, "a", 0), late);
+        assert_eq!(asks, Ok(false));
+        assert_eq!(late, (Err(Unjudged), Ok(false)));
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn callers_that_come_together_wait_for_one_answer_and_those_that_leave_end_none() {
         let (ring, issuer) = kept(&["old"]);
         assert_eq!(find(&ring, "old").await, Ok(true));
         issuer.has(&["new"]);
         *issuer.slow.lock() = Duration::from_secs(2);
         {
-            let leaves = ring.find(Some("new"), ED);
+            let leaves = ring.find(Some("new"), ED, None);
             assert!(timeout(Duration::from_secs(1), leaves).await.is_err());
         }
         let (one, other) = tokio::join!(find(&ring, "new"), find(&ring, "new"));

@@ -3,12 +3,14 @@
 //! What a reader would get wrong: a header may bring its own key or say where one is (`jwk`, `jku`,
 //! `x5c`, `x5u`). None of that is even read: a key is looked up among its issuer's, by `kid`.
 
+use std::time::Duration;
+
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use jsonwebtoken::{Algorithm, DecodingKey, crypto};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::config;
+use super::{claims::least_age, config};
 
 /// Bytes of a token at most.
 const LONGEST: usize = 16 * 1024;
@@ -72,6 +74,11 @@ impl<'a> Unverified<'a> {
     /// Whose token it says to be.
     pub(super) fn issuer(&self) -> Option<&str> {
         self.claims.get("iss")?.as_str()
+    }
+
+    /// How long ago it was issued at the least, as it says; `None` if no key makes it good.
+    pub(super) fn least_age(&self, leeway: Duration) -> Option<Duration> {
+        least_age(&self.claims, leeway)
     }
 
     /// What it claims, if this key signed it by this algorithm.

@@ -25,6 +25,8 @@ const TRY: Duration = Duration::from_secs(1);
 /// The way to the store, while there is one.
 pub(super) struct Presence<W> {
     line: RwLock<Option<Arc<Line<W>>>>,
+    /// What is done while it is away, as metrics call it.
+    mode: &'static str,
     metrics: Arc<Metrics>,
 }
 
@@ -37,10 +39,11 @@ pub(super) struct Line<W> {
 
 impl<W> Presence<W> {
     /// Away, until [`Presence::keep`] finds otherwise.
-    pub(super) fn new(metrics: Arc<Metrics>) -> Self {
-        metrics.limit_store().up(false);
+    pub(super) fn new(mode: &'static str, metrics: Arc<Metrics>) -> Self {
+        metrics.limit_store().up(mode, false);
         Presence {
             line: RwLock::new(None),
+            mode,
             metrics,
         }
     }
@@ -89,7 +92,7 @@ impl<W> Presence<W> {
         T: Future<Output = Result<(), StoreFailure>>,
     {
         *self.line.write() = Some(line.clone());
-        self.metrics.limit_store().up(true);
+        self.metrics.limit_store().up(self.mode, true);
         line.unless_broken(async {
             loop {
                 tokio::time::sleep(TRY).await;
@@ -100,7 +103,7 @@ impl<W> Presence<W> {
         })
         .await;
         *self.line.write() = None;
-        self.metrics.limit_store().up(false);
+        self.metrics.limit_store().up(self.mode, false);
     }
 
     /// Counts the failure. The first since the store was there is written to the log, with what
@@ -131,6 +134,11 @@ impl<W> Line<W> {
     pub(super) fn fail(&self, failure: StoreFailure) {
         let _first = self.failure.set(failure);
         self.broken.cancel();
+    }
+
+    /// How it was found to be broken, as a word; nothing while it is not.
+    pub(super) fn failure(&self) -> &'static str {
+        self.failure.get().map_or("", StoreFailure::reason)
     }
 
     /// What `answer` says; nothing if the line breaks first.
@@ -170,7 +178,7 @@ mod tests {
 
     fn start(there: bool) -> (Arc<Store>, Arc<Presence<usize>>, Arc<Metrics>) {
         let metrics = Arc::new(Metrics::new());
-        let presence = Arc::new(Presence::new(metrics.clone()));
+        let presence = Arc::new(Presence::new("closed", metrics.clone()));
         let store = Arc::new(Store::default());
         *store.there.lock() = there;
         tokio::spawn({
@@ -228,7 +236,10 @@ mod tests {
         let text = metrics.text().unwrap();
         let one = r#"limit_store_failures_total{reason="timeout"} 1"#;
         assert!(text.contains(one) && !text.contains("garbage"), "{text}");
-        assert!(text.contains("limit_store_up{} 1"), "{text}");
+        assert!(
+            text.contains(r#"limit_store_up{mode="closed"} 1"#),
+            "{text}"
+        );
     }
 
     #[tokio::test(start_paused = true)]

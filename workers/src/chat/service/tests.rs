@@ -95,7 +95,7 @@ async fn a_question_that_is_refused_in_each_form_says_nothing_about_the_next() {
     let told = text(&service);
     let line = r#"chat_requests_total{outcome="refused"} 8"#;
     assert!(told.contains(line), "{told}");
-    assert_eq!(service.form.load(Ordering::Relaxed), 0);
+    assert_eq!(service.forms.first(), 0);
     serving.abort();
 }
 

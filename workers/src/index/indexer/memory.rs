@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::super::home::Shelf;
 use super::super::lost::Turns;
 use super::super::run::RunError;
+use crate::repo::RepoError;
 use crate::store::Mounted;
 
 /// How many indexes one worker makes at once. They share one thread: a small change beside a large
@@ -38,6 +39,8 @@ pub(super) struct Memory {
     /// Projects of which it is counted now; whether chunks are lost.
     pub(super) counts: JoinSet<(Shelf, bool)>,
     lost: HashSet<Shelf>,
+    /// Projects that could not be read when they were last looked at.
+    unreadable: HashSet<Shelf>,
     /// Whether the last look ended because all places were taken.
     pub(super) is_full: bool,
     /// Whether the last look failed: an outage is told once.
@@ -57,6 +60,7 @@ impl Memory {
         let there: HashSet<Shelf> = mounted.iter().map(|project| project.shelf).collect();
         self.rests.retain(|shelf, _| there.contains(shelf));
         self.lost.retain(|shelf| there.contains(shelf));
+        self.unreadable.retain(|shelf| there.contains(shelf));
         self.stuck.retain(|_, look| !look.is_finished());
         let tenants: HashSet<Uuid> = there.iter().map(|shelf| shelf.tenant).collect();
         self.begun.retain(|tenant, _| tenants.contains(tenant));
@@ -101,6 +105,27 @@ impl Memory {
         tracing::warn!(project = %shelf.project, "a project's folder does not answer");
         let look = tokio::spawn(async move { drop(look.await) });
         self.stuck.insert(shelf, look);
+        self.unreadable.insert(shelf);
+    }
+
+    /// A project's folder can't be read. Told once, until it could be.
+    pub(super) fn not_read(&mut self, shelf: Shelf, error: &RepoError) {
+        if self.unreadable.insert(shelf) {
+            tracing::warn!(
+                project = %shelf.project, error = %Chain(error),
+                "a project can't be read: its index stays as it is"
+            );
+        }
+    }
+
+    /// A project's folder was read.
+    pub(super) fn read(&mut self, shelf: Shelf) {
+        self.unreadable.remove(&shelf);
+    }
+
+    /// How many projects can't be read.
+    pub(super) fn unreadable(&self) -> usize {
+        self.unreadable.len()
     }
 
     /// Whether a home was seen to have lost chunks of this project.
@@ -250,6 +275,7 @@ mod tests {
         memory.stuck(shelf, tokio::spawn(hangs));
         memory.begin(&mut [mounted(1, 1)]);
         assert!(!memory.may_run(shelf));
+        assert_eq!(memory.unreadable(), 1, "until it was read, or is gone");
         answer.send(()).unwrap();
         while memory.stuck.values().any(|look| !look.is_finished()) {
             tokio::task::yield_now().await;

@@ -1,0 +1,121 @@
+//! A door before a gateway, as a proxy is: it may refuse first, and may speak TLS.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+use crate::http::Connection;
+
+/// A door, and what it serves: as many requests as were stated.
+pub(crate) struct Door {
+    pub(crate) port: u16,
+    serving: JoinHandle<()>,
+}
+
+impl Door {
+    /// Refuses one request with each of these statuses, then hands one to the gateway.
+    pub(crate) fn refusing(statuses: &'static [&'static str], gateway: &str) -> Door {
+        let gateway = gateway.to_owned();
+        Door::open(move |listener| {
+            for status in statuses {
+                let (mut socket, _) = listener.accept().unwrap();
+                request(&mut socket);
+                write!(
+                    socket,
+                    "HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                )
+                .unwrap();
+            }
+            let (mut socket, _) = listener.accept().unwrap();
+            relay(&mut socket, &gateway);
+        })
+    }
+
+    /// Hands one request to the gateway, which came by TLS under a certificate for `localhost`.
+    pub(crate) fn secured(tls: Arc<ServerConfig>, gateway: &str) -> Door {
+        let gateway = gateway.to_owned();
+        Door::open(move |listener| {
+            let (socket, _) = listener.accept().unwrap();
+            let connection = ServerConnection::new(tls).unwrap();
+            let mut socket = StreamOwned::new(connection, socket);
+            relay(&mut socket, &gateway);
+            socket.conn.send_close_notify();
+            socket.flush().unwrap();
+        })
+    }
+
+    fn open(serve: impl FnOnce(TcpListener) + Send + 'static) -> Door {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Door {
+            port: listener.local_addr().unwrap().port(),
+            serving: std::thread::spawn(move || serve(listener)),
+        }
+    }
+
+    /// Everything that was stated was asked for.
+    pub(crate) fn was_passed(self) {
+        self.serving.join().unwrap();
+    }
+}
+
+/// A certificate for `localhost` that nobody else believes: how it is served, and its file.
+pub(crate) fn identity(folder: &Path) -> (Arc<ServerConfig>, PathBuf) {
+    archway::tls::choose_cryptography();
+    let (key, certificate) = (folder.join("door.key"), folder.join("door.pem"));
+    let mut openssl = Command::new("openssl");
+    openssl.args(["req", "-x509", "-nodes", "-days", "2"]);
+    openssl.args(["-subj", "/CN=localhost"]);
+    openssl.args(["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]);
+    openssl.args(["-addext", "subjectAltName=DNS:localhost"]);
+    openssl.args(["-addext", "basicConstraints=critical,CA:FALSE"]);
+    openssl
+        .arg("-keyout")
+        .arg(&key)
+        .arg("-out")
+        .arg(&certificate);
+    let made = openssl.output().unwrap();
+    assert!(made.status.success(), "{made:?}");
+    let chain = vec![CertificateDer::from_pem_file(&certificate).unwrap()];
+    let key = PrivateKeyDer::from_pem_file(&key).unwrap();
+    let config = ServerConfig::builder().with_no_client_auth();
+    let config = config.with_single_cert(chain, key).unwrap();
+    (Arc::new(config), certificate)
+}
+
+/// Hands a request to the gateway, and its answer back.
+fn relay(socket: &mut (impl Read + Write), gateway: &str) {
+    let request = request(socket);
+    let mut connection = Connection::open(gateway).unwrap();
+    let answer = connection.exchange(&request).unwrap();
+    write!(
+        socket,
+        "HTTP/1.1 {} \r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
+         Connection: close\r\n\r\n{}",
+        answer.status,
+        answer.body.len(),
+        answer.body
+    )
+    .unwrap();
+}
+
+/// A whole request: who closes before it read one may break the connection under its answer.
+fn request(socket: &mut impl Read) -> String {
+    let mut reader = BufReader::new(socket);
+    let mut request = String::new();
+    while !request.ends_with("\r\n\r\n") {
+        assert!(reader.read_line(&mut request).unwrap() > 0, "{request}");
+    }
+    let head = request.to_lowercase();
+    let length = head.split("content-length: ").nth(1).unwrap();
+    let length: usize = length.lines().next().unwrap().parse().unwrap();
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    request + std::str::from_utf8(&body).unwrap()
+}

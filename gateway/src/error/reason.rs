@@ -1,0 +1,45 @@
+//! What a refusal is called where refusals are counted lately.
+
+use super::GatewayError;
+
+/// The name of a refusal; an extension of its response. Refusals that who decided them counts with
+/// more to say (bad credentials, limits, circuits) have none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RefusalReason(pub(crate) &'static str);
+
+impl RefusalReason {
+    pub(super) fn of(error: &GatewayError) -> Option<Self> {
+        let name = match error {
+            GatewayError::HostRefused => "host",
+            GatewayError::OriginRefused => "origin",
+            GatewayError::NotFound | GatewayError::MethodNotAllowed | GatewayError::ReadOnly => {
+                "not_the_endpoint"
+            }
+            GatewayError::TooManyHeaders => "too_many_headers",
+            GatewayError::BodyTooLarge => "body_too_large",
+            GatewayError::BodyTooSlow | GatewayError::BodyBroken => "body_incomplete",
+            GatewayError::BodyCrowded => "bodies_crowded",
+            GatewayError::MediaType | GatewayError::NotAcceptable => "media_type",
+            GatewayError::NoCredential => "no_credential",
+            GatewayError::CredentialUnchecked => "credential_unchecked",
+            GatewayError::ScopeMissing(_) => "scope_missing",
+            GatewayError::LimitsUncounted => "limits_uncounted",
+            GatewayError::SessionUnknown | GatewayError::HandleMissing => "session_unknown",
+            GatewayError::SessionUnrecorded => "session_unrecorded",
+            GatewayError::NotJson(_)
+            | GatewayError::InvalidRequest(_)
+            | GatewayError::InvalidParams(_)
+            | GatewayError::HeaderMismatch(_)
+            | GatewayError::BadLevel(_)
+            | GatewayError::BadParams(_) => "malformed",
+            GatewayError::UnsupportedVersion(_) => "unsupported_version",
+            GatewayError::InitializeEnded | GatewayError::UnknownMethod { .. } => "unknown_method",
+            GatewayError::UnknownTool { .. } => "unknown_tool",
+            GatewayError::BadCredential
+            | GatewayError::TooManyFailures { .. }
+            | GatewayError::RateLimited(_)
+            | GatewayError::Failed(_) => return None,
+        };
+        Some(RefusalReason(name))
+    }
+}

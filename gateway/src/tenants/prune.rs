@@ -1,0 +1,176 @@
+//! The end of the audit trail's months: verified, cut off, removed.
+//!
+//! To verify a month takes long, and while a chain is cut nothing may be written to any. So it is
+//! read before, when nobody waits, and under the lock only where a chain is cut elsewhere than it
+//! was then: by another's pruning, or for records that came late.
+
+use std::{collections::BTreeMap, time::SystemTime};
+
+use uuid::Uuid;
+
+use super::{
+    TenantError, TenantsTx,
+    audit::{Anchor, sized},
+    error::query,
+    micros,
+};
+use crate::{
+    audit::{
+        chain::{Row, seal},
+        verify::{Place, Verifier},
+    },
+    secrets::RootSecret,
+};
+
+const WHAT: &str = "prune audit records";
+
+/// A chain of a tenant.
+type Chain = (Uuid, Uuid);
+
+/// Where chains are to be cut; up to there they were as they had been written.
+#[derive(Clone, Debug, Default)]
+pub struct AuditCuts(BTreeMap<Chain, Cut>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Cut {
+    /// The last record that goes.
+    last: Place,
+    /// Where the chain was cut before.
+    before: Option<Place>,
+}
+
+impl TenantsTx {
+    /// Verifies what [`TenantsTx::prune_audit`] of the same moment would remove, all of which it reads.
+    ///
+    /// # Errors
+    /// [`TenantError::Tampered`].
+    pub async fn verify_audit_cuts(
+        &mut self,
+        before: SystemTime,
+        secret: &RootSecret,
+    ) -> Result<AuditCuts, TenantError> {
+        let cuts = self.audit_cuts(micros(before), secret).await?;
+        for (chain, cut) in &cuts {
+            self.verify_cut(*chain, *cut, secret).await?;
+        }
+        Ok(AuditCuts(cuts))
+    }
+
+    /// Removes the months that ended before a moment, of all tenants, and keeps where their chains were
+    /// cut; how many there were. The moment is the beginning of a month in UTC. What is removed was
+    /// verified, or is now: what was tampered with stays, for whoever looks into it.
+    ///
+    /// # Errors
+    /// [`TenantError::Tampered`].
+    pub async fn prune_audit(
+        &mut self,
+        before: SystemTime,
+        verified: &AuditCuts,
+        secret: &RootSecret,
+    ) -> Result<u32, TenantError> {
+        // Nothing may be written between the cuts and the end of what is behind them.
+        sqlx::query!("lock table audit_records in share row exclusive mode")
+            .execute(&mut *self.tx)
+            .await
+            .map_err(query(WHAT))?;
+        let before = micros(before);
+        for (chain, cut) in self.audit_cuts(before, secret).await? {
+            if verified.0.get(&chain) != Some(&cut) {
+                self.verify_cut(chain, cut, secret).await?;
+            }
+            self.cut(chain, &cut.last, secret).await?;
+        }
+        let pruned = sqlx::query_scalar!(
+            r#"select prune_audit('epoch'::timestamptz + $1::bigint * interval '1 microsecond')
+                   as "pruned!""#,
+            before
+        )
+        .fetch_one(&mut *self.tx)
+        .await
+        .map_err(query(WHAT))?;
+        Ok(pruned.unsigned_abs())
+    }
+
+    /// Where chains are cut for what is before a moment to go.
+    async fn audit_cuts(
+        &mut self,
+        before: i64,
+        secret: &RootSecret,
+    ) -> Result<BTreeMap<Chain, Cut>, TenantError> {
+        let cuts = sqlx::query!(
+            r#"select distinct on (r.tenant_id, r.chain) r.tenant_id, r.chain, r.number, r.mac,
+                      a.number as "cut_before?", a.mac as "mac_before?", a.seal as "seal_before?"
+               from audit_records r left join audit_anchors a using (tenant_id, chain)
+               where r.at < 'epoch'::timestamptz + $1::bigint * interval '1 microsecond'
+               order by r.tenant_id, r.chain, r.number desc"#,
+            before
+        )
+        .fetch_all(&mut *self.tx)
+        .await
+        .map_err(query(WHAT))?;
+        let cuts = cuts.into_iter().map(|cut| {
+            let chain = (cut.tenant_id, cut.chain);
+            let last = Place {
+                number: cut.number,
+                mac: sized(&cut.mac),
+            };
+            let before = Anchor {
+                number: cut.cut_before,
+                mac: cut.mac_before,
+                seal: cut.seal_before,
+            };
+            let before = before.place(chain, secret);
+            (chain, Cut { last, before })
+        });
+        Ok(cuts.collect())
+    }
+
+    /// Reads a chain up to where it is to be cut.
+    async fn verify_cut(
+        &mut self,
+        (tenant, chain): Chain,
+        Cut { last, before }: Cut,
+        secret: &RootSecret,
+    ) -> Result<(), TenantError> {
+        let mut verifier = Verifier::new(tenant, chain, secret, before, Some(last));
+        let mut behind: Option<Row> = None;
+        loop {
+            let page = self.audit_rows(tenant, chain, behind.as_ref()).await?;
+            let rows = page.iter().filter(|row| row.number <= last.number);
+            rows.for_each(|row| verifier.take(row));
+            let is_past = page.last().is_none_or(|row| row.number > last.number);
+            behind = page.into_iter().last();
+            if is_past {
+                break;
+            }
+        }
+        let is_whole = verifier.end().findings.is_empty();
+        is_whole.then_some(()).ok_or(TenantError::Tampered)
+    }
+
+    /// Says where a chain is cut.
+    async fn cut(
+        &mut self,
+        (tenant, chain): Chain,
+        last: &Place,
+        secret: &RootSecret,
+    ) -> Result<(), TenantError> {
+        let sealed = seal(tenant, chain, last, secret);
+        sqlx::query!(
+            "insert into audit_anchors (tenant_id, chain, number, mac, seal) \
+             values ($1, $2, $3, $4, $5) \
+             on conflict (tenant_id, chain) do update set number = excluded.number, \
+                 mac = excluded.mac, seal = excluded.seal, pruned_at = now() \
+             where excluded.number > audit_anchors.number",
+            tenant,
+            chain,
+            last.number,
+            last.mac.as_slice(),
+            sealed.as_slice()
+        )
+        .execute(&mut *self.tx)
+        .await
+        .map_err(query("keep where audit records were cut"))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,204 @@
+//! Commands of administration: what a Job of them is made from has what the one that applies tenants
+//! has, no less and no more, and runs once, when it is asked for.
+
+use serde_json::{Value, json};
+
+use super::rendered::{Container, Pod, Render, is_selected, list, renders, text, title};
+use crate::tidy::assert_none;
+
+/// The controller adds eleven characters to the name of a `CronJob`.
+const LONGEST: usize = 52;
+/// What of a pod is as it is for all that administer.
+const OF_PODS: [&str; 8] = [
+    "serviceAccountName",
+    "automountServiceAccountToken",
+    "enableServiceLinks",
+    "securityContext",
+    "imagePullSecrets",
+    "nodeSelector",
+    "tolerations",
+    "hostNetwork",
+];
+const OF_CONTAINERS: [&str; 3] = ["image", "imagePullPolicy", "securityContext"];
+
+/// The pod that a component of the release is made of.
+fn pod<'a>(render: &'a Render, component: &str) -> Option<Pod<'a>> {
+    render
+        .pods()
+        .find(|pod| pod.labels().get("app.kubernetes.io/component") == Some(&component))
+}
+
+fn container<'a>(pod: &Pod<'a>) -> Container<'a> {
+    pod.running().next().expect("a pod has a container")
+}
+
+/// Entries of a list that another list lacks.
+fn lacking<'a>(these: &'a Value, those: &Value) -> Vec<&'a Value> {
+    let has = |entry: &&Value| list(those).any(|it| it == *entry);
+    list(these).filter(|entry| !has(entry)).collect()
+}
+
+#[test]
+fn a_command_has_what_the_job_that_applies_tenants_has_but_for_tenants() {
+    let Some(renders) = renders() else { return };
+    let mut violations = Vec::new();
+    let mut seen = 0;
+    for render in renders {
+        let (Some(admin), Some(tenants)) = (pod(render, "admin"), pod(render, "tenants")) else {
+            continue;
+        };
+        seen += 1;
+        let (ours, theirs) = (container(&admin), container(&tenants));
+        let of_pods = OF_PODS.map(|it| (it, admin.spec[it] == tenants.spec[it]));
+        let of_containers = OF_CONTAINERS.map(|it| (it, ours.0[it] == theirs.0[it]));
+        let differ = of_pods.into_iter().chain(of_containers);
+        let differ = differ.filter(|(_, same)| !same).map(|(what, _)| what);
+        violations.extend(differ.map(|what| format!("{}: {what}", render.name)));
+        for what in ["env", "volumeMounts"] {
+            let more = lacking(&ours.0[what], &theirs.0[what]);
+            violations.extend(
+                more.iter()
+                    .map(|it| format!("{}: {what} {it}", render.name)),
+            );
+            let less = lacking(&theirs.0[what], &ours.0[what]).into_iter();
+            let less = less
+                .map(|it| text(&it["name"]))
+                .filter(|it| !is_of_tenants(it));
+            violations.extend(less.map(|it| format!("{}: no {what} {it}", render.name)));
+        }
+        let more = lacking(&admin.spec["volumes"], &tenants.spec["volumes"]);
+        violations.extend(more.iter().map(|it| format!("{}: {it}", render.name)));
+    }
+    assert_none(&violations);
+    assert!(seen > 4, "values for CI have both: {seen}");
+}
+
+/// A tenant's keys, the file with tenants, and how logs look that nobody watches.
+fn is_of_tenants(name: &str) -> bool {
+    name.starts_with("TENANT_KEY_")
+        || ["tenants", "ARCHWAY_LOG", "ARCHWAY_LOG_FORMAT"].contains(&name)
+}
+
+#[test]
+fn it_runs_when_it_is_asked_for_and_once() {
+    let Some(renders) = renders() else { return };
+    let mut violations = Vec::new();
+    let mut seen = 0;
+    for render in renders {
+        for found in render.of("CronJob") {
+            seen += 1;
+            let (spec, job) = (&found["spec"], &found["spec"]["jobTemplate"]["spec"]);
+            let holds = [
+                ("suspended", spec["suspend"] == true),
+                (
+                    "kept when it succeeded",
+                    spec["successfulJobsHistoryLimit"] != 0,
+                ),
+                ("kept when it failed", spec["failedJobsHistoryLimit"] != 0),
+                ("not tried again", job["backoffLimit"] == 0),
+                (
+                    "not replaced while it runs",
+                    job["podReplacementPolicy"] == "Failed",
+                ),
+                (
+                    "not restarted",
+                    job["template"]["spec"]["restartPolicy"] == "Never",
+                ),
+                ("cleaned up", job["ttlSecondsAfterFinished"].is_u64()),
+                ("short", text(&found["metadata"]["name"]).len() <= LONGEST),
+            ];
+            let missing = holds.iter().filter(|(_, holds)| !holds);
+            violations.extend(
+                missing.map(|(what, _)| format!("{}: {} is not {what}", render.name, title(found))),
+            );
+        }
+    }
+    assert_none(&violations);
+    assert!(seen > 4, "values for CI have it: {seen}");
+}
+
+/// The policies of a pod that say who may reach it, or whom it may reach.
+fn policies<'a>(render: &'a Render, pod: Pod<'a>, way: &'a str) -> impl Iterator<Item = &'a Value> {
+    render
+        .of("NetworkPolicy")
+        .map(|policy| &policy["spec"])
+        .filter(move |spec| {
+            let is_of = list(&spec["policyTypes"]).any(|it| it == way);
+            is_of && is_selected(&spec["podSelector"], &pod.labels())
+        })
+}
+
+/// Whether a rule is about admin ports and a pod.
+fn opens(rule: &Value, peers: &str, pod: &Pod<'_>) -> bool {
+    let port = list(&rule["ports"]).any(|it| it["port"] == "admin");
+    let selectors = list(&rule[peers]).map(|peer| &peer["podSelector"]);
+    port && selectors
+        .filter(|it| it.is_object())
+        .any(|it| is_selected(it, &pod.labels()))
+}
+
+#[test]
+fn it_reaches_the_admin_ports_of_gateways_and_workers() {
+    let Some(renders) = renders() else { return };
+    let mut violations = Vec::new();
+    let (mut entered, mut left) = (0, 0);
+    for render in renders {
+        let Some(admin) = pod(render, "admin") else {
+            continue;
+        };
+        let out: Vec<&Value> = policies(render, admin, "Egress").collect();
+        for role in render.pods().filter(Pod::is_lasting) {
+            if !container(&role).ports().any(|(_, name)| name == "admin") {
+                continue;
+            }
+            let place = format!("{}: {}", render.name, role.title());
+            let mut ingress = policies(render, role, "Ingress").peekable();
+            if ingress.peek().is_some() {
+                entered += 1;
+                let enters =
+                    ingress.any(|it| list(&it["ingress"]).any(|it| opens(it, "from", &admin)));
+                violations.extend((!enters).then(|| format!("{place} does not let it in")));
+            }
+            if !out.is_empty() {
+                left += 1;
+                let leaves = out
+                    .iter()
+                    .any(|it| list(&it["egress"]).any(|it| opens(it, "to", &role)));
+                violations.extend((!leaves).then(|| format!("{place} is out of its reach")));
+            }
+        }
+    }
+    assert_none(&violations);
+    assert!(entered > 4 && left > 2, "{entered} {left}");
+}
+
+#[test]
+fn where_nobody_administers_in_the_cluster_nothing_is_there_for_it() {
+    let Some(renders) = renders() else { return };
+    let without: Vec<&Render> = renders
+        .iter()
+        .filter(|it| pod(it, "admin").is_none())
+        .collect();
+    assert!(!without.is_empty(), "values for CI leave it out");
+    let label = json!("admin");
+    for render in without {
+        for policy in render.of("NetworkPolicy") {
+            assert!(
+                !holds(&policy["spec"]["ingress"], &label),
+                "{}: {policy}",
+                render.name
+            );
+        }
+    }
+}
+
+/// Whether a component of the release is named anywhere in a value.
+fn holds(value: &Value, component: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(|it| holds(it, component)),
+        Value::Object(fields) => fields.iter().any(|(name, it)| {
+            (name == "app.kubernetes.io/component" && it == component) || holds(it, component)
+        }),
+        _ => false,
+    }
+}

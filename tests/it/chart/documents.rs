@@ -1,0 +1,142 @@
+//! Files that the chart carries for others: of `archway apply`, of a gateway's issuers, of Prometheus
+//! and Grafana. Each is what its reader takes.
+
+use std::{collections::BTreeSet, fs};
+
+use e2e::{Harness, Repo, Tenant};
+use serde_json::{Value, json};
+
+use super::rendered::{Container, Pod, Render, folder, list, pairs, renders, text, title};
+use crate::tidy::assert_none;
+
+/// The files of that name in `ConfigMap`s, with the `ConfigMap`'s name, read as YAML.
+fn files<'a>(render: &'a Render, name: &str) -> Vec<(&'a str, Value)> {
+    let maps = render.of("ConfigMap");
+    let files = maps.filter_map(|map| {
+        let file = pairs(&map["data"]).get(name).copied()?;
+        let read = serde_saphyr::from_str(file);
+        Some((text(&map["metadata"]["name"]), read.expect("YAML")))
+    });
+    files.collect()
+}
+
+/// The pods that mount a `ConfigMap`.
+fn readers<'a>(render: &'a Render, map: &'a str) -> impl Iterator<Item = Pod<'a>> {
+    render.pods().filter(move |pod| {
+        list(&pod.spec["volumes"]).any(|it| text(&it["configMap"]["name"]) == map)
+    })
+}
+
+#[test]
+fn the_file_of_tenants_is_one_that_apply_takes_and_its_keys_come_from_secrets() {
+    let Some(renders) = renders() else { return };
+    let schema = jsonschema::validator_for(&archway::admin::apply::schema()).unwrap();
+    let mut violations = Vec::new();
+    let mut seen = 0;
+    for render in renders {
+        for (map, file) in files(render, "tenants.yaml") {
+            let errors = schema.iter_errors(&file).map(|error| error.to_string());
+            violations.extend(errors.map(|error| format!("{}: {error}", render.name)));
+            let tenants = list(&file["tenants"]);
+            let wanted: BTreeSet<&str> = tenants
+                .flat_map(|tenant| list(&tenant["keys"]))
+                .map(|key| text(&key["from_env"]))
+                .collect();
+            seen += wanted.len();
+            let readers: Vec<Pod<'_>> = readers(render, map).collect();
+            assert_eq!(readers.len(), 1, "{}", render.name);
+            let containers: Vec<Container<'_>> = readers[0].containers().collect();
+            let given: BTreeSet<&str> = containers
+                .iter()
+                .flat_map(|container| container.variables())
+                .filter(|(name, entry)| {
+                    name.starts_with("TENANT_KEY_")
+                        && entry["valueFrom"]["secretKeyRef"].is_object()
+                })
+                .map(|(name, _)| name)
+                .collect();
+            if wanted != given {
+                violations.push(format!("{}: {wanted:?}, {given:?}", render.name));
+            }
+        }
+    }
+    assert_none(&violations);
+    assert!(seen > 2, "values for CI have tenants with keys");
+}
+
+#[tokio::test]
+async fn the_file_of_issuers_is_one_that_a_gateway_takes() {
+    let Some(renders) = renders() else { return };
+    let mut entries = BTreeSet::new();
+    for render in renders {
+        for (map, file) in files(render, "issuers.yaml") {
+            let runs = |it: Container<'_>| it.archway().unwrap_or_default() == ["gateway"];
+            let gateways = readers(render, map).filter(|pod| pod.running().any(runs));
+            assert_eq!(gateways.count(), 1, "{}", render.name);
+            for entry in list(&file["issuers"]) {
+                let mut entry = entry.clone();
+                // Nobody is asked, and no file of the cluster's is here.
+                entry["issuer"] = json!(format!("http://127.0.0.1:9/{}", entries.len()));
+                entry.as_object_mut().unwrap().remove("ca_file");
+                entries.insert(entry.to_string());
+            }
+        }
+    }
+    assert!(!entries.is_empty(), "values for CI have an issuer");
+    let tenant = Tenant::new("acme").project("site", Repo::new());
+    let harness = Harness::new().tenant(tenant);
+    let harness = entries.into_iter().fold(harness, Harness::issuer);
+    harness.start().await;
+}
+
+/// A rule without the address of its page, which an installation may name.
+fn unaddressed(mut groups: Value) -> Value {
+    for group in groups.as_array_mut().into_iter().flatten() {
+        for rule in group["rules"].as_array_mut().into_iter().flatten() {
+            if let Some(url) = rule["annotations"].get_mut("runbook_url") {
+                let page = text(url).rsplit('/').next().map(str::to_owned);
+                *url = json!(page);
+            }
+        }
+    }
+    groups
+}
+
+#[test]
+fn prometheus_gets_the_rules_as_they_stand_in_the_chart() {
+    let Some(renders) = renders() else { return };
+    let rules = fs::read_to_string(folder().join("rules/archway.yaml")).unwrap();
+    let rules: Value = serde_saphyr::from_str(&rules).expect("YAML");
+    let wanted = unaddressed(rules["groups"].clone());
+    let mut seen = 0;
+    for render in renders {
+        for found in render.of("PrometheusRule") {
+            seen += 1;
+            let groups = unaddressed(found["spec"]["groups"].clone());
+            assert_eq!(groups, wanted, "{}: {}", render.name, title(found));
+        }
+    }
+    assert!(seen > 0, "values for CI make a PrometheusRule");
+}
+
+#[test]
+fn grafana_gets_the_dashboard_as_it_stands_in_the_chart() {
+    let Some(renders) = renders() else { return };
+    let wanted = fs::read_to_string(folder().join("dashboards/archway.json")).unwrap();
+    let wanted: Value = serde_json::from_str(&wanted).expect("JSON");
+    let mut seen = 0;
+    for render in renders {
+        for (map, found) in files(render, "archway.json") {
+            seen += 1;
+            assert_eq!(found, wanted, "{}: {map}", render.name);
+            let map = render.find("ConfigMap", map).unwrap();
+            let labels = pairs(&map["metadata"]["labels"]);
+            let is_found = labels.keys().any(|name| name.contains("dashboard"));
+            assert!(
+                is_found,
+                "no sidecar of Grafana's would find it: {labels:?}"
+            );
+        }
+    }
+    assert!(seen > 0, "values for CI make a dashboard");
+}

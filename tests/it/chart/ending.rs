@@ -1,0 +1,181 @@
+//! How pods begin and end: probes ask ports that are there, and a pod has the time that its drain
+//! takes.
+
+use serde_json::Value;
+
+use super::rendered::{Container, Pod, list, number, renders, text};
+use crate::tidy::assert_none;
+
+const PROBES: [&str; 3] = ["startupProbe", "readinessProbe", "livenessProbe"];
+/// Seconds that a drain may take beside its delay and timeout: `cli/src/drain.rs`, "last words".
+const LAST_WORDS: u64 = 2;
+
+/// Seconds that a hook sleeps before the signal.
+fn sleep(container: Container<'_>) -> u64 {
+    number(&container.0["lifecycle"]["preStop"]["sleep"]["seconds"])
+}
+
+fn seconds(container: Container<'_>, variable: &str) -> u64 {
+    let value = container.value(variable).unwrap_or_else(|| {
+        panic!("{} does not say {variable}", container.name());
+    });
+    value.parse().expect("seconds")
+}
+
+/// The containers that are gateways or workers.
+fn roles<'a>(pod: Pod<'a>) -> impl Iterator<Item = Container<'a>> {
+    let is_role = |container: &Container<'_>| {
+        let arguments = container.archway().unwrap_or_default();
+        matches!(arguments.first(), Some(&("gateway" | "worker")))
+    };
+    pod.running().filter(is_role)
+}
+
+#[test]
+fn a_pod_has_more_time_to_end_than_its_drain_takes() {
+    let Some(renders) = renders() else { return };
+    let mut violations = Vec::new();
+    let mut seen = 0;
+    for render in renders {
+        for pod in render.pods() {
+            for container in roles(pod) {
+                seen += 1;
+                let drain = seconds(container, "ARCHWAY_DRAIN_DELAY")
+                    + seconds(container, "ARCHWAY_DRAIN_TIMEOUT");
+                let needed = sleep(container) + drain + LAST_WORDS;
+                let given = number(&pod.spec["terminationGracePeriodSeconds"]);
+                if given <= needed {
+                    violations.push(format!(
+                        "{}: {} has {given} s and needs {needed}",
+                        render.name,
+                        pod.title()
+                    ));
+                }
+            }
+        }
+    }
+    assert_none(&violations);
+    assert!(seen > 0, "no gateway and no worker was seen");
+}
+
+#[test]
+fn gateways_and_workers_have_all_probes_and_these_ask_ports_that_are_there() {
+    let Some(renders) = renders() else { return };
+    let mut violations = Vec::new();
+    for render in renders {
+        for pod in render.pods() {
+            for container in roles(pod) {
+                let missing = PROBES.iter().filter(|probe| container.0[**probe].is_null());
+                violations.extend(missing.map(|probe| format!("{}: no {probe}", pod.title())));
+            }
+            for container in pod.containers() {
+                let bad = PROBES.iter().filter_map(|probe| {
+                    let wrong = wrong(container, &container.0[*probe])?;
+                    Some(format!(
+                        "{}: {}: {probe}: {wrong}",
+                        render.name,
+                        pod.title()
+                    ))
+                });
+                violations.extend(bad);
+            }
+        }
+    }
+    assert_none(&violations);
+}
+
+/// What is wrong with a probe, if anything is.
+fn wrong(container: Container<'_>, probe: &Value) -> Option<String> {
+    let port = [&probe["httpGet"], &probe["tcpSocket"], &probe["grpc"]]
+        .into_iter()
+        .find(|handler| !handler.is_null())?;
+    let port = &port["port"];
+    let named = container
+        .ports()
+        .any(|(_, name)| Some(name) == port.as_str());
+    let numbered = container
+        .ports()
+        .any(|(number, _)| Some(number) == port.as_u64());
+    if !named && !numbered {
+        return Some(format!("no port {port}"));
+    }
+    // The kubelet takes no name for gRPC.
+    if !probe["grpc"].is_null() && !port.is_u64() {
+        return Some(format!("gRPC by the name {port}"));
+    }
+    if !probe["grpc"].is_null() && container.value("ARCHWAY_TLS_CERT_FILE").is_some() {
+        return Some("the kubelet asks by gRPC without TLS".to_owned());
+    }
+    let path = text(&probe["httpGet"]["path"]);
+    let ours = container.archway().is_some() && !probe["httpGet"].is_null();
+    (ours && !matches!(path, "/healthz" | "/readyz")).then(|| format!("nobody answers {path}"))
+}
+
+#[test]
+fn what_kills_a_pod_does_not_depend_on_others() {
+    let Some(renders) = renders() else { return };
+    let mut violations = Vec::new();
+    for render in renders {
+        for container in render.pods().flat_map(|pod| roles(pod).collect::<Vec<_>>()) {
+            let alive = text(&container.0["livenessProbe"]["httpGet"]["path"]);
+            if alive == "/readyz" {
+                violations.push(format!("{}: {}", render.name, container.name()));
+            }
+        }
+    }
+    assert_none(&violations);
+}
+
+#[test]
+fn ports_of_a_pod_are_those_that_its_process_listens_on() {
+    let Some(renders) = renders() else { return };
+    let mut violations = Vec::new();
+    for render in renders {
+        for pod in render.pods() {
+            for container in roles(pod) {
+                let listens = container
+                    .variables()
+                    .filter(|(name, _)| name.ends_with("_LISTEN"));
+                let listens: Vec<u64> = listens
+                    .map(|(_, variable)| text(&variable["value"]))
+                    .map(|address| address.rsplit(':').next().unwrap().parse().expect("a port"))
+                    .collect();
+                let ports: Vec<u64> = container.ports().map(|(port, _)| port).collect();
+                if listens != ports {
+                    violations.push(format!(
+                        "{}: {}: {ports:?}, {listens:?}",
+                        render.name,
+                        pod.title()
+                    ));
+                }
+            }
+        }
+    }
+    assert_none(&violations);
+}
+
+#[test]
+fn a_job_and_a_test_end_by_themselves() {
+    let Some(renders) = renders() else { return };
+    let mut violations = Vec::new();
+    for render in renders {
+        for pod in render.pods().filter(|pod| !pod.is_lasting()) {
+            let place = format!("{}: {}", render.name, pod.title());
+            let restart = text(&pod.spec["restartPolicy"]);
+            if !matches!(restart, "Never" | "OnFailure") {
+                violations.push(format!("{place} restarts {restart:?}"));
+            }
+            let job = &pod.document["spec"];
+            let limits = [pod.spec, job, &job["jobTemplate"]["spec"]];
+            if limits
+                .iter()
+                .all(|it| it["activeDeadlineSeconds"].is_null())
+            {
+                violations.push(format!("{place} may go on for ever"));
+            }
+            let went_on = list(&pod.spec["containers"]).any(|it| it["restartPolicy"] == "Always");
+            assert!(!went_on, "{place}");
+        }
+    }
+    assert_none(&violations);
+}

@@ -1,0 +1,231 @@
+//! Volumes and mounts: each has its other half, repositories are read-only, and each process sees the
+//! secrets that it needs and no others.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::rendered::{Container, Pod, list, renders, text};
+use crate::tidy::assert_none;
+
+/// Where a container's mounts are, and of which volume; a longer path wins.
+fn mount<'a>(container: Container<'a>, path: &str) -> Option<&'a Value> {
+    let beneath = |mount: &&Value| {
+        let at = text(&mount["mountPath"]);
+        path == at || path.starts_with(&format!("{}/", at.trim_end_matches('/')))
+    };
+    let mounts = list(&container.0["volumeMounts"]).filter(beneath);
+    mounts.max_by_key(|mount| text(&mount["mountPath"]).len())
+}
+
+fn volume<'a>(pod: &Pod<'a>, name: &str) -> Option<&'a Value> {
+    let spec = pod.spec;
+    list(&spec["volumes"]).find(|volume| text(&volume["name"]) == name)
+}
+
+fn own_claims<'a>(pod: &Pod<'a>) -> impl Iterator<Item = &'a str> {
+    let claims = &pod.document["spec"]["volumeClaimTemplates"];
+    list(claims).map(|claim| text(&claim["metadata"]["name"]))
+}
+
+#[test]
+fn every_mount_has_its_volume_and_every_volume_is_mounted() {
+    let Some(renders) = renders() else { return };
+    let mut violations = Vec::new();
+    for render in renders {
+        for pod in render.pods() {
+            let place = format!("{}: {}", render.name, pod.title());
+            let volumes = list(&pod.spec["volumes"]).map(|volume| text(&volume["name"]));
+            let volumes: BTreeSet<&str> = volumes.chain(own_claims(&pod)).collect();
+            let mut mounted = BTreeSet::new();
+            for container in pod.containers() {
+                let paths = list(&container.0["volumeMounts"]).map(|it| text(&it["mountPath"]));
+                let paths: Vec<&str> = paths.collect();
+                let once: BTreeSet<&str> = paths.iter().copied().collect();
+                if once.len() < paths.len() {
+                    violations.push(format!("{place}: one of {paths:?} is there twice"));
+                }
+                mounted.extend(list(&container.0["volumeMounts"]).map(|it| text(&it["name"])));
+            }
+            let odd = volumes.symmetric_difference(&mounted);
+            violations.extend(odd.map(|name| format!("{place}: {name}")));
+        }
+    }
+    assert_none(&violations);
+}
+
+#[test]
+fn every_file_that_a_process_is_told_of_is_mounted_read_only() {
+    let Some(renders) = renders() else { return };
+    let mut violations = Vec::new();
+    let mut seen = 0;
+    for render in renders {
+        for pod in render.pods() {
+            for container in pod.containers().filter(|it| it.archway().is_some()) {
+                for path in told(container) {
+                    seen += 1;
+                    let place = format!("{}: {}: {path}", render.name, pod.title());
+                    match mount(container, path) {
+                        None => violations.push(format!("{place} is not mounted")),
+                        Some(mount) if mount["readOnly"] != true => {
+                            violations.push(format!("{place} may be written"));
+                        }
+                        Some(mount) if !is_there(&pod, mount, path) => {
+                            violations.push(format!("{place} is no file of its volume"));
+                        }
+                        Some(_) => {}
+                    }
+                }
+            }
+        }
+    }
+    assert_none(&violations);
+    assert!(seen > 0, "no process is told of a file");
+}
+
+/// Files that a process is told of, by variable or argument.
+fn told(container: Container<'_>) -> Vec<&str> {
+    let variables = container.variables();
+    let variables = variables.filter(|(name, _)| name.ends_with("_FILE"));
+    let variables = variables.map(|(_, variable)| text(&variable["value"]));
+    let arguments = container.archway().unwrap_or_default();
+    let arguments = arguments.into_iter().filter_map(|argument| {
+        let (option, value) = argument.split_once('=')?;
+        (option.ends_with("-file") || option == "--file").then_some(value)
+    });
+    variables
+        .chain(arguments)
+        .chain(authority(container))
+        .collect()
+}
+
+/// The file of the authority that the address of a database names.
+fn authority(container: Container<'_>) -> Option<&str> {
+    let mut variables = container.variables();
+    let (_, url) = variables.find(|(name, _)| name.ends_with("DATABASE_URL"))?;
+    let (_, rest) = text(&url["value"]).split_once("sslrootcert=")?;
+    rest.split('&').next()
+}
+
+/// Whether a volume that names its files names that one.
+fn is_there(pod: &Pod<'_>, mount: &Value, path: &str) -> bool {
+    let volume = volume(pod, text(&mount["name"])).expect("every mount has its volume");
+    let within = path.strip_prefix(text(&mount["mountPath"])).unwrap();
+    let within = [text(&mount["subPath"]), within].concat();
+    let within = within.trim_start_matches('/');
+    let sources = list(&volume["projected"]["sources"]).chain([volume]);
+    let items: Vec<&str> = sources
+        .flat_map(|source| {
+            list(&source["secret"]["items"]).chain(list(&source["configMap"]["items"]))
+        })
+        .map(|item| text(&item["path"]))
+        .collect();
+    items.is_empty() || items.contains(&within)
+}
+
+#[test]
+fn all_who_connect_to_a_database_have_its_authority_as_it_was_when_they_began() {
+    let Some(renders) = renders() else { return };
+    let mut violations = Vec::new();
+    let mut roles = BTreeSet::new();
+    for render in renders {
+        let private = render
+            .pods()
+            .any(|pod| volume(&pod, "database-ca").is_some());
+        for pod in render.pods() {
+            for container in pod.containers().filter(|_| private) {
+                let connects = |(name, _): (&str, _)| name.ends_with("DATABASE_URL");
+                if !container.variables().any(connects) {
+                    continue;
+                }
+                let mounts = list(&container.0["volumeMounts"]);
+                let mounted = mounts.filter(|mount| mount["name"] == "database-ca");
+                if mounted.filter(|mount| mount["subPath"] == "ca.crt").count() != 1 {
+                    violations.push(format!("{}: {}", render.name, pod.title()));
+                }
+                roles.insert(text(&container.0["name"]));
+            }
+        }
+    }
+    assert_none(&violations);
+    let expected = [
+        "apply", "archway", "gateway", "indexer", "migrate", "worker",
+    ];
+    assert!(roles.iter().eq(&expected), "{roles:?}");
+}
+
+#[test]
+fn workers_can_not_write_into_repositories_and_gateways_do_not_see_them() {
+    let Some(renders) = renders() else { return };
+    let mut violations = Vec::new();
+    let mut seen = 0;
+    for render in renders {
+        for pod in render.pods() {
+            let repositories: BTreeSet<&str> = pod
+                .containers()
+                .filter_map(|it| repositories(it))
+                .flatten()
+                .collect();
+            for container in pod.containers().filter(|it| it.archway().is_some()) {
+                let place = format!("{}: {}/{}", render.name, pod.title(), container.name());
+                for mount in list(&container.0["volumeMounts"]) {
+                    let is_one = repositories.contains(text(&mount["name"]));
+                    seen += usize::from(is_one);
+                    if is_one && mount["readOnly"] != true {
+                        violations.push(format!("{place} may write into {mount}"));
+                    }
+                }
+                let role = container.archway().unwrap_or_default();
+                if role.first() == Some(&"worker") && repositories.is_empty() {
+                    violations.push(format!("{place} has no repositories"));
+                }
+            }
+        }
+    }
+    assert_none(&violations);
+    assert!(seen > 0, "no worker mounts repositories");
+}
+
+/// The volumes of a worker's repositories.
+fn repositories(container: Container<'_>) -> Option<impl Iterator<Item = &str>> {
+    let repos = container.value("ARCHWAY_REPOS")?;
+    let mounts = list(&container.0["volumeMounts"]);
+    let beneath = mounts.filter(move |it| {
+        let at = text(&it["mountPath"]);
+        at == repos || at.starts_with(&format!("{repos}/"))
+    });
+    Some(beneath.map(|it| text(&it["name"])))
+}
+
+#[test]
+fn nothing_but_volumes_can_be_written_and_nobody_has_a_token() {
+    let Some(renders) = renders() else { return };
+    let mut violations = Vec::new();
+    for render in renders {
+        for pod in render.pods() {
+            let place = format!("{}: {}", render.name, pod.title());
+            if pod.spec["automountServiceAccountToken"] != false {
+                violations.push(format!("{place} has a token"));
+            }
+            if pod.spec["enableServiceLinks"] != false {
+                violations.push(format!("{place} is told of all Services by variables"));
+            }
+            let open = pod.containers().filter(|container| {
+                container.0["securityContext"]["readOnlyRootFilesystem"] != true
+            });
+            violations.extend(open.map(|it| format!("{place}: {} can be written", it.name())));
+            let unbounded = pod
+                .containers()
+                .filter(|container| container.0["resources"]["limits"]["memory"].is_null());
+            violations.extend(unbounded.map(|it| format!("{place}: {} has all memory", it.name())));
+            let volumes = list(&pod.spec["volumes"]);
+            let endless = volumes
+                .filter(|it| it["emptyDir"].is_object() && it["emptyDir"]["sizeLimit"].is_null());
+            violations.extend(endless.map(|it| format!("{place}: {it} has no bound")));
+        }
+        let accounts = render.of("ServiceAccount");
+        let trusting = accounts.filter(|it| it["automountServiceAccountToken"] != false);
+        violations.extend(trusting.map(|_| format!("{}: the account gives a token", render.name)));
+    }
+    assert_none(&violations);
+}

@@ -1,0 +1,116 @@
+//! When pods are replaced, and how: none ends before another is ready unless values say so, and what a
+//! pod reads of others replaces it when values say that it changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use super::rendered::{Pod, RELEASE, Render, folder, number, render, renders};
+
+/// What is by name in a set of values for CI.
+fn case(name: &str) -> Option<&'static Render> {
+    let mut renders = renders()?.iter();
+    Some(renders.find(|it| it.name == name).expect("values for CI"))
+}
+
+fn strategy<'a>(render: &'a Render, name: &str) -> &'a Value {
+    let deployment = render.find("Deployment", name).expect("the values make it");
+    &deployment["spec"]["strategy"]
+}
+
+#[test]
+fn by_default_no_gateway_and_no_worker_ends_before_a_new_one_is_ready() {
+    let Some(render) = case("minimal") else {
+        return;
+    };
+    let wanted =
+        json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}});
+    for name in ["archway-gateway", "archway-worker-shared"] {
+        let replicas = &render.find("Deployment", name).unwrap()["spec"]["replicas"];
+        assert_eq!(*replicas, 2, "{name}");
+        assert_eq!(*strategy(render, name), wanted, "{name}");
+    }
+}
+
+/// Seconds after which gateways ask again which workers there are (`gateway/src/names.rs`), and those for
+/// which a cluster's DNS remembers an answer unless it was told otherwise.
+const HEARD_OF: u64 = 5 + 5;
+
+#[test]
+fn by_default_a_worker_is_not_replaced_before_gateways_heard_of_the_one_before() {
+    let Some(renders) = renders() else { return };
+    let mut seen = 0;
+    for render in renders {
+        for worker in render.pods().filter(Pod::is_lasting) {
+            let component = worker.labels()["app.kubernetes.io/component"];
+            let waits = number(&worker.document["spec"]["minReadySeconds"]);
+            let enough = component != "worker" || waits >= HEARD_OF;
+            assert!(enough, "{}: {}: {waits}", render.name, worker.title());
+            seen += usize::from(component == "worker");
+        }
+    }
+    assert!(seen > 0, "values for CI make workers");
+}
+
+#[test]
+fn pods_are_replaced_as_values_say_by_role_and_by_pool() {
+    let Some(render) = case("indexers") else {
+        return;
+    };
+    let gateways = json!({"rollingUpdate": {"maxUnavailable": 0, "maxSurge": "25%"}});
+    assert_eq!(*strategy(render, "archway-gateway"), gateways);
+    let workers =
+        json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 2}});
+    for name in ["worker-shared", "indexer-shared", "worker-silver"] {
+        let name = format!("archway-{name}");
+        assert_eq!(*strategy(render, &name), workers, "{name}");
+    }
+    for name in ["archway-worker-gold", "archway-indexer-gold"] {
+        assert_eq!(*strategy(render, name), json!({"type": "Recreate"}));
+    }
+}
+
+/// What each Deployment makes pods of, with values for CI and one more value.
+fn templates(case: &str, value: &str) -> BTreeMap<String, Value> {
+    let file = folder().join(format!("ci/{case}-values.yaml"));
+    let arguments = ["--values", file.to_str().unwrap(), "--set", value];
+    let documents = render(RELEASE, &arguments);
+    let name = case.to_owned();
+    let render = Render { name, documents };
+    let lasting = render.pods().filter(Pod::is_lasting);
+    let made = lasting.map(|pod| (pod.title(), pod.document["spec"]["template"].clone()));
+    made.collect()
+}
+
+/// Names of those that differ.
+fn changed(old: &BTreeMap<String, Value>, new: &BTreeMap<String, Value>) -> BTreeSet<String> {
+    let differ = new.iter().filter(|(name, made)| old[*name] != **made);
+    differ.map(|(name, _)| name.clone()).collect()
+}
+
+#[test]
+fn what_changed_of_others_replaces_the_pods_that_read_it_and_no_more() {
+    if renders().is_none() {
+        return;
+    }
+    // With how many Deployments read each.
+    let read = [
+        ("production", "archway-credentials", 4),
+        ("production", "archway-limits", 1),
+        ("production", "archway-embedder", 3),
+        ("production", "authorities", 4),
+        ("production", "acme-ssh", 1),
+        ("sidecars", "acme-git", 2),
+    ];
+    for (case, name, readers) in read {
+        let before = templates(case, &format!("restartOn.{name}=1"));
+        let after = templates(case, &format!("restartOn.{name}=2"));
+        let quoted = format!("\"{name}\"");
+        let reads = before
+            .iter()
+            .filter(|(_, made)| made["spec"].to_string().contains(&quoted));
+        let reads: BTreeSet<String> = reads.map(|(title, _)| title.clone()).collect();
+        assert_eq!(reads.len(), readers, "{case}: {name}: {reads:?}");
+        assert_eq!(changed(&before, &after), reads, "{case}: {name}");
+    }
+}

@@ -1,0 +1,250 @@
+//! Secrets stand in Secrets: in no `ConfigMap`, argument, annotation or plain variable, and each process
+//! gets its own alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde_json::Value;
+
+use super::environment::secret_variables;
+use super::rendered::{Pod, Render, list, pairs, renders, text, title};
+use crate::tidy::assert_none;
+
+/// Keys of Secrets, by the names that they have by default and in `ci/passwords-values.yaml`: what a
+/// worker must not see, and what a gateway must not.
+const OF_GATEWAYS: [&str; 6] = [
+    "secret",
+    "pass.key",
+    "gateway-url",
+    "migrate-url",
+    "owner",
+    "gateway",
+];
+const OF_OTHERS: [&str; 7] = [
+    "tls.key",
+    "worker-url",
+    "migrate-url",
+    "worker-password",
+    "gateway-password",
+    "owner",
+    "worker",
+];
+/// Shorter ones could stand somewhere by chance.
+const SHORTEST: usize = 8;
+
+/// All that the Secrets of a render hold: what stands in a URL's password, too.
+fn secrets(render: &Render) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for secret in render.of("Secret") {
+        let plain = pairs(&secret["stringData"]);
+        found.extend(plain.values().map(|value| (*value).to_owned()));
+        for value in pairs(&secret["data"]).values() {
+            let bytes = STANDARD.decode(value).expect("base64");
+            found.extend(String::from_utf8(bytes).ok());
+        }
+    }
+    let passwords = found.iter().filter_map(|value| password(value));
+    let passwords: Vec<String> = passwords.map(str::to_owned).collect();
+    found.extend(passwords);
+    found.retain(|value| value.len() >= SHORTEST);
+    found
+}
+
+/// The password of a URL.
+fn password(url: &str) -> Option<&str> {
+    let (_, rest) = url.split_once("://")?;
+    let (account, _) = rest.split_once('@')?;
+    account.split_once(':').map(|(_, password)| password)
+}
+
+#[test]
+fn what_stands_in_a_secret_stands_nowhere_else() {
+    let Some(renders) = renders() else { return };
+    let mut violations = Vec::new();
+    let mut seen = 0;
+    for render in renders {
+        let secrets = secrets(render);
+        seen += secrets.len();
+        let others = render.documents.iter().filter(|it| it["kind"] != "Secret");
+        for document in others {
+            let written = document.to_string();
+            let leaks = secrets
+                .iter()
+                .any(|secret| written.contains(secret.as_str()));
+            if leaks {
+                violations.push(format!("{}: {}", render.name, title(document)));
+            }
+        }
+    }
+    assert_none(&violations);
+    assert!(seen > 0, "values for CI make a Secret");
+}
+
+#[test]
+fn nothing_but_a_secret_has_a_url_with_a_password_or_a_key() {
+    let Some(renders) = renders() else { return };
+    let mut violations = Vec::new();
+    for render in renders {
+        for document in render.documents.iter().filter(|it| it["kind"] != "Secret") {
+            for word in words(document) {
+                if password(word).is_some() || word.starts_with("awy_") {
+                    violations.push(format!("{}: {}: {word}", render.name, title(document)));
+                }
+            }
+        }
+    }
+    assert_none(&violations);
+}
+
+/// All words of a document's texts.
+fn words(value: &Value) -> Vec<&str> {
+    match value {
+        Value::String(text) => text.split_whitespace().collect(),
+        Value::Array(items) => items.iter().flat_map(words).collect(),
+        Value::Object(fields) => fields.values().flat_map(words).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn what_help_hides_comes_from_a_secret() {
+    let Some(renders) = renders() else { return };
+    let hidden = secret_variables();
+    let mut violations = Vec::new();
+    let mut seen = BTreeSet::new();
+    for render in renders {
+        for pod in render.pods() {
+            for container in pod.containers() {
+                for (name, variable) in container.variables() {
+                    if !hidden.contains(name) {
+                        continue;
+                    }
+                    seen.insert(name);
+                    if variable["valueFrom"]["secretKeyRef"].is_null() && !is_open(name, variable) {
+                        violations.push(format!("{}: {}: {name}", render.name, pod.title()));
+                    }
+                }
+            }
+        }
+    }
+    assert_none(&violations);
+    assert!(seen.len() >= 3, "{seen:?}");
+}
+
+/// Whether a variable is the address of what asks for a password that does not stand in it.
+fn is_open(name: &str, variable: &Value) -> bool {
+    let address = text(&variable["value"]);
+    name.ends_with("_URL") && address.contains("://") && password(address).is_none()
+}
+
+/// Keys of Secrets that a pod's containers see, by variable or mounted as a file.
+fn keys<'a>(pod: &Pod<'a>, role: &str) -> BTreeSet<&'a str> {
+    let mut found = BTreeSet::new();
+    let ours = |it: &super::rendered::Container<'_>| {
+        it.archway().unwrap_or_default().first().copied() == Some(role)
+    };
+    let spec = pod.spec;
+    let volumes: BTreeMap<&str, &Value> = list(&spec["volumes"])
+        .map(|volume| (text(&volume["name"]), &volume["secret"]))
+        .collect();
+    for container in pod.containers().filter(ours) {
+        let variables = container.variables();
+        let references = variables.map(|(_, it)| text(&it["valueFrom"]["secretKeyRef"]["key"]));
+        found.extend(references.filter(|key| !key.is_empty()));
+        for mount in list(&container.0["volumeMounts"]) {
+            let secret = volumes.get(text(&mount["name"])).copied();
+            found.extend(list(&secret.unwrap_or(&Value::Null)["items"]).map(|it| text(&it["key"])));
+        }
+    }
+    found
+}
+
+#[test]
+fn a_worker_holds_no_gateways_secret_and_a_gateway_not_the_owners_database() {
+    let Some(renders) = renders() else { return };
+    let mut violations = Vec::new();
+    let mut seen = BTreeSet::new();
+    for render in renders {
+        for pod in render.pods() {
+            for (role, others) in [("worker", &OF_GATEWAYS[..]), ("gateway", &OF_OTHERS)] {
+                let keys = keys(&pod, role);
+                seen.extend(keys.iter().copied());
+                let wrong = others.iter().filter(|key| keys.contains(*key));
+                let place = format!("{}: {}: the {role}", render.name, pod.title());
+                violations.extend(wrong.map(|key| format!("{place} sees {key}")));
+            }
+        }
+    }
+    assert_none(&violations);
+    for key in [
+        "secret",
+        "pass.key",
+        "pass.pub",
+        "gateway-url",
+        "worker-url",
+    ] {
+        assert!(seen.contains(key), "nobody sees {key}: {seen:?}");
+    }
+}
+
+#[test]
+fn whole_secrets_are_neither_mounted_nor_poured_into_variables() {
+    let Some(renders) = renders() else { return };
+    let mut violations = Vec::new();
+    for render in renders {
+        for pod in render.pods() {
+            let place = format!("{}: {}", render.name, pod.title());
+            let sources = list(&pod.spec["volumes"]).map(|volume| &volume["secret"]);
+            let whole = sources.filter(|it| it.is_object() && it["items"].is_null());
+            violations.extend(whole.map(|it| format!("{place} mounts all of {it}")));
+            let pouring = pod.containers().filter(|it| !it.0["envFrom"].is_null());
+            violations.extend(pouring.map(|it| format!("{place}: {} has envFrom", it.name())));
+        }
+    }
+    assert_none(&violations);
+}
+
+#[test]
+fn pods_are_replaced_when_what_the_chart_makes_for_them_changes() {
+    let Some(renders) = renders() else { return };
+    let mut violations = Vec::new();
+    let mut seen = 0;
+    for render in renders {
+        for pod in render.pods().filter(Pod::is_lasting) {
+            let made = made_for(render, &pod);
+            seen += made.len();
+            let annotations = pairs(&pod.metadata["annotations"]);
+            let sums = annotations
+                .keys()
+                .filter(|name| name.starts_with("checksum/"));
+            if !made.is_empty() && sums.count() == 0 {
+                violations.push(format!("{}: {}: {made:?}", render.name, pod.title()));
+            }
+        }
+    }
+    assert_none(&violations);
+    assert!(seen > 0, "no pod uses what the chart makes");
+}
+
+/// Secrets and `ConfigMap`s of the render that a pod uses.
+fn made_for(render: &Render, pod: &Pod<'_>) -> BTreeSet<String> {
+    let volumes = list(&pod.spec["volumes"]);
+    let mounted = volumes.flat_map(|volume| {
+        let secret = ("Secret", text(&volume["secret"]["secretName"]));
+        [secret, ("ConfigMap", text(&volume["configMap"]["name"]))]
+    });
+    let containers: Vec<_> = pod.containers().collect();
+    let variables = containers.iter().flat_map(|it| it.variables());
+    let variables = variables.flat_map(|(_, variable)| {
+        let source = &variable["valueFrom"];
+        let secret = ("Secret", text(&source["secretKeyRef"]["name"]));
+        [
+            secret,
+            ("ConfigMap", text(&source["configMapKeyRef"]["name"])),
+        ]
+    });
+    let used = mounted.chain(variables);
+    used.filter(|(kind, name)| render.find(kind, name).is_some())
+        .map(|(kind, name)| format!("{kind}/{name}"))
+        .collect()
+}

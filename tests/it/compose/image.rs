@@ -1,0 +1,87 @@
+//! The Dockerfile: what the image is made of, and what it says of itself.
+
+use super::read;
+use crate::tidy::root;
+
+/// Its instructions, comments and breaks of lines taken out.
+fn instructions() -> Vec<String> {
+    let text = read("Dockerfile");
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let joined = lines.collect::<Vec<_>>().join("\n").replace("\\\n", " ");
+    let lines = joined.lines().map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words.join(" ")
+    });
+    lines.filter(|line| !line.is_empty()).collect()
+}
+
+#[test]
+fn what_it_is_built_on_is_pinned_by_digest() {
+    let arguments = instructions();
+    let base = |name: &str| {
+        let argument = arguments.iter().find_map(|line| line.strip_prefix(name));
+        let (image, digest) = argument.unwrap().split_once("@sha256:").expect("a digest");
+        let is_digest = digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
+        assert!(is_digest, "{digest}");
+        image.to_owned()
+    };
+    let toolchain = format!(
+        "docker.io/library/rust:{}-bookworm",
+        env!("CARGO_PKG_RUST_VERSION")
+    );
+    assert_eq!(base("ARG BUILDER="), toolchain);
+    assert_eq!(
+        base("ARG RUNTIME="),
+        "gcr.io/distroless/cc-debian12:nonroot"
+    );
+    let from: Vec<&String> = arguments
+        .iter()
+        .filter(|line| line.starts_with("FROM"))
+        .collect();
+    assert_eq!(from, ["FROM ${BUILDER} AS build", "FROM ${RUNTIME}"]);
+}
+
+#[test]
+fn it_runs_as_nobody_in_particular_and_can_be_asked_for_its_health() {
+    let lines = instructions();
+    let last = |name: &str| {
+        let found = lines.iter().rev().find_map(|line| line.strip_prefix(name));
+        found.unwrap_or_else(|| panic!("no {name}"))
+    };
+    assert_eq!(last("USER "), "65532:65532");
+    assert_eq!(last("ENTRYPOINT "), r#"["/usr/local/bin/archway"]"#);
+    let check = last("HEALTHCHECK ");
+    assert!(check.ends_with(r#"CMD ["/usr/local/bin/archway", "healthcheck"]"#));
+    let version = format!(
+        "org.opencontainers.image.version=\"{}\"",
+        env!("CARGO_PKG_VERSION")
+    );
+    assert!(last("LABEL ").contains(&version));
+}
+
+#[test]
+fn older_builders_understand_it() {
+    let text = read("Dockerfile");
+    assert!(!text.to_lowercase().contains("syntax="));
+    assert!(!text.contains("<<"), "here-documents");
+}
+
+#[test]
+fn what_it_is_built_from_is_there_and_is_told_to_be_let_in() {
+    let let_in = read(".dockerignore");
+    let let_in: Vec<&str> = let_in
+        .lines()
+        .filter_map(|line| line.strip_prefix('!'))
+        .collect();
+    for path in &let_in {
+        assert!(root().join(path).exists(), "{path}");
+    }
+    let manifest = read("Cargo.toml");
+    let members = manifest
+        .lines()
+        .find_map(|line| line.strip_prefix("members = "));
+    let members: Vec<String> = serde_json::from_str(members.unwrap()).unwrap();
+    for member in members {
+        assert!(let_in.contains(&member.as_str()), "{member}");
+    }
+}

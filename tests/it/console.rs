@@ -1,0 +1,271 @@
+//! The operator's page: what it tells, to whom, and what a real browser makes of it.
+
+use std::{path::PathBuf, process::Stdio};
+
+use archway_gateway::terms::Level;
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use e2e::{
+    Client, Harness, Repo, Stack, Tenant,
+    http::{Request, Response},
+};
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::process::Command;
+
+/// What a browser would run if the page repeated it as it came.
+const SCRIPT: &str = "<script>document.title='run'</script>";
+
+fn harness() -> Harness {
+    let repo = Repo::new().file("src/lib.rs", "fn sesame() {}\n").commit();
+    let acme = Tenant::new("acme").limit(Level::Tenant, "git_log", 7);
+    Harness::new().tenant(acme.project("site", repo).limited())
+}
+
+async fn with_page() -> (Stack, Client) {
+    let stack = harness().configure(|config| config.console.console = true);
+    let stack = stack.start().await;
+    let client = stack.client("acme");
+    (stack, client)
+}
+
+async fn page(stack: &Stack) -> Response {
+    Request::new("GET", "/console").send(stack.admin()).await
+}
+
+/// The texts between tags.
+fn text_within(html: &str) -> Vec<String> {
+    let parts = html.split('<').skip(1);
+    let texts = parts.filter_map(|part| part.split_once('>').map(|(_tag, text)| text.trim()));
+    let texts = texts.filter(|text| !text.is_empty());
+    texts.map(str::to_owned).collect()
+}
+
+/// A row of the page whose cells are these, in this order, among others.
+fn has_row(page: &str, cells: &[&str]) -> bool {
+    let rows = page.split("<tr>").skip(1);
+    let rows = rows.map(|row| row.split("</tr>").next().unwrap_or(row));
+    let mut rows = rows.map(text_within);
+    rows.any(|row| {
+        let mut told = row.iter();
+        cells.iter().all(|cell| told.any(|it| it == cell))
+    })
+}
+
+#[tokio::test]
+async fn the_page_is_there_only_if_it_was_asked_for_and_never_for_clients() {
+    let without = harness().start().await;
+    assert_eq!(page(&without).await.status, 404);
+    let (stack, client) = with_page().await;
+    assert_eq!(page(&stack).await.status, 200);
+    for request in [
+        Request::new("GET", "/console"),
+        Request::new("GET", "/console")
+            .header("Authorization", &format!("Bearer {}", client.key())),
+    ] {
+        assert_eq!(request.send(client.address()).await.status, 404);
+    }
+}
+
+#[tokio::test]
+async fn the_last_calls_stand_there_with_their_tenant_outcome_and_time() {
+    let (stack, client) = with_page().await;
+    client.call("hello", json!({})).await.structured();
+    let other = json!({ "project": SCRIPT });
+    assert!(client.call("get_repo_overview", other).await.is_error());
+    let answer = page(&stack).await;
+    let text = answer.text();
+    assert!(has_row(&text, &["acme", "hello", "ok"]), "{text}");
+    assert!(has_row(&text, &["acme", "get_repo_overview"]), "{text}");
+    // Time went to the worker and to the answer, as each bar says.
+    for part in ["worker", "answer"] {
+        let name = format!("{part} ");
+        let told = text.split(&name).skip(1);
+        let times = told.filter_map(|rest| rest.split_once(" ms")?.0.parse::<f64>().ok());
+        assert!(times.fold(0.0, f64::max) > 0.0, "{part}: {text}");
+    }
+    // What a caller wrote is text, and nothing on the page can run.
+    assert!(
+        text.contains("&lt;script&gt;") && !text.contains("<script"),
+        "{text}"
+    );
+    // The one style that the browser may use is the one that is there.
+    let style = text.split_once("<style>").unwrap().1;
+    let style = style.split_once("</style>").unwrap().0;
+    let hash = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, style.as_bytes());
+    let own = format!("style-src 'sha256-{}'", STANDARD.encode(hash));
+    let policy = answer.header("content-security-policy").unwrap();
+    assert!(
+        policy.starts_with("default-src 'none'; ") && policy.contains(&own),
+        "{policy}"
+    );
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+    assert!(!text.contains(client.key()), "no credential stands there");
+}
+
+#[tokio::test]
+async fn tools_limits_workers_and_indexes_stand_there() {
+    let (stack, client) = with_page().await;
+    client.call("hello", json!({})).await.structured();
+    let text = page(&stack).await.text();
+    assert!(
+        has_row(&text, &["acme", "all", "tenant", "git_log", "7"]),
+        "{text}"
+    );
+    assert!(has_row(&text, &["hello", "1", "0", "0"]), "{text}");
+    assert!(has_row(&text, &["shared", "ready", "0"]), "{text}");
+    assert!(
+        has_row(&text, &["acme", "site", "waiting", "0 of 0"]),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn what_was_refused_is_told_by_reason_on_the_page_and_in_the_status() {
+    let (stack, client) = with_page().await;
+    let hello = client.request("tools/call", json!({ "name": "hello", "arguments": {} }));
+    for header in ["Bearer awy_000000000000_wrong", "Basic Og=="] {
+        let wrong = Request::new("POST", "/mcp").header("Authorization", header);
+        assert_eq!(wrong.send(client.address()).await.status, 401);
+    }
+    let strange = hello.clone().header("Origin", "https://evil.example");
+    assert_eq!(strange.send(client.address()).await.status, 403);
+    let unknown = json!({ "name": "no_such_tool", "arguments": {} });
+    let unknown = client.request("tools/call", unknown);
+    unknown.send(client.address()).await;
+    let status = Request::new("GET", "/status").send(stack.admin()).await;
+    let refusals = status.json()["refusals"].clone();
+    let count = |reason: &str| {
+        let rows = refusals.as_array().unwrap().iter();
+        let rows = rows.filter(|row| row["reason"] == reason);
+        rows.map(|row| row["count"].as_u64().unwrap()).sum::<u64>()
+    };
+    assert_eq!(count("origin"), 1, "{refusals}");
+    assert_eq!(count("unknown_tool"), 1, "{refusals}");
+    assert_eq!(
+        count("bad_credential") + count("no_credential"),
+        2,
+        "{refusals}"
+    );
+    let text = page(&stack).await.text();
+    assert!(has_row(&text, &["origin", "1"]), "{text}");
+    assert!(has_row(&text, &["unknown_tool", "1"]), "{text}");
+}
+
+#[tokio::test]
+async fn a_limit_that_is_over_is_told_with_whose_it_is() {
+    let repo = Repo::new().file("a.txt", "a").commit();
+    let acme = Tenant::new("acme").project("site", repo).limited();
+    let acme = acme.limit(Level::Key, "hello", 1);
+    let stack = Harness::new().tenant(acme).start().await;
+    let client = stack.client("acme");
+    let over = async || {
+        client
+            .call("hello", json!({}))
+            .await
+            .is_error()
+            .then_some(())
+    };
+    stack.eventually(over).await;
+    let status = Request::new("GET", "/status").send(stack.admin()).await;
+    let refusals = status.json()["refusals"].clone();
+    let row = json!({ "reason": "rate_limited", "detail": "key hello", "count": 1 });
+    assert_eq!(refusals, json!([row]));
+}
+
+#[tokio::test]
+async fn without_postgres_the_page_says_so_and_tells_the_rest() {
+    let (stack, client) = with_page().await;
+    client.call("hello", json!({})).await.structured();
+    stack.database().close().await;
+    let text = page(&stack).await.text();
+    assert!(text.contains("Postgres does not say"), "{text}");
+    assert!(
+        text.contains("<div class=\"value bad\">away</div>"),
+        "{text}"
+    );
+    assert!(has_row(&text, &["acme", "hello", "ok"]), "{text}");
+}
+
+#[tokio::test]
+async fn a_page_whose_name_leads_here_is_told_nothing() {
+    let (stack, _client) = with_page().await;
+    let port = stack.admin().port();
+    for (host, status) in [
+        (format!("evil.example:{port}"), 403),
+        (format!("127.0.0.1.evil.example:{port}"), 403),
+        (format!("localhost:{port}"), 200),
+        (format!("127.0.0.1:{port}"), 200),
+        (format!("10.1.2.3:{port}"), 200),
+        (format!("[::1]:{port}"), 200),
+    ] {
+        let asked = Request::new("GET", "/console").header("Host", &host);
+        let answer = asked.send(stack.admin()).await;
+        assert_eq!(answer.status, status, "{host}");
+        let told = answer.text().contains("git_log");
+        assert_eq!(told, status == 200, "{host}");
+    }
+}
+
+/// A headless Chromium on this page; its standard output. `ARCHWAY_TEST_CHROMIUM` says where it is.
+async fn browse(options: &[&str], url: &str) -> String {
+    let browser = std::env::var_os("ARCHWAY_TEST_CHROMIUM")
+        .expect("run the tests with tests/run, which installs the browser");
+    let profile = TempDir::new().unwrap();
+    let mut command = Command::new(browser);
+    command
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+        ])
+        .args([
+            "--no-first-run",
+            "--disable-background-networking",
+            "--window-size=1400,1500",
+        ])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .args(options)
+        .arg(url)
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
+    let output = tokio::time::timeout(std::time::Duration::from_secs(60), command.output());
+    let output = output.await.expect("within a minute").unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[tokio::test]
+async fn a_browser_shows_the_page_and_runs_nothing_that_callers_wrote() {
+    let (stack, client) = with_page().await;
+    for _ in 0..12 {
+        client.call("hello", json!({})).await.structured();
+        let search = json!({ "pattern": "sesame" });
+        client.call("grep_codebase", search).await.structured();
+    }
+    client
+        .call("get_repo_overview", json!({ "project": SCRIPT }))
+        .await;
+    let url = format!("http://{}/console?still", stack.admin());
+    let shown = browse(&["--dump-dom"], &url).await;
+    assert!(shown.contains("<title>Archway "), "{shown}");
+    assert!(has_row(&shown, &["acme", "grep_codebase", "ok"]), "{shown}");
+    assert!(!shown.contains("<script"), "{shown}");
+    let folder = TempDir::new().unwrap();
+    let asked = std::env::var_os("ARCHWAY_TEST_SCREENSHOT").map(PathBuf::from);
+    let picture = asked.unwrap_or_else(|| folder.path().join("console.png"));
+    let take = format!("--screenshot={}", picture.display());
+    browse(&[&take], &url).await;
+    assert!(std::fs::read(&picture).unwrap().starts_with(b"\x89PNG"));
+    let port = stack.admin().port();
+    let lead = "--host-resolver-rules=MAP evil.example 127.0.0.1";
+    let stranger = browse(
+        &[lead, "--dump-dom"],
+        &format!("http://evil.example:{port}/console"),
+    )
+    .await;
+    assert!(
+        stranger.contains("not served here") && !stranger.contains("git_log"),
+        "{stranger}"
+    );
+}

@@ -1,0 +1,69 @@
+//! The functions that run with their owner's rights. A new one needs a line here that says why.
+
+/// Functions that see past the fence, and why they may.
+pub(super) const DEFINERS: [(&str, &str); 19] = [
+    (
+        "find_api_key",
+        "the one query before a tenant is known: a record for an id that is random",
+    ),
+    (
+        "find_principal",
+        "what a verified token is judged by, before a tenant's transaction can be",
+    ),
+    (
+        "forget_old_revocations",
+        "deletes what has ended by itself and answers nothing",
+    ),
+    (
+        "session_changes",
+        "what gateways keep of ended sessions: ids that are hashes of nothing, no content",
+    ),
+    (
+        "forget_expired_sessions",
+        "deletes what has expired and answers nothing",
+    ),
+    (
+        "report_mounts",
+        "a worker says which folders it has; it sees nothing of what others said",
+    ),
+    (
+        "refuse_memory_loss",
+        "a trigger that only refuses, and must see whether the project is there",
+    ),
+    (
+        "append_memory_entry",
+        "of current_tenant() alone: rows are added by it and by nobody",
+    ),
+    ("record_discovery", "of current_tenant() alone, likewise"),
+    (
+        "memory_entries_with",
+        "of current_tenant() alone: an index on words can't be used beneath the fence",
+    ),
+    (
+        "count_memory_entries_with",
+        "of current_tenant() alone, likewise",
+    ),
+    ("own_memory_mark", "of current_tenant() alone: a number"),
+    (
+        "mounted_projects",
+        "projects whose folders the worker names, which it can read anyway",
+    ),
+    (
+        "forget_workflows",
+        "a trigger that deletes what was kept of the row's tenant",
+    ),
+    ("sessions_at_work", "hashes of sessions, and nothing else"),
+    ("erase_ended_workflows", "deletes what has ended"),
+    (
+        "make_audit_month",
+        "makes an empty partition of a month that is near; it sees no row",
+    ),
+    (
+        "index_overview",
+        "for the operator's page: names of projects whose index is not whole, and counts",
+    ),
+    (
+        "limits_overview",
+        "for the operator's page: what may be spent, and by whom; gateways judge by it anyway",
+    ),
+];
