@@ -45,6 +45,7 @@ start_machine() {
     export DOCKER_HOST="unix://$work/podman.sock" DOCKER_CONFIG="$work/docker"
     mkdir "$DOCKER_CONFIG"
     echo '{}' >"$DOCKER_CONFIG/config.json"
+    tell_of_bridges
     export REPO="$work/repo" REPO_GROUP=4321 PORT STAND_IN_PATH
     STAND_IN_PATH="/stand-in:$(postgres_bin):/usr/bin"
     PORT=$(free_port)
@@ -53,6 +54,14 @@ start_machine() {
     until_true 20 test -S "$work/podman.sock"
     ask_after_health 9>&- &
     processes+=($!)
+}
+
+# A bridge of podman's takes the lowest hardware address among its containers': one that joins changes it, and
+# those that are there go on asking the old one for names, half a minute long, unless the bridge says so.
+arp_notify=/proc/sys/net/ipv4/conf/default/arp_notify
+tell_of_bridges() {
+    cat "$arp_notify" >"$work/arp_notify"
+    echo 1 >"$arp_notify"
 }
 
 # podman leaves it to systemd to run health checks, and there is none here.
@@ -66,6 +75,7 @@ ask_after_health() {
 }
 
 end_machine() {
+    [ ! -s "$work/arp_notify" ] || cat "$work/arp_notify" >"$arp_notify"
     [ -S "$work/podman.sock" ] || return 0
     compose down --volumes --timeout 5 >"$work/down.log" 2>&1 || cat "$work/down.log"
     kill "${processes[@]}" 2>/dev/null || true
