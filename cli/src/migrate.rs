@@ -9,6 +9,7 @@ mod patient;
 mod reach;
 mod roles;
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use archway_workers::store::{DatabaseFileError, read_files};
@@ -103,6 +104,9 @@ pub enum MigrateError {
         #[source]
         source: sqlx::Error,
     },
+    /// Nowhere to print.
+    #[error("writing to standard output")]
+    Output(#[source] io::Error),
 }
 
 /// Why a database can't be worked on as it is.
@@ -198,31 +202,46 @@ pub async fn run(args: MigrateArgs) -> Result<(), MigrateError> {
     let owner = connect(&password_file::complete(&args.database_url, own)?).await?;
     if args.roles_only {
         roles::make(&owner).await.map_err(MigrateError::Roles)?;
+        tell("roles archway_gateway, archway_worker")?;
     } else {
-        bring_up(&owner).await?;
+        tell(&bring_up(&owner).await?)?;
     }
     let passwords = [("archway_gateway", gateway), ("archway_worker", worker)];
     for (role, password) in passwords {
         if let Some(password) = password {
             roles::give(&owner, role, &password).await?;
+            tell(&format!("password of {role}"))?;
         }
     }
     owner.close().await;
     Ok(())
 }
 
-/// Migrates, unless the schema is of a newer build.
-async fn bring_up(owner: &PgPool) -> Result<(), MigrateError> {
-    match check(owner).await {
-        // Of a rollback: gateways and workers find out by themselves whether they can work with it.
-        Err(SchemaError::Newer { found, wanted }) => tracing::warn!(
+/// Migrates, unless the schema is of a newer build; says which the database has now.
+async fn bring_up(owner: &PgPool) -> Result<String, MigrateError> {
+    let before = check(owner).await;
+    // Of a rollback: gateways and workers find out by themselves whether they can work with it.
+    if let Err(SchemaError::Newer { found, wanted }) = before {
+        tracing::warn!(
             found,
             wanted,
             "a newer build of archway made this schema: it is left as it is"
-        ),
-        _ => migrate(owner).await?,
+        );
+        return Ok(format!("schema {found}, left as it is"));
     }
-    Ok(())
+    migrate(owner).await?;
+    Ok(match before {
+        Ok(version) => format!("schema {version}, unchanged"),
+        Err(SchemaError::Older { found: 0, wanted }) => format!("schema {wanted}, new"),
+        Err(SchemaError::Older { found, wanted }) => format!("schema {wanted}, was {found}"),
+        // What could not be asked before is as it should be now.
+        Err(_) => "schema migrated".to_owned(),
+    })
+}
+
+/// A line for each thing done: the log of a Job or an init container is where somebody looks.
+fn tell(done: &str) -> Result<(), MigrateError> {
+    writeln!(io::stdout().lock(), "{done}").map_err(MigrateError::Output)
 }
 
 /// Brings the database that `owner` is connected to, to this version's schema. Changes nothing
