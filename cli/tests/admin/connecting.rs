@@ -33,7 +33,10 @@ fn a_database_of_another_schema_is_refused_with_what_to_do() {
     assert!(refusal.contains("run `archway migrate`"), "{refusal}");
 
     let made = place.run("migrate").ok();
-    assert!(made.starts_with("schema ") && made.ends_with(", new\n"), "{made}");
+    assert!(
+        made.starts_with("schema ") && made.ends_with(", new\n"),
+        "{made}"
+    );
     place.run("tenant list").ok();
     place.sql(
         "delete from _sqlx_migrations where version = (select max(version) from _sqlx_migrations)",
