@@ -59,7 +59,12 @@ impl Pass {
     pub fn may_call(&self, family: &str, scope: Scope) -> bool {
         let families = self.families.as_ref();
         let is_covered = families.is_none_or(|names| names.iter().any(|name| name == family));
-        is_covered && self.scopes.contains(&scope)
+        is_covered && self.holds(scope)
+    }
+
+    /// Whether the caller's credential carries this scope.
+    pub fn holds(&self, scope: Scope) -> bool {
+        self.scopes.contains(&scope)
     }
 }
 

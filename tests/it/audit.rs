@@ -1,6 +1,7 @@
 //! The audit trail through the real path: what it tells of each call, and that nothing of it can be
 //! changed, removed or added unseen.
 
+mod files;
 mod outage;
 mod tampering;
 

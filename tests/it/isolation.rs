@@ -43,7 +43,7 @@ const fn attack(
 }
 
 #[rustfmt::skip]
-const ATTACKS: [Attack; 27] = [
+const ATTACKS: [Attack; 28] = [
     attack("session id of another tenant", "session hijacking: MCP servers that took an id for a credential (CWE-384)", &[
         ("tests/it/sessions.rs", "a_forged_or_foreign_handle_is_not_found"),
         ("tests/it/isolation/interleaved.rs", "no_word_planted_at_one_tenant_reaches_the_other_or_a_log_or_a_metric"),
@@ -84,6 +84,9 @@ const ATTACKS: [Attack; 27] = [
         ("tests/it/isolation/passes.rs", "a_worker_believes_no_pass_but_one_of_its_own_gateways_for_its_pool_and_of_now"),
         ("tests/it/isolation/passes.rs", "a_pass_for_calls_shows_no_catalogue"),
         ("tests/it/isolation/passes.rs", "a_pass_is_of_its_tenant_whatever_stands_beside_it"),
+    ]),
+    attack("stolen pass of lesser rights", "scopes that the front door alone asks for (OWASP API5, CWE-862)", &[
+        ("tests/it/isolation/passes.rs", "a_pass_buys_at_a_worker_no_more_than_its_owner_may"),
     ]),
     attack("cache keys without a tenant", "organisations shown each other's data by a hosted MCP server (CWE-524)", &[
         ("tests/it/isolation/caches.rs", "what_was_kept_of_a_commit_for_one_tenant_is_not_given_to_another_of_the_same_commit"),

@@ -69,12 +69,14 @@ pub(crate) async fn get(
 ) -> Result<Reply<Got>, Failure> {
     let Named {
         home,
+        path,
         prompt,
         commit,
     } = named(cx, &args.name).await?;
     let given = given(&prompt, args.arguments)?;
     let mut expander = Expander::new(cx, registry, home.as_ref());
     let expanded = expander.expand(&prompt).await?;
+    let files = path.into_iter().chain(expander.into_files());
     let mut expanded = expanded.map_err(|why| {
         Failure::new(
             Fault::InvalidArguments,
@@ -105,7 +107,7 @@ pub(crate) async fn get(
         messages,
         description: prompt.description,
     });
-    Ok(reply.as_of(commit))
+    Ok(reply.as_of(commit).of_files(files))
 }
 
 fn messages(expanded: Expanded, mut filling: Filling<'_>) -> Result<Vec<Message>, Failure> {
@@ -135,6 +137,8 @@ pub(crate) async fn arguments_of(
 struct Named {
     /// Where it stands; one of our own stands nowhere.
     home: Option<Arc<Project>>,
+    /// Its file there.
+    path: Option<String>,
     prompt: Prompt,
     /// As of when.
     commit: Option<String>,
@@ -144,6 +148,7 @@ async fn named(cx: &ToolContext, name: &str) -> Result<Named, Failure> {
     if let Some(own) = builtin::all().iter().find(|it| it.name == name) {
         return Ok(Named {
             home: None,
+            path: None,
             prompt: own.clone(),
             commit: None,
         });
@@ -165,11 +170,15 @@ async fn named(cx: &ToolContext, name: &str) -> Result<Named, Failure> {
     let mut prompts = snapshot.value.prompts;
     let place = prompts.iter().position(|(_, it)| it.name == own_name);
     match place {
-        Some(place) => Ok(Named {
-            home: Some(home),
-            prompt: prompts.swap_remove(place).1,
-            commit: snapshot.repo.head().map(|head| head.commit),
-        }),
+        Some(place) => {
+            let (path, prompt) = prompts.swap_remove(place);
+            Ok(Named {
+                home: Some(home),
+                path: Some(path),
+                prompt,
+                commit: snapshot.repo.head().map(|head| head.commit),
+            })
+        }
         None => {
             let known = prompts.iter().map(|(_, it)| it).chain(builtin::all());
             let known: Vec<&str> = known.map(|it| it.name.as_str()).collect();

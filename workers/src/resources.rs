@@ -22,7 +22,7 @@ use crate::{
 };
 
 pub(crate) use address::Address;
-pub(crate) use content::{Body, fetch};
+pub(crate) use content::{Body, Content, fetch};
 pub(crate) use list::list;
 pub(crate) use page::{ListArgs, Shelf};
 pub(crate) use said::Said;
@@ -78,10 +78,10 @@ pub(crate) async fn read(
         return Ok(Reply::new(contents(media::JSON, body)));
     }
     let found = fetch(cx, &address, None).await.map_err(named)?;
-    if let Some((project, path)) = &found.value.file {
-        cx.record_access(project, path);
+    let path = found.value.path.clone();
+    if matches!(address, Address::File { .. }) {
+        cx.record_access(&found.value.project, &path);
     }
-    Ok(Reply::from_snapshot(found, |content| {
-        contents(content.mime_type, content.body)
-    }))
+    let reply = Reply::from_snapshot(found, |content| contents(content.mime_type, content.body));
+    Ok(reply.of_files([path]))
 }

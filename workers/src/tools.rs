@@ -208,6 +208,17 @@ async fn run<T: Tool>(cx: ToolContext, args: Value) -> Result<Value, Failure> {
 }
 
 async fn answer<T: Tool>(cx: ToolContext, args: Value) -> Result<Value, Failure> {
+    // A gateway asks before it calls; whoever stole a pass doesn't.
+    if !cx.may_call(T::FAMILY, T::SCOPE) {
+        return Err(Failure::new(
+            Fault::AccessDenied,
+            format!(
+                "{} is not among the tools that the caller may call",
+                T::NAME
+            ),
+            "call tools/list for those that are",
+        ));
+    }
     let args = serde_json::from_value(args).map_err(|error| {
         Failure::new(
             Fault::InvalidArguments,

@@ -43,8 +43,6 @@ async fn ask(
     method: Method,
     headers: &[(&'static str, &str)],
 ) -> Result<String, Status> {
-    let url = format!("http://{}", stack.workers()[0]);
-    let mut worker = WorkerClient::connect(url).await.unwrap();
     let params = match method {
         Method::ToolsCall => {
             json!({ "name": "read_file", "arguments": { "path": "treasure.txt" } })
@@ -52,6 +50,16 @@ async fn ask(
         Method::ResourcesRead => json!({ "uri": "repo://vault/treasure.txt" }),
         _ => json!({}),
     };
+    ask_for(stack, (method, params), headers).await
+}
+
+async fn ask_for(
+    stack: &Stack,
+    (method, params): (Method, Value),
+    headers: &[(&'static str, &str)],
+) -> Result<String, Status> {
+    let url = format!("http://{}", stack.workers()[0]);
+    let mut worker = WorkerClient::connect(url).await.unwrap();
     let mut request = Request::new(CallRequest {
         method: method.name().to_owned(),
         params: params.to_string().into(),
@@ -207,4 +215,72 @@ async fn a_pass_for_calls_shows_no_catalogue() {
     let good = stack.signed(&claims(&stack));
     let refused = ask(&stack, Method::ToolsList, &[("archway-pass", &good)]).await;
     assert_eq!(refused.unwrap_err().code(), Code::Unauthenticated);
+}
+
+/// Claims that a thief may have, what they are not enough for, and what is answered.
+fn lesser(stack: &Stack) -> Vec<(Value, (Method, Value), &'static str)> {
+    let all = claims(stack);
+    let reads = but(all.clone(), "scopes", json!(["tools:read"]));
+    let writes = || but(claims(stack), "scopes", json!(["memory:write"]));
+    let of_git = but(all.clone(), "families", json!(["git"]));
+    let of_shop = but(all, "projects", json!(["shop"]));
+    let tool = |name: &str, arguments: Value| {
+        let params = json!({ "name": name, "arguments": arguments });
+        (Method::ToolsCall, params)
+    };
+    let note = json!({ "key": "note", "content": "by a thief" });
+    let treasure = || {
+        tool(
+            "read_file",
+            json!({ "path": "treasure.txt", "project": "vault" }),
+        )
+    };
+    let resource = || {
+        (
+            Method::ResourcesRead,
+            json!({ "uri": "repo://vault/treasure.txt" }),
+        )
+    };
+    let variable = json!({ "ref": { "type": "ref/resource", "uri": "repo://{project}/{+path}" },
+        "argument": { "name": "project", "value": "" } });
+    vec![
+        (reads, tool("write_memory_entry", note), "access_denied"),
+        (writes(), tool("hello", json!({})), "access_denied"),
+        (writes(), treasure(), "access_denied"),
+        (writes(), resource(), "access_denied"),
+        (
+            writes(),
+            (Method::ResourcesList, json!({})),
+            "access_denied",
+        ),
+        (
+            writes(),
+            (Method::ResourceTemplatesList, json!({})),
+            "access_denied",
+        ),
+        (writes(), (Method::PromptsList, json!({})), "access_denied"),
+        (writes(), (Method::Complete, variable), "access_denied"),
+        (of_git.clone(), treasure(), "access_denied"),
+        (of_git, resource(), "there is no resource"),
+        (of_shop.clone(), treasure(), "project_not_found"),
+        (of_shop, resource(), "there is no resource"),
+    ]
+}
+
+#[tokio::test]
+async fn a_pass_buys_at_a_worker_no_more_than_its_owner_may() {
+    let stack = two_tenants().await;
+    for (claims, asked, refusal) in lesser(&stack) {
+        let pass = stack.signed(&claims);
+        let what = format!("{} {}", asked.0.name(), asked.1);
+        let said = ask_for(&stack, asked, &[("archway-pass", &pass)]).await;
+        let said = said.unwrap();
+        assert!(said.contains(refusal), "{what}: {said}");
+        assert!(!said.contains("sesame"), "{what}: {said}");
+    }
+    let good = stack.signed(&claims(&stack));
+    let found = json!({ "name": "search_memory", "arguments": { "query": "thief" } });
+    let asked = (Method::ToolsCall, found);
+    let said = ask_for(&stack, asked, &[("archway-pass", &good)]).await;
+    assert!(!said.unwrap().contains("by a thief"));
 }

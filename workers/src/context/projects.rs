@@ -16,6 +16,11 @@ impl ToolContext {
         self.pass.may_call(family, scope)
     }
 
+    /// Whether the caller may read at all: resources, prompts, completions.
+    pub(crate) fn may_read(&self) -> bool {
+        self.pass.holds(Scope::ToolsRead)
+    }
+
     /// The project a call means: the one it names, else the caller's default, else the only one
     /// the caller may read.
     pub async fn project(&self, asked: Option<&str>) -> Result<Arc<Project>, Failure> {

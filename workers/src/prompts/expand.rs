@@ -10,7 +10,7 @@ use super::template::Piece;
 use crate::{
     context::ToolContext,
     projects::Project,
-    resources::{self, Address, Body},
+    resources::{self, Address, Body, Content},
     text,
     tools::Registry,
 };
@@ -30,6 +30,8 @@ pub(super) struct Expander<'a> {
     home: Option<&'a Arc<Project>>,
     /// What was read, by URI: prompts name the same documents again and again.
     read: HashMap<String, Result<Arc<str>, String>>,
+    /// The files of what was put in: paths in `home`, and URIs of what stands elsewhere.
+    files: Vec<String>,
 }
 
 /// A prompt in which only arguments are still to be put.
@@ -61,7 +63,13 @@ impl<'a> Expander<'a> {
             registry,
             home,
             read: HashMap::new(),
+            files: Vec::new(),
         }
+    }
+
+    /// The files whose text was put in so far.
+    pub(super) fn into_files(self) -> Vec<String> {
+        self.files
     }
 
     /// The prompt with what it names put in, or why it can't be had.
@@ -150,7 +158,7 @@ impl<'a> Expander<'a> {
             Err(failure) => Err(failure),
         };
         let named = || text::shown(uri).into_owned();
-        let found = match found.map(|found| found.value.body) {
+        let found = match found.map(|found| self.note(found.value)) {
             Ok(Body::Text(text)) if text.len() > MAX_EXPANDED => Err(format!(
                 "the resource {:?} is too large for a prompt",
                 named()
@@ -165,6 +173,18 @@ impl<'a> Expander<'a> {
         };
         self.read.insert(uri.to_owned(), found.clone());
         Ok(found)
+    }
+}
+
+impl Expander<'_> {
+    /// Notes where it stands.
+    fn note(&mut self, content: Content) -> Body {
+        let is_home = self.home.is_some_and(|home| home.id == content.project.id);
+        self.files.push(match is_home {
+            true => content.path,
+            false => format!("repo://{}/{}", content.project.slug, content.path),
+        });
+        content.body
     }
 }
 

@@ -22,8 +22,9 @@ const MAX_BYTES: u64 = 1 << 20;
 pub(crate) struct Content {
     pub(crate) mime_type: &'static str,
     pub(crate) body: Body,
-    /// The file that it is, if it is one.
-    pub(super) file: Option<(Arc<Project>, String)>,
+    /// Where its file stands: the project, and the path in it.
+    pub(crate) project: Arc<Project>,
+    pub(crate) path: String,
 }
 
 /// Text, or bytes in base64.
@@ -66,7 +67,7 @@ pub(crate) async fn fetch(
                 (None, Some(home)) => Arc::clone(home),
                 (slug, _) => project_of(cx, address, slug.as_deref()).await?,
             };
-            document(cx, address, &project, (*kind, slug)).await
+            document(cx, address, project, (*kind, slug)).await
         }
         Address::File { project, path } => {
             if !cx.reads_files() {
@@ -96,18 +97,19 @@ async fn project_of(
 async fn document(
     cx: &ToolContext,
     address: &Address,
-    project: &Project,
+    project: Arc<Project>,
     (kind, slug): (Kind, &str),
 ) -> Result<Snapshot<Content>, Failure> {
     let (libraries, slug) = (cx.libraries().clone(), slug.to_owned());
-    let missing = address.missing();
-    cx.read(project, move |repo, cancel| {
+    let (missing, home) = (address.missing(), Arc::clone(&project));
+    cx.read(&project, move |repo, cancel| {
         let library = libraries.of(repo, cancel)?;
         let document = library.get(kind, &slug).ok_or_else(|| missing.clone())?;
         Ok(Content {
             mime_type: media::MARKDOWN,
             body: Body::Text(document.text().to_string()),
-            file: None,
+            project: Arc::clone(&home),
+            path: document.path.display(),
         })
     })
     .await
@@ -133,7 +135,8 @@ async fn file(
         Ok(Content {
             mime_type,
             body,
-            file: Some((Arc::clone(&home), path)),
+            project: Arc::clone(&home),
+            path,
         })
     })
     .await

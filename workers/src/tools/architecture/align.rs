@@ -5,7 +5,7 @@
 
 mod refine;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use archway_proto::failure::Failure;
@@ -104,9 +104,15 @@ impl Tool for CheckAdrAlignment {
         let look = move |repo: &Repo, cancel: &Cancel| by_rules.run(repo, cancel);
         let mut snapshot = cx.read(&project, look).await?;
         let refined = check.refine(cx, &mut snapshot.value).await;
-        let left_out = snapshot.value.library.left_out().to_vec();
-        let reply = Reply::from_snapshot(snapshot, |checked| check.shown(checked));
-        Ok(reply.warn(left_out).refined(refined))
+        let library = Arc::clone(&snapshot.value.library);
+        let mut files = Vec::new();
+        let reply = Reply::from_snapshot(snapshot, |checked| {
+            let aligned = check.shown(checked);
+            files = check.files(&library, &aligned);
+            aligned
+        });
+        let reply = reply.warn(library.left_out().to_vec()).refined(refined);
+        Ok(reply.of_files(files))
     }
 }
 
@@ -188,6 +194,22 @@ impl Check {
             conflicts,
             suggestions,
         }
+    }
+
+    /// The files of the decisions that are quoted.
+    fn files(&self, library: &Library, aligned: &Aligned) -> Vec<String> {
+        let quoted: HashSet<&str> = aligned
+            .related_adrs
+            .iter()
+            .map(|adr| &adr.uri)
+            .chain(aligned.conflicts.iter().map(|conflict| &conflict.adr_uri))
+            .map(String::as_str)
+            .collect();
+        documents(library)
+            .into_iter()
+            .filter(|document| quoted.contains(document.uri(self.slug.as_deref()).as_str()))
+            .map(|document| document.path.display())
+            .collect()
     }
 
     fn related(&self, document: &Document, finding: Finding) -> Option<RelatedAdr> {

@@ -100,6 +100,8 @@ struct FoundDocument {
 /// What one look at a project found.
 struct Page {
     documents: FoundDocuments,
+    /// The files of those that are shown.
+    files: Vec<String>,
     left_out: Vec<String>,
     /// Of these vectors are still to be asked for.
     lacking: Option<Lacking>,
@@ -139,7 +141,9 @@ impl Tool for SearchArchitecture {
             snapshot = search.look(cx, &project).await?;
         }
         let left_out = std::mem::take(&mut snapshot.value.left_out);
-        Ok(Reply::from_snapshot(snapshot, |page| page.documents).warn(left_out))
+        let files = std::mem::take(&mut snapshot.value.files);
+        let reply = Reply::from_snapshot(snapshot, |page| page.documents);
+        Ok(reply.warn(left_out).of_files(files))
     }
 }
 
@@ -192,8 +196,11 @@ impl Search {
         };
         let found = self.query.find(&library, vectors.as_deref(), cancel);
         let found = found.map_err(crate::repo::RepoError::from)?;
+        let documents = self.shown(&found, &library);
+        let files = found.iter().take(documents.results.len());
         Ok(Page {
-            documents: self.shown(&found, &library),
+            files: files.map(|found| found.document.path.display()).collect(),
+            documents,
             left_out: library.left_out().to_vec(),
             lacking,
         })

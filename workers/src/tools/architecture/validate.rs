@@ -108,19 +108,36 @@ impl Tool for ValidatePattern {
             let document = &pattern.content.markdown;
             let findings = rules::check(document, &args.code, language, cancel)?;
             let left_out = library.left_out().to_vec();
-            Ok((pattern.slug.clone(), findings, left_out))
+            Ok(Looked {
+                pattern: pattern.slug.clone(),
+                path: pattern.path.display(),
+                findings,
+                left_out,
+            })
         };
         let mut snapshot = cx.read(&project, check).await?;
-        let is_late = snapshot.value.1.late;
-        let left_out = std::mem::take(&mut snapshot.value.2);
+        let is_late = snapshot.value.findings.late;
+        let left_out = std::mem::take(&mut snapshot.value.left_out);
+        let path = std::mem::take(&mut snapshot.value.path);
         let mut skipped = Vec::new();
-        let reply = Reply::from_snapshot(snapshot, |(pattern, findings, _)| {
-            let validation = Validation::of(pattern, findings, budget);
+        let reply = Reply::from_snapshot(snapshot, |looked| {
+            let validation = Validation::of(looked.pattern, looked.findings, budget);
             skipped.extend(validation.skipped.iter().map(Skipped::sentence));
             validation
         });
-        Ok(reply.incomplete(is_late).warn(left_out).skipped(skipped))
+        let reply = reply.incomplete(is_late).warn(left_out).skipped(skipped);
+        // Its sentences and rules stand in what was found.
+        Ok(reply.of_files([path]))
     }
+}
+
+/// What a look at the pattern found.
+struct Looked {
+    /// Its slug.
+    pattern: String,
+    path: String,
+    findings: Findings,
+    left_out: Vec<String>,
 }
 
 impl Validation {

@@ -50,6 +50,14 @@ pub(super) struct Imports {
     pub(super) error: Option<String>,
 }
 
+impl Imports {
+    /// The files whose text is shown.
+    pub(super) fn shown(&self) -> impl Iterator<Item = &str> {
+        let shown = self.dependencies.iter().filter(|it| it.content.is_some());
+        shown.map(|it| it.path.as_str())
+    }
+}
+
 /// Whose imports are asked for, and where they are looked for.
 pub(super) struct Importer<'a> {
     pub(super) cache: &'a ImportCache,

@@ -174,7 +174,8 @@ impl Tool for ReadFile {
             .await?;
         cx.record_access(&project, &snapshot.value.file.path);
         let commit = snapshot.value.commit.clone();
-        let path = snapshot.value.file.path.clone();
+        let mut files = vec![snapshot.value.file.path.clone()];
+        files.extend(snapshot.value.imports.shown().map(str::to_owned));
         let reply = Reply::from_snapshot(snapshot, |Read { file, imports, .. }| FileContent {
             dependencies: imports.dependencies,
             dependencies_error: imports.error,
@@ -185,7 +186,7 @@ impl Tool for ReadFile {
             },
             file,
         });
-        Ok(reply.as_of(commit).of_files([path]))
+        Ok(reply.as_of(commit).of_files(files))
     }
 }
 
