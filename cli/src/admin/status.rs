@@ -13,7 +13,7 @@ use super::AdminError;
 use super::connect::Place;
 use super::print::{Answer, print, table};
 use crate::healthcheck::admin_url;
-use gateway::GatewayRow;
+use gateway::{BreakerRow, GatewayRow};
 use refusals::RefusalRow;
 use tools::ToolRow;
 
@@ -60,6 +60,7 @@ pub async fn run(args: StatusArgs) -> Result<(), AdminError> {
         known,
         refusals: gateway::refusals(&gateways),
         tools: gateway::tools(&gateways),
+        breakers: gateway::breakers(&gateways),
         gateways,
     };
     print(&status, args.place.json)?;
@@ -97,6 +98,8 @@ struct Status {
     #[serde(flatten)]
     known: Option<Known>,
     gateways: Vec<GatewayRow>,
+    /// The circuits that are not closed, of all gateways that were asked.
+    breakers: Vec<BreakerRow>,
     /// What all gateways that were asked refused lately, the most frequent first.
     refusals: Vec<RefusalRow>,
     /// Over all gateways that were asked, by name.

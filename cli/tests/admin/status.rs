@@ -54,6 +54,7 @@ fn the_database_is_counted() {
     let row = shown.lines().find(|line| line.contains("worker-a  shared"));
     assert!(row.is_some_and(|row| row.ends_with(" s ago")), "{shown}");
     assert!(shown.contains("reported folders to Postgres"), "{shown}");
+    assert!(shown.contains("no gateway was asked"), "{shown}");
 }
 
 /// Answers one request, as a gateway without `/status`, and tells where.
@@ -157,6 +158,24 @@ fn circuits_that_are_not_closed_are_shown_and_all_of_them_to_programs() {
     let url = telling_port(told.to_string());
     let status = place.json(&format!("status --admin-url {url}"));
     assert_eq!(status["gateways"][0]["status"], told);
+    let breakers = status["breakers"].as_array().unwrap();
+    let of: Vec<_> = breakers
+        .iter()
+        .map(|it| (it["family"].as_str(), it["state"].as_str()))
+        .collect();
+    assert_eq!(
+        of,
+        [
+            (Some("search"), Some("open")),
+            (Some("git"), Some("half-open"))
+        ]
+    );
+    assert!(breakers[0]["gateway"].as_str().unwrap().starts_with(&url));
+
+    let closed = json!({ "circuits": [circuit("files", "closed")] });
+    let url = telling_port(closed.to_string());
+    let shown = place.run(&format!("status --admin-url {url}")).ok();
+    assert!(shown.contains("circuits: all closed"), "{shown}");
 }
 
 #[test]

@@ -33,9 +33,8 @@ pub(super) struct GatewayRow {
 }
 
 /// Of a gateway's status, what the table shows. What a build does not say is absent.
-#[derive(Deserialize)]
+#[derive(Clone, Default, Deserialize)]
 #[serde(default)]
-#[derive(Default)]
 struct Told {
     /// Whether the store of limits answers; absent where there is none, too.
     limits_store: Option<String>,
@@ -47,7 +46,7 @@ struct Told {
     refusals: Vec<RefusalRow>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Clone, Default, Deserialize)]
 #[serde(default)]
 struct Worker {
     pool: String,
@@ -56,18 +55,29 @@ struct Worker {
     in_flight: u64,
 }
 
-#[derive(Default, Deserialize)]
+/// A circuit breaker's.
+#[derive(Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
-struct Circuit {
+pub(super) struct Circuit {
     pool: String,
     family: String,
     /// Whose it is, if it is one tenant's.
+    #[serde(skip_serializing_if = "Option::is_none")]
     tenant: Option<String>,
     state: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_seconds: Option<u64>,
     calls: u64,
     faults: u64,
     slow: u64,
+}
+
+/// A circuit that is not closed, and at which gateway.
+#[derive(Serialize)]
+pub(super) struct BreakerRow {
+    gateway: String,
+    #[serde(flatten)]
+    circuit: Circuit,
 }
 
 /// Asks them side by side; answers in the order in which they were named.
@@ -117,10 +127,24 @@ pub(super) fn refusals(gateways: &[GatewayRow]) -> Vec<RefusalRow> {
     refusals::sums(gateways.iter().map(|gateway| gateway.told().refusals))
 }
 
+/// The circuits that are not closed, of all gateways.
+pub(super) fn breakers(gateways: &[GatewayRow]) -> Vec<BreakerRow> {
+    let of = |row: &GatewayRow| {
+        let gateway = row.url.clone();
+        row.told().into_open().map(move |circuit| BreakerRow {
+            gateway: gateway.clone(),
+            circuit,
+        })
+    };
+    gateways.iter().flat_map(of).collect()
+}
+
 /// For people: the gateways, the store of limits, workers, and the circuits that are not closed.
 pub(super) fn tables(gateways: &[GatewayRow]) -> Vec<String> {
     if gateways.is_empty() {
-        return Vec::new();
+        let hint = "no gateway was asked: --admin-url http://HOST:PORT names an admin port, for workers in \
+                    reach, circuits and refusals";
+        return vec![hint.to_owned()];
     }
     let rows = gateways.iter().map(|row| {
         let verdict = if row.ready { "ready" } else { "not ready" };
@@ -161,11 +185,14 @@ fn circuits(told: &[(&GatewayRow, Told)]) -> Vec<String> {
         unlisted += told
             .tenant_circuits_open_total
             .saturating_sub(told.tenant_circuits_open.len());
-        let shown = told.circuits.iter().chain(&told.tenant_circuits_open);
-        let shown = shown.filter(|circuit| circuit.state != "closed");
-        circuits.extend(shown.map(|circuit| circuit.row(gateway)));
+        let open = told.clone().into_open();
+        circuits.extend(open.map(|circuit| circuit.row(gateway)));
     }
     let mut tables = Vec::new();
+    let is_told = told.iter().any(|(gateway, _)| gateway.status.is_some());
+    if circuits.is_empty() && unlisted == 0 && is_told {
+        tables.push("circuits: all closed".to_owned());
+    }
     if !circuits.is_empty() {
         let header = [
             "gateway", "pool", "family", "tenant", "circuit", "wait", "calls", "faults", "slow",
@@ -185,6 +212,14 @@ impl GatewayRow {
     fn told(&self) -> Told {
         let told = self.status.as_ref().map(Told::deserialize);
         told.and_then(Result::ok).unwrap_or_default()
+    }
+}
+
+impl Told {
+    /// The circuits that are not closed.
+    fn into_open(self) -> impl Iterator<Item = Circuit> {
+        let all = self.circuits.into_iter().chain(self.tenant_circuits_open);
+        all.filter(|circuit| circuit.state != "closed")
     }
 }
 
