@@ -1,11 +1,15 @@
 //! What logs never say, however much they say: any secret that a process was given or shown.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
 use rustix::process::Signal;
 use serde_json::Value;
 
 use super::{Exported, READ, new_trace};
 use crate::http::{Connection, message, tool_call};
-use crate::role::Role;
+use crate::role::{Role, archway};
 use crate::stage::Stage;
 
 const GATEWAYS_DATABASE: &str = "hunter-gateway";
@@ -14,6 +18,10 @@ const LIMITS: &str = "hunter-limits";
 const EMBEDDER: &str = "hunter-embedder";
 const QDRANT: &str = "hunter-qdrant";
 const COLLECTOR: &str = "hunter-collector";
+const CHAT: &str = "hunter-chat";
+const OWNERS_DATABASE: &str = "hunter-owner";
+/// How every token begins that an issuer or a gateway signs: passes are said nowhere either.
+const SIGNED: &str = "eyJ";
 
 impl Stage {
     /// Where the role's rows are, by a password: whether it is asked for is Postgres' choice.
@@ -23,16 +31,30 @@ impl Stage {
         place.to_url_lossy().into()
     }
 
+    /// A file that its owner alone may read.
+    fn private(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        path
+    }
+
     /// Both processes, with all the secrets that they can have, and logs that say all they can.
     fn talkative(&self, collector: &str) -> (Role, Role) {
         // Nobody listens there: what is said of failures is looked at, too.
         let nowhere = "127.0.0.1:9";
         let mut worker = self.worker("127.0.0.1:0");
+        let url = self.place().username("archway_worker");
         worker
             .env(
                 "ARCHWAY_DATABASE_URL",
-                self.url_with("archway_worker", WORKERS_DATABASE),
+                sqlx::ConnectOptions::to_url_lossy(&url).as_str(),
             )
+            .arg("--database-password-file")
+            .arg(self.private("worker.pw", WORKERS_DATABASE))
+            .env("ARCHWAY_CHAT_URL", format!("http://{nowhere}/v1"))
+            .env("ARCHWAY_CHAT_MODEL", "words")
+            .env("ARCHWAY_CHAT_KEY", CHAT)
             .env("ARCHWAY_EMBEDDER_URL", format!("http://{nowhere}/v1"))
             .env("ARCHWAY_EMBEDDER_MODEL", "words")
             .env("ARCHWAY_EMBEDDER_DIMENSIONS", "8")
@@ -60,7 +82,7 @@ impl Stage {
     }
 
     fn secrets(&self) -> Vec<String> {
-        let file = |name| std::fs::read_to_string(self.path(name)).unwrap();
+        let file = |name| fs::read_to_string(self.path(name)).unwrap();
         // Of `id:base64` and of a key file the last word is the secret.
         let last = |text: &str| {
             text.trim()
@@ -79,6 +101,8 @@ impl Stage {
             EMBEDDER,
             QDRANT,
             COLLECTOR,
+            CHAT,
+            SIGNED,
         ];
         let mut secrets = vec![root, pass, of_key];
         secrets.extend(given.map(str::to_owned));
@@ -103,7 +127,8 @@ fn no_log_says_a_secret_and_each_of_its_lines_says_whose_trace_it_belongs_to() {
     }
     // A key that is nearly right, and one that is none.
     let nearly = format!("{}x", stage.key);
-    for key in [nearly.as_str(), "hunter-nobody"] {
+    let token = format!("{SIGNED}hbGciOiJFZERTQSJ9.{SIGNED}zdWIiOiJtZSJ9.c2lnbmVk");
+    for key in [nearly.as_str(), "hunter-nobody", &token] {
         let request = message(key, &tool_call(1, "hello", "{}"));
         let answer = Connection::open(&gateway.address)
             .unwrap()
@@ -128,6 +153,49 @@ fn no_log_says_a_secret_and_each_of_its_lines_says_whose_trace_it_belongs_to() {
     }
     let lines = lines.iter().flat_map(|log| log.lines());
     lines.for_each(is_well_formed);
+}
+
+#[test]
+fn no_command_of_administration_says_a_password_or_a_key_however_much_it_logs() {
+    let stage = Stage::set();
+    let owner = stage.place();
+    let url = sqlx::ConnectOptions::to_url_lossy(&owner.password(OWNERS_DATABASE));
+    let gateway = stage.private("gateway.pw", GATEWAYS_DATABASE);
+    let worker = stage.private("worker.pw", WORKERS_DATABASE);
+    let key = printed(&mut archway(&["key", "generate"]));
+    let tenants = "tenants: [{slug: new, keys: [{label: ci, from_env: CI}]}]";
+    let tenants = stage.private("tenants.yaml", tenants);
+    let mut migrate = archway(&["migrate", "--gateway-password-file"]);
+    migrate
+        .arg(gateway)
+        .arg("--worker-password-file")
+        .arg(worker);
+    let mut apply = archway(&["apply", "--file"]);
+    apply.arg(tenants).env("CI", key.trim());
+    let root = fs::read_to_string(stage.path("secret")).unwrap();
+    let secret_of = |text: &str| text.trim().rsplit([':', '_']).next().unwrap().to_owned();
+    for command in [&mut migrate, &mut apply] {
+        command
+            .env("ARCHWAY_MIGRATE_DATABASE_URL", url.as_str())
+            .env("ARCHWAY_SECRET_FILE", stage.path("secret"))
+            .env("ARCHWAY_LOG", "trace");
+        let said = printed(command);
+        assert!(said.contains("DEBUG"), "{said}");
+        let passwords = [OWNERS_DATABASE, GATEWAYS_DATABASE, WORKERS_DATABASE];
+        let secrets = passwords.map(str::to_owned).into_iter();
+        for secret in secrets.chain([secret_of(&key), secret_of(&root)]) {
+            let line = said.lines().find(|line| line.contains(&secret));
+            assert_eq!(line, None, "{secret}");
+        }
+    }
+}
+
+/// What a command that succeeds says, in all.
+fn printed(command: &mut std::process::Command) -> String {
+    let done = command.output().unwrap();
+    assert!(done.status.success(), "{done:?}");
+    let [out, log] = [done.stdout, done.stderr].map(|said| String::from_utf8(said).unwrap());
+    out + &log
 }
 
 /// One object, with the ids of a trace where it belongs to one.
