@@ -87,7 +87,8 @@ impl IssuerConfig {
         let url = trusted(&entry.issuer).ok_or(IssuerProblem::Url("issuer"))?;
         let jwks_uri = entry.jwks_uri.as_deref().map(|uri| {
             let uri = Url::parse(uri).ok().filter(|uri| may_ask(uri, &url));
-            uri.ok_or(IssuerProblem::Url("jwks_uri"))
+            let uri = uri.filter(has_no_user);
+            uri.ok_or(IssuerProblem::KeysUrl)
         });
         let audiences = entry.audience.list();
         if audiences.is_empty() || audiences.iter().any(String::is_empty) {
@@ -127,11 +128,15 @@ impl IssuerConfig {
 /// A URL that is worth trusting: nobody on the way can answer in its place.
 pub(crate) fn trusted(text: &str) -> Option<Url> {
     let url = Url::parse(text).ok()?;
-    let plain = url.username().is_empty() && url.password().is_none();
     let bare = url.query().is_none() && url.fragment().is_none();
     let graphic = text.bytes().all(|byte| byte.is_ascii_graphic());
     let safe = url.scheme() == "https" || is_loopback(&url);
-    (plain && bare && graphic && safe).then_some(url)
+    (has_no_user(&url) && bare && graphic && safe).then_some(url)
+}
+
+/// The file of the issuers holds no secret: whoever may read configuration reads it.
+fn has_no_user(url: &Url) -> bool {
+    url.username().is_empty() && url.password().is_none()
 }
 
 /// Whether this can be asked for the keys of the issuer at `issuer`: over TLS, or on the machine
@@ -273,6 +278,13 @@ mod tests {
             ("https://me@a.example", "", "`issuer`"),
             (URL, "jwks_uri: 'http://a.example'", "`jwks_uri`"),
             (URL, "jwks_uri: 'http://127.0.0.1'", "`jwks_uri`"),
+            (URL, "jwks_uri: 'https://me@a.example/keys'", "`jwks_uri`"),
+            (URL, "jwks_uri: 'https://:hunter2@a.example'", "`jwks_uri`"),
+            (
+                URL,
+                "jwks_uri: 'https:///me:hunter2@a.example'",
+                "`jwks_uri`",
+            ),
             (URL, "algorithms: [HS256]", "\"HS256\""),
             (URL, "algorithms: [none]", "\"none\""),
             (URL, "leeway: 121", "121 seconds"),
@@ -283,9 +295,20 @@ mod tests {
                 "issuer: '{issuer}', audience: us, tenant: acme, {more}"
             ));
             assert!(said.contains(says), "{issuer} {more}: {said}");
+            assert!(!said.contains("hunter2"), "{said}");
         }
         let nobody = problem(&format!("issuer: '{URL}', audience: [], tenant: acme"));
         assert!(nobody.contains("`audience`"), "{nobody}");
+    }
+
+    #[test]
+    fn keys_may_lie_on_another_host_and_behind_a_query() {
+        let uri = "https://keys.example/of?policy=b@c";
+        let text = format!(
+            "issuers: [{{issuer: '{URL}', audience: us, tenant: acme, jwks_uri: '{uri}'}}]"
+        );
+        let found = read(&text).unwrap().remove(0).jwks_uri;
+        assert_eq!(found.map(String::from).as_deref(), Some(uri));
     }
 
     #[test]

@@ -70,6 +70,12 @@ pub enum IssuerProblem {
         "`{0}` must be an https:// URL without user, query and fragment (http:// for loopback only)"
     )]
     Url(&'static str),
+    /// Its keys are where they can't be trusted, or behind a password, which this does not repeat.
+    #[error(
+        "`jwks_uri` must be an https:// URL without user and password: keys are read by anybody \
+         (http:// for loopback only, of an issuer there)"
+    )]
+    KeysUrl,
     /// It has no audience.
     #[error("`audience` must name what its tokens say in `aud`, and no empty text")]
     Audience,
