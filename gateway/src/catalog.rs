@@ -147,7 +147,7 @@ impl Snapshot {
         let tool = tool.filter(|tool| who.covers_family(&tool.entry.family));
         let tool = tool.ok_or_else(|| self.unknown(who, name))?;
         if !who.holds(tool.entry.scope) {
-            return Err(GatewayError::ScopeMissing(tool.entry.scope));
+            return Err(who.lacks(tool.entry.scope));
         }
         Ok(tool.clone())
     }
@@ -358,10 +358,11 @@ mod tests {
         for name in ["grep", "nothing"] {
             assert!(matches!(refused(name), GatewayError::UnknownTool { .. }));
         }
-        assert!(matches!(
-            refused("write"),
-            GatewayError::ScopeMissing(Scope::MemoryWrite)
-        ));
+        let GatewayError::ScopeMissing(missing) = refused("write") else {
+            panic!("{}", refused("write"));
+        };
+        assert_eq!(missing.lacked, Scope::MemoryWrite);
+        assert_eq!(missing.needed, [Scope::ToolsRead, Scope::MemoryWrite]);
     }
 
     #[test]

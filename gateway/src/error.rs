@@ -5,7 +5,7 @@
 //! credential that can't be checked, of limits that can't be counted and of an end that can't be
 //! recorded; -32603 is for bugs only.
 
-use archway_proto::{catalog::Scope, failure::Failure, trace};
+use archway_proto::{failure::Failure, trace};
 use axum::{
     body::Body,
     response::{IntoResponse, Response},
@@ -22,10 +22,12 @@ use quoted::cut;
 pub(crate) use failed::NOT_NOW;
 pub(crate) use quoted::{MOST_REPEATED, quoted};
 pub(crate) use reason::RefusalReason;
+pub(crate) use scope::{MissingScope, insufficient_scope};
 
 mod failed;
 mod quoted;
 mod reason;
+mod scope;
 
 /// The protocol revisions this gateway speaks, oldest first.
 pub(crate) const REVISIONS: [&str; 5] = [
@@ -83,8 +85,8 @@ pub(crate) enum GatewayError {
     TooManyFailures { retry_after: u64 },
     #[error("the credential can't be checked at the moment: try again")]
     CredentialUnchecked,
-    #[error("the credential lacks the scope {}: ask the operator for a key that has it", .0.name())]
-    ScopeMissing(Scope),
+    #[error("the credential lacks the scope {}: ask the operator for a key that has it", .0.lacked.name())]
+    ScopeMissing(MissingScope),
 
     // The limits.
     #[error("{}", .0.message)]
@@ -219,10 +221,9 @@ impl GatewayError {
                 WWW_AUTHENTICATE,
                 HeaderValue::from_static("Bearer realm=\"archway\", error=\"invalid_token\""),
             )),
-            GatewayError::ScopeMissing(scope) => {
-                HeaderValue::try_from(insufficient_scope(scope.name()))
-                    .ok()
-                    .map(|value| (WWW_AUTHENTICATE, value))
+            GatewayError::ScopeMissing(missing) => {
+                let challenge = HeaderValue::try_from(missing.challenge()).ok();
+                challenge.map(|value| (WWW_AUTHENTICATE, value))
             }
             _ => None,
         }
@@ -271,9 +272,9 @@ impl GatewayError {
             response.headers_mut().insert(name, value);
         }
         RefusalReason::of(self).map(|reason| response.extensions_mut().insert(reason));
-        if let GatewayError::ScopeMissing(scope) = self {
-            // For whoever knows what the caller's issuer calls it.
-            response.extensions_mut().insert(*scope);
+        if let GatewayError::ScopeMissing(missing) = self {
+            // For whoever knows what the caller's issuer calls them.
+            response.extensions_mut().insert(missing.clone());
         }
         response
     }
@@ -283,11 +284,6 @@ impl IntoResponse for GatewayError {
     fn into_response(self) -> Response {
         self.respond::<()>(None)
     }
-}
-
-/// The challenge of a credential that lacks what is needed.
-pub(crate) fn insufficient_scope(needed: &str) -> String {
-    format!("Bearer realm=\"archway\", error=\"insufficient_scope\", scope=\"{needed}\"")
 }
 
 fn hint(nearest: Option<&str>) -> String {
@@ -307,13 +303,5 @@ mod tests {
         assert_eq!(quoted("a\u{202e}\u{200b}b"), r#""a\u{202e}\u{200b}b""#);
         let long = "é".repeat(200);
         assert_eq!(quoted(&long), format!("\"{}…\"", "é".repeat(100)));
-    }
-
-    #[test]
-    fn a_missing_scope_names_what_is_needed() {
-        let response = GatewayError::ScopeMissing(Scope::MemoryWrite).into_response();
-        assert_eq!(response.status(), StatusCode::FORBIDDEN);
-        let challenge = response.headers()[WWW_AUTHENTICATE].to_str().unwrap();
-        assert!(challenge.contains("insufficient_scope") && challenge.contains("memory:write"));
     }
 }

@@ -237,7 +237,8 @@ async fn a_key_lists_what_its_scopes_allow_and_is_told_what_it_lacks() {
     assert_eq!(response.status, 403, "{}", response.text());
     let challenge = response.header("www-authenticate").unwrap_or_default();
     assert!(challenge.contains("insufficient_scope"), "{challenge}");
-    assert!(challenge.contains("tools:read"), "{challenge}");
+    let needed = "scope=\"tools:read memory:write\"";
+    assert!(challenge.contains(needed), "{challenge}");
 
     let greeter = stack.keyed("acme", "greeter");
     let list = greeter.rpc("tools/list", json!({})).await.json();

@@ -4,21 +4,21 @@
 //! that the operator configured: a request's `Host` is never repeated, or whoever sends one could
 //! send others to an issuer of his.
 
-use archway_proto::catalog::Scope;
 use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header::WWW_AUTHENTICATE};
 use serde_json::json;
 
-use super::issuers::{Issuer, Issuers, IssuersError, trusted};
-use crate::error::insufficient_scope;
+use super::{
+    issuers::{Issuer, Issuers, IssuersError, trusted},
+    principal::SCOPES,
+};
+use crate::error::{MissingScope, insufficient_scope};
 
 /// Where the document of the whole gateway is. That of the endpoint is beneath.
 pub(crate) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 /// The endpoint's path, here and in its document's.
 const ENDPOINT: &str = "/mcp";
-/// What the endpoint asks for.
-const SCOPES: [Scope; 2] = [Scope::ToolsRead, Scope::MemoryWrite];
 
 /// What clients are told about tokens.
 pub(crate) struct Metadata {
@@ -75,10 +75,12 @@ impl Metadata {
             return;
         };
         let mut challenge = challenge.to_str().unwrap_or_default().to_owned();
-        if let (Some(scope), Some(issuer)) = (response.extensions().get::<Scope>(), issuer) {
-            let words = issuer.config.words_for(*scope);
-            if !words.is_empty() {
-                challenge = insufficient_scope(&words.join(" "));
+        let missing = response.extensions().get::<MissingScope>();
+        if let (Some(missing), Some(issuer)) = (missing, issuer) {
+            // Without a word for what is missing, the others would get the same token again.
+            if !issuer.config.words_for(missing.lacked).is_empty() {
+                let words = issuer.config.narrowest_words(&missing.needed);
+                challenge = insufficient_scope(words.into_iter());
             }
         }
         challenge += &format!(", resource_metadata=\"{}\"", self.address);

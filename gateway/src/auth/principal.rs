@@ -7,7 +7,13 @@ use std::sync::Arc;
 use archway_proto::{catalog::Scope, pass::Pass};
 use uuid::Uuid;
 
-use crate::terms::Terms;
+use crate::{
+    error::{GatewayError, MissingScope},
+    terms::Terms,
+};
+
+/// What the endpoint asks for.
+pub(super) const SCOPES: [Scope; 2] = [Scope::ToolsRead, Scope::MemoryWrite];
 
 /// A caller whose credential was verified. Private fields: only `auth` builds one.
 #[derive(Clone, Debug)]
@@ -60,6 +66,13 @@ impl Principal {
 
     pub(crate) fn holds(&self, scope: Scope) -> bool {
         self.0.scopes.contains(&scope)
+    }
+
+    /// What the caller is told who lacks a scope.
+    pub(crate) fn lacks(&self, lacked: Scope) -> GatewayError {
+        let is_needed = |scope: &Scope| *scope == lacked || self.holds(*scope);
+        let needed = SCOPES.into_iter().filter(is_needed).collect();
+        GatewayError::ScopeMissing(MissingScope { lacked, needed })
     }
 
     /// Whether the credential covers this family of tools.

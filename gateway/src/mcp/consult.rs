@@ -64,7 +64,7 @@ impl Calls {
         if !who.holds(Scope::ToolsRead) {
             trail.refused();
             let nothing = question.nothing();
-            let nothing = nothing.ok_or(GatewayError::ScopeMissing(Scope::ToolsRead))?;
+            let nothing = nothing.ok_or_else(|| who.lacks(Scope::ToolsRead))?;
             return Ok(question.answer(&ask, nothing));
         }
         let mut permit = None;

@@ -204,7 +204,7 @@ async fn a_call_that_can_not_be_routed_is_an_error_of_the_protocol() {
     let (status, head, _) = harness.post("", &call).await;
     assert_eq!(status, 403);
     assert!(
-        head.contains("insufficient_scope") && head.contains("memory:write"),
+        head.contains("insufficient_scope") && head.contains("\"tools:read memory:write\""),
         "{head}"
     );
     let told = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });

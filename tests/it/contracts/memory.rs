@@ -168,7 +168,8 @@ async fn a_key_that_may_only_read_reads_memory_and_writes_none() {
             .await;
         assert_eq!(refused.status, 403);
         let challenge = refused.header("www-authenticate").unwrap();
-        assert!(challenge.contains("insufficient_scope") && challenge.contains("memory:write"));
+        assert!(challenge.contains("error=\"insufficient_scope\""));
+        assert!(challenge.contains("scope=\"tools:read memory:write\""));
     }
 }
 

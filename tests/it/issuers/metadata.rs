@@ -142,15 +142,16 @@ async fn a_refusal_says_where_tokens_come_from_and_what_to_ask_for() {
         challenge(&stack, Some(&token), Some("write_memory_entry")).await,
         json!({
             "status": 403, "realm": "archway", "error": "insufficient_scope",
-            "scope": "memory:write", "resource_metadata": address,
+            "scope": "tools:read memory:write", "resource_metadata": address,
         })
     );
 }
 
 #[tokio::test]
-async fn a_scope_that_is_missing_is_named_in_the_words_of_the_callers_issuer() {
+async fn a_scope_that_is_missing_is_named_with_those_held_in_the_words_of_the_callers_issuer() {
     let issuer = Issuer::start().await;
-    let scopes = "scopes: {'api/read': ['tools:read'], 'api/write': ['memory:write']}";
+    let scopes = "scopes: {'api/all': ['tools:read', 'memory:write', admin], \
+                  'api/read': ['tools:read'], 'api/write': ['memory:write']}";
     let harness = Harness::new().tenant(tenant("acme"));
     let stack = harness
         .issuer(issuer.entry(&format!("tenant: acme, {scopes}")))
@@ -160,7 +161,25 @@ async fn a_scope_that_is_missing_is_named_in_the_words_of_the_callers_issuer() {
     claims["scope"] = json!("api/read");
     let token = issuer.sign(&claims);
     let missing = challenge(&stack, Some(&token), Some("write_memory_entry")).await;
-    assert_eq!(missing["scope"], "api/write");
+    assert_eq!(missing["scope"], "api/read api/write");
+    claims["scope"] = json!("openid");
+    let token = issuer.sign(&claims);
+    let missing = challenge(&stack, Some(&token), Some("list_files")).await;
+    assert_eq!(missing["scope"], "api/read");
     let none = challenge(&stack, None, None).await;
-    assert_eq!(none["scope"], "api/read api/write");
+    assert_eq!(none["scope"], "api/all api/read api/write");
+}
+
+#[tokio::test]
+async fn a_scope_that_the_callers_issuer_has_no_word_for_is_named_in_ours() {
+    let issuer = Issuer::start().await;
+    let scopes = "scopes: {'api/read': ['tools:read']}";
+    let harness = Harness::new().tenant(tenant("acme"));
+    let entry = issuer.entry(&format!("tenant: acme, {scopes}"));
+    let stack = harness.issuer(entry).start().await;
+    let mut claims = issuer.claims("a");
+    claims["scope"] = json!("api/read");
+    let token = issuer.sign(&claims);
+    let missing = challenge(&stack, Some(&token), Some("write_memory_entry")).await;
+    assert_eq!(missing["scope"], "tools:read memory:write");
 }

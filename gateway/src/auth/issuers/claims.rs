@@ -172,6 +172,21 @@ impl IssuerConfig {
         let words = granting.map(|(word, _)| word.as_str());
         words.filter(|word| is_scope_token(word)).collect()
     }
+
+    /// For each of these scopes that can be asked for, the word that grants the least beside it.
+    pub(crate) fn narrowest_words(&self, scopes: &[Scope]) -> Vec<&str> {
+        let granted = |word: &str| {
+            let scopes = Scope::ALL.into_iter();
+            scopes.filter(|scope| self.grants(word, *scope)).count()
+        };
+        let mut words: Vec<&str> = Vec::new();
+        for scope in scopes {
+            let granting = self.words_for(*scope).into_iter();
+            let word = granting.min_by_key(|word| granted(word));
+            words.extend(word.filter(|word| !words.contains(word)));
+        }
+        words
+    }
 }
 
 /// A scope as it may stand in a challenge (RFC 6749, 3.3).
@@ -307,5 +322,26 @@ mod tests {
         let scopes = "scopes: {'a/read': ['tools:read'], 'b c': ['tools:read'], d: [admin]}";
         assert_eq!(words(&format!("tenant: acme, {scopes}")), ["a/read"]);
         assert!(words(&format!("tenant: acme, scope_claim: roles, {scopes}")).is_empty());
+    }
+
+    #[test]
+    fn of_several_words_for_a_scope_the_narrowest_is_named_once() {
+        let both = [Scope::ToolsRead, Scope::MemoryWrite];
+        let words = |scopes: &str| {
+            let issuer = issuer(&format!("tenant: acme, {scopes}"));
+            let words = issuer.narrowest_words(&both).into_iter();
+            words.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let (read, write, all) = (
+            "['tools:read']",
+            "['memory:write']",
+            "['tools:read', 'memory:write']",
+        );
+        assert_eq!(words(""), ["tools:read", "memory:write"]);
+        let mapped = format!("scopes: {{a: {all}, b: {read}, c: {write}, d: {read}}}");
+        assert_eq!(words(&mapped), ["b", "c"]);
+        let boss = "['tools:read', 'memory:write', admin]";
+        assert_eq!(words(&format!("scopes: {{a: {boss}, b: {all}}}")), ["b"]);
+        assert_eq!(words(&format!("scopes: {{b: {read}}}")), ["b"]);
     }
 }
