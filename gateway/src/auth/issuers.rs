@@ -5,7 +5,7 @@
 //! the signature is that key's, and only then are its claims looked at (`claims`). Nothing that a
 //! token says of itself decides where its key is looked for.
 
-use std::{path::Path, sync::Arc};
+use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 use archway_proto::catalog::Scope;
 
@@ -82,6 +82,18 @@ impl Issuers {
     /// What they are called, in the order of the file.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|issuer| issuer.config.name.as_str())
+    }
+
+    /// Whether what clients ask one of them for is what they ask each of them for. An issuer may turn
+    /// away whoever asks for a word that it does not know (`invalid_scope`).
+    pub(super) fn speak_alike(&self, scopes: &[Scope]) -> bool {
+        let words = |issuer: &Arc<Issuer>| -> BTreeSet<String> {
+            let words = scopes.iter().flat_map(|it| issuer.config.words_for(*it));
+            words.map(str::to_owned).collect()
+        };
+        let mut vocabularies = self.0.iter().map(words);
+        let first = vocabularies.next();
+        vocabularies.all(|other| Some(other) == first)
     }
 
     /// What clients ask any of them for to be granted these scopes, each once.

@@ -26,7 +26,7 @@ pub(crate) struct Metadata {
     of_endpoint: Bytes,
     /// Where the endpoint's document is.
     address: String,
-    /// What to ask an issuer for, with blanks between.
+    /// What to ask any issuer for, with blanks between; nothing where that depends on the issuer.
     scopes: String,
 }
 
@@ -55,7 +55,10 @@ impl Metadata {
             of_gateway: document(base.clone()),
             of_endpoint: document(format!("{base}{ENDPOINT}")),
             address: format!("{base}{WELL_KNOWN}{ENDPOINT}"),
-            scopes: words.join(" "),
+            scopes: match issuers.speak_alike(&SCOPES) {
+                true => words.join(" "),
+                false => String::new(),
+            },
         })
     }
 

@@ -148,6 +148,29 @@ async fn a_refusal_says_where_tokens_come_from_and_what_to_ask_for() {
 }
 
 #[tokio::test]
+async fn who_has_no_token_is_told_what_to_ask_for_only_if_all_issuers_call_it_the_same() {
+    let (one, other) = (Issuer::start().await, Issuer::start().await);
+    let ours = "scopes: {'memory:write': ['memory:write'], 'tools:read': ['tools:read']}";
+    for (more, told) in [
+        ("leeway: 0", json!("tools:read memory:write")),
+        (ours, json!("tools:read memory:write")),
+        ("scopes: {'api/read': ['tools:read']}", Value::Null),
+        // Roles, which nobody can ask for.
+        ("scope_claim: roles", Value::Null),
+    ] {
+        let stack = Harness::new()
+            .tenant(tenant("acme"))
+            .issuer(one.entry("tenant: acme"))
+            .issuer(other.entry(&format!("tenant: acme, {more}")))
+            .start()
+            .await;
+        let none = challenge(&stack, None, None).await;
+        assert_eq!(none["scope"], told, "{more}");
+        assert!(none["resource_metadata"].is_string(), "{more}");
+    }
+}
+
+#[tokio::test]
 async fn a_scope_that_is_missing_is_named_with_those_held_in_the_words_of_the_callers_issuer() {
     let issuer = Issuer::start().await;
     let scopes = "scopes: {'api/all': ['tools:read', 'memory:write', admin], \
