@@ -1,9 +1,10 @@
 //! `docker-compose.yml` and the Dockerfile, as far as that needs no container: what each service may
-//! do, who holds which secret, who reaches whom, and that nothing is named which is not there. `tests/image/run` starts
-//! them.
+//! do, who holds which secret, who reaches whom, and that nothing is named which is not there, by them or by the files of
+//! what watches them. `tests/image/run` starts them, but for what watches.
 
 mod image;
 mod networks;
+mod observability;
 
 use std::{collections::BTreeMap, fs};
 

@@ -20,7 +20,7 @@ fn without_being_asked_the_host_sees_the_gateways_port_alone() {
 }
 
 /// The networks that a service is in.
-fn networks(service: &Value) -> BTreeSet<String> {
+pub(super) fn networks(service: &Value) -> BTreeSet<String> {
     match &service["networks"] {
         Value::Object(named) => named.keys().cloned().collect(),
         listed => texts(listed).into_iter().map(str::to_owned).collect(),
