@@ -42,6 +42,25 @@ fn what_it_is_built_on_is_pinned_by_digest() {
 }
 
 #[test]
+fn the_binary_is_built_by_the_profile_for_images_and_taken_from_where_that_puts_it() {
+    let lines = instructions();
+    let build = lines.iter().find(|line| line.contains("cargo build"));
+    let words: Vec<&str> = build.unwrap().split(' ').collect();
+    let after = |option: &str| {
+        let at = words.iter().position(|word| *word == option).unwrap();
+        words[at + 1]
+    };
+    let profile = after("--profile");
+    assert!(read("Cargo.toml").contains(&format!("\n[profile.{profile}]\n")));
+    let built = format!("target/{profile}/{}", after("--package"));
+    let from = words.iter().position(|word| *word == built);
+    assert!(words[..from.unwrap()].contains(&"install"), "{words:?}");
+    let out = words[from.unwrap() + 1];
+    let copied = format!("COPY --from=build {out} /usr/local/bin/archway");
+    assert!(lines.contains(&copied), "{copied}");
+}
+
+#[test]
 fn it_runs_as_nobody_in_particular_and_can_be_asked_for_its_health() {
     let lines = instructions();
     let last = |name: &str| {
