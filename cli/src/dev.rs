@@ -79,7 +79,7 @@ pub struct DevArgs {
     sampling: SamplingConfig,
     #[command(flatten)]
     pub(crate) otlp: OtlpArgs,
-    /// Print one line of JSON when ready, `{url, api_key, tenant, project}`, and nothing else.
+    /// Print one line of JSON when ready, `{url, api_key, tenant, project, admin_url}`, and nothing else.
     #[arg(long)]
     json: bool,
 }

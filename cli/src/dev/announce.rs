@@ -130,6 +130,22 @@ mod tests {
     }
 
     #[test]
+    fn the_help_names_every_member_of_the_line() {
+        use clap::Args;
+
+        let command = crate::dev::DevArgs::augment_args(clap::Command::new("dev"));
+        let option = command
+            .get_arguments()
+            .find(|it| it.get_long() == Some("json"));
+        let help = option.unwrap().get_help().unwrap().to_string();
+        let line: serde_json::Value = with(|it| serde_json::from_str(&it.line().unwrap()).unwrap());
+        let named = help.split(['{', '}']).nth(1).unwrap().split(", ");
+        let named: std::collections::BTreeSet<&str> = named.collect();
+        let members = line.as_object().unwrap().keys().map(String::as_str);
+        assert_eq!(named, members.collect());
+    }
+
+    #[test]
     fn for_people_it_has_the_projects_and_what_to_paste() {
         with(|it| {
             let text = it.text();
