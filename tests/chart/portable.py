@@ -1,0 +1,45 @@
+"""What renders is taken by clusters that are stricter, or can do less, than Kubernetes itself says.
+
+Usage: portable.py FOLDER. No schema knows of these: they are what controllers, networks and clouds do.
+"""
+
+import re
+import sys
+
+from manifests import renders, title
+
+# What ingress-nginx lets stand in a path that is not ImplementationSpecific (strict-validate-path-type).
+PLAIN_PATH = re.compile(r"/[A-Za-z0-9/_-]*")
+
+
+def paths(document):
+    if document["kind"] != "Ingress":
+        return
+    for rule in document["spec"]["rules"]:
+        for path in rule["http"]["paths"]:
+            if path["pathType"] != "ImplementationSpecific" and not PLAIN_PATH.fullmatch(path["path"]):
+                yield f"ingress-nginx refuses {path['path']} as {path['pathType']}"
+
+
+RULES = [paths]
+
+
+def violations(document):
+    """What of a document some cluster would not take, or not do, in words."""
+    return [f"{title(document)}: {complaint}" for rule in RULES for complaint in rule(document)]
+
+
+def main():
+    seen, complaints = 0, []
+    for name, documents in renders(sys.argv[1]):
+        for document in documents:
+            seen += 1
+            complaints += [f"{name}: {violation}" for violation in violations(document)]
+    if complaints:
+        print("\n".join(complaints), file=sys.stderr)
+        raise SystemExit("not every cluster that the chart is for would do this")
+    print(f"{seen} documents ask for nothing that only some clusters do")
+
+
+if __name__ == "__main__":
+    main()

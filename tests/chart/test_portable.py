@@ -1,0 +1,28 @@
+"""portable.py finds what only some clusters do: each rule is shown a document that breaks it, and one that doesn't."""
+
+import unittest
+
+import yaml
+
+import portable
+
+# What breaks a rule, in what the complaint says of it, and what keeps to it.
+BROKEN = [
+    (
+        "refuses /.well-known as Prefix",
+        "{kind: Ingress, spec: {rules: [{http: {paths: [{path: /.well-known, pathType: Prefix}]}}]}}",
+        "{kind: Ingress, spec: {rules: [{http: {paths: [{path: /.well-known, pathType: ImplementationSpecific}]}}]}}",
+    ),
+]
+
+
+class Rules(unittest.TestCase):
+    def test_whatever_only_some_clusters_do_is_found(self):
+        for says, bad, good in BROKEN:
+            with self.subTest(says):
+                self.assertIn(says, "\n".join(portable.violations(yaml.safe_load(bad))))
+                self.assertEqual(portable.violations(yaml.safe_load(good)), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
