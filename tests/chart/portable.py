@@ -21,7 +21,17 @@ def paths(document):
                 yield f"ingress-nginx refuses {path['path']} as {path['pathType']}"
 
 
-RULES = [paths]
+def named_ports(document):
+    """To OVN-Kubernetes, OpenShift's network, a port by name is any port."""
+    if document["kind"] != "NetworkPolicy":
+        return
+    for rule in [*document["spec"].get("ingress", []), *document["spec"].get("egress", [])]:
+        for port in rule.get("ports", []):
+            if not isinstance(port["port"], int):
+                yield f"OVN-Kubernetes opens all ports in place of {port['port']}"
+
+
+RULES = [paths, named_ports]
 
 
 def violations(document):

@@ -13,6 +13,11 @@ BROKEN = [
         "{kind: Ingress, spec: {rules: [{http: {paths: [{path: /.well-known, pathType: Prefix}]}}]}}",
         "{kind: Ingress, spec: {rules: [{http: {paths: [{path: /.well-known, pathType: ImplementationSpecific}]}}]}}",
     ),
+    (
+        "opens all ports in place of admin",
+        "{kind: NetworkPolicy, spec: {ingress: [{ports: [{port: 9090}, {port: admin}]}]}}",
+        "{kind: NetworkPolicy, spec: {ingress: [{ports: [{port: 9090}]}], egress: [{}]}}",
+    ),
 ]
 
 

@@ -128,9 +128,9 @@ fn policies<'a>(render: &'a Render, pod: Pod<'a>, way: &'a str) -> impl Iterator
         })
 }
 
-/// Whether a rule is about admin ports and a pod.
-fn opens(rule: &Value, peers: &str, pod: &Pod<'_>) -> bool {
-    let port = list(&rule["ports"]).any(|it| it["port"] == "admin");
+/// Whether a rule is about a port and a pod.
+fn opens(rule: &Value, port: u64, peers: &str, pod: &Pod<'_>) -> bool {
+    let port = list(&rule["ports"]).any(|it| it["port"] == port);
     let selectors = list(&rule[peers]).map(|peer| &peer["podSelector"]);
     port && selectors
         .filter(|it| it.is_object())
@@ -148,22 +148,23 @@ fn it_reaches_the_admin_ports_of_gateways_and_workers() {
         };
         let out: Vec<&Value> = policies(render, admin, "Egress").collect();
         for role in render.pods().filter(Pod::is_lasting) {
-            if !container(&role).ports().any(|(_, name)| name == "admin") {
+            let mut ports = container(&role).ports();
+            let Some((port, _)) = ports.find(|(_, name)| *name == "admin") else {
                 continue;
-            }
+            };
             let place = format!("{}: {}", render.name, role.title());
             let mut ingress = policies(render, role, "Ingress").peekable();
             if ingress.peek().is_some() {
                 entered += 1;
-                let enters =
-                    ingress.any(|it| list(&it["ingress"]).any(|it| opens(it, "from", &admin)));
+                let enters = ingress
+                    .any(|it| list(&it["ingress"]).any(|it| opens(it, port, "from", &admin)));
                 violations.extend((!enters).then(|| format!("{place} does not let it in")));
             }
             if !out.is_empty() {
                 left += 1;
                 let leaves = out
                     .iter()
-                    .any(|it| list(&it["egress"]).any(|it| opens(it, "to", &role)));
+                    .any(|it| list(&it["egress"]).any(|it| opens(it, port, "to", &role)));
                 violations.extend((!leaves).then(|| format!("{place} is out of its reach")));
             }
         }
