@@ -31,7 +31,26 @@ def named_ports(document):
                 yield f"OVN-Kubernetes opens all ports in place of {port['port']}"
 
 
-RULES = [paths, named_ports]
+def siblings(document):
+    """Other charts beneath one parent have pods of the same instance."""
+    if document["kind"] != "NetworkPolicy":
+        return
+    for labels in matched(document["spec"]):
+        if "app.kubernetes.io/instance" in labels and "app.kubernetes.io/name" not in labels:
+            yield f"{labels} are pods of a parent chart's other parts, too"
+
+
+def matched(part):
+    """All labels that selectors of a part of a document want."""
+    if isinstance(part, dict):
+        if "matchLabels" in part:
+            yield part["matchLabels"]
+        part = list(part.values())
+    for inner in part if isinstance(part, list) else []:
+        yield from matched(inner)
+
+
+RULES = [paths, named_ports, siblings]
 
 
 def violations(document):

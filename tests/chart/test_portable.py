@@ -18,6 +18,11 @@ BROKEN = [
         "{kind: NetworkPolicy, spec: {ingress: [{ports: [{port: 9090}, {port: admin}]}]}}",
         "{kind: NetworkPolicy, spec: {ingress: [{ports: [{port: 9090}]}], egress: [{}]}}",
     ),
+    (
+        "of a parent chart's other parts, too",
+        "{kind: NetworkPolicy, spec: {podSelector: {matchLabels: {app.kubernetes.io/instance: a}}}}",
+        "{kind: NetworkPolicy, spec: {podSelector: {matchLabels: {app.kubernetes.io/instance: a, app.kubernetes.io/name: b}}}}",
+    ),
 ]
 
 

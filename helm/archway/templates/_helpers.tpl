@@ -43,11 +43,15 @@
 {{- printf "%s-%s" $plain ($both | sha256sum | trunc 8) -}}
 {{- end -}}
 
+{{/* What all pods of the release are selected by: the name, too, as a parent chart's other parts have the same instance. */}}
+{{- define "archway.whole" -}}
+app.kubernetes.io/name: {{ include "archway.cut" (default .Chart.Name .Values.nameOverride) | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+{{- end -}}
+
 {{/* What pods are selected by: (list $ "worker" "shared"); the pool may be "". */}}
 {{- define "archway.selector" -}}
-{{- $ctx := index . 0 -}}
-app.kubernetes.io/name: {{ include "archway.cut" (default $ctx.Chart.Name $ctx.Values.nameOverride) | quote }}
-app.kubernetes.io/instance: {{ $ctx.Release.Name | quote }}
+{{ include "archway.whole" (index . 0) }}
 app.kubernetes.io/component: {{ index . 1 }}
 {{- with index . 2 }}
 archway.io/pool: {{ . | quote }}
