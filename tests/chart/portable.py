@@ -6,7 +6,7 @@ Usage: portable.py FOLDER. No schema knows of these: they are what controllers, 
 import re
 import sys
 
-from manifests import renders, title
+from manifests import renders, template, title
 
 # What ingress-nginx lets stand in a path that is not ImplementationSpecific (strict-validate-path-type).
 PLAIN_PATH = re.compile(r"/[A-Za-z0-9/_-]*")
@@ -50,7 +50,15 @@ def matched(part):
         yield from matched(inner)
 
 
-RULES = [paths, named_ports, siblings]
+def claims(document):
+    """Up to Kubernetes 1.34 the kubelet waits for ever for the second volume of one claim."""
+    volumes = ((template(document) or {}).get("spec") or {}).get("volumes") or []
+    named = [it["persistentVolumeClaim"]["claimName"] for it in volumes if "persistentVolumeClaim" in it]
+    for name in sorted({it for it in named if named.count(it) > 1}):
+        yield f"a pod with two volumes of claim {name} never starts"
+
+
+RULES = [paths, named_ports, siblings, claims]
 
 
 def violations(document):

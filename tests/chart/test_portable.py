@@ -23,6 +23,11 @@ BROKEN = [
         "{kind: NetworkPolicy, spec: {podSelector: {matchLabels: {app.kubernetes.io/instance: a}}}}",
         "{kind: NetworkPolicy, spec: {podSelector: {matchLabels: {app.kubernetes.io/instance: a, app.kubernetes.io/name: b}}}}",
     ),
+    (
+        "two volumes of claim a never starts",
+        "{kind: Pod, spec: {volumes: [{persistentVolumeClaim: {claimName: a}}, {persistentVolumeClaim: {claimName: a}}]}}",
+        "{kind: Pod, spec: {volumes: [{persistentVolumeClaim: {claimName: a}}, {persistentVolumeClaim: {claimName: b}}]}}",
+    ),
 ]
 
 

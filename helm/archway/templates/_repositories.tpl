@@ -177,9 +177,12 @@ volumes:
 {{ include "archway.gitSync.volumes" . }}
 {{- end }}
 {{- else if eq $repositories.mode "tenantClaims" }}
-{{- range $tenant, $claim := $claims }}
-- name: {{ $claim.volume }}
-  persistentVolumeClaim: {claimName: {{ $claim.claimName | quote }}, readOnly: true}
+{{- /* Each claim once, however many tenants are on it: one that a pod names twice is never mounted. */}}
+{{- $volumes := dict }}
+{{- range $claims }}{{ $_ := set $volumes .volume .claimName }}{{ end }}
+{{- range $volume, $claim := $volumes }}
+- name: {{ $volume }}
+  persistentVolumeClaim: {claimName: {{ $claim | quote }}, readOnly: true}
 {{- else }}
 # No tenant of this pool has a claim yet.
 - name: repositories
@@ -203,7 +206,7 @@ volumes:
 {{- $found := dict -}}
 {{- range $tenant, $claim := $ctx.Values.repositories.tenantClaims -}}
 {{- if eq (include "archway.poolOf" (list $ctx $tenant)) $pool -}}
-{{- $volume := printf "repositories-%s" ($tenant | sha256sum | trunc 8) -}}
+{{- $volume := printf "repositories-%s" ($claim.claimName | sha256sum | trunc 8) -}}
 {{- $_ := set $found $tenant (dict "claimName" $claim.claimName "subPath" (default "" $claim.subPath) "volume" $volume) -}}
 {{- end -}}
 {{- end -}}
