@@ -58,7 +58,16 @@ def claims(document):
         yield f"a pod with two volumes of claim {name} never starts"
 
 
-RULES = [paths, named_ports, siblings, claims]
+def probed(document):
+    """AKS' load balancers ask for / at ports that say they speak HTTP, and agents' port refuses that."""
+    if document["kind"] != "Service" or document["spec"].get("type") != "LoadBalancer":
+        return
+    for port in document["spec"]["ports"]:
+        if "appProtocol" in port:
+            yield f"AKS asks for / at port {port['name']}, because of its appProtocol"
+
+
+RULES = [paths, named_ports, siblings, claims, probed]
 
 
 def violations(document):

@@ -28,6 +28,11 @@ BROKEN = [
         "{kind: Pod, spec: {volumes: [{persistentVolumeClaim: {claimName: a}}, {persistentVolumeClaim: {claimName: a}}]}}",
         "{kind: Pod, spec: {volumes: [{persistentVolumeClaim: {claimName: a}}, {persistentVolumeClaim: {claimName: b}}]}}",
     ),
+    (
+        "asks for / at port http",
+        "{kind: Service, spec: {type: LoadBalancer, ports: [{name: http, appProtocol: http}]}}",
+        "{kind: Service, spec: {type: LoadBalancer, ports: [{name: http}]}}",
+    ),
 ]
 
 
