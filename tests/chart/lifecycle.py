@@ -186,8 +186,9 @@ def life(installer, helm, chart, version, case):
         return "Succeeded" in tested
 
 
-def scaled(helm, chart, version, case):
-    """A release that gets an autoscaler keeps the pods that it has."""
+def scaled(helm, chart, version, case, by_server):
+    """A release that gets an autoscaler keeps the pods that it has. Back before it, a Helm that applies by the server has to be told to
+    take their number from the autoscaler."""
     with tempfile.TemporaryDirectory() as folder:
         release = Release(helm, chart, version, folder)
         release.expect(case)
@@ -195,8 +196,7 @@ def scaled(helm, chart, version, case):
         release.deploy("install", case, *indexers)
         cluster, kind = release.server.cluster, kinds.by_name("apps/v1", "Deployment")
         for number, name in enumerate(SCALED):
-            live = cluster.get(kind, NAMESPACE, name)
-            cluster.replace(kind, NAMESPACE, name, {**live, "spec": {**live["spec"], "replicas": 5 + number}})
+            cluster.scale(kind, NAMESPACE, name, 5 + number)
         wanted = [f"{role}.autoscaling.enabled=true" for role in ("gateway", "worker", "worker.indexer")]
         on = [*indexers, "--set", ",".join(wanted)]
         for _ in range(2):  # the autoscalers' beginning, and an upgrade under them
@@ -205,6 +205,16 @@ def scaled(helm, chart, version, case):
             counts = [cluster.get(kind, NAMESPACE, name)["spec"]["replicas"] for name in SCALED]
             if counts != [5, 6, 7]:
                 raise SystemExit(f"{helm}: of 5, 6 and 7 pods an upgrade under autoscalers leaves {counts}")
+        waiting, forced = ["--wait", "--timeout", f"{PATIENCE}s"], []
+        if by_server:
+            said = release.run("rollback", RELEASE, "1", *waiting, fails=True)
+            if ".spec.replicas" not in said:
+                raise SystemExit(f"{helm}: a rollback under autoscalers fails for another reason: {said}")
+            # It broke off, and no revision after it would take the autoscalers away: forward once more.
+            release.run("rollback", RELEASE, "3", *waiting)
+            forced = ["--force-conflicts"]
+        release.run("rollback", RELEASE, "1", *waiting, *forced)
+        release.holds()
 
 
 def stillborn(helm, chart, version, case):
@@ -234,7 +244,7 @@ def main():
         # Who has the older one today has the newer one tomorrow, and the same release.
         lives.append(pool.submit(life, other, helm, chart, newest, LARGEST))
         lives += [pool.submit(life, helm, helm, chart, newest, name) for name in names]
-        lives += [pool.submit(scaled, it, chart, newest, FIRST) for it in (helm, other)]
+        lives += [pool.submit(scaled, it, chart, newest, FIRST, it is helm) for it in (helm, other)]
         lives.append(pool.submit(stillborn, helm, chart, newest, FIRST))
         lives.append(pool.submit(outdated, helm, chart, oldest, FIRST))
         failures = [failure for it in lives if (failure := it.exception())]

@@ -54,6 +54,17 @@ class Double(unittest.TestCase):
         self.cluster.replace(references.SECRETS, "default", "keys", keys)
         self.assertEqual(self.status(DEPLOYMENT, "main")["readyReplicas"], 1)
 
+    def test_an_autoscalers_number_is_changed_on_the_server_by_force_alone(self):
+        self.create(DEPLOYMENT, workload())
+        self.cluster.scale(DEPLOYMENT, "default", "main", 5)
+        said = workload()
+        said["spec"]["replicas"] = 5
+        self.cluster.apply(DEPLOYMENT, "default", "main", said)
+        said["spec"]["replicas"] = 2
+        self.refused(lambda: self.cluster.apply(DEPLOYMENT, "default", "main", said), 409, ".spec.replicas")
+        self.cluster.apply(DEPLOYMENT, "default", "main", said, force=True)
+        self.assertEqual(self.cluster.get(DEPLOYMENT, "default", "main")["spec"]["replicas"], 2)
+
     def test_a_job_fails_unless_its_addresses_lead_to_pods(self):
         self.create(JOB, job("http://main:80/mcp"))
         self.assertEqual(self.status(JOB, "call")["conditions"][0]["type"], "Failed")

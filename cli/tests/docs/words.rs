@@ -12,12 +12,14 @@ use crate::pages::{Page, pages, root};
 /// What happened is told in the words of its time.
 const HISTORY: &str = "CHANGELOG.md";
 /// Options of other programs, each with one whose it is.
-const OF_OTHERS: [(&str, &str); 8] = [
+const OF_OTHERS: [(&str, &str); 10] = [
     ("--bench", "cargo"),
     ("--build", "docker compose up"),
     ("--context", "kubectl"),
     ("--follow", "git log"),
+    ("--force-conflicts", "helm"),
     ("--release", "archway-admin"),
+    ("--rollback-on-failure", "helm"),
     ("--scale", "docker compose up"),
     ("--volumes", "docker compose down"),
     ("--wait", "helm"),

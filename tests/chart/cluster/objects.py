@@ -25,6 +25,8 @@ class Cluster:
         self.version = version
         self.changed = threading.Condition(threading.RLock())
         self.kept = {}
+        # Those whose number of pods is an autoscaler's.
+        self.scaled = set()
         # Each change: its revision, ADDED, MODIFIED or DELETED, the kind, the object then.
         self.events = []
         # What a pod does that runs to its end, and how those of which that was said have ended.
@@ -84,6 +86,25 @@ class Cluster:
             self.keep((kind, namespace, name), new, "MODIFIED")
             controllers.settle(self)
         return new
+
+    def scale(self, kind, namespace, name, replicas):
+        """As an autoscaler does: from now on the number is its own."""
+        live = self.get(kind, namespace, name)
+        self.replace(kind, namespace, name, {**live, "spec": {**live["spec"], "replicas": replicas}})
+        self.scaled.add((kind, namespace, name))
+
+    def apply(self, kind, namespace, name, given, dry=False, force=False):
+        """Server-side: what is somebody else's is changed by force alone. Of that an autoscaler's number is all that is known here."""
+        key = (kind, namespace, name)
+        if key not in self.kept:
+            return self.create(kind, namespace, given, dry)
+        wanted = (given.get("spec") or {}).get("replicas")
+        if key in self.scaled and wanted not in (None, self.kept[key]["spec"]["replicas"]):
+            if not force:
+                other = 'conflict with "kube-controller-manager" with subresource "scale": .spec.replicas'
+                raise ApiError(409, "Conflict", f"Apply failed with 1 conflict: {other}")
+            self.scaled.discard(key)
+        return self.replace(kind, namespace, name, given, dry)
 
     def delete(self, kind, namespace, name):
         gone = self.get(kind, namespace, name)

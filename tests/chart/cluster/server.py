@@ -145,9 +145,8 @@ class Handler(BaseHTTPRequestHandler):
         given, dry = wire.parse(self.body), "dryRun" in self.query
         way = self.headers.get("Content-Type", "").partition(";")[0]
         if way == "application/apply-patch+yaml":
-            if (kind, namespace, name) not in cluster.kept:
-                return 201, cluster.create(kind, namespace, given, dry)
-            return 200, cluster.replace(kind, namespace, name, given, dry)
+            code = 200 if (kind, namespace, name) in cluster.kept else 201
+            return code, cluster.apply(kind, namespace, name, given, dry, self.query.get("force") == "true")
         strategic = way == "application/strategic-merge-patch+json"
         if (strategic and kind.group in kinds.CUSTOM) or not (strategic or way == "application/merge-patch+json"):
             raise ApiError(415, "UnsupportedMediaType", f"{way} of {kind.plural}")
