@@ -89,9 +89,8 @@ volumeMounts:
 containers:
   {{- $folder := printf "%s/%s" (index . 1) $repository.tenant }}
   {{- $mount := dict "name" "repositories" "mountPath" (printf "/repos/%s" $repository.tenant) "subPath" $folder }}
+  # Ready without a clone, too: a remote that is away must hold up no rollout.
   - {{ include "archway.gitSync" (list $ctx $repository $mount 7100) | nindent 4 | trim }}
-    readinessProbe:
-      httpGet: {path: /, port: 7100}
 volumes:
   - name: repositories
     persistentVolumeClaim: {claimName: {{ include "archway.claimName" $ctx | quote }}}

@@ -112,6 +112,23 @@ fn wrong(container: Container<'_>, probe: &Value) -> Option<String> {
 }
 
 #[test]
+fn a_remote_that_is_away_keeps_no_syncer_from_being_ready() {
+    let Some(renders) = renders() else { return };
+    let mut seen = 0;
+    for render in renders {
+        for pod in render.pods() {
+            let component = pod.labels()["app.kubernetes.io/component"];
+            for container in pod.containers().filter(|_| component == "syncer") {
+                seen += 1;
+                let probe = &container.0["readinessProbe"];
+                assert!(probe.is_null(), "{}: {}", render.name, pod.title());
+            }
+        }
+    }
+    assert!(seen > 0, "values for CI make syncers");
+}
+
+#[test]
 fn what_kills_a_pod_does_not_depend_on_others() {
     let Some(renders) = renders() else { return };
     let mut violations = Vec::new();
