@@ -186,6 +186,26 @@ fn workers_can_not_write_into_repositories_and_gateways_do_not_see_them() {
     assert!(seen > 0, "no worker mounts repositories");
 }
 
+#[test]
+fn a_claim_of_repositories_outlives_the_release_where_somebody_else_fills_it() {
+    let Some(renders) = renders() else { return };
+    let label = "app.kubernetes.io/component";
+    let mut seen = BTreeSet::new();
+    for render in renders {
+        let synced = render.pods().any(|pod| pod.labels()[label] == "syncer");
+        for claim in render.of("PersistentVolumeClaim") {
+            let metadata = &claim["metadata"];
+            if metadata["labels"][label] != "repositories" {
+                continue;
+            }
+            let stays = metadata["annotations"]["helm.sh/resource-policy"] == "keep";
+            assert_eq!(stays, !synced, "{}", render.name);
+            seen.insert(stays);
+        }
+    }
+    assert_eq!(seen.len(), 2, "values for CI have a claim of each kind");
+}
+
 /// The volumes of a worker's repositories.
 fn repositories(container: Container<'_>) -> Option<impl Iterator<Item = &str>> {
     let repos = container.value("ARCHWAY_REPOS")?;
