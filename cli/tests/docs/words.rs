@@ -12,7 +12,8 @@ use crate::pages::{Page, pages, root};
 /// What happened is told in the words of its time.
 const HISTORY: &str = "CHANGELOG.md";
 /// Options of other programs, each with one whose it is.
-const OF_OTHERS: [(&str, &str); 10] = [
+const OF_OTHERS: [(&str, &str); 12] = [
+    ("--all-containers", "kubectl"),
     ("--bench", "cargo"),
     ("--build", "docker compose up"),
     ("--context", "kubectl"),
@@ -21,6 +22,7 @@ const OF_OTHERS: [(&str, &str); 10] = [
     ("--release", "archway-admin"),
     ("--rollback-on-failure", "helm"),
     ("--scale", "docker compose up"),
+    ("--timeout", "helm"),
     ("--volumes", "docker compose down"),
     ("--wait", "helm"),
 ];
