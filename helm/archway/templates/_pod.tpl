@@ -96,7 +96,7 @@ topologySpreadConstraints:
 {{- end -}}
 
 {{/* How many pods, under an autoscaler as many as there are: were the number left out of what had one before, Kubernetes would fall back to 1 until
-     the autoscaler counts again. Who renders without a cluster (`helm template`) leaves it out. Without an autoscaler it is as the values say.
+     the autoscaler counts again. Who renders without a cluster (`helm template`, Argo CD) leaves it out, and keeps the number by other means (README.md). Without an autoscaler it is as the values say.
      (list $ "gateway" settings) */}}
 {{- define "archway.replicas" -}}
 {{- $settings := index . 2 -}}
