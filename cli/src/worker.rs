@@ -114,7 +114,8 @@ pub enum WorkerCommandError {
     /// The kernel can't, and `--require-confinement` was given.
     #[error(
         "this kernel has no Landlock, so the worker can't be confined: use one that has (Linux \
-         5.13 and later), or leave --require-confinement out"
+         5.13 and later, where /sys/kernel/security/lsm lists it), or leave \
+         --require-confinement out"
     )]
     NotConfined,
     /// The cache can't be where it was said to be.
