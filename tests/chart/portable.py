@@ -67,7 +67,20 @@ def probed(document):
             yield f"AKS asks for / at port {port['name']}, because of its appProtocol"
 
 
-RULES = [paths, named_ports, siblings, claims, probed]
+def kept_nodes(document):
+    """Cluster Autoscaler leaves a node alone while a pod has on its disk what the pod does not let go."""
+    pod = template(document) or {}
+    meta = pod.get("metadata") or {}
+    if (meta.get("labels") or {}).get("app.kubernetes.io/component") not in ("worker", "indexer"):
+        return
+    let_go = meta["annotations"].get("cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes", "").split(",")
+    for volume in pod["spec"]["volumes"]:
+        on_disk = "emptyDir" in volume and volume["emptyDir"].get("medium") != "Memory"
+        if on_disk and volume["name"] not in let_go:
+            yield f"for volume {volume['name']} a node is never removed"
+
+
+RULES = [paths, named_ports, siblings, claims, probed, kept_nodes]
 
 
 def violations(document):

@@ -7,6 +7,10 @@ import yaml
 import portable
 
 # What breaks a rule, in what the complaint says of it, and what keeps to it.
+WORKER = """{kind: Deployment, spec: {template: {
+    metadata: {labels: {app.kubernetes.io/component: worker},
+        annotations: {cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes: "a,%s"}},
+    spec: {volumes: [{name: a, emptyDir: {}}, {name: b, emptyDir: {}}, {name: c, emptyDir: {medium: Memory}}]}}}}"""
 BROKEN = [
     (
         "refuses /.well-known as Prefix",
@@ -33,6 +37,7 @@ BROKEN = [
         "{kind: Service, spec: {type: LoadBalancer, ports: [{name: http, appProtocol: http}]}}",
         "{kind: Service, spec: {type: LoadBalancer, ports: [{name: http}]}}",
     ),
+    ("for volume b a node is never removed", WORKER % "c", WORKER % "b"),
 ]
 
 

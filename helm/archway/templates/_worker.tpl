@@ -61,11 +61,20 @@ spec:
         {{- with include "archway.checksums" (list $ctx (dict "secrets" "/secrets.yaml") $spec) | trim }}
         {{- . | nindent 8 }}
         {{- end }}
-        {{- with $settings.podAnnotations }}
-        {{- toYaml . | nindent 8 }}
-        {{- end }}
+        {{- /* What pods keep on disk can be made again: for it no node has to stay. */}}
+        {{- $evictable := dict "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes" (include "archway.worker.onDisk" .) }}
+        {{- merge (deepCopy $settings.podAnnotations) $evictable | toYaml | nindent 8 }}
     spec:
       {{- $spec | nindent 6 }}
+{{- end -}}
+
+{{/* Volumes of the chart's that are on the node's disk, by name. (the same arguments) */}}
+{{- define "archway.worker.onDisk" -}}
+{{- $names := list "cache" -}}
+{{- range include "archway.repositories.volumes" (list (index . 0) (index . 1)) | fromYamlArray -}}
+{{- if and .emptyDir (ne (dig "medium" "" .emptyDir) "Memory") -}}{{- $names = append $names .name -}}{{- end -}}
+{{- end -}}
+{{- join "," $names -}}
 {{- end -}}
 
 {{/* What runs in them, with the same arguments. */}}
