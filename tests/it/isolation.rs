@@ -18,6 +18,7 @@ mod repository;
 mod schema;
 mod telling;
 mod vectors;
+mod writes;
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -114,6 +115,8 @@ const ATTACKS: [Attack; 28] = [
         ("tests/it/isolation/schema.rs", "every_table_but_those_that_are_nobodys_has_a_tenant_and_is_fenced"),
         ("tests/it/isolation/schema.rs", "a_query_without_a_tenant_sees_no_row_of_any_table_and_with_one_its_own_alone"),
         ("tests/it/isolation/schema.rs", "what_a_transaction_stated_is_forgotten_with_it"),
+        ("tests/it/isolation/writes.rs", "no_role_adds_a_row_of_a_tenant_that_it_does_not_state_to_any_table"),
+        ("tests/it/isolation/writes.rs", "no_role_changes_removes_or_takes_over_a_row_of_a_tenant_that_it_does_not_state"),
         ("tests/it/isolation/database.rs", "the_runtime_roles_see_no_row_of_any_tenant_but_the_one_they_state"),
         ("tests/it/isolation/database.rs", "a_role_can_neither_read_nor_write_what_is_not_its_business"),
     ]),
