@@ -2,6 +2,7 @@
 //! changed, removed or added unseen.
 
 mod files;
+mod months;
 mod outage;
 mod tampering;
 

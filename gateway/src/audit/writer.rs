@@ -243,8 +243,8 @@ impl Writer {
     }
 
     async fn try_write(&mut self, tenant: Uuid, rows: &[Row]) -> Result<(), StoreError> {
-        // Of a batch that spans the end of a month, both.
-        for row in [rows.first(), rows.last()].into_iter().flatten() {
+        // Of a batch that spans ends of months, each: Postgres takes none of it if one is missing.
+        for row in rows {
             if !self.month.contains(&row.at) {
                 self.month = self.stores.make_audit_month(row.at).await?;
                 // The next one in time: when it begins, nobody waits for it.
