@@ -5,6 +5,7 @@ mod arguments;
 mod basics;
 mod files;
 mod imports;
+mod marks;
 mod git_diff;
 mod git_diff_sides;
 mod git_diff_index;

@@ -79,9 +79,11 @@ pub(crate) async fn read(
     }
     let found = fetch(cx, &address, None).await.map_err(named)?;
     let path = found.value.path.clone();
-    if matches!(address, Address::File { .. }) {
+    let is_file = matches!(address, Address::File { .. });
+    if is_file {
         cx.record_access(&found.value.project, &path);
     }
     let reply = Reply::from_snapshot(found, |content| contents(content.mime_type, content.body));
-    Ok(reply.of_files([path]))
+    let whole = is_file.then(|| "/contents/0/text".to_owned());
+    Ok(reply.whole_files(whole).of_files([path]))
 }

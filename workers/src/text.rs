@@ -9,9 +9,12 @@ use std::fmt::Write as _;
 use archway_proto::misleading::is_misleading;
 use serde_json::Value;
 
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// `text` with every misleading character written out as `\u{…}`, and how many there were.
 ///
-/// U+FEFF is kept at the very start of `text`, where it is a byte order mark.
+/// U+FEFF is one of them wherever it stands: only a file begins with a byte order mark
+/// ([`escape_file`]).
 pub fn escape(text: &str) -> (Cow<'_, str>, u64) {
     let Some(first) = first_misleading(text) else {
         return (Cow::Borrowed(text), 0);
@@ -20,8 +23,8 @@ pub fn escape(text: &str) -> (Cow<'_, str>, u64) {
     let mut escaped = String::with_capacity(text.len() + 16);
     escaped.push_str(clean);
     let mut count = 0;
-    for (at, character) in rest.char_indices() {
-        if is_misleading(character) && !is_byte_order_mark(first + at, character) {
+    for character in rest.chars() {
+        if is_misleading(character) {
             count += 1;
             // Writing to a String can't fail.
             _ = write!(escaped, "\\u{{{:x}}}", u32::from(character));
@@ -30,6 +33,17 @@ pub fn escape(text: &str) -> (Cow<'_, str>, u64) {
         }
     }
     (Cow::Owned(escaped), count)
+}
+
+/// The same for what a file holds from its first byte: a byte order mark there stays.
+pub fn escape_file(text: &str) -> (Cow<'_, str>, u64) {
+    let Some(rest) = text.strip_prefix(BYTE_ORDER_MARK) else {
+        return escape(text);
+    };
+    match escape(rest) {
+        (Cow::Borrowed(_), count) => (Cow::Borrowed(text), count),
+        (Cow::Owned(escaped), count) => (Cow::Owned(format!("{BYTE_ORDER_MARK}{escaped}")), count),
+    }
 }
 
 /// Escapes every string of `value` in place, object keys included, at any depth; returns how
@@ -121,12 +135,8 @@ fn first_misleading(text: &str) -> Option<usize> {
         return None;
     }
     text.char_indices()
-        .find(|&(at, character)| is_misleading(character) && !is_byte_order_mark(at, character))
+        .find(|&(_, character)| is_misleading(character))
         .map(|(at, _)| at)
-}
-
-fn is_byte_order_mark(at: usize, character: char) -> bool {
-    at == 0 && character == '\u{feff}'
 }
 
 #[cfg(test)]
@@ -150,13 +160,19 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_order_mark_stays_at_the_start_only() {
-        assert_eq!(escape("\u{feff}a").0, "\u{feff}a");
+    fn a_byte_order_mark_stays_at_the_start_of_a_file_only() {
+        let marked = "\u{feff}a";
+        assert!(matches!(escape_file(marked), (Cow::Borrowed(kept), 0) if kept == marked));
         assert_eq!(
-            escape("\u{feff}a\u{feff}"),
-            (Cow::from("\u{feff}a\\u{feff}"), 1)
+            escape_file("\u{feff}\u{feff}a\u{feff}"),
+            (Cow::from("\u{feff}\\u{feff}a\\u{feff}"), 2)
         );
-        assert_eq!(escape("a\u{feff}"), (Cow::from("a\\u{feff}"), 1));
+        assert_eq!(escape_file("a\u{feff}"), (Cow::from("a\\u{feff}"), 1));
+        assert_eq!(escape(marked), (Cow::from("\\u{feff}a"), 1));
+        assert_eq!(shown(marked), "\\u{feff}a");
+        let mut value = json!({ "\u{feff}a": ["\u{feff}b"] });
+        assert_eq!(escape_json(&mut value), 2);
+        assert_eq!(value, json!({ "\\u{feff}a": ["\\u{feff}b"] }));
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub struct Reply<T> {
     cursor: Option<String>,
     markdown: Option<String>,
     verbatim: bool,
+    whole_files: Vec<String>,
     files: Files,
 }
 
@@ -40,6 +41,7 @@ impl<T: Serialize> Reply<T> {
             cursor: None,
             markdown: None,
             verbatim: false,
+            whole_files: Vec::new(),
             files: Files::default(),
         }
     }
@@ -124,6 +126,14 @@ impl<T: Serialize> Reply<T> {
         self
     }
 
+    /// Says where, as JSON pointers, what a file holds stands from its first byte on: a byte order mark
+    /// stays there, and nowhere else.
+    #[must_use]
+    pub fn whole_files(mut self, places: impl IntoIterator<Item = String>) -> Self {
+        self.whole_files.extend(places);
+        self
+    }
+
     /// Says which files' text is in the answer, as paths of the project: for the audit trail.
     #[must_use]
     pub fn of_files<P: AsRef<str>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
@@ -151,11 +161,7 @@ impl<T: Serialize> Reply<T> {
             )
         })?;
         let as_written = self.verbatim.then(|| body.clone());
-        let escaped = if untrusted {
-            text::escape_json(&mut body)
-        } else {
-            0
-        };
+        let escaped = if untrusted { self.escape(&mut body) } else { 0 };
         let facts = self.facts(untrusted, escaped);
         let shown = as_written.as_ref().filter(|_| escaped > 0);
         let shown = shown.map(|_other| body.to_string());
@@ -172,6 +178,27 @@ impl<T: Serialize> Reply<T> {
             result["content"] = json!([{ "type": "text", "text": text }]);
         }
         Ok(result)
+    }
+
+    /// Escapes all of `body`; how many characters those were.
+    fn escape(&self, body: &mut Value) -> u64 {
+        let mut contents = Vec::new();
+        let mut escaped = 0;
+        for place in &self.whole_files {
+            let Some(Value::String(content)) = body.pointer_mut(place).map(Value::take) else {
+                continue;
+            };
+            let (shown, count) = text::escape_file(&content);
+            contents.push((place, shown.into_owned()));
+            escaped += count;
+        }
+        escaped += text::escape_json(body);
+        for (place, content) in contents {
+            if let Some(value) = body.pointer_mut(place) {
+                *value = content.into();
+            }
+        }
+        escaped
     }
 
     /// What the result says of itself, for `_meta`.

@@ -140,5 +140,5 @@ enum Content {
 
 /// How many bytes the text has once it is shown.
 fn shown_len(part: &Part) -> usize {
-    text::escape(&part.content).0.len()
+    text::escape_file(&part.content).0.len()
 }

@@ -141,6 +141,7 @@ impl Tool for ReadFile {
     async fn run(cx: &ToolContext, args: ReadFileArgs) -> Result<Reply<FileContent>, Failure> {
         let project = cx.project(args.project.as_deref()).await?;
         let range = Range::of(&args)?;
+        let is_from_start = args.start_line.is_none_or(|line| line <= 1);
         let max_bytes = args.max_bytes as usize;
         let cache = (args.include_deps && args.max_depth > 0).then(|| cx.imports().clone());
         let histories = cx.histories();
@@ -176,6 +177,9 @@ impl Tool for ReadFile {
         let commit = snapshot.value.commit.clone();
         let mut files = vec![snapshot.value.file.path.clone()];
         files.extend(snapshot.value.imports.shown().map(str::to_owned));
+        let imported = 0..snapshot.value.imports.dependencies.len();
+        let whole = imported.map(|at| format!("/dependencies/{at}/content"));
+        let whole = whole.chain(is_from_start.then(|| "/file/content".to_owned()));
         let reply = Reply::from_snapshot(snapshot, |Read { file, imports, .. }| FileContent {
             dependencies: imports.dependencies,
             dependencies_error: imports.error,
@@ -186,7 +190,7 @@ impl Tool for ReadFile {
             },
             file,
         });
-        Ok(reply.as_of(commit).of_files(files))
+        Ok(reply.as_of(commit).whole_files(whole).of_files(files))
     }
 }
 

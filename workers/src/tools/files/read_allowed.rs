@@ -96,7 +96,8 @@ impl Tool for ReadRepoFile {
             .await?;
         cx.record_access(&project, &snapshot.value.path);
         let path = snapshot.value.path.clone();
-        Ok(Reply::from_snapshot(snapshot, |file| file).of_files([path]))
+        let reply = Reply::from_snapshot(snapshot, |file| file).of_files([path]);
+        Ok(reply.whole_files(["/content".to_owned()]))
     }
 }
 

@@ -126,7 +126,11 @@ impl Window {
         loop {
             most = character_end(kept, most);
             let text = String::from_utf8_lossy(kept.get(..most).unwrap_or_default());
-            let shown = text::escape(&text).0.len();
+            let (shown, _) = match self.first {
+                1 => text::escape_file(&text),
+                _ => text::escape(&text),
+            };
+            let shown = shown.len();
             if shown <= self.max_bytes {
                 return most;
             }
@@ -242,6 +246,14 @@ mod tests {
         assert!(shown.len() <= 200 && shown.len() > 100, "{}", shown.len());
         let broken = read(&[0xff; 300], 1, u64::MAX, 200);
         assert!(broken.content.len() <= 200 && broken.line_cut);
+    }
+
+    #[test]
+    fn a_byte_order_mark_takes_its_own_room_at_the_start_of_the_file_alone() {
+        let text = "\u{feff}aa\n\u{feff}aa\n".as_bytes();
+        assert_eq!(read(text, 1, 1, 6).content, "\u{feff}aa\n");
+        assert!(read(text, 2, 2, 10).truncated);
+        assert_eq!(read(text, 2, 2, 11).content, "\u{feff}aa\n");
     }
 
     #[test]
