@@ -1,5 +1,6 @@
 //! What gets in and what does not: keys in every wrong shape and place, scopes, revocation.
 
+mod admin;
 mod failures;
 
 use std::time::{Duration, SystemTime};
