@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use e2e::{Client, Harness, Key, Repo, Stack, Tenant, http::Request};
+use e2e::{Client, Harness, Issuer, Key, Repo, Stack, Tenant, http::Request};
 use futures::future::join_all;
 use serde_json::json;
 use tokio::time::{Instant, sleep, timeout};
@@ -67,6 +67,29 @@ async fn a_key_that_is_revoked_ends_on_three_gateways_in_less_than_a_second() {
         took.push(worst(&ask, 401, since).await);
     }
     report("a key, revoked", &took);
+}
+
+#[tokio::test]
+async fn a_principal_that_is_revoked_ends_on_three_gateways_in_less_than_a_second() {
+    let issuer = Issuer::start().await;
+    let repo = Repo::new().file("a.txt", "a").commit();
+    let harness = Harness::new()
+        .replicas(REPLICAS)
+        .issuer(issuer.entry("tenant: acme"));
+    let harness = harness.tenant(Tenant::new("acme").project("site", repo));
+    let stack = harness.start().await;
+    hearing(&stack).await;
+    let mut took = Vec::new();
+    for subject in LABELS {
+        let token = issuer.token(subject);
+        let ask =
+            async |gateway: usize| status(&Client::new(stack.gateways()[gateway], &token)).await;
+        worst(&ask, 200, Instant::now()).await;
+        let since = Instant::now();
+        stack.revoke_principal(&issuer.url(), subject).await;
+        took.push(worst(&ask, 401, since).await);
+    }
+    report("a principal, revoked", &took);
 }
 
 #[tokio::test]

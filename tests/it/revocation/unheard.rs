@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use e2e::{Client, Harness, Key, Repo, Stack, Tenant, http::Request};
-use futures::future::{join, join_all, join3};
+use e2e::{Client, Harness, Issuer, Key, Repo, Stack, Tenant, http::Request};
+use futures::future::{join, join_all, join4};
 use serde_json::json;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -18,13 +18,14 @@ const GRACE: Duration = Duration::from_secs(6);
 const SLACK: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(40);
 
-async fn replicas(grace: Duration) -> Stack {
+async fn replicas(grace: Duration, issuer: &Issuer) -> Stack {
     let repo = || Repo::new().file("a.txt", "a").commit();
     let acme = Tenant::new("acme").project("site", repo());
     let zeta = Tenant::new("zeta").project("site", repo());
     let harness = Harness::new()
         .tenant(acme.key(Key::new("other")))
         .tenant(zeta);
+    let harness = harness.issuer(issuer.entry("tenant: acme"));
     let harness = harness.replicas(REPLICAS).relayed();
     let stack = harness.configure(|config| config.auth.key_grace = grace);
     let stack = stack.start().await;
@@ -64,38 +65,47 @@ async fn last_good(ask: impl AsyncFn() -> u16, since: Instant) -> (u16, Duration
 
 #[tokio::test]
 async fn what_ends_does_so_within_the_bound_on_gateways_that_are_deaf_and_do_not_know_it() {
-    let stack = replicas(UNHEARD).await;
+    let issuer = Issuer::start().await;
+    let stack = replicas(UNHEARD, &issuer).await;
     let clients = clients(&stack);
     assert_all_good(&clients).await;
     let handle = open(&stack.keyed("acme", "other")).await;
+    let token = issuer.token("a");
+    let bearing = |gateway: usize| Client::new(stack.gateways()[gateway], &token);
     for gateway in 0..REPLICAS {
         assert_eq!(status(&stack.at(gateway, "zeta", "")).await, 200);
+        assert_eq!(status(&bearing(gateway)).await, 200);
     }
     stack.database().deafen(true);
     let since = Instant::now();
     stack.revoke(&clients[0].0).await;
     stack.set_disabled("zeta", true).await;
     delete(&clients[0].1, &handle).await;
+    stack.revoke_principal(&issuer.url(), "a").await;
     let ends = clients
         .iter()
         .enumerate()
         .map(async |(gateway, (revoked, good))| {
-            let disabled = stack.at(gateway, "zeta", "");
+            let (disabled, principal) = (stack.at(gateway, "zeta", ""), bearing(gateway));
             let session = good
                 .request("ping", json!({}))
                 .header("Mcp-Session-Id", &handle);
-            let ends = join3(
+            let ends = join4(
                 last_good(async || status(revoked).await, since),
                 last_good(async || status(&disabled).await, since),
                 last_good(async || session.send(good.address()).await.status, since),
+                last_good(async || status(&principal).await, since),
             );
             let ends = ends.await;
             // Postgres can be asked: whoever is good is so all the time.
             assert_eq!(status(good).await, 200);
-            [ends.0, ends.1, ends.2]
+            [ends.0, ends.1, ends.2, ends.3]
         });
     let ends = timeout(PATIENCE, join_all(ends)).await.expect("all end");
-    for (number, what) in ["key", "tenant", "session"].into_iter().enumerate() {
+    for (number, what) in ["key", "tenant", "session", "principal"]
+        .into_iter()
+        .enumerate()
+    {
         report(what, ends.iter().map(|ends| ends[number]));
     }
     stack.database().deafen(false);
@@ -136,7 +146,7 @@ async fn open(client: &Client) -> String {
 
 #[tokio::test]
 async fn with_postgres_shut_a_revoked_key_ends_within_the_grace_and_a_good_one_is_never_refused() {
-    let stack = replicas(GRACE).await;
+    let stack = replicas(GRACE, &Issuer::start().await).await;
     let clients = clients(&stack);
     assert_all_good(&clients).await;
     stack.database().shut_out().await;

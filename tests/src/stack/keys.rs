@@ -22,6 +22,14 @@ impl Stack {
         self.tenants.revoke_key(key_id(client)).await.unwrap();
     }
 
+    /// Revokes what an issuer's subject was given until now; the database tells the gateways.
+    pub async fn revoke_principal(&self, issuer: &str, subject: &str) {
+        let revoked = self
+            .tenants
+            .change(async |tx| tx.revoke_principal(issuer, subject).await);
+        revoked.await.unwrap();
+    }
+
     /// Disables a tenant, or enables it again; the database tells the gateways.
     pub async fn set_disabled(&self, tenant: &str, disabled: bool) {
         let id = self.tenant_id(tenant);
