@@ -196,6 +196,7 @@ impl Auth {
             Some(source) if self.failures.exhausted(source).is_some() => Lane::Suspects,
             _ => Lane::Strangers,
         };
+        let began = tokio::time::Instant::now();
         match self.keys.find(key.id(), &lane).await {
             Ok(record) => {
                 let (line, hash) = (&record.secret_line, &record.secret_hash);
@@ -207,7 +208,8 @@ impl Auth {
                     return Ok(record.principal.clone());
                 };
                 // An unknown id would have been asked about.
-                let asked = self.keys.ask_as_if_unknown(key.id(), &lane).await;
+                let keys = &self.keys;
+                let asked = keys.ask_as_unknown(key.id(), &record, began, &lane).await;
                 Err(asked.map_or_else(|why| (&why).into(), |()| AuthError::Bad(reason)))
             }
             Err(error) => match &*error {

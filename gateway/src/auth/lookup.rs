@@ -142,22 +142,27 @@ impl Keys {
     }
 
     /// Takes as long for a known id as `find` does for one that nobody has: one question, and then
-    /// none for some seconds. What Postgres says is of no interest.
-    pub(crate) async fn ask_as_if_unknown(
+    /// none for some seconds. What Postgres says is of no interest. A record that was read since the
+    /// call `began` has cost its question.
+    pub(crate) async fn ask_as_unknown(
         &self,
         id: &KeyId,
+        record: &KeyRecord,
+        began: Instant,
         who: Who<'_>,
     ) -> Result<(), LookupError> {
         if self.failing.contains_key(id) {
             return Ok(());
         }
-        if self.paused() {
-            return Err(LookupError::Paused);
+        if record.read.at < began {
+            if self.paused() {
+                return Err(LookupError::Paused);
+            }
+            let _place = self.place(who).await?;
+            let row = self.stores.find_api_key(id.as_str()).await;
+            self.note(&row, true);
+            row?;
         }
-        let _place = self.place(who).await?;
-        let row = self.stores.find_api_key(id.as_str()).await;
-        self.note(&row, true);
-        row?;
         self.failing.insert(id.clone(), ());
         Ok(())
     }
@@ -332,6 +337,33 @@ mod tests {
         keys.unknown.insert(stranger.id().clone(), ());
         let error = find(&keys, &stranger).await.err().unwrap();
         assert!(matches!(*error, LookupError::Unknown), "{error}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_bad_key_is_asked_about_once_though_its_record_was_not_known() {
+        let keys = orphaned();
+        let kept = read_now(&keys);
+        tokio::time::advance(Duration::from_millis(1)).await;
+        let began = Instant::now();
+        let ask = async |key: &KeyText, record| {
+            let asked = keys.ask_as_unknown(key.id(), record, began, &|| Lane::Strangers);
+            asked.await
+        };
+        let key = KeyText::generate().unwrap();
+        // Nobody answers: what is asked fails.
+        assert!(
+            ask(&key, &kept).await.is_err(),
+            "an unknown id would be asked about"
+        );
+        let read = read_now(&keys);
+        assert!(
+            ask(&key, &read).await.is_ok(),
+            "it was, by reading its record"
+        );
+        assert!(
+            ask(&key, &kept).await.is_ok(),
+            "and is not for some seconds"
+        );
     }
 
     #[tokio::test(start_paused = true)]
