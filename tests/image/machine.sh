@@ -48,7 +48,6 @@ start_machine() {
     tell_of_bridges
     export REPO="$work/repo" REPO_GROUP=4321 PORT STAND_IN_PATH
     STAND_IN_PATH="/stand-in:$(postgres_bin):/usr/bin"
-    PORT=$(free_port)
     podman system service --time 0 "$DOCKER_HOST" >"$work/podman.log" 2>&1 9>&- &
     processes+=($!)
     until_true 20 test -S "$work/podman.sock"

@@ -106,6 +106,8 @@ fn repository(place: &Path) {
         let mut git = Command::new("git");
         git.args(["-C", place.to_str().unwrap(), "-c", "user.name=a"]);
         git.args(["-c", "user.email=a@example.com"]).args(arguments);
+        git.env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_CONFIG_NOSYSTEM", "1");
         let done = git.output().unwrap();
         assert!(done.status.success(), "{done:?}");
     };
