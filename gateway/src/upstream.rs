@@ -39,6 +39,8 @@ use secured::Authority;
 
 pub use config::{UpstreamConfig, UpstreamError};
 pub(crate) use failures::{internal, is_refusal, unavailable};
+#[cfg(test)]
+pub(crate) use health::LONGEST_RETRY;
 pub(crate) use replica::ReplicaStatus;
 pub use secured::AuthorityError;
 #[cfg(test)]

@@ -259,6 +259,8 @@ mod tests {
         drop(server.connect().await);
         let config = LimitsConfig {
             limits_url: Some(url(&server.url())),
+            // Longer than a busy machine keeps the server waiting.
+            limits_timeout: 5_000,
             ..LimitsConfig::default()
         };
         let shared = || {

@@ -45,7 +45,7 @@ async fn a_call_reaches_the_worker_in_the_advertised_spelling_and_comes_back_who
 
 #[tokio::test]
 async fn what_an_agent_can_mend_is_a_result() {
-    let harness = Harness::with_deadline(1).await;
+    let (harness, hasty) = (Harness::start().await, Harness::with_deadline(1).await);
     assert_eq!(harness.call("echo", Value::Null).await.get("isError"), None);
     for (tool, arguments, code) in [
         ("echo", json!({ "max_depth": 10 }), "invalid_arguments"),
@@ -54,6 +54,7 @@ async fn what_an_agent_can_mend_is_a_result() {
         ("status", json!({}), "internal_error"),
         ("garbage", json!({}), "internal_error"),
     ] {
+        let harness = if tool == "hang" { &hasty } else { &harness };
         let result = harness.call(tool, arguments).await;
         assert_eq!(result["isError"], true, "{tool}");
         assert_eq!(

@@ -1,7 +1,7 @@
 //! Clients that go away: the worker stops soon after.
 //!
-//! How soon is printed, and held to a second: that tells a call that was cancelled from one that
-//! its deadline ended, on cores that other tests keep busy. The figure that is promised, 100 ms,
+//! How soon is printed, and held to half of the deadline: that tells a call that was cancelled from
+//! one that its deadline ended, on cores that other tests keep busy. The figure that is promised, 100 ms,
 //! is measured by `benches/benches/cancel.rs`, which has the machine to itself.
 
 use std::time::Duration;
@@ -17,10 +17,10 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use super::{Harness, modern, worker::Seen};
+use super::{Harness, modern, scene::skip, worker::Seen};
 
 /// How soon a worker must have dropped the call of a client that left.
-const SOON: Duration = Duration::from_secs(1);
+const SOON: Duration = Duration::from_secs(5);
 /// Nothing here takes longer, unless it never happens.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -135,7 +135,7 @@ async fn a_stream_of_http2_that_is_reset_cancels_its_call_and_no_other() {
 
 #[tokio::test]
 async fn a_notification_of_cancellation_is_taken_and_cancels_nothing() {
-    let mut harness = Harness::with_deadline(1).await;
+    let mut harness = Harness::start().await;
     let [(_, call), _] = in_both_eras("hang");
     let mut socket = harness.open("", &call).await;
     harness.began().await;
@@ -144,6 +144,7 @@ async fn a_notification_of_cancellation_is_taken_and_cancels_nothing() {
     assert_eq!(harness.post("", &notice).await.0, 202);
     assert!(harness.seen.try_recv().is_err(), "the call goes on");
     // It ends as it would have: here by its deadline, in an answer.
+    skip(2 * SOON).await;
     let mut answer = String::new();
     let read = timeout(PATIENCE, socket.read_to_string(&mut answer)).await;
     read.unwrap().unwrap();

@@ -17,7 +17,7 @@ use tonic_health::pb::{
 use super::{pool::Pool, replica::Replica, standing::State};
 
 const FIRST_RETRY: Duration = Duration::from_millis(100);
-const LONGEST_RETRY: Duration = Duration::from_secs(2);
+pub(crate) const LONGEST_RETRY: Duration = Duration::from_secs(2);
 /// How long a worker may take to say its first word. After that the connection's keep-alive
 /// tells whether it is there.
 const FIRST_WORD: Duration = Duration::from_secs(3);
