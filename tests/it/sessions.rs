@@ -12,12 +12,13 @@ use sqlx::PgPool;
 use tokio::time::timeout;
 
 const REPLICAS: usize = 3;
-/// In which an end is in force everywhere.
-const EVERYWHERE: Duration = Duration::from_secs(1);
+/// In which an end is in force everywhere: a second is promised (`revocation/measured.rs`), and this is
+/// what a busy machine needs. A gateway that nobody told would never ask for it.
+const EVERYWHERE: Duration = Duration::from_secs(10);
 
 async fn replicas() -> Stack {
     let repo = || Repo::new().file("a.txt", "a").commit();
-    Harness::new()
+    let stack = Harness::new()
         .replicas(REPLICAS)
         .tenant(
             Tenant::new("acme")
@@ -26,7 +27,9 @@ async fn replicas() -> Stack {
         )
         .tenant(Tenant::new("zeta").project("site", repo()))
         .start()
-        .await
+        .await;
+    stack.hearing().await;
+    stack
 }
 
 async fn initialize(client: &Client) -> Response {
@@ -74,7 +77,10 @@ async fn everywhere(stack: &Stack, handle: &str, expected: u16) {
         }
     };
     let waited = timeout(EVERYWHERE, waiting).await;
-    assert!(waited.is_ok(), "not everywhere {expected} within a second");
+    assert!(
+        waited.is_ok(),
+        "not everywhere {expected} within {EVERYWHERE:?}"
+    );
 }
 
 #[tokio::test]
