@@ -427,7 +427,7 @@ mod tests {
                 repos: Arc::new(Repos::new(mounts, turns, 0).unwrap()),
                 histories: Histories::new(),
                 projects: Projects::new(stores.clone()),
-                workflows: Workflows::new(stores.clone()),
+                workflows: Workflows::new(stores.clone(), crate::workflows::PATIENCE),
                 stores,
                 accesses,
                 imports: ImportCache::new(),

@@ -150,7 +150,7 @@ impl Worker {
         let index = Index::open(&config.index, &stores, parts.index, &metrics.index());
         let indexer = || index.indexer(&repos, &mounts, metrics.index());
         let indexer = config.index.indexing.then(indexer).transpose()?;
-        let workflows = Workflows::new(stores.clone());
+        let workflows = Workflows::new(stores.clone(), config.workflow_patience);
         let doors = Doors {
             repos,
             histories,

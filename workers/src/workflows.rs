@@ -35,13 +35,14 @@ const ROUND: Duration = Duration::from_millis(500);
 const OVERLAP: SignedDuration = SignedDuration::from_secs(5);
 /// Of how many rounds one erases what ended.
 const ERASING: u32 = 60;
-/// How long a call waits for what is kept.
+/// How long a call waits for what is kept, unless tests say otherwise.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The workflows of all sessions. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Workflows {
     stores: Stores,
+    patience: Duration,
     at_work: moka::sync::Cache<Uuid, ()>,
 }
 
@@ -99,14 +100,29 @@ impl Stored {
 }
 
 impl Workflows {
-    pub(crate) fn new(stores: Stores) -> Self {
+    /// Has calls wait so long for what is kept.
+    pub(crate) fn new(stores: Stores, patience: Duration) -> Self {
         Workflows {
             stores,
+            patience,
             at_work: moka::sync::Cache::builder()
                 .max_capacity(SESSIONS)
                 .time_to_live(LIFETIME)
                 .build(),
         }
+    }
+
+    /// How long a call waits for what is kept.
+    pub(crate) fn patience(&self) -> Duration {
+        self.patience
+    }
+
+    async fn patiently<T>(
+        &self,
+        query: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let answer = tokio::time::timeout(self.patience, query).await;
+        answer.unwrap_or(Err(StoreError::Late("what a session works on")))
     }
 
     /// Whether a session is known to be at work.
@@ -118,7 +134,7 @@ impl Workflows {
     pub(crate) async fn open(&self, caller: Caller<'_>, opening: &Opening<'_>) {
         let store = self.stores.tenant(caller.pass.tenant_id);
         let opened = store.open_workflow(caller.of(), opening);
-        if said(patiently(opened).await).is_some() {
+        if said(self.patiently(opened).await).is_some() {
             self.at_work.insert(caller.session, ());
         }
     }
@@ -139,7 +155,10 @@ impl Workflows {
             is_named.then(|| Results::parse(results).with(tool, stood, data).to_string())
         };
         let store = self.stores.tenant(caller.pass.tenant_id);
-        said(patiently(store.change_workflow(caller.of(), change)).await);
+        said(
+            self.patiently(store.change_workflow(caller.of(), change))
+                .await,
+        );
     }
 
     /// What the caller's session works on.
@@ -148,7 +167,7 @@ impl Workflows {
     /// If Postgres gives no answer in time.
     pub(crate) async fn current(&self, caller: Caller<'_>) -> Result<Option<Stored>, StoreError> {
         let store = self.stores.tenant(caller.pass.tenant_id);
-        let row = patiently(store.workflow(caller.of())).await?;
+        let row = self.patiently(store.workflow(caller.of())).await?;
         Ok(row.map(|row| Stored {
             results: Results::parse(&row.results),
             row,
@@ -165,7 +184,7 @@ impl Workflows {
                 () = tokio::time::sleep(ROUND) => {}
             }
             // An outage is told by calls that needed the answer.
-            if let Ok(sessions) = patiently(self.stores.sessions_at_work(since)).await {
+            if let Ok(sessions) = self.patiently(self.stores.sessions_at_work(since)).await {
                 for (session, touched) in sessions {
                     self.at_work.insert(session, ());
                     since = since.max(touched.saturating_sub(OVERLAP).unwrap_or(since));
@@ -173,7 +192,7 @@ impl Workflows {
             }
             round = (round + 1) % ERASING;
             if round == 0 {
-                said(patiently(self.stores.erase_ended_workflows()).await);
+                said(self.patiently(self.stores.erase_ended_workflows()).await);
             }
         }
     }
@@ -186,11 +205,6 @@ impl<'a> Caller<'a> {
             session: self.session,
         }
     }
-}
-
-async fn patiently<T>(query: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
-    let answer = tokio::time::timeout(PATIENCE, query).await;
-    answer.unwrap_or(Err(StoreError::Late("what a session works on")))
 }
 
 fn said<T>(answer: Result<T, StoreError>) -> Option<T> {

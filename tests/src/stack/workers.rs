@@ -1,6 +1,6 @@
 //! The worker of a stack: the real one, confined to its mounts, or the fixture.
 
-use std::{io, net::SocketAddr, num::NonZeroUsize, path::Path};
+use std::{io, net::SocketAddr, num::NonZeroUsize, path::Path, time::Duration};
 
 use archway_proto::pass::{PassMinter, PassVerifier};
 use archway_workers::{
@@ -135,6 +135,8 @@ impl Worker {
             blocking_calls: NonZeroUsize::new(16).unwrap(),
             max_result_bytes: 64 << 10,
             cache: None,
+            // What comes late would be dropped, which no test is about.
+            workflow_patience: Duration::from_secs(5),
             index,
             chat,
             store: archway_workers::store::StoreConfig {

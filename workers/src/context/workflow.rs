@@ -11,7 +11,7 @@ use crate::{
     projects::Project,
     store::{Opening, StoreError},
     tools::Registry,
-    workflows::{Caller, PATIENCE, Ruled, Stood, Workflow},
+    workflows::{Caller, Ruled, Stood, Workflow},
 };
 
 /// Projects that a result may stand on to be kept: at reading, the path rules of each are asked for.
@@ -61,7 +61,8 @@ impl ToolContext {
 
     /// Which path rules these projects have now; `None` if that takes too long.
     async fn ruled(&self, projects: Vec<Arc<Project>>) -> Option<Ruled> {
-        let rules = tokio::time::timeout(PATIENCE, self.rules(&projects)).await;
+        let rules =
+            tokio::time::timeout(self.doors.workflows.patience(), self.rules(&projects)).await;
         let rules = rules.ok()?.ok()?.into_iter();
         let slugs = projects.iter().map(|project| project.slug.clone());
         Some(slugs.zip(rules.map(|rules| rules.fingerprint())).collect())

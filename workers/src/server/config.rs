@@ -1,11 +1,13 @@
 //! What steers a worker, as its operator says it.
 
-use std::{num::NonZeroUsize, path::PathBuf};
+use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use archway_proto::pool;
 
 use super::{CacheFolder, CacheFolderError};
-use crate::{chat::ChatConfig, index::config::IndexConfig, repo::Mounts, store::StoreConfig};
+use crate::{
+    chat::ChatConfig, index::config::IndexConfig, repo::Mounts, store::StoreConfig, workflows,
+};
 
 const MOST_BLOCKING_CALLS: NonZeroUsize = NonZeroUsize::new(400).unwrap();
 
@@ -50,6 +52,10 @@ pub struct WorkerConfig {
     /// 2 GiB at most. Without it all is made again after a restart.
     #[arg(long, env = "ARCHWAY_CACHE_DIR", value_name = "DIR")]
     pub cache: Option<PathBuf>,
+    /// How long a call waits for what its session works on. No option: a busy machine needs more of it, and
+    /// only tests prefer waiting.
+    #[arg(skip = WorkerConfig::WORKFLOW_PATIENCE)]
+    pub workflow_patience: Duration,
     /// What is found by meaning.
     #[command(flatten)]
     pub index: IndexConfig,
@@ -62,6 +68,9 @@ pub struct WorkerConfig {
 }
 
 impl WorkerConfig {
+    /// What operators have.
+    pub const WORKFLOW_PATIENCE: Duration = workflows::PATIENCE;
+
     /// The worker's own folder, made where it is missing. Call it before the process is confined,
     /// and leave the worker that folder.
     ///
