@@ -46,6 +46,14 @@ impl Cancel {
         }
     }
 
+    /// The same work, which has no more time than until `deadline`.
+    pub(crate) fn until(&self, deadline: Instant) -> Cancel {
+        Cancel {
+            deadline: self.deadline.min(deadline),
+            ..self.clone()
+        }
+    }
+
     /// Whether to go on. A cancelled call is cancelled, also after its deadline.
     ///
     /// # Errors

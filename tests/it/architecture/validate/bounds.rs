@@ -79,7 +79,8 @@ async fn a_check_that_was_cut_short_claims_no_compliance_and_other_rules_ran() {
 async fn fifty_thousand_characters_are_checked_and_one_more_is_refused() {
     let text = "```ast-grep\nid: log\nlanguage: ts\nrule: {pattern: console.log($$$)}\n```\n";
     let (_stack, client) = serve(pattern("log", text).commit()).await;
-    let line = "let größe = f(1);\n";
+    // Comments, which are one part each: the rule has to come to its end on a busy machine, too.
+    let line = format!("// {}\n", "größe ".repeat(16));
     let last = "console.log(1);\n";
     let mut code = line.repeat((50_000 - last.len()) / line.chars().count());
     code.push_str(&" ".repeat(50_000 - last.len() - code.chars().count()));
@@ -101,7 +102,8 @@ async fn fifty_thousand_characters_are_checked_and_one_more_is_refused() {
 
 #[tokio::test]
 async fn many_violations_fit_the_budget_and_all_are_counted() {
-    let rules = (0..50).fold(String::new(), |mut text, nth| {
+    // Few rules, which are built in little of their second.
+    let rules = (0..20).fold(String::new(), |mut text, nth| {
         let message = format!("number {nth} ").repeat(30);
         let rule = "language: ts\nrule: {pattern: f($A)}";
         write!(text, "id: r{nth}\nmessage: {message}\n{rule}\n---\n").unwrap();
@@ -109,10 +111,10 @@ async fn many_violations_fit_the_budget_and_all_are_counted() {
     });
     let text = format!("```ast-grep\n{rules}\n```\n");
     let (_stack, client) = serve(pattern("many", &text).commit()).await;
-    let reply = validate(&client, "many", &"f(1);\n".repeat(40)).await;
+    let reply = validate(&client, "many", &"f(1);\n".repeat(100)).await;
     let data = reply.structured();
     assert_eq!(data["total_violations"], 2_000);
-    assert_eq!(data["rules_checked"], 50);
+    assert_eq!(data["rules_checked"], 20);
     assert_eq!(data["truncated"], true);
     let shown = data["violations"].as_array().unwrap();
     assert!(shown.len() > 50 && shown.len() < 1_000, "{}", shown.len());

@@ -4,8 +4,9 @@ use tokio::time::{Duration, Instant};
 
 use super::*;
 
-/// What a call may take beyond its second: the thread that is waited for, a slow machine.
-const MOST: Duration = Duration::from_secs(5);
+/// What a call may take with the time that rules have in tests, on a busy machine: without its bounds a
+/// rule here would run for hours.
+const MOST: Duration = Duration::from_secs(40);
 
 fn bounded(document: &str, code: &str, language: &str) -> Findings {
     let began = Instant::now();
@@ -162,24 +163,22 @@ fn fifty_usual_rules_are_run_on_usual_code_and_one_on_fifty_thousand_characters(
 }
 
 #[test]
-fn a_cancelled_call_stops_within_a_tenth_of_a_second() {
+fn a_cancelled_call_stops_at_once() {
     let rule = "id: slow\nlanguage: js\nrule: {kind: identifier, not: {inside: {stopBy: end, kind: \
                 program, has: {stopBy: end, pattern: nowhere}}}}\n";
-    let call = cancel();
-    let document = Markdown::read(&stating(rule), &call).unwrap();
-    let code = wide();
-    let canceller = {
-        let token = call.token.clone();
-        std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(50));
-            token.cancel();
-            Instant::now()
-        })
+    let run = |call: &Cancel| {
+        let document = Markdown::read(&stating(rule), call).unwrap();
+        check(&document, &wide(), Some("js"), call)
     };
-    let outcome = check(&document, &code, Some("js"), &call);
-    let ended = Instant::now();
-    let cancelled = canceller.join().unwrap();
-    assert!(outcome.is_err());
-    let late = ended.saturating_duration_since(cancelled);
-    assert!(late < Duration::from_millis(300), "{late:?}");
+    let whole = cancel();
+    assert!(run(&whole).unwrap().incomplete);
+    assert!(whole.looks() > 2_000, "{} looks", whole.looks());
+    let cancelled = cancel().at_look(1_000);
+    let stopped = run(&cancelled).unwrap_err().to_string();
+    assert_eq!(stopped, Stopped::Cancelled.to_string());
+    let looks = cancelled.looks();
+    assert!(
+        looks < 1_100,
+        "{looks}: it went on after it was told to stop"
+    );
 }
