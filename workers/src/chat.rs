@@ -199,7 +199,7 @@ mod tests {
     #[tokio::test]
     async fn half_of_a_calls_time_is_left_to_it() {
         let (chat, _metrics, _listener) = silent().await;
-        let left = Duration::from_secs(1);
+        let left = Duration::from_secs(6);
         let (cancel, started) = (cancel(left), Instant::now());
         let late = chat.ask(LOUD, &question(), &cancel).await.unwrap_err();
         assert_eq!(late.word(), "late");

@@ -4,12 +4,13 @@
 use std::time::Duration;
 
 use e2e::{ChatModel, Client, Harness, Manner, Reply, Repo, Stack, Tenant};
+use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 const KEY: &str = "sk-sesame-key";
 /// The deadline of a call, of which the chat model gets half at most: less than its own time.
-const DEADLINE: Duration = Duration::from_secs(5);
+const DEADLINE: Duration = Duration::from_secs(15);
 const RULE: &str = "We will use PostgreSQL as the database of all services.";
 const TURNED_DOWN: &str = "MongoDB was turned down, since nobody knows it.";
 const PROPOSAL: &str = "Take backups of the PostgreSQL database of each service at night.";
@@ -225,15 +226,19 @@ async fn a_model_that_hangs_costs_half_of_a_calls_time_at_most_and_then_none() {
     let rules = by_rules(PROPOSAL).await;
     let (model, _stack, client) = served(Manner::Hang).await;
     let mut outcomes = Vec::new();
-    for _ in 0..6 {
-        let started = Instant::now();
-        let reply = check(&client, PROPOSAL).await;
-        let took = started.elapsed();
-        assert_eq!(reply.structured(), &rules);
-        assert!(took < DEADLINE * 3 / 4, "{took:?}");
-        outcomes.push(refined(&reply)["outcome"].clone());
+    // As many at once as one tenant may ask, until it has failed five times.
+    for at_once in [4, 1, 1] {
+        let calls = (0..at_once).map(async |_| {
+            let started = Instant::now();
+            let reply = check(&client, PROPOSAL).await;
+            let took = started.elapsed();
+            assert_eq!(reply.structured(), &rules);
+            assert!(took < DEADLINE * 3 / 4, "{took:?}");
+            refined(&reply)["outcome"].clone()
+        });
+        outcomes.extend(join_all(calls).await);
     }
-    assert_eq!(outcomes[0], "late");
+    assert_eq!(outcomes[..5], ["late"; 5]);
     assert_eq!(outcomes[5], "resting", "{outcomes:?}");
     assert_eq!(model.asked().len(), 5, "nobody waits for it any longer");
 }

@@ -10,8 +10,8 @@ use tokio::time::{Duration, Instant};
 use super::{paths, repo, search, until};
 
 const DIMENSIONS: usize = 256;
-/// The default deadline of a call.
-const DEADLINE: Duration = Duration::from_secs(10);
+/// The deadline of a call.
+const DEADLINE: Duration = Duration::from_secs(30);
 
 /// A project whose index has the service's vectors.
 async fn served() -> (Embeddings, Stack, Client) {

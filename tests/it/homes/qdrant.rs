@@ -100,7 +100,7 @@ async fn with_qdrant_gone_callers_are_told_to_grep_until_it_is_back() {
 async fn with_qdrant_silent_callers_are_told_to_grep_before_their_time_is_up() {
     let qdrant = Qdrant::start().await;
     let stack = Harness::new().tenant(acme()).qdrant(&qdrant);
-    let stack = stack.configure(|config| config.upstream.call_deadline = 3);
+    let stack = stack.configure(|config| config.upstream.call_deadline = 12);
     let stack = stack.start().await;
     let client = stack.client("acme");
     found(&stack, &client, "is the password right").await;
