@@ -137,7 +137,7 @@ async fn a_token_is_good_to_its_end_and_not_a_moment_longer_though_it_was_verifi
     let entry = issuer.entry("tenant: acme, leeway: 0");
     let stack = harness.issuer(entry).start().await;
     let mut claims = issuer.claims("a");
-    let end = now() + 3;
+    let end = now() + 10;
     claims["exp"] = json!(end);
     let token = issuer.sign(&claims);
     let start = Instant::now();
@@ -145,7 +145,7 @@ async fn a_token_is_good_to_its_end_and_not_a_moment_longer_though_it_was_verifi
     let over = async || (status(&stack, &token).await == 401).then_some(now());
     assert!(stack.eventually(over).await >= end, "before its end");
     assert!(
-        start.elapsed() < Duration::from_secs(6),
+        start.elapsed() < Duration::from_secs(30),
         "{:?}",
         start.elapsed()
     );

@@ -84,15 +84,23 @@ async fn no_more_entries_are_counted_than_ten_thousand() {
 
 #[tokio::test]
 async fn times_are_the_servers_at_writing_and_not_the_writers() {
-    let (_stack, client) = empty().await;
+    let (stack, client) = empty().await;
     append(&client, entry("written now")).await.structured();
+    // By name a day may end between writing and asking.
+    let days = "select to_char(written_at at time zone 'utc', 'YYYY-MM-DD'), \
+                to_char(written_at at time zone 'utc' - interval '1 day', 'YYYY-MM-DD') \
+                from memory_entries";
+    let owner = stack.database().owner();
+    let mut owner = PgConnection::connect_with(&owner).await.unwrap();
+    let (day, before): (String, String) = sqlx::query_as(days).fetch_one(&mut owner).await.unwrap();
     for (arguments, total) in [
         (json!({ "since": "1 hour ago" }), 1),
         (json!({ "until": "1 hour ago" }), 0),
         (json!({ "since": "2026-01-07", "until": "2026-01-07" }), 0),
-        (json!({ "since": "today", "until": "today" }), 1),
-        (json!({ "query": "written", "since": "today" }), 1),
-        (json!({ "query": "written", "until": "yesterday" }), 0),
+        (json!({ "since": "yesterday" }), 1),
+        (json!({ "since": day, "until": day }), 1),
+        (json!({ "query": "written", "since": day }), 1),
+        (json!({ "query": "written", "until": before }), 0),
     ] {
         assert_eq!(
             found(&client, arguments.clone()).await.1,

@@ -60,7 +60,7 @@ async fn without_the_store_each_gateway_gives_away_its_share_and_with_it_they_sh
 async fn a_store_that_hangs_is_waited_for_once() {
     let redis = RedisServer::start().await;
     let harness =
-        gateways(1, &redis.url()).configure(|config| config.limits.limits_timeout = 1_000);
+        gateways(1, &redis.url()).configure(|config| config.limits.limits_timeout = 3_000);
     let stack = harness.start().await;
     set(&stack, "key", "hello", 60_000).await;
     until_up(&stack, 1).await;
@@ -71,13 +71,13 @@ async fn a_store_that_hangs_is_waited_for_once() {
     let in_flight = (0..8).map(|_| call(&client, "hello"));
     assert!(join_all(in_flight).await.iter().all(passed));
     let waited = began.elapsed();
-    assert!(waited < Duration::from_secs(3), "{waited:?}");
+    assert!(waited < Duration::from_secs(9), "{waited:?}");
     let began = Instant::now();
     for _ in 0..20 {
         assert!(passed(&call(&client, "hello").await));
     }
     assert!(
-        began.elapsed() < Duration::from_secs(5),
+        began.elapsed() < Duration::from_secs(30),
         "{:?}",
         began.elapsed()
     );
