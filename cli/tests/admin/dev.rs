@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use crate::place::{Done, bare};
 
 /// Nothing takes longer; what is not true by then will not be.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A data folder, and folders to serve beside it, where PostgreSQL's user gets to.
 pub(crate) struct Home(TempDir);

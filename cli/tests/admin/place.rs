@@ -180,6 +180,8 @@ pub(crate) fn bare() -> Command {
     ] {
         command.env_remove(name);
     }
+    // The default, but for statements that a busy server is slow to answer.
+    command.env("ARCHWAY_LOG", "warn,rmcp=error,sqlx=error");
     command
 }
 

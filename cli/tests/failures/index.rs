@@ -19,8 +19,9 @@ use crate::vectors::{MARK, Vectors};
 const BATCH: usize = 64;
 /// Files at first: several batches.
 const FILES: usize = 3 * BATCH;
-/// By when another worker has made the index whole.
-const TAKEN_OVER: Duration = Duration::from_secs(30);
+/// By when another worker has made the index whole: half a minute on a machine that has nothing else
+/// to do, and here others work as well.
+const TAKEN_OVER: Duration = Duration::from_secs(90);
 
 /// A project that is indexed with vectors of a service.
 struct Indexed {

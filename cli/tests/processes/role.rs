@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::http::get;
 
 /// Nothing takes longer; what is not true by then will not be.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 /// Between two looks at a condition.
 pub(crate) const LOOK: Duration = Duration::from_millis(20);
 
