@@ -60,7 +60,7 @@ fn ahead(issuer: &Issuer, subject: &str, by: Duration) -> String {
 }
 
 #[tokio::test]
-async fn a_revoked_principals_tokens_are_refused_everywhere_within_a_second_and_no_others() {
+async fn a_revoked_principals_tokens_are_refused_everywhere_and_no_others() {
     let (issuer, bystander) = (Issuer::start().await, Issuer::start().await);
     let stack = replicas(&issuer).await;
     let (taken, kept) = (issuer.token("a"), issuer.token("b"));
@@ -88,7 +88,7 @@ async fn a_revoked_principals_tokens_are_refused_everywhere_within_a_second_and_
 }
 
 #[tokio::test]
-async fn a_tenants_tokens_follow_its_being_disabled_and_enabled_within_a_second() {
+async fn a_tenants_tokens_follow_its_being_disabled_and_enabled() {
     let issuer = Issuer::start().await;
     let stack = replicas(&issuer).await;
     let owner = owner(&stack).await;
