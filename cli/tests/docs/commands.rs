@@ -2,9 +2,9 @@
 //! page shows.
 
 use std::collections::BTreeSet;
-use std::sync::Mutex;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::pages::pages;
@@ -157,7 +157,7 @@ fn run_all(kind: &str) {
     let scenarios: Vec<Scenario> = scenarios.filter(|it| it.kind == kind).collect();
     assert!(!scenarios.is_empty(), "no page has a scenario of {kind}");
     let left = Mutex::new(scenarios.iter());
-    let next = || left.lock().unwrap().next();
+    let next = || left.lock().next();
     let run_some = || {
         std::iter::from_fn(next)
             .filter_map(|it| run(it).err())

@@ -175,21 +175,8 @@ impl Tool for ReadFile {
             .await?;
         cx.record_access(&project, &snapshot.value.file.path);
         let commit = snapshot.value.commit.clone();
-        let mut files = vec![snapshot.value.file.path.clone()];
-        files.extend(snapshot.value.imports.shown().map(str::to_owned));
-        let imported = 0..snapshot.value.imports.dependencies.len();
-        let whole = imported.map(|at| format!("/dependencies/{at}/content"));
-        let whole = whole.chain(is_from_start.then(|| "/file/content".to_owned()));
-        let reply = Reply::from_snapshot(snapshot, |Read { file, imports, .. }| FileContent {
-            dependencies: imports.dependencies,
-            dependencies_error: imports.error,
-            metadata: Metadata {
-                module: describe::module(&file.path).to_owned(),
-                role: describe::role(&file.path),
-                last_modified: file.modified_at.clone(),
-            },
-            file,
-        });
+        let (files, whole) = snapshot.value.shown(is_from_start);
+        let reply = Reply::from_snapshot(snapshot, Read::content);
         Ok(reply.as_of(commit).whole_files(whole).of_files(files))
     }
 }
@@ -200,6 +187,32 @@ struct Read {
     imports: Imports,
     /// From which commit, if one was asked for.
     commit: Option<String>,
+}
+
+impl Read {
+    /// The files whose text is shown, and where in the answer one stands from its first byte on.
+    fn shown(&self, is_from_start: bool) -> (Vec<String>, Vec<String>) {
+        let imported = self.imports.shown().map(str::to_owned);
+        let files = std::iter::once(self.file.path.clone()).chain(imported);
+        let imported = 0..self.imports.dependencies.len();
+        let whole = imported.map(|at| format!("/dependencies/{at}/content"));
+        let whole = whole.chain(is_from_start.then(|| "/file/content".to_owned()));
+        (files.collect(), whole.collect())
+    }
+
+    fn content(self) -> FileContent {
+        let Read { file, imports, .. } = self;
+        FileContent {
+            dependencies: imports.dependencies,
+            dependencies_error: imports.error,
+            metadata: Metadata {
+                module: describe::module(&file.path).to_owned(),
+                role: describe::role(&file.path),
+                last_modified: file.modified_at.clone(),
+            },
+            file,
+        }
+    }
 }
 
 /// The project as of a revision; a path that is blocked is denied before the revision is looked up.
