@@ -200,24 +200,27 @@ pub async fn run(args: MigrateArgs) -> Result<(), MigrateError> {
         .transpose()?;
     let own = args.database_password_file.as_deref();
     let owner = connect(&password_file::complete(&args.database_url, own)?).await?;
+    let mut done = Vec::new();
     if args.roles_only {
         roles::make(&owner).await.map_err(MigrateError::Roles)?;
-        tell("roles archway_gateway, archway_worker")?;
+        done.push("roles archway_gateway, archway_worker".to_owned());
     } else {
-        tell(&bring_up(&owner).await?)?;
+        done.push(bring_up(&owner).await?);
     }
     let passwords = [("archway_gateway", gateway), ("archway_worker", worker)];
     for (role, password) in passwords {
         if let Some(password) = password {
             roles::give(&owner, role, &password).await?;
-            tell(&format!("password of {role}"))?;
+            done.push(format!("password of {role}"));
         }
     }
     owner.close().await;
-    Ok(())
+    // For the log of a Job or an init container; whoever doesn't read it has all of it done.
+    writeln!(io::stdout().lock(), "{}", done.join("\n")).map_err(MigrateError::Output)
 }
 
-/// Migrates, unless the schema is of a newer build; says which the database has now.
+/// Migrates, unless the schema is of a newer build; says which the database has now, and had when this began:
+/// of several that migrate at once one does it, and the others wait.
 async fn bring_up(owner: &PgPool) -> Result<String, MigrateError> {
     let before = check(owner).await;
     // Of a rollback: gateways and workers find out by themselves whether they can work with it.
@@ -237,11 +240,6 @@ async fn bring_up(owner: &PgPool) -> Result<String, MigrateError> {
         // What could not be asked before is as it should be now.
         Err(_) => "schema migrated".to_owned(),
     })
-}
-
-/// A line for each thing done: the log of a Job or an init container is where somebody looks.
-fn tell(done: &str) -> Result<(), MigrateError> {
-    writeln!(io::stdout().lock(), "{done}").map_err(MigrateError::Output)
 }
 
 /// Brings the database that `owner` is connected to, to this version's schema. Changes nothing

@@ -59,7 +59,9 @@ start_machine() {
 # those that are there go on asking the old one for names, half a minute long, unless the bridge says so.
 arp_notify=/proc/sys/net/ipv4/conf/default/arp_notify
 tell_of_bridges() {
-    cat "$arp_notify" >"$work/arp_notify"
+    # Where another run has set it, that one puts it back.
+    [ "$(cat "$arp_notify")" = 0 ] || return 0
+    : >"$work/arp_notify"
     echo 1 >"$arp_notify"
 }
 
@@ -74,7 +76,7 @@ ask_after_health() {
 }
 
 end_machine() {
-    [ ! -s "$work/arp_notify" ] || cat "$work/arp_notify" >"$arp_notify"
+    [ ! -e "$work/arp_notify" ] || echo 0 >"$arp_notify" || true
     [ -S "$work/podman.sock" ] || return 0
     compose down --volumes --timeout 5 >"$work/down.log" 2>&1 || cat "$work/down.log"
     kill "${processes[@]}" 2>/dev/null || true

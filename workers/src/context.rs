@@ -346,7 +346,7 @@ mod tests {
             projects: None,
             default_project: None,
             families: None,
-            scopes: Vec::new(),
+            scopes: vec![archway_proto::catalog::Scope::ToolsRead],
             pool: "shared".to_owned(),
         }
     }

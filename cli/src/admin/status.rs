@@ -98,7 +98,8 @@ struct Status {
     #[serde(flatten)]
     known: Option<Known>,
     gateways: Vec<GatewayRow>,
-    /// The circuits that are not closed, of all gateways that were asked.
+    /// The circuits that are not closed, of all gateways that were asked: of tenants' own those that they list
+    /// (`tenant_circuits_open_total` of their status says how many there are).
     breakers: Vec<BreakerRow>,
     /// What all gateways that were asked refused lately, the most frequent first.
     refusals: Vec<RefusalRow>,

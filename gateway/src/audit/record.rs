@@ -33,7 +33,8 @@ pub(crate) struct Asked {
 pub(crate) struct Facts {
     /// The commit that was read.
     pub(crate) commit: Option<String>,
-    /// The files whose text is in the answer, as paths of their project.
+    /// The files whose text is in the answer: paths of the record's project, `repo://PROJECT/PATH` of another's
+    /// that a prompt put in.
     pub(crate) files: Vec<String>,
     /// How many more there are.
     pub(crate) more_files: u64,

@@ -154,11 +154,13 @@ impl Keys {
         if self.failing.contains_key(id) {
             return Ok(());
         }
-        if record.read.at < began {
-            if self.paused() {
-                return Err(LookupError::Paused);
-            }
-            let _place = self.place(who).await?;
+        let is_asked = record.read.at >= began;
+        if !is_asked && self.paused() {
+            return Err(LookupError::Paused);
+        }
+        // An unknown id would have waited for one, whoever was confirmed lately is not asked to.
+        let _place = self.place(who).await?;
+        if !is_asked {
             let row = self.stores.find_api_key(id.as_str()).await;
             self.note(&row, true);
             row?;

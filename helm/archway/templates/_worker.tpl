@@ -62,8 +62,14 @@ spec:
         {{- . | nindent 8 }}
         {{- end }}
         {{- /* What pods keep on disk can be made again: for it no node has to stay. */}}
-        {{- $evictable := dict "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes" (include "archway.worker.onDisk" .) }}
-        {{- merge (deepCopy $settings.podAnnotations) $evictable | toYaml | nindent 8 }}
+        {{- $evictable := "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes" }}
+        {{- $said := default dict $settings.podAnnotations }}
+        {{- if not (hasKey $said $evictable) }}
+        {{ $evictable }}: {{ include "archway.worker.onDisk" . | quote }}
+        {{- end }}
+        {{- with $said }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
     spec:
       {{- $spec | nindent 6 }}
 {{- end -}}

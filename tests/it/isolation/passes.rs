@@ -228,7 +228,8 @@ fn lesser(stack: &Stack) -> Vec<(Value, (Method, Value), &'static str)> {
         let params = json!({ "name": name, "arguments": arguments });
         (Method::ToolsCall, params)
     };
-    let note = json!({ "key": "note", "content": "by a thief" });
+    let note = json!({ "file": "progress_log.jsonl", "entry": {
+        "timestamp": "2026-11-22T05:31:07Z", "event": "by a thief" } });
     let treasure = || {
         tool(
             "read_file",

@@ -1,6 +1,7 @@
 //! How long an end takes to be in force on the last of three gateways, measured from before it is asked
-//! for: printed (`--nocapture` shows it). A second is promised, of a machine that does nothing else; the bound
-//! here is what tells a gateway that heard of it from one that looked again by itself, after 30 seconds.
+//! for: printed (`--nocapture` shows it). A second is promised, of a machine that does nothing else: here the best
+//! of the samples has to keep it, and all of them what tells a gateway that heard of it from one that looked again by
+//! itself, after 30 seconds.
 
 use std::time::Duration;
 
@@ -43,12 +44,14 @@ async fn worst<F: AsyncFn(usize) -> u16>(ask: F, expected: u16, since: Instant) 
 
 /// Prints the worst of an end, and holds it to the bound.
 fn report(what: &str, took: &[Duration]) {
-    let worst = took.iter().max().unwrap();
+    let (best, worst) = (took.iter().min().unwrap(), took.iter().max().unwrap());
     println!(
         "{what}: in force on {REPLICAS} gateways after {worst:?} at worst of {}",
         took.len()
     );
     assert!(*worst < TOLD, "{what}: {took:?}");
+    // One alone may have met a busy moment.
+    assert!(took.len() == 1 || *best < SECOND, "{what}: {took:?}");
 }
 
 /// The same client at another gateway.

@@ -189,8 +189,8 @@ fn circuits(told: &[(&GatewayRow, Told)]) -> Vec<String> {
         circuits.extend(open.map(|circuit| circuit.row(gateway)));
     }
     let mut tables = Vec::new();
-    let is_told = told.iter().any(|(gateway, _)| gateway.status.is_some());
-    if circuits.is_empty() && unlisted == 0 && is_told {
+    let all_told = told.iter().all(|(gateway, _)| gateway.status.is_some());
+    if circuits.is_empty() && unlisted == 0 && all_told {
         tables.push("circuits: all closed".to_owned());
     }
     if !circuits.is_empty() {
