@@ -19,13 +19,8 @@ async fn replicas() -> Stack {
     let acme = Tenant::new("acme").project("site", repo);
     let acme = acme.key(Key::new("other"));
     let stack = Harness::new().replicas(REPLICAS).tenant(acme).start().await;
-    hearing(&stack).await;
-    stack
-}
-
-/// Waits until every gateway says that it hears of changes.
-async fn hearing(stack: &Stack) {
     stack.hearing().await;
+    stack
 }
 
 async fn owner(stack: &Stack) -> PgPool {

@@ -44,8 +44,7 @@ impl Stage {
         std::os::unix::fs::symlink("/etc/passwd", site.join("passwd")).unwrap();
         let line = RootSecret::generate_line().unwrap();
         let secret = folder.path().join("secret");
-        std::fs::write(&secret, format!("{line}\n")).unwrap();
-        std::fs::set_permissions(&secret, Permissions::from_mode(0o600)).unwrap();
+        private(&secret, &format!("{line}\n"));
         let (private, public) = (folder.path().join("pass"), folder.path().join("pass.pub"));
         let mut make = archway(&["pass-key", "generate", "--private"]);
         make.arg(private).arg("--public").arg(public);
@@ -127,6 +126,12 @@ impl Drop for Stage {
             run(&place, statement).await;
         });
     }
+}
+
+/// Writes a file that its owner alone may read: others are warned of.
+pub(crate) fn private(path: &Path, text: &str) {
+    std::fs::write(path, text).unwrap();
+    std::fs::set_permissions(path, Permissions::from_mode(0o600)).unwrap();
 }
 
 /// The cluster of `tests/run`, else one of our own.

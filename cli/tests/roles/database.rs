@@ -1,6 +1,5 @@
 //! TLS to Postgres, under an authority of its owner's: who is believed, also later and by the confined.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -11,7 +10,7 @@ use crate::issued::Issued;
 use crate::refused::refusal;
 use crate::role::{Role, archway, wait_until};
 use crate::secured::{PASSWORD, Secured};
-use crate::stage::Stage;
+use crate::stage::{Stage, private};
 
 const TENANTS: &str =
     "{tenants: [{slug: acme, projects: [{slug: site}], keys: [{label: ci, from_env: CI}]}]}";
@@ -58,8 +57,7 @@ impl Stage {
     /// Brings the schema there, with passwords for the roles, then a tenant: its key.
     fn furnish(&self, url: &str) -> String {
         let (password, tenants) = (self.path("password"), self.path("tenants.yaml"));
-        std::fs::write(&password, PASSWORD).unwrap();
-        std::fs::set_permissions(&password, PermissionsExt::from_mode(0o600)).unwrap();
+        private(&password, PASSWORD);
         std::fs::write(&tenants, TENANTS).unwrap();
         let mut migrate = self.owner(url, &["migrate"]);
         migrate.arg("--gateway-password-file").arg(&password);

@@ -1,7 +1,6 @@
 //! What logs never say, however much they say: any secret that a process was given or shown.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use rustix::process::Signal;
@@ -10,7 +9,7 @@ use serde_json::Value;
 use super::{Exported, READ, new_trace};
 use crate::http::{Connection, message, tool_call};
 use crate::role::{Role, archway};
-use crate::stage::Stage;
+use crate::stage::{Stage, private};
 
 const GATEWAYS_DATABASE: &str = "hunter-gateway";
 const WORKERS_DATABASE: &str = "hunter-worker";
@@ -31,11 +30,9 @@ impl Stage {
         place.to_url_lossy().into()
     }
 
-    /// A file that its owner alone may read.
-    fn private(&self, name: &str, text: &str) -> PathBuf {
+    fn secret_file(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
-        fs::write(&path, text).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        private(&path, text);
         path
     }
 
@@ -51,7 +48,7 @@ impl Stage {
                 sqlx::ConnectOptions::to_url_lossy(&url).as_str(),
             )
             .arg("--database-password-file")
-            .arg(self.private("worker.pw", WORKERS_DATABASE))
+            .arg(self.secret_file("worker.pw", WORKERS_DATABASE))
             .env("ARCHWAY_CHAT_URL", format!("http://{nowhere}/v1"))
             .env("ARCHWAY_CHAT_MODEL", "words")
             .env("ARCHWAY_CHAT_KEY", CHAT)
@@ -160,11 +157,11 @@ fn no_command_of_administration_says_a_password_or_a_key_however_much_it_logs() 
     let stage = Stage::set();
     let owner = stage.place();
     let url = sqlx::ConnectOptions::to_url_lossy(&owner.password(OWNERS_DATABASE));
-    let gateway = stage.private("gateway.pw", GATEWAYS_DATABASE);
-    let worker = stage.private("worker.pw", WORKERS_DATABASE);
+    let gateway = stage.secret_file("gateway.pw", GATEWAYS_DATABASE);
+    let worker = stage.secret_file("worker.pw", WORKERS_DATABASE);
     let key = printed(&mut archway(&["key", "generate"]));
     let tenants = "tenants: [{slug: new, keys: [{label: ci, from_env: CI}]}]";
-    let tenants = stage.private("tenants.yaml", tenants);
+    let tenants = stage.secret_file("tenants.yaml", tenants);
     let mut migrate = archway(&["migrate", "--gateway-password-file"]);
     migrate
         .arg(gateway)

@@ -10,7 +10,7 @@ use futures::future::join_all;
 use serde_json::json;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{REPLICAS, SECOND, TOLD, hearing, status};
+use super::{REPLICAS, SECOND, TOLD, status};
 
 /// Ends of each kind.
 const LABELS: [&str; 5] = ["a", "b", "c", "d", "e"];
@@ -24,7 +24,7 @@ async fn replicas() -> Stack {
         .into_iter()
         .fold(acme, |acme, label| acme.key(Key::new(label)));
     let stack = Harness::new().replicas(REPLICAS).tenant(acme).start().await;
-    hearing(&stack).await;
+    stack.hearing().await;
     stack
 }
 
@@ -82,7 +82,7 @@ async fn a_principal_that_is_revoked_ends_on_three_gateways_once_they_are_told()
         .issuer(issuer.entry("tenant: acme"));
     let harness = harness.tenant(Tenant::new("acme").project("site", repo));
     let stack = harness.start().await;
-    hearing(&stack).await;
+    stack.hearing().await;
     let mut took = Vec::new();
     for subject in LABELS {
         let token = issuer.token(subject);

@@ -8,7 +8,7 @@ use futures::future::{join, join_all, join4};
 use serde_json::json;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{REPLICAS, hearing, status};
+use super::{REPLICAS, status};
 
 /// While notifications are lost and nobody knows: SECURITY says 12 seconds; this machine may be busy.
 const UNHEARD: Duration = Duration::from_secs(15);
@@ -29,7 +29,7 @@ async fn replicas(grace: Duration, issuer: &Issuer) -> Stack {
     let harness = harness.replicas(REPLICAS).relayed();
     let stack = harness.configure(|config| config.auth.key_grace = grace);
     let stack = stack.start().await;
-    hearing(&stack).await;
+    stack.hearing().await;
     stack
 }
 
@@ -109,7 +109,7 @@ async fn what_ends_does_so_within_the_bound_on_gateways_that_are_deaf_and_do_not
         report(what, ends.iter().map(|ends| ends[number]));
     }
     stack.database().deafen(false);
-    hearing(&stack).await;
+    stack.hearing().await;
     for (revoked, good) in &clients {
         assert_eq!((status(revoked).await, status(good).await), (401, 200));
     }
