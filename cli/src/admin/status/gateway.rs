@@ -33,7 +33,7 @@ pub(super) struct GatewayRow {
 }
 
 /// Of a gateway's status, what the table shows. What a build does not say is absent.
-#[derive(Clone, Default, Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(default)]
 struct Told {
     /// Whether the store of limits answers; absent where there is none, too.
@@ -46,7 +46,7 @@ struct Told {
     refusals: Vec<RefusalRow>,
 }
 
-#[derive(Clone, Default, Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(default)]
 struct Worker {
     pool: String,
@@ -56,9 +56,9 @@ struct Worker {
 }
 
 /// A circuit breaker's.
-#[derive(Clone, Default, Deserialize, Serialize)]
+#[derive(Default, Deserialize, Serialize)]
 #[serde(default)]
-pub(super) struct Circuit {
+struct Circuit {
     pool: String,
     family: String,
     /// Whose it is, if it is one tenant's.
@@ -130,8 +130,11 @@ pub(super) fn refusals(gateways: &[GatewayRow]) -> Vec<RefusalRow> {
 /// The circuits that are not closed, of all gateways.
 pub(super) fn breakers(gateways: &[GatewayRow]) -> Vec<BreakerRow> {
     let of = |row: &GatewayRow| {
+        let told = row.told();
+        let all = told.circuits.into_iter().chain(told.tenant_circuits_open);
+        let open = all.filter(|circuit| circuit.state != "closed");
         let gateway = row.url.clone();
-        row.told().into_open().map(move |circuit| BreakerRow {
+        open.map(move |circuit| BreakerRow {
             gateway: gateway.clone(),
             circuit,
         })
@@ -154,7 +157,7 @@ pub(super) fn tables(gateways: &[GatewayRow]) -> Vec<String> {
     let told: Vec<_> = gateways.iter().map(|row| (row, row.told())).collect();
     tables.extend(store(&told));
     tables.extend(workers(&told));
-    tables.extend(circuits(&told));
+    tables.extend(circuits(&told, &breakers(gateways)));
     tables
 }
 
@@ -179,25 +182,22 @@ fn workers(told: &[(&GatewayRow, Told)]) -> Option<String> {
 }
 
 /// A table, and how many it leaves out.
-fn circuits(told: &[(&GatewayRow, Told)]) -> Vec<String> {
-    let (mut circuits, mut unlisted) = (Vec::new(), 0);
-    for (gateway, told) in told {
-        unlisted += told
-            .tenant_circuits_open_total
-            .saturating_sub(told.tenant_circuits_open.len());
-        let open = told.clone().into_open();
-        circuits.extend(open.map(|circuit| circuit.row(gateway)));
-    }
+fn circuits(told: &[(&GatewayRow, Told)], open: &[BreakerRow]) -> Vec<String> {
+    let unlisted = told.iter().map(|(_, told)| {
+        let listed = told.tenant_circuits_open.len();
+        told.tenant_circuits_open_total.saturating_sub(listed)
+    });
+    let unlisted: usize = unlisted.sum();
     let mut tables = Vec::new();
     let all_told = told.iter().all(|(gateway, _)| gateway.status.is_some());
-    if circuits.is_empty() && unlisted == 0 && all_told {
+    if open.is_empty() && unlisted == 0 && all_told {
         tables.push("circuits: all closed".to_owned());
     }
-    if !circuits.is_empty() {
+    if !open.is_empty() {
         let header = [
             "gateway", "pool", "family", "tenant", "circuit", "wait", "calls", "faults", "slow",
         ];
-        let rows = table(header, circuits, "");
+        let rows = table(header, open.iter().map(BreakerRow::cells).collect(), "");
         tables.push(format!("circuits that are not closed\n{rows}"));
     }
     if unlisted > 0 {
@@ -215,14 +215,6 @@ impl GatewayRow {
     }
 }
 
-impl Told {
-    /// The circuits that are not closed.
-    fn into_open(self) -> impl Iterator<Item = Circuit> {
-        let all = self.circuits.into_iter().chain(self.tenant_circuits_open);
-        all.filter(|circuit| circuit.state != "closed")
-    }
-}
-
 impl Worker {
     fn row(&self, gateway: &GatewayRow) -> [String; 5] {
         [
@@ -235,19 +227,20 @@ impl Worker {
     }
 }
 
-impl Circuit {
-    fn row(&self, gateway: &GatewayRow) -> [String; 9] {
-        let wait = self.retry_after_seconds;
+impl BreakerRow {
+    fn cells(&self) -> [String; 9] {
+        let BreakerRow { gateway, circuit } = self;
+        let wait = circuit.retry_after_seconds;
         [
-            gateway.url.clone(),
-            self.pool.clone(),
-            self.family.clone(),
-            self.tenant.clone().unwrap_or_else(|| "-".to_owned()),
-            self.state.clone(),
+            gateway.clone(),
+            circuit.pool.clone(),
+            circuit.family.clone(),
+            circuit.tenant.clone().unwrap_or_else(|| "-".to_owned()),
+            circuit.state.clone(),
             wait.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds} s")),
-            self.calls.to_string(),
-            self.faults.to_string(),
-            self.slow.to_string(),
+            circuit.calls.to_string(),
+            circuit.faults.to_string(),
+            circuit.slow.to_string(),
         ]
     }
 }

@@ -5,7 +5,7 @@
 
 mod refine;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use archway_proto::failure::Failure;
@@ -59,6 +59,9 @@ pub(in crate::tools) struct Aligned {
 
 #[derive(Serialize, JsonSchema)]
 struct RelatedAdr {
+    /// Its file, for the audit trail.
+    #[serde(skip)]
+    path: String,
     uri: String,
     title: String,
     /// Its number, or its file's stem.
@@ -73,8 +76,20 @@ struct RelatedAdr {
 
 #[derive(Serialize, JsonSchema)]
 struct Conflict {
+    /// The decision's file, for the audit trail.
+    #[serde(skip)]
+    path: String,
     adr_uri: String,
     conflict_description: String,
+}
+
+impl Aligned {
+    /// The files of the decisions that are quoted.
+    fn files(&self) -> impl Iterator<Item = &str> {
+        let related = self.related_adrs.iter().map(|adr| adr.path.as_str());
+        let conflicts = self.conflicts.iter();
+        related.chain(conflicts.map(|conflict| conflict.path.as_str()))
+    }
 }
 
 impl Tool for CheckAdrAlignment {
@@ -104,15 +119,14 @@ impl Tool for CheckAdrAlignment {
         let look = move |repo: &Repo, cancel: &Cancel| by_rules.run(repo, cancel);
         let mut snapshot = cx.read(&project, look).await?;
         let refined = check.refine(cx, &mut snapshot.value).await;
-        let library = Arc::clone(&snapshot.value.library);
+        let left_out = snapshot.value.library.left_out().to_vec();
         let mut files = Vec::new();
         let reply = Reply::from_snapshot(snapshot, |checked| {
             let aligned = check.shown(checked);
-            files = check.files(&library, &aligned);
+            files.extend(aligned.files().map(str::to_owned));
             aligned
         });
-        let reply = reply.warn(library.left_out().to_vec()).refined(refined);
-        Ok(reply.of_files(files))
+        Ok(reply.warn(left_out).refined(refined).of_files(files))
     }
 }
 
@@ -177,6 +191,7 @@ impl Check {
                 continue;
             };
             conflicts.extend(conflict.map(|conflict_description| Conflict {
+                path: adr.path.clone(),
                 adr_uri: adr.uri.clone(),
                 conflict_description,
             }));
@@ -196,25 +211,10 @@ impl Check {
         }
     }
 
-    /// The files of the decisions that are quoted.
-    fn files(&self, library: &Library, aligned: &Aligned) -> Vec<String> {
-        let quoted: HashSet<&str> = aligned
-            .related_adrs
-            .iter()
-            .map(|adr| &adr.uri)
-            .chain(aligned.conflicts.iter().map(|conflict| &conflict.adr_uri))
-            .map(String::as_str)
-            .collect();
-        documents(library)
-            .into_iter()
-            .filter(|document| quoted.contains(document.uri(self.slug.as_deref()).as_str()))
-            .map(|document| document.path.display())
-            .collect()
-    }
-
     fn related(&self, document: &Document, finding: Finding) -> Option<RelatedAdr> {
         let record = document.record.as_ref()?;
         Some(RelatedAdr {
+            path: document.path.display(),
             uri: document.uri(self.slug.as_deref()),
             title: cut(&document.title, MAX_TITLE).to_owned(),
             adr_id: record.id.clone(),
