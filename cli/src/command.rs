@@ -174,6 +174,8 @@ impl Command {
     fn default_log(&self) -> &'static str {
         match self {
             Command::Gateway(_) | Command::Worker(_) => "info,rmcp=error",
+            // What it warned of may be over.
+            Command::Dev(_) => "warn,archway::dev=info,rmcp=error",
             _ => "warn,rmcp=error",
         }
     }

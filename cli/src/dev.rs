@@ -12,6 +12,8 @@ mod listen;
 mod projects;
 mod seed;
 mod stack;
+// And what goes on while it runs.
+mod restart;
 
 use std::path::PathBuf;
 
@@ -213,9 +215,10 @@ impl Dev {
         announcement.print(as_json).map_err(DevError::Output)
     }
 
+    /// Keeps the database running, until gateway or worker end by themselves.
     async fn failed(&mut self) -> DevError {
         tokio::select! {
-            error = self.database.ended() => error.into(),
+            never = self.database.keep() => match never {},
             error = self.stack.failed() => error.into(),
         }
     }

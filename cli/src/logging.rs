@@ -14,7 +14,7 @@ use crate::otlp;
 pub struct LogArgs {
     /// What is logged: error, warn, info, debug, trace, or a list such as
     /// `warn,archway_gateway=debug` [default: `warn,rmcp=error`; of gateway and worker
-    /// `info,rmcp=error`].
+    /// `info,rmcp=error`; of dev `warn,archway::dev=info,rmcp=error`].
     #[arg(
         long, env = "ARCHWAY_LOG", value_name = "FILTER", value_parser = filter, global = true
     )]

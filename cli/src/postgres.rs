@@ -14,6 +14,7 @@ mod supervisor;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use archway_proto::chain::Chain;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgSslMode};
 use sqlx::{ConnectOptions, Connection};
 use tokio::time::Instant;
@@ -62,6 +63,10 @@ pub struct PostgresConfig {
 pub struct EmbeddedPostgres {
     server: Server,
     sockets: SocketDir,
+    cluster: Cluster,
+    /// The folder of its programs, if the user named one.
+    bin: Option<PathBuf>,
+    log: PathBuf,
 }
 
 /// Why there is no embedded server, or no longer.
@@ -93,6 +98,16 @@ pub enum PostgresError {
     Database(#[source] sqlx::Error),
 }
 
+impl PostgresError {
+    /// What failed in one line: of a server that ended, how, and the last lines of its log.
+    pub fn in_a_line(&self) -> String {
+        match self {
+            PostgresError::Supervisor(error) => error.in_a_line(),
+            other => Chain(other).to_string(),
+        }
+    }
+}
+
 impl EmbeddedPostgres {
     /// Starts the server of `data`, making its cluster where there is none (about 3 s, else a
     /// fifth of one), and returns once it takes connections.
@@ -104,12 +119,15 @@ impl EmbeddedPostgres {
         let stale_pid = leftover::stop(cluster.folder()).await?;
         let cluster = cluster.ensure(&binaries).await?;
         let sockets = SocketDir::claim(data, SOCKETS, account)?;
-        let mut command = cluster.server_command(&binaries, sockets.path());
-        if let Some(pid) = stale_pid {
-            command.env("PG_GRANDPARENT_PID", pid.to_string());
-        }
-        let server = Server::launch(command, account, data.path().join("postgres.log"))?;
-        let mut postgres = EmbeddedPostgres { server, sockets };
+        let log = data.path().join("postgres.log");
+        let server = launch(&cluster, &binaries, sockets.path(), stale_pid, &log)?;
+        let mut postgres = EmbeddedPostgres {
+            server,
+            sockets,
+            cluster,
+            bin: config.bin.clone(),
+            log,
+        };
         let connection = postgres.first_connection().await?;
         ensure_database(connection)
             .await
@@ -121,8 +139,8 @@ impl EmbeddedPostgres {
     /// if none does.
     pub fn of_another_process(data: &Path) -> Option<PgConnectOptions> {
         let fingerprint = DataDir::fingerprint_of(data)?;
-        let socket = format!(".s.PGSQL.{}", cluster::PORT);
-        let sockets = SocketDir::find(&fingerprint, SOCKETS, Account::for_servers(), &socket)?;
+        let account = Account::for_servers();
+        let sockets = SocketDir::find(&fingerprint, SOCKETS, account, &socket_name())?;
         Some(options(&sockets, OWNER))
     }
 
@@ -139,7 +157,43 @@ impl EmbeddedPostgres {
 
     /// Returns if the server ends by itself, with what happened. May be dropped and asked again.
     pub async fn ended(&mut self) -> PostgresError {
-        self.server.ended().await.into()
+        let end = self.server.ended().await;
+        self.remove_socket();
+        end.into()
+    }
+
+    /// Starts the server again after it ended, at the same socket, and returns once it takes
+    /// connections. The cluster must be there: one that is gone is not replaced by an empty one. A
+    /// server that is still recovering after a minute is waited for, since ending it would only make
+    /// it begin anew. May be dropped and asked again.
+    pub async fn start_again(&mut self) -> Result<(), PostgresError> {
+        let started = self.relaunch().await;
+        if started.is_err() {
+            self.remove_socket();
+        }
+        started
+    }
+
+    async fn relaunch(&mut self) -> Result<(), PostgresError> {
+        let major = self.cluster.existing_major()?;
+        let binaries = Binaries::find(self.bin.as_deref(), Some(major))?;
+        let stale_pid = leftover::stop(self.cluster.folder()).await?;
+        let sockets = self.sockets.path();
+        self.server = launch(&self.cluster, &binaries, sockets, stale_pid, &self.log)?;
+        loop {
+            match self.first_connection().await {
+                Err(PostgresError::NotReady(error)) => tracing::warn!(
+                    error = %Chain(&error),
+                    "PostgreSQL is not ready yet, most likely it recovers: it is waited for"
+                ),
+                Err(error) => return Err(error),
+                Ok(connection) => {
+                    // It showed that the server answers; how it is closed is of no matter.
+                    connection.close().await.ok();
+                    return Ok(());
+                }
+            }
+        }
     }
 
     /// Stops the server in an orderly way: connections are closed, everything is on disk.
@@ -147,6 +201,14 @@ impl EmbeddedPostgres {
         self.server.stop(STOP).await?;
         self.sockets.remove();
         Ok(())
+    }
+
+    /// Removes what a server that was killed left: at a socket that is there and refuses, each of our
+    /// connections would be tried for as long as it may take. A missing one fails at once.
+    fn remove_socket(&self) {
+        let socket = self.sockets.path().join(socket_name());
+        // A server that ends in an orderly way removes it itself.
+        std::fs::remove_file(socket).ok();
     }
 
     async fn first_connection(&mut self) -> Result<PgConnection, PostgresError> {
@@ -166,6 +228,26 @@ impl EmbeddedPostgres {
             }
         }
     }
+}
+
+fn socket_name() -> String {
+    format!(".s.PGSQL.{}", cluster::PORT)
+}
+
+/// Starts the cluster's server. `stale_pid` is the number in a pid file that another program has
+/// by now: the server must not take it for a server of its own cluster.
+fn launch(
+    cluster: &Cluster,
+    binaries: &Binaries,
+    sockets: &Path,
+    stale_pid: Option<i32>,
+    log: &Path,
+) -> Result<Server, SupervisorError> {
+    let mut command = cluster.server_command(binaries, sockets);
+    if let Some(pid) = stale_pid {
+        command.env("PG_GRANDPARENT_PID", pid.to_string());
+    }
+    Server::launch(command, Account::for_servers(), log.to_owned())
 }
 
 fn options(sockets: &Path, database: &str) -> PgConnectOptions {

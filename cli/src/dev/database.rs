@@ -4,13 +4,21 @@
 //! they log in as their own roles. On a given server those roles may have passwords that are none
 //! of our business, so each connection of the owner's takes on the role at its start.
 
+use std::convert::Infallible;
+use std::time::Duration;
+
+use archway_gateway::AuthConfig;
 use secrecy::SecretString;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{ConnectOptions, PgPool};
 
+use super::restart;
 use crate::data_dir::DataDir;
 use crate::migrate::{self, MigrateError};
 use crate::postgres::{EmbeddedPostgres, PostgresConfig, PostgresError};
+
+/// The longest that `--key-grace` allows: a day.
+const OWN_KEY_GRACE: Duration = Duration::from_secs(86_400);
 
 /// A database that answers.
 #[derive(Debug)]
@@ -21,7 +29,7 @@ pub(super) enum Database {
     Given(Box<PgConnectOptions>),
 }
 
-/// Why there is no database, or no longer.
+/// Why there is no database.
 #[derive(Debug, thiserror::Error)]
 pub enum DatabaseError {
     /// The embedded server failed.
@@ -110,11 +118,20 @@ impl Database {
         }
     }
 
-    /// Returns if the embedded server ends by itself; never for a given one.
-    pub(super) async fn ended(&mut self) -> DatabaseError {
+    /// Starts the embedded server again whenever it ends by itself; a given one is its owner's.
+    pub(super) async fn keep(&mut self) -> Infallible {
         match self {
-            Database::Embedded(postgres) => postgres.ended().await.into(),
+            Database::Embedded(postgres) => restart::keep(postgres).await,
             Database::Given(_) => std::future::pending().await,
+        }
+    }
+
+    /// How long a key that the database confirmed is good while the database is away. Keys of the
+    /// embedded one can be revoked nowhere else, so that none can be meanwhile.
+    pub(super) fn key_grace(&self) -> Duration {
+        match self {
+            Database::Embedded(_) => OWN_KEY_GRACE,
+            Database::Given(_) => AuthConfig::default().key_grace,
         }
     }
 

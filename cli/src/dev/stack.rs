@@ -217,7 +217,10 @@ fn gateway_config(plan: &Plan<'_>, socket: &std::path::Path) -> GatewayConfig {
     GatewayConfig {
         name: Some(host_name("gateway")),
         guard: plan.guard.clone(),
-        auth: AuthConfig::default(),
+        auth: AuthConfig {
+            key_grace: plan.database.key_grace(),
+            ..AuthConfig::default()
+        },
         breaker: BreakerConfig::default(),
         limits: LimitsConfig::default(),
         upstream: UpstreamConfig {

@@ -108,6 +108,15 @@ impl Cluster {
             .map_err(|_not_a_number| no_cluster(None))
     }
 
+    /// The major version that made the cluster, which must be there.
+    pub(super) fn existing_major(&self) -> Result<u32, ClusterError> {
+        let missing = || ClusterError::NoCluster {
+            folder: self.folder.clone(),
+            source: Some(io::ErrorKind::NotFound.into()),
+        };
+        self.major()?.ok_or_else(missing)
+    }
+
     /// Makes the cluster if there is none. Runs `initdb` on the blocking pool.
     pub(super) async fn ensure(self, binaries: &Binaries) -> Result<Self, ClusterError> {
         if self.folder.exists() {

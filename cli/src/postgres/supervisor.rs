@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+use archway_proto::chain::Chain;
 use tokio::task::JoinHandle;
 
 use crate::account::Account;
@@ -42,6 +43,8 @@ exit "$status"
 
 /// A log file that has grown beyond this is begun anew, in bytes.
 const MAX_LOG: u64 = 4 << 20;
+/// Levels of PostgreSQL's log with which a server ends.
+const FATAL: [&str; 2] = ["FATAL:", "PANIC:"];
 /// How much of the log an error quotes, in bytes.
 const QUOTE: u64 = 2048;
 
@@ -94,6 +97,34 @@ pub enum SupervisorError {
         #[source]
         source: io::Error,
     },
+}
+
+impl SupervisorError {
+    /// What became of the server in one line, with the end of its log: from the last line that
+    /// says why it ended, if there is one, to the last of all.
+    pub(super) fn in_a_line(&self) -> String {
+        match self {
+            SupervisorError::Ended { status, said, .. } => {
+                format!("it ended ({status}); its log ends: {}", last_lines(said))
+            }
+            other => Chain(other).to_string(),
+        }
+    }
+}
+
+/// The last line, and those before it back to the last that PostgreSQL itself ended with.
+fn last_lines(said: &str) -> String {
+    let lines: Vec<&str> = said
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    let is_end = |line: &&str| FATAL.iter().any(|level| line.contains(level));
+    let last = lines.len().saturating_sub(1);
+    let from = lines.iter().rposition(is_end).unwrap_or(last);
+    match lines.get(from..) {
+        None | Some([]) => "(nothing)".to_owned(),
+        Some(end) => end.join(" / ").replace(char::is_control, "\u{fffd}"),
+    }
 }
 
 impl Server {
@@ -204,4 +235,31 @@ fn supervised(server: Command) -> Command {
         };
     }
     shell
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_servers_end_is_told_in_one_line_by_what_its_log_says_last() {
+        let ended = |said: &str| {
+            let error = SupervisorError::Ended {
+                status: "exit status: 1".to_owned(),
+                log: PathBuf::from("/data/postgres.log"),
+                said: said.to_owned(),
+            };
+            error.in_a_line()
+        };
+        let full = "LOG:  starting\nFATAL:  could not write: No space left on device\n\
+                    HINT:\tmake room\u{1b}[2J\nLOG:  database system is shut down";
+        assert_eq!(
+            ended(full),
+            "it ended (exit status: 1); its log ends: FATAL:  could not write: No space left on \
+             device / HINT:\u{fffd}make room\u{fffd}[2J / LOG:  database system is shut down"
+        );
+        let killed = "LOG:  starting\nLOG:  ready\n";
+        assert!(ended(killed).ends_with("its log ends: LOG:  ready"));
+        assert!(ended("").ends_with("its log ends: (nothing)"));
+    }
 }

@@ -123,6 +123,45 @@ async fn a_server_that_dies_is_noticed_and_the_next_one_recovers() {
 }
 
 #[tokio::test]
+async fn a_server_that_died_is_started_again_at_the_same_socket_with_what_was_written() {
+    let home = home();
+    let data = DataDir::open(home.path()).unwrap();
+    let mut postgres = start(&data).await;
+    drop(run(&postgres, "create table notes as select 1").await);
+    let (server, url) = (postmaster(&data), postgres.owner_url());
+    for _ in 0..2 {
+        kill_process(postmaster(&data), Signal::KILL).unwrap();
+        postgres.ended().await;
+        postgres.start_again().await.unwrap();
+        assert_eq!(count_notes(&postgres).await, 1);
+    }
+    assert_ne!(postmaster(&data), server);
+    assert_eq!(postgres.owner_url(), url);
+    postgres.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_cluster_that_is_gone_is_not_replaced_by_an_empty_one() {
+    let home = home();
+    let data = DataDir::open(home.path()).unwrap();
+    let mut postgres = start(&data).await;
+    let cluster = data.path().join("postgres");
+    let aside = data.path().join("aside");
+    std::fs::rename(&cluster, &aside).unwrap();
+    let server = std::fs::read_to_string(aside.join("postmaster.pid")).unwrap();
+    let server = server.lines().next().unwrap().parse().unwrap();
+    kill_process(Pid::from_raw(server).unwrap(), Signal::KILL).unwrap();
+    postgres.ended().await;
+    let refusal = postgres.start_again().await.unwrap_err().in_a_line();
+    assert!(refusal.contains("holds no PostgreSQL cluster"), "{refusal}");
+    assert!(!cluster.exists());
+
+    std::fs::rename(&aside, &cluster).unwrap();
+    postgres.start_again().await.unwrap();
+    postgres.stop().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_server_stops_once_the_pipe_closes_even_if_its_supervisor_was_killed() {
     let home = home();
     let data = DataDir::open(home.path()).unwrap();

@@ -1,0 +1,161 @@
+//! The embedded PostgreSQL ends while `archway dev` runs: by a kill, and over a cluster that can't be
+//! started. What needs no database goes on, and what needs it works again by itself.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustix::process::{Signal, kill_process, test_kill_process};
+
+use crate::{Dev, Place, wait_until};
+
+const ENTRY: &str = r#"{"file":"progress_log.jsonl","entry":{"timestamp":"2026-01-07T14:00:00Z","event":"walrus"}}"#;
+const FOUND: &str = r#"{"query":"walrus"}"#;
+const READ: &str = r#"{"path":"greeting.txt"}"#;
+const NOT_STARTED: &str = "PostgreSQL was not started again";
+
+impl Place {
+    /// Its repository has all files in a commit from now on.
+    fn commit(&self) {
+        let site = self.0.path().join("My Site");
+        for line in ["init -q", "add -A", "commit -q -m sesame"] {
+            git(&site, line);
+        }
+    }
+
+    /// Kills the server, and nothing besides.
+    fn kill_server(&self) {
+        kill_process(self.server(), Signal::KILL).unwrap();
+    }
+
+    /// The file without which no server starts.
+    fn control(&self) -> PathBuf {
+        self.data().join("postgres/global/pg_control")
+    }
+}
+
+fn git(folder: &Path, line: &str) {
+    let mut command = Command::new("git");
+    command.current_dir(folder).args(line.split(' '));
+    for who in ["AUTHOR", "COMMITTER"] {
+        command.env(format!("GIT_{who}_NAME"), "A");
+        command.env(format!("GIT_{who}_EMAIL"), "a@localhost");
+    }
+    command.env("GIT_CONFIG_GLOBAL", "/dev/null");
+    assert!(command.status().unwrap().success(), "git {line}");
+}
+
+impl Dev {
+    fn reads(&self) {
+        let read = self.call("read_file", READ);
+        assert!(read.contains("sesame"), "{read}");
+        let log = self.call("git_log", "{}");
+        assert!(log.contains("sesame"), "{log}");
+    }
+
+    fn remembers(&self) -> bool {
+        let found = self.call("search_memory", FOUND);
+        found.contains("walrus") && !found.contains(r#""isError":true"#)
+    }
+
+    fn is_unavailable(&self, tool: &str, arguments: &str) -> bool {
+        let answer = self.call(tool, arguments);
+        let refused = answer.contains(r#""isError":true"#);
+        refused && answer.contains(r#""code":"unavailable""#)
+    }
+
+    fn writes(&self) -> bool {
+        let written = self.call("write_memory_entry", ENTRY);
+        written.contains(r#""entry_count":"#) && !written.contains(r#""isError":true"#)
+    }
+}
+
+#[test]
+fn a_postgres_that_is_killed_runs_again_by_itself_and_dev_goes_on() {
+    let place = Place::new();
+    place.commit();
+    let dev = place.start();
+    dev.reads();
+    assert!(dev.writes());
+    for time in 1..=2 {
+        let server = place.server();
+        place.kill_server();
+        dev.reads();
+        wait_until("memory is there again", || dev.remembers());
+        assert_ne!(place.server(), server);
+        dev.reads();
+        wait_until("it is said", || {
+            dev.log.says("PostgreSQL runs again") == time
+        });
+        assert_eq!(dev.log.says("PostgreSQL ended"), time);
+        assert!(dev.writes(), "{}", dev.log.text());
+    }
+    assert!(test_kill_process(dev.pid()).is_ok());
+    let server = place.server();
+    assert!(dev.end(Signal::TERM).0.success());
+    assert!(crate::is_gone(server));
+}
+
+#[test]
+fn while_postgres_can_not_be_started_attempts_are_few_and_told_and_all_is_well_once_it_can() {
+    let place = Place::new();
+    place.commit();
+    let dev = place.start();
+    dev.reads();
+    assert!(dev.writes());
+    let control = place.control();
+    let aside = control.with_extension("aside");
+    std::fs::rename(&control, &aside).unwrap();
+    place.kill_server();
+
+    wait_until("three attempts failed", || dev.log.says(NOT_STARTED) >= 3);
+    dev.reads();
+    assert!(dev.is_unavailable("search_memory", FOUND));
+    assert!(dev.is_unavailable("write_memory_entry", ENTRY));
+    let log = std::fs::read_to_string(place.data().join("postgres.log")).unwrap();
+    let last = log.lines().last().unwrap();
+    assert!(last.starts_with("but could not open file"), "{log}");
+    let quoted = dev.log.says("its log ends: but could not open file");
+    assert_eq!(quoted, dev.log.says(NOT_STARTED), "{}", dev.log.text());
+    assert!(!place.data().join("postgres.new").exists());
+
+    std::fs::rename(&aside, &control).unwrap();
+    wait_until("memory is there again", || dev.remembers());
+    dev.reads();
+    assert!(dev.writes());
+    // Each attempt was told of, and within half a minute there are six at most.
+    let log = std::fs::read_to_string(place.data().join("postgres.log")).unwrap();
+    let tried = log.matches("could not find the database system").count();
+    assert_eq!(dev.log.says(NOT_STARTED), tried, "{log}");
+    assert!((3..6).contains(&tried), "{log}");
+    // What is written now is indexed, and changes of keys are heard.
+    let file = place.0.path().join("My Site/octopus.txt");
+    std::fs::write(file, "octopus\n").unwrap();
+    place.commit();
+    wait_until("it is found by its words", || {
+        let found = dev.call("context_search", r#"{"query":"octopus"}"#);
+        found.contains("octopus.txt")
+    });
+    let key = dev.text("api_key").split('_').nth(1).unwrap();
+    let mut revoke = Command::new(env!("CARGO_BIN_EXE_archway"));
+    revoke
+        .args(["key", "revoke", key, "--data"])
+        .arg(place.data());
+    assert!(revoke.status().unwrap().success());
+    wait_until("the key is refused", || {
+        dev.post("hello", "{}").starts_with("HTTP/1.1 401")
+    });
+    assert!(dev.end(Signal::TERM).0.success());
+}
+
+#[test]
+fn while_postgres_can_not_be_started_dev_ends_as_ever_when_it_is_asked_to() {
+    let place = Place::new();
+    let dev = place.start();
+    let control = place.control();
+    std::fs::rename(&control, control.with_extension("aside")).unwrap();
+    place.kill_server();
+    wait_until("an attempt failed", || dev.log.says(NOT_STARTED) >= 1);
+    let (status, rest) = dev.end(Signal::INT);
+    assert!(status.success(), "{status}");
+    assert_eq!(rest, "");
+}
