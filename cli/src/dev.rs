@@ -47,8 +47,8 @@ const INSPECTOR: [&str; 2] = ["http://localhost:6274", "http://127.0.0.1:6274"];
 /// What `archway dev` is told.
 #[derive(Debug, clap::Args)]
 pub struct DevArgs {
-    /// The repository: any folder, with git or without. Folders that were served before stay
-    /// available beside it.
+    /// The repository: any folder, with git or without. The first one stays what calls mean that
+    /// name no project; later ones are served beside it, each as a project of its own.
     #[arg(long, value_name = "PATH", default_value = ".")]
     repo: PathBuf,
     /// Where the database and the key are kept [default: the user's data folder].
@@ -81,7 +81,9 @@ pub struct DevArgs {
     sampling: SamplingConfig,
     #[command(flatten)]
     pub(crate) otlp: OtlpArgs,
-    /// Print one line of JSON when ready, `{url, api_key, tenant, project, admin_url}`, and nothing else.
+    /// Print one line of JSON when ready,
+    /// `{url, api_key, tenant, project, repo_project, projects, admin_url}`, and nothing else:
+    /// `project` is read by calls that name none, `repo_project` is what --repo names.
     #[arg(long)]
     json: bool,
 }
@@ -153,6 +155,9 @@ struct Dev {
     listening: listen::Addresses,
     console: bool,
     api_key: SecretString,
+    /// What calls mean that name no project.
+    default: String,
+    /// What `--repo` names.
     project: Project,
     served: Vec<Project>,
     // Dropped last: while it is claimed, nobody else touches what the others use.
@@ -194,6 +199,7 @@ impl Dev {
             listening,
             console: args.console.console,
             api_key: seeded.api_key,
+            default: seeded.default,
             project,
             served: seeded.served,
             data,
@@ -208,7 +214,8 @@ impl Dev {
             console: self.console,
             api_key: &self.api_key,
             tenant: TENANT,
-            project: &self.project,
+            default: &self.default,
+            repo: &self.project,
             served: &self.served,
             data: self.data.path(),
         };

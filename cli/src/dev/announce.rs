@@ -22,8 +22,10 @@ pub(super) struct Announcement<'a> {
     pub(super) console: bool,
     pub(super) api_key: &'a SecretString,
     pub(super) tenant: &'a str,
-    /// What a call without `project` means.
-    pub(super) project: &'a Project,
+    /// The slug of what a call without `project` means. Its folder may be gone.
+    pub(super) default: &'a str,
+    /// What `--repo` names.
+    pub(super) repo: &'a Project,
     /// All that can be asked, that one included.
     pub(super) served: &'a [Project],
     pub(super) data: &'a Path,
@@ -35,7 +37,12 @@ struct Line<'a> {
     url: &'a str,
     api_key: &'a str,
     tenant: &'a str,
+    /// What a call without `project` means.
     project: &'a str,
+    /// What `--repo` names, which is another once the key has a default.
+    repo_project: &'a str,
+    /// All that can be asked.
+    projects: Vec<&'a str>,
     /// Where `/healthz`, `/readyz` and `/metrics` are.
     admin_url: &'a str,
 }
@@ -59,13 +66,16 @@ impl Announcement<'_> {
             url: self.url,
             api_key: self.api_key.expose_secret(),
             tenant: self.tenant,
-            project: &self.project.slug,
+            project: self.default,
+            repo_project: &self.repo.slug,
+            projects: self.served.iter().map(|it| it.slug.as_str()).collect(),
             admin_url: &admin_url,
         })
     }
 
     fn text(&self) -> String {
         let mut text = format!("\nArchway is ready at {}\n\n{}", self.url, self.facts());
+        text.push_str(&self.beside());
         text.push_str("\nPaste into your client. The key in it stays good across restarts.\n");
         text.push_str(&settings::text_of(self.url, self.api_key));
         text.push_str("\nCtrl-C stops everything.\n");
@@ -73,14 +83,17 @@ impl Announcement<'_> {
     }
 
     fn facts(&self) -> String {
-        let Project { slug, path } = self.project;
-        let mut facts = format!("  project   {slug}  ({})\n", path.display());
-        for other in self.served.iter().filter(|other| *other != self.project) {
-            facts.push_str(&format!(
-                "  also      {}  ({})\n",
-                other.slug,
-                other.path.display()
-            ));
+        let shown = |project: &Project| format!("{}  ({})", project.slug, project.path.display());
+        let is_default = |project: &&Project| project.slug == self.default;
+        let mut facts = match self.served.iter().find(is_default) {
+            Some(default) => format!("  project   {}\n", shown(default)),
+            None => format!(
+                "  project   {}  (its folder is gone: calls have to name another)\n",
+                self.default
+            ),
+        };
+        for other in self.served.iter().filter(|it| !is_default(it)) {
+            facts.push_str(&format!("  also      {}\n", shown(other)));
         }
         facts.push_str(&format!("  api key   {}\n", self.api_key.expose_secret()));
         facts.push_str(&format!("  data      {}\n", self.data.display()));
@@ -94,6 +107,21 @@ impl Announcement<'_> {
             ));
         }
         facts
+    }
+
+    /// What has to be said where `--repo` names another project than calls mean.
+    fn beside(&self) -> String {
+        let (default, repo) = (self.default, &self.repo.slug);
+        if default == repo {
+            return String::new();
+        }
+        format!(
+            "\nThe key was first made for {default}, and calls that name no project go on reading that.\n\
+             For {repo}, calls say \"project\": \"{repo}\". A key that reads it by default:\n  \
+             archway key issue {} --default-project {repo} --data {}\n",
+            self.tenant,
+            self.data.display()
+        )
     }
 }
 
@@ -114,9 +142,20 @@ mod tests {
             console: true,
             api_key: &"awy_key".into(),
             tenant: "dev",
-            project: &site,
+            default: "site",
+            repo: &site,
             served: &[docs, site.clone()],
             data: Path::new("/data"),
+        })
+    }
+
+    /// The same, started for another repository than its key was made for.
+    fn with_another<T>(check: impl FnOnce(&Announcement<'_>) -> T) -> T {
+        with(|it| {
+            check(&Announcement {
+                repo: &it.served[0],
+                ..*it
+            })
         })
     }
 
@@ -124,9 +163,38 @@ mod tests {
     fn for_programs_it_is_one_line() {
         let expected = concat!(
             r#"{"url":"http://127.0.0.1:7676/mcp","api_key":"awy_key","tenant":"dev","#,
-            r#""project":"site","admin_url":"http://127.0.0.1:40001"}"#
+            r#""project":"site","repo_project":"site","projects":["docs","site"],"#,
+            r#""admin_url":"http://127.0.0.1:40001"}"#
         );
         assert_eq!(with(|it| it.line().unwrap()), expected);
+        let another = expected.replace(r#""repo_project":"site""#, r#""repo_project":"docs""#);
+        assert_eq!(with_another(|it| it.line().unwrap()), another);
+    }
+
+    #[test]
+    fn another_repository_than_calls_mean_is_told_with_what_calls_say_for_it() {
+        assert!(with(|it| !it.text().contains("name no project")));
+        with_another(|it| {
+            let text = it.text();
+            assert!(text.contains("project   site  (/src/site)"), "{text}");
+            assert!(text.contains("also      docs  (/src/docs)"), "{text}");
+            assert!(
+                text.contains("made for site, and calls that name no"),
+                "{text}"
+            );
+            assert!(text.contains(r#"calls say "project": "docs""#), "{text}");
+        });
+        with(|it| {
+            let text = Announcement {
+                default: "gone",
+                ..*it
+            }
+            .text();
+            assert!(
+                text.contains("project   gone  (its folder is gone"),
+                "{text}"
+            );
+        });
     }
 
     #[test]

@@ -40,12 +40,15 @@ pub enum SeedError {
 pub(super) struct Seeded {
     pub(super) secret: RootSecret,
     pub(super) api_key: SecretString,
+    /// The slug of the project that calls with the key mean unless they name another.
+    pub(super) default: String,
     /// The folders whose projects were not removed.
     pub(super) served: Vec<Project>,
 }
 
-/// Brings the schema up to date and makes tenant, projects and key what they shall be. Calls with
-/// the key mean `project` unless they name another.
+/// Brings the schema up to date and makes tenant, projects and key what they shall be. A new key means
+/// `project` where a call names none; one that is there goes on meaning what it did, so that pasted
+/// settings do not read another repository all at once.
 pub(super) async fn seed(
     data: &DataDir,
     database: &Database,
@@ -65,7 +68,15 @@ pub(super) async fn seed(
     let removed = removed(&mut tx).await?;
     let still = |folder: &Project| folder == project || !removed.contains(&folder.slug);
     let served: Vec<Project> = served.into_iter().filter(still).collect();
-    let terms = terms(&mut tx, &api_key, project).await?;
+    let there = terms_of(&mut tx, &api_key).await?;
+    let is_kept = |slug: &String| *slug == project.slug || !removed.contains(slug);
+    let default = there
+        .as_ref()
+        .and_then(|terms| terms.default_project.clone());
+    let default = default
+        .filter(is_kept)
+        .unwrap_or_else(|| project.slug.clone());
+    let terms = changed(there, &default);
     let wanted = wanted(&served, &api_key, terms);
     carry_out(&mut tx, &wanted, Some(&secret), None).await?;
     tx.commit().await?;
@@ -76,6 +87,7 @@ pub(super) async fn seed(
     Ok(Seeded {
         secret,
         api_key,
+        default,
         served,
     })
 }
@@ -106,27 +118,30 @@ async fn removed(tx: &mut TenantsTx) -> Result<Vec<String>, TenantError> {
         .collect())
 }
 
-/// The key's own terms where it has any, with `project` for calls that name none. `None` if it has
-/// these: it is left alone, with a project that was removed since, too.
-async fn terms(
+/// The key's own terms, if it has any yet.
+async fn terms_of(
     tx: &mut TenantsTx,
     key: &SecretString,
-    project: &Project,
 ) -> Result<Option<KeyRequest>, TenantError> {
     let id = key_id(key).ok_or(TenantError::NoKey)?;
-    let there = match tx.find_key(&id).await {
-        Err(TenantError::Missing { .. }) => None,
-        found => Some(found?.terms),
-    };
+    match tx.find_key(&id).await {
+        Err(TenantError::Missing { .. }) => Ok(None),
+        found => Ok(Some(found?.terms)),
+    }
+}
+
+/// The key's terms, its own where it has any, with this default. `None` if it has these: it is left
+/// alone, with a project that was removed since, too.
+fn changed(there: Option<KeyRequest>, default: &str) -> Option<KeyRequest> {
     let new = || KeyRequest {
         label: "archway dev".to_owned(),
         ..KeyRequest::default()
     };
     let wanted = KeyRequest {
-        default_project: Some(project.slug.clone()),
+        default_project: Some(default.to_owned()),
         ..there.clone().unwrap_or_else(new)
     };
-    Ok(Some(wanted).filter(|wanted| there.as_ref() != Some(wanted)))
+    Some(wanted).filter(|wanted| there.as_ref() != Some(wanted))
 }
 
 fn wanted(served: &[Project], api_key: &SecretString, terms: Option<KeyRequest>) -> Wanted {

@@ -237,3 +237,45 @@ fn a_folder_that_can_not_be_served_is_refused_and_no_project_is_added() {
     assert_eq!(home.served(), ["site"]);
     dev.stop();
 }
+
+#[test]
+fn a_start_for_another_repository_leaves_what_calls_mean_as_it_was_and_says_so() {
+    let home = Home::new();
+    for folder in ["site", "handbook"] {
+        std::fs::write(home.path(folder).join("where.txt"), format!("in {folder}")).unwrap();
+    }
+    let read = |dev: &Dev, project: &str| {
+        let arguments = format!(r#"{{"path":"where.txt"{project}}}"#);
+        let mut call = bare();
+        call.args(["call", "read_file", "--arguments", &arguments, "--url"]);
+        call.arg(dev.ready["url"].as_str().unwrap());
+        Done::of(call.env("ARCHWAY_API_KEY", dev.key())).ok()
+    };
+    let told = |dev: &Dev| {
+        let slugs = dev.ready["projects"].as_array().unwrap().iter();
+        let mut slugs: Vec<String> = slugs.map(|it| it.as_str().unwrap().to_owned()).collect();
+        slugs.sort();
+        let one = |name: &str| dev.ready[name].as_str().unwrap().to_owned();
+        (one("project"), one("repo_project"), slugs.join(" "))
+    };
+    let as_told = |project: &str, repo: &str, all: &str| (project.into(), repo.into(), all.into());
+    let first = home.start("site");
+    assert_eq!(told(&first), as_told("site", "site", "site"));
+    let key = first.key().to_owned();
+    first.stop();
+
+    let second = home.start("handbook");
+    assert_eq!(second.key(), key);
+    assert_eq!(told(&second), as_told("site", "handbook", "handbook site"));
+    assert!(read(&second, "").contains("in site"));
+    let named = read(&second, r#","project":"handbook""#);
+    assert!(named.contains("in handbook"), "{named}");
+    home.run("project remove dev site").ok();
+    second.stop();
+
+    // Nothing can mean a project that was removed.
+    let third = home.start("handbook");
+    assert_eq!(told(&third), as_told("handbook", "handbook", "handbook"));
+    assert!(read(&third, "").contains("in handbook"));
+    third.stop();
+}
