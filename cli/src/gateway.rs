@@ -21,7 +21,7 @@ use crate::bind::{BindError, bind};
 use crate::database_role;
 use crate::drain::DrainArgs;
 use crate::file_limit;
-use crate::host_name::host_name;
+use crate::host_name::name_at;
 use crate::migrate;
 use crate::otlp::{Exporting, OtlpArgs, OtlpError};
 use crate::password_file::{self, PasswordFileError};
@@ -116,13 +116,13 @@ pub async fn run(mut args: GatewayArgs) -> Result<(), GatewayCommandError> {
     if collector.is_none() {
         args.gateway.sampling = SamplingConfig::NONE;
     }
-    let name = || host_name("gateway");
-    args.gateway.name.get_or_insert_with(name);
+    let (listener, address) = bind(args.listen, "--listen")?;
+    let (admin, admin_address) = bind(args.admin_listen, "--admin-listen")?;
+    let name = || name_at(address, "gateway");
+    let name = args.gateway.name.get_or_insert_with(name).clone();
     let gateway = Gateway::new(&args.gateway, stores.clone(), Arc::new(secret), minter)?
         .with_drain_limit(args.drain.limit())
         .with_most_connections(file_limit::connections(file_limit::raise()));
-    let (listener, address) = bind(args.listen, "--listen")?;
-    let (admin, admin_address) = bind(args.admin_listen, "--admin-listen")?;
     let exporting = Exporting::begin(collector);
     let stop = CancellationToken::new();
     // `/readyz` tells of a Postgres that does not answer.
@@ -131,7 +131,7 @@ pub async fn run(mut args: GatewayArgs) -> Result<(), GatewayCommandError> {
     let serving = async {
         let listener = TcpListener::from_std(listener).map_err(GatewayCommandError::Serve)?;
         let admin = TcpListener::from_std(admin).map_err(GatewayCommandError::Serve)?;
-        tracing::info!(%address, admin = %admin_address, "gateway listens");
+        tracing::info!(%address, admin = %admin_address, name, "gateway listens");
         tokio::select! {
             served = gateway.serve(listener, admin, stop.clone()) => {
                 served.map_err(GatewayCommandError::Serve)

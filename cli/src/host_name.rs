@@ -1,4 +1,17 @@
-//! What this machine is called, and so a gateway or worker that was given no name.
+//! What a gateway or worker is called that was given no name.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// The host's name and the port it listens on, `box-7000`, so that several on one host have several
+/// names, and each has its own again after a restart. An address of several that the host has
+/// stands between them.
+pub(crate) fn name_at(address: SocketAddr, otherwise: &str) -> String {
+    let port = address.port();
+    match address.ip() {
+        ip if is_usual(ip) => format!("{}-{port}", host_name(otherwise)),
+        ip => format!("{}-{ip}-{port}", host_name(otherwise)),
+    }
+}
 
 /// The host's name, or this one where it has none.
 pub(crate) fn host_name(otherwise: &str) -> String {
@@ -7,5 +20,31 @@ pub(crate) fn host_name(otherwise: &str) -> String {
     match name.trim() {
         "" => otherwise.to_owned(),
         name => name.to_owned(),
+    }
+}
+
+/// Whether nothing else on the host is likely to listen on the same port at another address.
+fn is_usual(ip: IpAddr) -> bool {
+    ip.is_unspecified() || ip == Ipv4Addr::LOCALHOST || ip == Ipv6Addr::LOCALHOST
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_listen_on_one_host_have_names_of_their_own() {
+        let host = host_name("worker");
+        let names = [
+            ("0.0.0.0:7000", "7000"),
+            ("127.0.0.1:7001", "7001"),
+            ("[::]:7002", "7002"),
+            ("10.0.0.7:7000", "10.0.0.7-7000"),
+            ("[fd00::7]:7000", "fd00::7-7000"),
+        ];
+        for (address, end) in names {
+            let name = name_at(address.parse().unwrap(), "worker");
+            assert_eq!(name, format!("{host}-{end}"));
+        }
     }
 }

@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use crate::bind::{BindError, bind};
 use crate::database_role;
 use crate::drain::DrainArgs;
-use crate::host_name::host_name;
+use crate::host_name::name_at;
 use crate::otlp::{Collector, Exporting, OtlpArgs, OtlpError};
 use crate::password_file::{self, PasswordFileError};
 use crate::signals::Signals;
@@ -56,8 +56,8 @@ pub struct WorkerArgs {
     /// and the private one for gateways.
     #[arg(long, env = "ARCHWAY_PASS_PUBLIC_FILE", value_name = "FILE")]
     pass_public_file: PathBuf,
-    /// What it is called where an administrator asks which workers see a project [default: the
-    /// host's name].
+    /// What it is called where an administrator asks which workers see a project; each worker needs
+    /// a name of its own [default: the host's name and the port, as `box-7000`].
     #[arg(long, env = "ARCHWAY_WORKER_NAME", value_name = "NAME", value_parser = checked)]
     name: Option<String>,
     /// Refuse to run where the kernel can't confine the worker to the repositories (no Landlock).
@@ -194,7 +194,10 @@ impl Start {
         }
         let (listener, address) = bind(args.listen, "--listen")?;
         let (admin, admin_address) = bind(args.admin_listen, "--admin-listen")?;
-        let name = args.name.clone().unwrap_or_else(|| host_name("worker"));
+        let name = args
+            .name
+            .clone()
+            .unwrap_or_else(|| name_at(address, "worker"));
         tracing::info!(%address, admin = %admin_address, name, tls = tls.is_some(), "worker listens");
         let listener = match tls {
             Some(tls) => Listener::Tls(listener, tls),

@@ -27,6 +27,9 @@ mod held;
 #[path = "roles/kept_tools.rs"]
 mod kept_tools;
 
+#[path = "roles/names.rs"]
+mod names;
+
 #[path = "roles/readiness.rs"]
 mod readiness;
 

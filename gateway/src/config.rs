@@ -10,7 +10,8 @@ use crate::{
 /// Everything about a gateway that is no secret and no connection.
 #[derive(Clone, Debug, clap::Args)]
 pub struct GatewayConfig {
-    /// What this gateway is called in audit records and logs [default: the host's name].
+    /// What this gateway is called in audit records and logs [default: the host's name and the
+    /// port, as `box-8080`].
     #[arg(long = "name", env = "ARCHWAY_GATEWAY_NAME", value_name = "NAME", value_parser = checked)]
     pub name: Option<String>,
     /// Names and origins.
