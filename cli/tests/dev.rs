@@ -211,6 +211,7 @@ fn it_answers_calls_and_leaves_nothing_running_and_starts_again_with_the_same_ke
     }
     assert_eq!(metrics.matches("# EOF\n").count(), 1);
     assert!(metrics.ends_with("# EOF\n"), "{metrics}");
+    assert_eq!(first.log.text(), "", "a good start has nothing to tell");
     let (key, server) = (first.text("api_key").to_owned(), place.server());
 
     let refused = place.command().output().unwrap();

@@ -36,6 +36,9 @@ mod readiness;
 #[path = "roles/refused.rs"]
 mod refused;
 
+#[path = "roles/starts.rs"]
+mod starts;
+
 #[path = "roles/wire.rs"]
 mod wire;
 

@@ -9,7 +9,6 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use archway_proto::{
     catalog::{ToolEntry, ToolList},
-    chain::Chain,
     failure::Failure,
 };
 use bytes::Bytes;
@@ -17,12 +16,14 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::{auth::Principal, error::GatewayError, terms, upstream::Upstream};
-use arguments::{ArgumentRules, SchemaError};
+use crate::{auth::Principal, awaited::Awaited, error::GatewayError, terms, upstream::Upstream};
+use arguments::ArgumentRules;
+use error::CatalogError;
 
 pub(crate) use shelf::Shelf;
 
 mod arguments;
+mod error;
 mod violation;
 mod nearest;
 mod shelf;
@@ -34,32 +35,6 @@ const LONGEST_RETRY: Duration = Duration::from_secs(2);
 const LONGEST_NAME: usize = 64;
 /// Units of the totals that a call may cost.
 const WEIGHTS: std::ops::RangeInclusive<u32> = 1..=1_000;
-
-/// Why a worker's catalogue was not taken.
-#[derive(Debug, thiserror::Error)]
-enum CatalogError {
-    #[error("fetching it")]
-    Fetch(#[from] Failure),
-    #[error("it is not a list of tools")]
-    Malformed(#[from] serde_json::Error),
-    #[error("two tools are named {0}")]
-    Duplicate(String),
-    #[error(
-        "{0:?} is no name of a tool: a-z, 0-9 and _, a letter first, at most {LONGEST_NAME} bytes, \
-         and neither {total} nor {memory}", total = terms::TOTAL, memory = terms::MEMORY
-    )]
-    Name(String),
-    #[error("{tool} weighs {weight}, which is not from 1 to {most}", most = WEIGHTS.end())]
-    Weight { tool: String, weight: u32 },
-    #[error("{tool} allows {per_minute} calls a minute, more than {most}", most = terms::MOST)]
-    PerMinute { tool: String, per_minute: u32 },
-    #[error("the schema of {tool}")]
-    Schema {
-        tool: String,
-        #[source]
-        source: SchemaError,
-    },
-}
 
 /// One tool that callers may find.
 pub(crate) struct Tool {
@@ -257,6 +232,7 @@ impl Catalog {
     /// else every half minute.
     pub(crate) async fn keep(&self, upstream: &Upstream, shutdown: &CancellationToken) {
         let mut wait = FIRST_RETRY;
+        let mut awaited = Awaited::new();
         loop {
             let refreshed = tokio::select! {
                 () = shutdown.cancelled() => return,
@@ -264,11 +240,12 @@ impl Catalog {
             };
             let pause = match refreshed {
                 Ok(()) => {
+                    awaited.is_there();
                     wait = FIRST_RETRY;
                     REFRESH
                 }
                 Err(error) => {
-                    tracing::warn!(error = %Chain(&error), "catalogue not refreshed");
+                    error.tell(awaited.is_missing());
                     wait = (wait * 2).min(LONGEST_RETRY);
                     wait
                 }

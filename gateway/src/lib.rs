@@ -61,6 +61,7 @@ pub mod secrets;
 pub mod terms;
 mod slug;
 mod names;
+mod awaited;
 mod sampling;
 mod metrics;
 mod recent;

@@ -180,7 +180,6 @@ impl Limits {
     pub(crate) async fn keep(&self, shutdown: &CancellationToken) {
         let shared = async {
             if let Some(shared) = &self.shared {
-                self.warn_of_uncounted();
                 shared.keep(|| self.meanwhile()).await;
             }
         };
@@ -188,18 +187,8 @@ impl Limits {
         shutdown.run_until_cancelled(all).await;
     }
 
-    /// Who shares a store has several gateways, most likely, and each of them gives away all of a
-    /// limit while the store is away unless it is told of the others.
-    fn warn_of_uncounted(&self) {
-        if self.when_down == WhenDown::Shares && !self.replicas.are_counted() {
-            tracing::warn!(
-                "gateways are not counted: while the store of limits is away, this one gives away \
-                 limits as if it were the only one; name the address of all (--gateway-service)"
-            );
-        }
-    }
-
-    /// What passes while the store is away, for the log.
+    /// What passes while the store is away, for the log. Who shares a store has several gateways, most
+    /// likely, and each gives away all of a limit unless it is told of the others.
     fn meanwhile(&self) -> String {
         let passes = match self.when_down {
             WhenDown::Shares => {
@@ -210,7 +199,11 @@ impl Limits {
             WhenDown::Open => "nothing is limited".to_owned(),
         };
         let mode = self.when_down.name();
-        format!("{passes} until it is back (--limits-when-down {mode})")
+        let uncounted = match self.when_down == WhenDown::Shares && !self.replicas.are_counted() {
+            true => "; gateways are not counted: name the address of all (--gateway-service)",
+            false => "",
+        };
+        format!("{passes} until it is back (--limits-when-down {mode}){uncounted}")
     }
 
     async fn sweep(&self) {

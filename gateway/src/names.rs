@@ -18,6 +18,8 @@ use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 use futures::future::BoxFuture;
 use tokio::time::{Instant, timeout};
 
+use crate::awaited::{Awaited, Tone};
+
 /// How often a name that has an answer is asked for.
 pub(crate) const REFRESH: Duration = Duration::from_secs(5);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
@@ -45,7 +47,7 @@ pub(crate) struct Name {
     asked: Option<LookUp>,
     /// Since when all its addresses are of the family that was not taken.
     other_since: Option<Instant>,
-    failing: bool,
+    awaited: Awaited,
 }
 
 impl Name {
@@ -57,7 +59,7 @@ impl Name {
             addresses: Vec::new(),
             asked: None,
             other_since: None,
-            failing: false,
+            awaited: Awaited::new(),
         }
     }
 
@@ -68,7 +70,7 @@ impl Name {
     }
 
     /// Asks for it, for 2 s at most; whether it was answered. The log has the first failure of
-    /// each outage.
+    /// each outage; of a name that never stood for anything it warns after a while.
     pub(crate) async fn ask(&mut self, resolver: &Resolver) -> bool {
         let asked = self
             .asked
@@ -87,11 +89,14 @@ impl Name {
                 error
             }
         };
-        if !std::mem::replace(&mut self.failing, true) {
-            tracing::warn!(
-                host = self.host, %error, kept = self.addresses.len(),
+        let (host, kept) = (&self.host, self.addresses.len());
+        match self.awaited.is_missing() {
+            Some(Tone::Note) => tracing::info!(host, %error, "a host's name can't be resolved yet"),
+            Some(Tone::Warning) => tracing::warn!(
+                host, %error, kept,
                 "a host's name can't be resolved: the last answer is kept"
-            );
+            ),
+            None => {}
         }
         false
     }
@@ -112,7 +117,7 @@ impl Name {
         }
         self.addresses = of_one_family(addresses, taken.unwrap_or(false));
         self.other_since = None;
-        self.failing = false;
+        self.awaited.is_there();
         Ok(())
     }
 }

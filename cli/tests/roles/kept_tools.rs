@@ -93,7 +93,7 @@ fn a_workers_own_tools_take_the_place_of_those_that_were_kept() {
 fn what_is_no_list_of_tools_or_another_pools_is_no_sign_of_a_worker() {
     let stage = Stage::set();
     let (address, listed) = after_a_worker(&stage);
-    let never = "no worker of the pool was ever seen";
+    let never = "no tools are kept yet";
     let useless = "the last known tools are of no use";
     for (statement, said) in [
         ("update catalogs set pool = 'other'", never),

@@ -51,7 +51,8 @@ impl Shelf {
                     return Some(kept);
                 }
                 Ok(None) => {
-                    tracing::info!(pool = self.pool, "no worker of the pool was ever seen");
+                    let pool = &self.pool;
+                    tracing::info!(pool, "no tools are kept yet: the first worker gives them");
                     return None;
                 }
                 // `/readyz` tells of that.

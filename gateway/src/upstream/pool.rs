@@ -141,14 +141,18 @@ impl Pool {
             return;
         };
         let (pool, worker) = (self.name.as_str(), replica.address());
-        let in_flight = replica.in_flight();
         if before == State::Draining {
-            tracing::info!(pool, worker, in_flight, "worker ended");
+            tracing::info!(
+                pool,
+                worker,
+                in_flight = replica.in_flight(),
+                "worker ended"
+            );
         } else {
             tracing::warn!(
                 pool,
                 worker,
-                in_flight,
+                in_flight = replica.in_flight(),
                 "worker lost: its connection broke or can't be made"
             );
             self.around.metrics.connection_lost(&self.name);
@@ -189,17 +193,18 @@ impl Pool {
 
     /// A worker said how it stands, or can't be asked.
     pub(super) fn hear(&self, replica: &Replica, epoch: u64, said: State) {
-        if replica.hear(epoch, said).is_none() {
-            return;
-        }
+        let is_news = replica.hear(epoch, said).is_some();
         let (pool, worker) = (self.name.as_str(), replica.address());
         match said {
+            State::Starting | State::Away => {
+                replica.tell_of_absence(pool);
+                if is_news {
+                    self.hasten();
+                }
+            }
+            _ if !is_news => return,
             State::Ready => tracing::info!(pool, worker, "worker ready"),
             State::Draining => tracing::info!(pool, worker, "worker takes no more calls"),
-            State::Starting | State::Away => {
-                tracing::warn!(pool, worker, "worker can't be reached");
-                self.hasten();
-            }
         }
         self.count();
     }

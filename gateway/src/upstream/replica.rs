@@ -19,6 +19,7 @@ use super::{
     secured::Authority,
     standing::{Standing, State},
 };
+use crate::awaited::{Awaited, Tone};
 
 mod address;
 
@@ -36,6 +37,8 @@ pub(super) struct Replica {
     announced: AtomicU64,
     in_flight: AtomicUsize,
     process: Mutex<Process>,
+    /// What the log has to tell of its absence.
+    awaited: Mutex<Awaited>,
     /// Until when it counts as away, whatever it says of itself.
     aside: Mutex<Option<Instant>>,
     /// Has its watch ask anew.
@@ -71,6 +74,7 @@ impl Replica {
             announced: AtomicU64::new(0),
             in_flight: AtomicUsize::new(0),
             process: Mutex::default(),
+            awaited: Mutex::new(Awaited::new()),
             aside: Mutex::default(),
             doubted: Notify::new(),
             gone,
@@ -127,6 +131,9 @@ impl Replica {
     /// It said in this epoch how it stands. How it stood before, if that is news.
     pub(super) fn hear(&self, epoch: u64, said: State) -> Option<State> {
         let before = self.standing.hear(epoch, said)?;
+        if matches!(said, State::Ready | State::Draining) {
+            self.awaited.lock().is_there();
+        }
         match said {
             State::Draining => self.announced.store(epoch, Ordering::Relaxed),
             // It goes on after all.
@@ -150,7 +157,22 @@ impl Replica {
         if before.is_some() || self.standing.epoch() == epoch {
             self.process.lock().note_loss(epoch);
         }
+        if before.is_some() {
+            // Whoever is told of the loss tells of it.
+            self.awaited.lock().is_missing();
+        }
         before
+    }
+
+    /// Writes to the log that it can't be reached, where that is new: not yet, or no longer. Asked
+    /// after each try, since any may be the one after which it is warned of.
+    pub(super) fn tell_of_absence(&self, pool: &str) {
+        let (worker, tone) = (self.address(), self.awaited.lock().is_missing());
+        match tone {
+            Some(Tone::Note) => tracing::info!(pool, worker, "worker can't be reached yet"),
+            Some(Tone::Warning) => tracing::warn!(pool, worker, "worker can't be reached"),
+            None => {}
+        }
     }
 
     /// The process that answers now says who it is. The epochs of connections that were lost

@@ -15,7 +15,10 @@ use parking_lot::RwLock;
 use tokio_util::sync::CancellationToken;
 
 use super::failure::StoreFailure;
-use crate::metrics::Metrics;
+use crate::{
+    awaited::{Awaited, Tone},
+    metrics::Metrics,
+};
 
 /// How long the store is left alone after a failure.
 const REST: Duration = Duration::from_secs(1);
@@ -65,22 +68,19 @@ impl<W> Presence<W> {
         C: Future<Output = Result<W, StoreFailure>>,
         T: Future<Output = Result<(), StoreFailure>>,
     {
-        let mut told = false;
+        let mut awaited = Awaited::new();
         loop {
             match connect().await {
                 Ok(way) => {
                     tracing::info!("the store of limits answers: limits are shared");
+                    awaited.is_there();
                     let line = Arc::new(Line::new(way));
                     self.hold(&line, &test).await;
                     if let Some(failure) = line.failure.get() {
-                        self.tell(failure, Some(&meanwhile));
+                        self.tell(failure, awaited.is_missing(), &meanwhile);
                     }
-                    told = true;
                 }
-                Err(failure) => {
-                    self.tell(&failure, (!told).then_some(&meanwhile));
-                    told = true;
-                }
+                Err(failure) => self.tell(&failure, awaited.is_missing(), &meanwhile),
             }
             tokio::time::sleep(REST).await;
         }
@@ -106,17 +106,25 @@ impl<W> Presence<W> {
         self.metrics.limit_store().up(self.mode, false);
     }
 
-    /// Counts the failure. The first since the store was there is written to the log, with what
-    /// passes until it is back.
-    fn tell(&self, failure: &StoreFailure, first: Option<&impl Fn() -> String>) {
-        self.metrics.limit_store().failed(failure.reason());
-        if let Some(meanwhile) = first {
-            tracing::warn!(
-                reason = failure.reason(),
+    /// Counts the failure. What is new of it is written to the log, with what passes until the store
+    /// is there.
+    fn tell(&self, failure: &StoreFailure, tone: Option<Tone>, meanwhile: &impl Fn() -> String) {
+        let reason = failure.reason();
+        self.metrics.limit_store().failed(reason);
+        match tone {
+            Some(Tone::Warning) => tracing::warn!(
+                reason,
                 error = %Chain(failure),
                 "the store of limits is away: {}",
                 meanwhile()
-            );
+            ),
+            Some(Tone::Note) => tracing::info!(
+                reason,
+                error = %Chain(failure),
+                "the store of limits is not there yet: {}",
+                meanwhile()
+            ),
+            None => {}
         }
     }
 }
