@@ -83,7 +83,7 @@ impl Indexer {
                 }
                 Some(ended) = memory.runs.join_next_with_id() => {
                     memory.ended(ended);
-                    if mem::take(&mut memory.is_full) {
+                    if mem::take(&mut memory.is_waiting) {
                         clock.wake();
                     }
                     continue;
@@ -122,18 +122,23 @@ impl Indexer {
         let folders = tokio::task::spawn_blocking(move || mounts.names(MOST_PROJECTS)).await??;
         let mounted = self.with.stores.mounted(&folders, &self.with.made_by);
         let mut mounted = mounted.await?;
-        memory.begin(&mut mounted);
+        for shelf in memory.begin(&mut mounted) {
+            self.count(shelf, memory);
+        }
+        memory.is_waiting = false;
         for project in mounted {
             let shelf = project.shelf;
-            memory.is_full = !memory.has_room();
-            if memory.is_full {
+            if !memory.has_room() {
+                memory.is_waiting = true;
                 break;
             }
             if !memory.may_run(shelf) {
+                // A lost home is filled as fast as runs end, not by two projects a look.
+                let is_to_run = memory.is_lost(shelf) || project.indexed.is_none();
+                memory.is_waiting |= is_to_run && memory.waits(shelf);
                 continue;
             }
             if !memory.is_lost(shelf) && !self.is_due(&project, memory).await? {
-                self.count(shelf, memory);
                 continue;
             }
             let (indexer, stop) = (Arc::clone(self), stop.clone());
@@ -172,12 +177,9 @@ impl Indexer {
             || project.ruled != Some(rules.fingerprint()))
     }
 
-    /// Has the chunks of a project counted, if it is its turn. The run that begins if some are lost
-    /// counts them again, once no other worker can be at it.
+    /// Has the chunks of a project counted. The run that begins if some are lost counts them again,
+    /// once no other worker can be at it.
     fn count(self: &Arc<Self>, shelf: Shelf, memory: &mut Memory) {
-        if !memory.turns.take(shelf) {
-            return;
-        }
         let indexer = Arc::clone(self);
         let count = async move { (shelf, indexer.is_lost(shelf).await) };
         memory.counts.spawn(count.in_current_span());

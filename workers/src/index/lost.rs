@@ -16,7 +16,8 @@ use super::run::RunError;
 
 /// How often the chunks of a project are counted that nothing else is done about.
 const EVERY: Duration = Duration::from_secs(20);
-/// How many projects are counted in one look: the others in the next ones.
+/// How many projects are counted in one look: the others in the next ones. With more than fit into
+/// [`EVERY`] each is counted less often.
 const AT_ONCE: usize = 8;
 
 /// Whether chunks are gone that are noted to be at home. A home that does not count lost none: a run
@@ -43,30 +44,29 @@ pub(super) async fn is_lost(with: &Tools, shelf: Shelf, index: i64) -> Result<bo
     }
 }
 
-/// When projects are counted.
+/// When projects are counted: in each look those that have waited longest, so that as many looks as
+/// there are projects for one count them all.
 #[derive(Default)]
 pub(super) struct Turns {
-    next: HashMap<Shelf, Instant>,
-    taken: usize,
+    /// When a project last had its turn.
+    had: HashMap<Shelf, Instant>,
 }
 
 impl Turns {
-    /// A look begins, at these projects.
-    pub(super) fn begin(&mut self, there: &HashSet<Shelf>) {
-        self.next.retain(|shelf, _| there.contains(shelf));
-        self.taken = 0;
-    }
-
-    /// Whether it is a project's turn, which it then had.
-    pub(super) fn take(&mut self, shelf: Shelf) -> bool {
+    /// A look begins, at these projects: whose turn it is, which they then had. Those that never had
+    /// one come first, then those that have waited longest.
+    pub(super) fn begin(&mut self, there: &HashSet<Shelf>) -> Vec<Shelf> {
+        self.had.retain(|shelf, _| there.contains(shelf));
         let now = Instant::now();
-        let is_due = self.next.get(&shelf).is_none_or(|next| *next <= now);
-        if !is_due || self.taken >= AT_ONCE {
-            return false;
-        }
-        self.taken += 1;
-        self.next.insert(shelf, now + EVERY);
-        true
+        let due = there.iter().map(|shelf| (self.had.get(shelf), *shelf));
+        let due = due.filter(|(had, _)| had.is_none_or(|had| *had + EVERY <= now));
+        let mut due: Vec<(Option<Instant>, Shelf)> =
+            due.map(|(had, shelf)| (had.copied(), shelf)).collect();
+        due.sort_unstable();
+        due.truncate(AT_ONCE);
+        let turns: Vec<Shelf> = due.into_iter().map(|(_, shelf)| shelf).collect();
+        self.had.extend(turns.iter().map(|shelf| (*shelf, now)));
+        turns
     }
 }
 
@@ -76,34 +76,65 @@ mod tests {
 
     use super::*;
 
-    fn shelves(count: u128) -> HashSet<Shelf> {
-        let shelf = |number| Shelf {
+    fn shelf(number: u128) -> Shelf {
+        Shelf {
             tenant: Uuid::from_u128(1),
             project: Uuid::from_u128(number),
-        };
-        (0..count).map(shelf).collect()
+        }
     }
 
-    /// How many projects have their turn in one look.
-    fn look(turns: &mut Turns, there: &HashSet<Shelf>) -> usize {
-        turns.begin(there);
-        there.iter().filter(|shelf| turns.take(**shelf)).count()
+    fn shelves(count: u128) -> HashSet<Shelf> {
+        (0..count).map(shelf).collect()
     }
 
     #[tokio::test(start_paused = true)]
     async fn each_project_has_its_turn_and_then_not_for_a_while() {
         let (mut turns, there) = (Turns::default(), shelves(20));
-        let looks = [(); 4].map(|()| look(&mut turns, &there));
+        let looks = [(); 4].map(|()| turns.begin(&there).len());
         assert_eq!(looks, [8, 8, 4, 0]);
         tokio::time::advance(EVERY).await;
-        assert_eq!(look(&mut turns, &there), 8);
+        assert_eq!(turns.begin(&there).len(), 8);
+    }
+
+    /// More projects than can be counted in [`EVERY`]: the first are due again before the last were
+    /// counted once.
+    #[tokio::test(start_paused = true)]
+    async fn all_of_400_projects_are_counted_in_50_looks_and_then_in_the_same_order_again() {
+        let (mut turns, there) = (Turns::default(), shelves(400));
+        let mut rounds = [Vec::new(), Vec::new()];
+        for round in &mut rounds {
+            for _look in 0..50 {
+                round.extend(turns.begin(&there));
+                tokio::time::advance(Duration::from_secs(2)).await;
+            }
+            let counted: HashSet<Shelf> = round.iter().copied().collect();
+            assert_eq!((round.len(), counted.len()), (400, 400));
+        }
+        let [first, second] = rounds;
+        for (look, (before, again)) in first.chunks(8).zip(second.chunks(8)).enumerate() {
+            assert_eq!(before, again, "look {look}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn within_a_look_the_longest_wait_comes_first_and_who_was_never_counted_before_all() {
+        let mut turns = Turns::default();
+        let two = shelves(2);
+        let first: Vec<Shelf> = turns.begin(&two);
+        tokio::time::advance(Duration::from_secs(5)).await;
+        let late: Vec<Shelf> = turns.begin(&shelves(4));
+        tokio::time::advance(EVERY).await;
+        let all = turns.begin(&shelves(6));
+        assert_eq!(all[..2], [shelf(4), shelf(5)], "never counted");
+        assert_eq!(all[2..4], first, "25 s ago");
+        assert_eq!(all[4..], late, "20 s ago");
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_project_that_is_gone_is_forgotten() {
         let mut turns = Turns::default();
-        assert_eq!(look(&mut turns, &shelves(5)), 5);
+        assert_eq!(turns.begin(&shelves(5)).len(), 5);
         turns.begin(&shelves(2));
-        assert_eq!(turns.next.len(), 2);
+        assert_eq!(turns.had.len(), 2);
     }
 }

@@ -35,14 +35,15 @@ pub(super) struct Memory {
     begun: HashMap<Uuid, u64>,
     runs_begun: u64,
     /// When it is counted what homes have.
-    pub(super) turns: Turns,
+    turns: Turns,
     /// Projects of which it is counted now; whether chunks are lost.
     pub(super) counts: JoinSet<(Shelf, bool)>,
     lost: HashSet<Shelf>,
     /// Projects that could not be read when they were last looked at.
     unreadable: HashSet<Shelf>,
-    /// Whether the last look ended because all places were taken.
-    pub(super) is_full: bool,
+    /// Whether the last look left a project that has only to wait for a place: the next run that
+    /// ends makes one.
+    pub(super) is_waiting: bool,
     /// Whether the last look failed: an outage is told once.
     pub(super) is_away: bool,
 }
@@ -55,8 +56,9 @@ struct Rest {
 
 impl Memory {
     /// A look begins at these projects: those whose tenant has waited longest come first. What is no
-    /// longer there is forgotten.
-    pub(super) fn begin(&mut self, mounted: &mut [Mounted]) {
+    /// longer there is forgotten. Which projects are to be counted: runs under way are no reason to
+    /// leave others uncounted.
+    pub(super) fn begin(&mut self, mounted: &mut [Mounted]) -> Vec<Shelf> {
         let there: HashSet<Shelf> = mounted.iter().map(|project| project.shelf).collect();
         self.rests.retain(|shelf, _| there.contains(shelf));
         self.lost.retain(|shelf| there.contains(shelf));
@@ -64,8 +66,9 @@ impl Memory {
         self.stuck.retain(|_, look| !look.is_finished());
         let tenants: HashSet<Uuid> = there.iter().map(|shelf| shelf.tenant).collect();
         self.begun.retain(|tenant, _| tenants.contains(tenant));
-        self.turns.begin(&there);
         mounted.sort_by_key(|project| self.begun.get(&project.shelf.tenant).copied());
+        let counted = self.turns.begin(&there).into_iter();
+        counted.filter(|shelf| !self.is_known(*shelf)).collect()
     }
 
     /// Whether there is room for another run.
@@ -75,12 +78,30 @@ impl Memory {
 
     /// Whether a run of this project could begin now.
     pub(super) fn may_run(&self, shelf: Shelf) -> bool {
-        let of_tenant = |other: &&Shelf| other.tenant == shelf.tenant;
+        self.is_free(shelf) && self.has_place(shelf.tenant)
+    }
+
+    /// Whether a run of this project has only to wait for one of its tenant's to end.
+    pub(super) fn waits(&self, shelf: Shelf) -> bool {
+        self.is_free(shelf) && !self.has_place(shelf.tenant)
+    }
+
+    /// Whether nothing of the project's own is in the way of a run.
+    fn is_free(&self, shelf: Shelf) -> bool {
         let rests = self.rests.get(&shelf);
         !self.is_running(shelf)
             && !self.stuck.contains_key(&shelf)
             && rests.is_none_or(|rest| rest.until <= Instant::now())
-            && self.running.values().filter(of_tenant).count() < OF_ONE_TENANT
+    }
+
+    fn has_place(&self, tenant: Uuid) -> bool {
+        let of_tenant = self.running.values();
+        of_tenant.filter(|other| other.tenant == tenant).count() < OF_ONE_TENANT
+    }
+
+    /// Whether nothing new comes of counting a project: it was lost, or a run counts it.
+    fn is_known(&self, shelf: Shelf) -> bool {
+        self.is_lost(shelf) || self.is_running(shelf)
     }
 
     fn is_running(&self, shelf: Shelf) -> bool {
@@ -218,6 +239,18 @@ mod tests {
         let mut memory = Memory::default();
         assert_eq!(look(&mut memory, &projects), [(1, 0), (1, 1), (2, 1)]);
         assert_eq!(look(&mut memory, &projects), []);
+    }
+
+    #[tokio::test]
+    async fn a_project_waits_for_its_tenants_places_and_not_while_it_rests() {
+        let [first, second, third] = [1, 2, 3].map(|project| mounted(1, project).shelf);
+        let mut memory = Memory::default();
+        memory.run(first, pending());
+        assert!(memory.may_run(second) && !memory.waits(second));
+        memory.run(second, pending());
+        assert!(memory.waits(third) && !memory.waits(first));
+        memory.rest(third, REST.0, 1);
+        assert!(!memory.waits(third));
     }
 
     #[tokio::test]
