@@ -7,7 +7,6 @@
 //! All tries carry one idempotency key, so that a write is done once.
 
 use std::fs;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,10 +15,10 @@ use secrecy::SecretString;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep};
 
+use crate::shown;
 use error::CallFailure;
 use exchange::Exchange;
 
-pub(crate) use answer::harmless;
 pub use error::CallError;
 
 mod exchange;
@@ -27,7 +26,7 @@ mod answer;
 mod error;
 
 /// The variable that holds the key itself. Not an option: a command line can be seen by others.
-const KEY: &str = "ARCHWAY_API_KEY";
+pub(crate) const KEY: &str = "ARCHWAY_API_KEY";
 /// Between two tries.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -79,14 +78,14 @@ pub async fn run(args: CallArgs) -> Result<(), CallError> {
         sleep(PAUSE).await;
     };
     if args.json {
-        print(&format!("{}\n", answer.json()))?;
+        shown::print(&answer.json(), true).map_err(CallError::Output)?;
     }
     if let Some(said) = answer.failure() {
         let tool = args.tool;
         return Err(CallFailure::Tool { tool, said }.into());
     }
     if !args.json {
-        print(&answer.text())?;
+        shown::print(&answer.text(), false).map_err(CallError::Output)?;
     }
     Ok(())
 }
@@ -107,13 +106,6 @@ fn key(file: Option<&Path>) -> Result<SecretString, CallError> {
         return Err(CallError::NoKey);
     }
     Ok(key.into())
-}
-
-fn print(text: &str) -> Result<(), CallError> {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .map_err(CallError::Output)
 }
 
 /// A URL without a path means the gateway's endpoint.

@@ -4,15 +4,15 @@
 //! image serves both roles, so that several ports can be named: the first where somebody listens
 //! is the one that is meant.
 
-use std::io::{self, Write};
+use std::io;
 use std::time::Duration;
 
 use archway_proto::chain::Chain;
 use http::{StatusCode, Uri};
 use serde::Serialize;
 
-use crate::call::harmless;
 use crate::http_get::{self, HttpGetError};
+use crate::shown;
 
 /// How long the process may take to say that it is ready.
 const LIMIT: Duration = Duration::from_secs(2);
@@ -69,9 +69,10 @@ pub async fn run(args: HealthcheckArgs) -> Result<(), HealthcheckError> {
             ready,
             reason: &reason,
         };
-        print(&serde_json::json!(answer).to_string())?;
+        let answer = serde_json::json!(answer).to_string();
+        shown::print(&answer, true).map_err(HealthcheckError::Output)?;
     } else if ready {
-        print(&reason)?;
+        shown::print(&reason, false).map_err(HealthcheckError::Output)?;
     }
     asked?;
     if ready {
@@ -85,7 +86,7 @@ pub async fn run(args: HealthcheckArgs) -> Result<(), HealthcheckError> {
 fn reason(asked: &Result<(StatusCode, String), HttpGetError>) -> String {
     match asked {
         // What answers there may not be ours.
-        Ok((_, body)) => harmless(&body.trim().chars().take(LONGEST).collect::<String>()),
+        Ok((_, body)) => body.trim().chars().take(LONGEST).collect(),
         Err(error) => Chain(error).to_string(),
     }
 }
@@ -101,10 +102,6 @@ async fn ask(urls: &[Uri]) -> Result<(StatusCode, String), HttpGetError> {
         }
     }
     asked
-}
-
-fn print(line: &str) -> Result<(), HealthcheckError> {
-    writeln!(io::stdout().lock(), "{line}").map_err(HealthcheckError::Output)
 }
 
 /// The address of `/readyz` at an admin port.

@@ -11,7 +11,7 @@
 //! all of it is written: one that a power cut left half-made would be kept for ever.
 
 use std::fs::{self, DirBuilder, Permissions};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -25,6 +25,7 @@ use secrecy::ExposeSecret;
 use serde::Serialize;
 
 use crate::key_file::write_new;
+use crate::shown;
 
 /// For one user alone.
 const PRIVATE: u32 = 0o600;
@@ -109,7 +110,7 @@ pub fn run(args: &InitArgs) -> Result<(), InitError> {
         true => serde_json::json!(report).to_string(),
         false => report.text(),
     };
-    writeln!(io::stdout().lock(), "{answer}").map_err(InitError::Output)
+    shown::print(&answer, args.json).map_err(InitError::Output)
 }
 
 fn make_all(folder: &Path, new_key: bool) -> Result<Report, InitError> {

@@ -22,6 +22,7 @@ pub mod wanted;
 
 pub mod http_get;
 pub mod logging;
+pub mod shown;
 pub mod otlp;
 pub mod tls;
 

@@ -1,10 +1,17 @@
 //! The log: to standard error, so that standard output stays a command's answer.
+//!
+//! A line may repeat what others wrote. What misleads is shown here for all of them, so no place that
+//! logs has to: in text as `\u{202e}`, an event a line; in JSON as JSON's own escapes.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 
-use tracing_subscriber::EnvFilter;
+use archway_proto::misleading::{on_one_line, visible_json};
+use tracing::field::Field;
+use tracing_subscriber::field::MakeExt as _;
+use tracing_subscriber::fmt::format::{self, Writer};
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Registry};
 
 use crate::otlp;
 
@@ -43,22 +50,145 @@ pub enum LogFormat {
 /// recorded by. Does nothing if the process logs already.
 pub fn start(args: &LogArgs, default: &str, traces: bool) {
     let filter = EnvFilter::new(args.log.as_deref().unwrap_or(default));
-    let lines = tracing_subscriber::fmt::layer()
-        .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal());
-    // A filter of its own: what the log shows decides nothing about traces.
-    let lines = match args.log_format {
-        LogFormat::Text => lines.with_filter(filter).boxed(),
-        LogFormat::Json => lines.json().with_filter(filter).boxed(),
-    };
+    let coloured = io::stderr().is_terminal();
     let started = tracing_subscriber::registry()
-        .with(lines)
+        .with(lines(io::stderr, args.log_format, coloured, filter))
         .with(traces.then(otlp::statements))
         .try_init();
     // Only a second start fails, and the first one's choice stands.
     started.ok();
 }
 
+/// What writes the log. Its filter is its own: what the log shows decides nothing about traces.
+fn lines<W: Write + 'static>(
+    out: impl Fn() -> W + Send + Sync + 'static,
+    format: LogFormat,
+    coloured: bool,
+    filter: EnvFilter,
+) -> Box<dyn Layer<Registry> + Send + Sync> {
+    let lines = tracing_subscriber::fmt::layer();
+    match format {
+        LogFormat::Text => {
+            let lines = lines.fmt_fields(format::debug_fn(field).delimited(" "));
+            let lines = lines.with_writer(out).with_ansi(coloured);
+            lines.with_filter(filter).boxed()
+        }
+        LogFormat::Json => {
+            let lines = lines.json().with_writer(move || Visible(out()));
+            lines.with_filter(filter).boxed()
+        }
+    }
+}
+
+/// A field of an event or a span, as text shows it. All that others wrote comes by here.
+fn field(out: &mut Writer<'_>, field: &Field, value: &dyn std::fmt::Debug) -> std::fmt::Result {
+    let value = format!("{value:?}");
+    let value = on_one_line(&value);
+    match field.name() {
+        "message" => out.write_str(&value),
+        name => write!(out, "{}={value}", name.trim_start_matches("r#")),
+    }
+}
+
+/// Writes JSON with what misleads shown. An event is written at once.
+struct Visible<W>(W);
+
+impl<W: Write> Write for Visible<W> {
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(event);
+        self.0.write_all(visible_json(&text).as_bytes())?;
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
 fn filter(text: &str) -> Result<String, tracing_subscriber::filter::ParseError> {
     EnvFilter::try_new(text).map(|_valid| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use archway_proto::misleading::misleads;
+    use parking_lot::Mutex;
+
+    use super::*;
+
+    /// Of each kind one: turns text around, shows nothing, carries hidden bytes, moves a cursor, ends a line.
+    const NAME: &str = "p\u{202e}q\u{200b}r\u{e0041}s\u{1b}[2Jt\u{9b}1Au\nv";
+
+    #[derive(Clone, Default)]
+    struct Kept(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().extend(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// What is logged of events that name a project in each way there is.
+    fn logged(format: LogFormat, coloured: bool) -> String {
+        let kept = Kept::default();
+        let out = kept.clone();
+        let layer = lines(
+            move || out.clone(),
+            format,
+            coloured,
+            EnvFilter::new("trace"),
+        );
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
+            let _span = tracing::info_span!("call", project = %NAME).entered();
+            tracing::warn!(project = %NAME, error = ?io::Error::other(NAME), "{NAME}");
+            let error = io::Error::other(NAME);
+            let error: &dyn std::error::Error = &error;
+            tracing::warn!(error, raw = NAME, "second");
+        });
+        let bytes = kept.0.lock().clone();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn nothing_in_a_line_of_text_misleads_and_an_event_is_a_line() {
+        let text = logged(LogFormat::Text, false);
+        assert!(!misleads(&text), "{text}");
+        assert_eq!(text.lines().count(), 2, "{text}");
+        let shown = r"p\u{202e}q\u{200b}r\u{e0041}s\u{1b}[2Jt\u{9b}1Au\nv";
+        // The span, the field, the message; Rust's own way to show an error is as good.
+        assert!(text.matches(shown).count() >= 6, "{text}");
+    }
+
+    #[test]
+    fn colours_are_the_only_escape_sequences_on_a_terminal() {
+        let text = logged(LogFormat::Text, true);
+        assert!(text.contains("\u{1b}[33m WARN"), "{text}");
+        assert_eq!(text.lines().count(), 2, "{text}");
+        let parts = text.split('\u{1b}').skip(1);
+        for part in parts {
+            let digits = part
+                .trim_start_matches('[')
+                .trim_start_matches(char::is_numeric);
+            assert!(digits.starts_with('m'), "{part:?}");
+        }
+        let rest = text.replace('\u{1b}', "");
+        assert!(!misleads(&rest), "{rest}");
+    }
+
+    #[test]
+    fn json_for_programs_shows_all_of_it_and_means_the_same() {
+        let text = logged(LogFormat::Json, false);
+        assert!(!misleads(&text), "{text}");
+        let first: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+        assert_eq!(first["fields"]["message"], NAME);
+        assert_eq!(first["fields"]["project"], NAME);
+        assert_eq!(first["span"]["project"], NAME);
+    }
 }

@@ -1,10 +1,10 @@
 //! The binary `archway`: parses, runs, and tells how it went.
 
-use std::error::Error;
 use std::io::Write;
 use std::process::ExitCode;
 
 use archway::command::{self, CommandLine};
+use archway::shown::report;
 use clap::Parser;
 
 fn main() -> ExitCode {
@@ -16,15 +16,4 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// What failed, and line by line why.
-fn report(error: &dyn Error) -> String {
-    let mut text = format!("archway: {error}\n");
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(&format!("  because: {cause}\n"));
-        source = cause.source();
-    }
-    text
 }

@@ -9,7 +9,7 @@ mod patient;
 mod reach;
 mod roles;
 
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 
 use archway_workers::store::{DatabaseFileError, read_files};
@@ -19,6 +19,7 @@ use sqlx::migrate::MigrateError as Migration;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 
 use crate::password_file::{self, PasswordFileError};
+use crate::shown;
 
 pub use reach::ReachError;
 pub(crate) use reach::reach;
@@ -216,7 +217,7 @@ pub async fn run(args: MigrateArgs) -> Result<(), MigrateError> {
     }
     owner.close().await;
     // For the log of a Job or an init container; whoever doesn't read it has all of it done.
-    writeln!(io::stdout().lock(), "{}", done.join("\n")).map_err(MigrateError::Output)
+    shown::print(&done.join("\n"), false).map_err(MigrateError::Output)
 }
 
 /// Migrates, unless the schema is of a newer build; says which the database has now, and had when this began:

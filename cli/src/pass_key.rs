@@ -3,7 +3,7 @@
 //! The private file is readable by its owner alone and neither file replaces another unless that
 //! is asked for: a lost private key costs nothing but a new pair, an overwritten one an outage.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use archway_proto::pass::PassError;
@@ -11,6 +11,7 @@ use archway_proto::pass::files::PassKeyPair;
 use serde_json::json;
 
 use crate::key_file::write_new;
+use crate::shown;
 
 const PRIVATE_MODE: u32 = 0o600;
 const PUBLIC_MODE: u32 = 0o644;
@@ -89,7 +90,7 @@ pub fn run(command: &PassKeyCommand) -> Result<(), PassKeyCommandError> {
         }
         None => in_words(&pair, args.json),
     };
-    writeln!(io::stdout().lock(), "{answer}").map_err(PassKeyCommandError::Output)
+    shown::print(&answer, args.json).map_err(PassKeyCommandError::Output)
 }
 
 impl GenerateArgs {

@@ -1,11 +1,12 @@
 //! `archway secret`: makes the root secret, of which sessions, cursors and key hashes are derived.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use archway_gateway::secrets::{RootSecret, SecretError};
 
 use crate::key_file::write_new;
+use crate::shown;
 
 /// What `archway secret` can do.
 #[derive(Clone, Debug, clap::Subcommand)]
@@ -46,11 +47,14 @@ pub enum SecretCommandError {
 pub fn run(command: &SecretCommand) -> Result<(), SecretCommandError> {
     let SecretCommand::Generate { out, json } = command;
     let line = RootSecret::generate_line()?;
-    match out {
-        Some(path) => keep(path, &line),
-        None if *json => print(&serde_json::json!({ "line": line }).to_string()),
-        None => print(&line),
+    if let Some(path) = out {
+        return keep(path, &line);
     }
+    let answer = match *json {
+        true => serde_json::json!({ "line": line }).to_string(),
+        false => line,
+    };
+    shown::print(&answer, *json).map_err(SecretCommandError::Output)
 }
 
 fn keep(path: &Path, line: &str) -> Result<(), SecretCommandError> {
@@ -58,10 +62,6 @@ fn keep(path: &Path, line: &str) -> Result<(), SecretCommandError> {
         path: path.to_owned(),
         source,
     })
-}
-
-fn print(line: &str) -> Result<(), SecretCommandError> {
-    writeln!(io::stdout().lock(), "{line}").map_err(SecretCommandError::Output)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use archway_proto::misleading::visible_json;
 use axum::{
     Router,
     extract::State,
@@ -107,7 +108,10 @@ async fn ready(State(admin): State<Arc<Admin>>) -> Response {
 /// Always 200: a gateway that is not ready has a status, too.
 async fn status(State(admin): State<Arc<Admin>>) -> Response {
     match serde_json::to_string(&GatewayStatus::of(&admin)) {
-        Ok(text) => ([(header::CONTENT_TYPE, "application/json")], text).into_response(),
+        Ok(text) => {
+            let text = visible_json(&text).into_owned();
+            ([(header::CONTENT_TYPE, "application/json")], text).into_response()
+        }
         Err(error) => {
             tracing::error!(%error, "the status could not be written");
             StatusCode::INTERNAL_SERVER_ERROR.into_response()

@@ -5,7 +5,7 @@
 //! credential that can't be checked, of limits that can't be counted and of an end that can't be
 //! recorded; -32603 is for bugs only.
 
-use archway_proto::{failure::Failure, trace};
+use archway_proto::{failure::Failure, misleading::escape, trace};
 use axum::{
     body::Body,
     response::{IntoResponse, Response},
@@ -247,12 +247,14 @@ impl GatewayError {
             trace::set("rpc.response.status_code", code.to_string());
             trace::fail(code.to_string());
         }
+        let text = self.to_string();
+        let (text, _) = escape(&text);
         let (media_type, body) = match code {
-            None => ("text/plain; charset=utf-8", self.to_string()),
+            None => ("text/plain; charset=utf-8", text.into_owned()),
             Some(code) => {
                 let mut message = json!({
                     "jsonrpc": "2.0",
-                    "error": { "code": code, "message": self.to_string() },
+                    "error": { "code": code, "message": text },
                 });
                 if let Some(id) = id {
                     message["id"] = json!(id);

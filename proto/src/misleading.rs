@@ -1,8 +1,47 @@
-//! The characters that could make an agent see other text than a reviewer sees. One list: workers
-//! escape them in what others wrote, gateways in what a refusal repeats.
+//! The characters that could make a reader see other text than what is there, and how they are shown.
+//!
+//! One list: workers escape them in what others wrote, gateways in what a refusal repeats, the command
+//! line and the log in all that people read.
 //!
 //! Joiners (U+200C, U+200D) and the variation selectors FE00–FE0F are none of them, since languages
 //! and emoji need them; nor are tab and line ends, since text is made of them.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// `text` with every misleading character written out as `\u{…}`, and how many there were.
+pub fn escape(text: &str) -> (Cow<'_, str>, u64) {
+    replace(text, is_misleading, |character, shown| {
+        shown.extend(character.escape_unicode());
+    })
+}
+
+/// The same on one line: tabs and line ends are written out, too, as `\t`, `\n` and `\r`.
+pub fn on_one_line(text: &str) -> Cow<'_, str> {
+    let is_meant = |character| is_break(character) || is_misleading(character);
+    let instead = |character: char, shown: &mut String| match is_break(character) {
+        true => shown.extend(character.escape_default()),
+        false => shown.extend(character.escape_unicode()),
+    };
+    replace(text, is_meant, instead).0
+}
+
+/// JSON with every misleading character written as JSON's own escape (`\u202e`): the same value, and
+/// visible to whoever reads it as text.
+pub fn visible_json(json: &str) -> Cow<'_, str> {
+    let instead = |character: char, shown: &mut String| {
+        for unit in character.encode_utf16(&mut [0; 2]) {
+            // Writing to a String can't fail.
+            _ = write!(shown, "\\u{unit:04x}");
+        }
+    };
+    replace(json, is_misleading, instead).0
+}
+
+/// Whether `text` holds a misleading character.
+pub fn misleads(text: &str) -> bool {
+    first(text, is_misleading).is_some()
+}
 
 /// Whether a character shows nothing, reorders what is shown, or can carry hidden bytes.
 pub fn is_misleading(character: char) -> bool {
@@ -19,6 +58,51 @@ pub fn is_misleading(character: char) -> bool {
         '\u{e0000}'..='\u{e007f}' | '\u{e0100}'..='\u{e01ef}' => true,
         _ => false,
     }
+}
+
+/// `text` with each character that is meant written as `instead` does, and how many there were.
+fn replace(
+    text: &str,
+    is_meant: impl Fn(char) -> bool + Copy,
+    instead: impl Fn(char, &mut String),
+) -> (Cow<'_, str>, u64) {
+    let Some(first) = first(text, is_meant) else {
+        return (Cow::Borrowed(text), 0);
+    };
+    let (plain, rest) = text.split_at_checked(first).unwrap_or(("", text));
+    let mut shown = String::with_capacity(text.len() + 16);
+    shown.push_str(plain);
+    let mut count = 0;
+    for character in rest.chars() {
+        if is_meant(character) {
+            count += 1;
+            instead(character, &mut shown);
+        } else {
+            shown.push(character);
+        }
+    }
+    (Cow::Owned(shown), count)
+}
+
+/// Where the first character stands that is meant.
+fn first(text: &str, is_meant: impl Fn(char) -> bool) -> Option<usize> {
+    // Most text is plain: one pass over bytes answers for it without decoding characters.
+    let breaks_stay = !is_meant('\n');
+    let is_plain = |byte| match byte {
+        b'\t' | b'\n' | b'\r' => breaks_stay,
+        _ => matches!(byte, 0x20..=0x7e),
+    };
+    if text.bytes().all(is_plain) {
+        return None;
+    }
+    let mut characters = text.char_indices();
+    characters
+        .find(|&(_, character)| is_meant(character))
+        .map(|(at, _)| at)
+}
+
+fn is_break(character: char) -> bool {
+    matches!(character, '\t' | '\n' | '\r')
 }
 
 #[cfg(test)]
@@ -86,5 +170,39 @@ mod tests {
         for character in "\t\n\r\u{200c}\u{200d}\u{fe00}\u{fe0e}\u{fe0f}".chars() {
             assert!(!is_misleading(character), "{character:?}");
         }
+    }
+
+    #[test]
+    fn plain_text_is_borrowed() {
+        let (text, count) = escape("fn main() {}\r\n\tlet ä = '…';\n");
+        assert!(matches!(text, Cow::Borrowed(_)));
+        assert_eq!(count, 0);
+        assert!(matches!(on_one_line("größe, x"), Cow::Borrowed(_)));
+        assert!(matches!(visible_json("{}"), Cow::Borrowed("{}")));
+    }
+
+    #[test]
+    fn controls_are_written_out_and_counted() {
+        let text = "a\u{202e}b\u{0}c\u{7f}d\u{85}e\u{e0041}f\u{e0100}";
+        let shown = r"a\u{202e}b\u{0}c\u{7f}d\u{85}e\u{e0041}f\u{e0100}";
+        assert_eq!(escape(text), (Cow::from(shown), 6));
+        assert!(misleads(text) && !misleads(shown));
+    }
+
+    #[test]
+    fn a_line_stays_one_line() {
+        let shown = on_one_line("a\nb\tc\r\u{1b}[2J\u{200b}ä");
+        assert_eq!(shown, r"a\nb\tc\r\u{1b}[2J\u{200b}ä");
+        assert_eq!(on_one_line("a\nb"), r"a\nb");
+    }
+
+    #[test]
+    fn json_that_is_made_visible_is_the_same_value() {
+        let value = serde_json::json!({ "a\u{200b}": "\u{202e}x\u{e0041}\u{0}", "plain": "ä" });
+        let visible = visible_json(&value.to_string()).into_owned();
+        assert!(!misleads(&visible), "{visible}");
+        assert!(visible.contains(r"\udb40\udc41"), "{visible}");
+        let read: serde_json::Value = serde_json::from_str(&visible).unwrap();
+        assert_eq!(read, value);
     }
 }

@@ -3,6 +3,7 @@
 use std::{path::PathBuf, process::Stdio};
 
 use archway_gateway::terms::Level;
+use archway_proto::misleading::misleads;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use e2e::{
     Client, Harness, Repo, Stack, Tenant,
@@ -100,6 +101,25 @@ async fn the_last_calls_stand_there_with_their_tenant_outcome_and_time() {
     );
     assert_eq!(answer.header("cache-control"), Some("no-store"));
     assert!(!text.contains(client.key()), "no credential stands there");
+}
+
+#[tokio::test]
+async fn what_callers_wrote_to_hide_or_to_mislead_is_shown_on_the_page_and_in_the_status() {
+    let (stack, client) = with_page().await;
+    let name = "p\u{202e}q\u{200b}r\u{e0041}s\u{1b}[2J";
+    for tool in ["get_repo_overview", "read_file"] {
+        let asked = json!({ "project": name, "path": name });
+        assert!(client.call(tool, asked).await.is_error());
+    }
+    let uri = json!({ "uri": format!("architecture://{name}/adr/one") });
+    client.rpc("resources/read", uri).await;
+    client.rpc("prompts/get", json!({ "name": name })).await;
+    let answer = page(&stack).await.text();
+    assert!(!misleads(&answer), "{answer}");
+    let shown = r"p\u{202e}q\u{200b}r\u{e0041}s\u{1b}[2J";
+    assert!(answer.contains(shown), "{answer}");
+    let status = Request::new("GET", "/status").send(stack.admin()).await;
+    assert!(!misleads(&status.text()), "{}", status.text());
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 mod envelope;
 mod eras;
 mod hazards;
+mod misleading;
 mod notifications;
 
 use e2e::{

@@ -4,38 +4,15 @@
 //! counted. Which those are stands in the contract, since gateways escape them, too.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
-use archway_proto::misleading::is_misleading;
+pub use archway_proto::misleading::{escape, visible_json};
+use archway_proto::misleading::{misleads, on_one_line};
 use serde_json::Value;
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// `text` with every misleading character written out as `\u{…}`, and how many there were.
-///
-/// U+FEFF is one of them wherever it stands: only a file begins with a byte order mark
-/// ([`escape_file`]).
-pub fn escape(text: &str) -> (Cow<'_, str>, u64) {
-    let Some(first) = first_misleading(text) else {
-        return (Cow::Borrowed(text), 0);
-    };
-    let (clean, rest) = text.split_at_checked(first).unwrap_or(("", text));
-    let mut escaped = String::with_capacity(text.len() + 16);
-    escaped.push_str(clean);
-    let mut count = 0;
-    for character in rest.chars() {
-        if is_misleading(character) {
-            count += 1;
-            // Writing to a String can't fail.
-            _ = write!(escaped, "\\u{{{:x}}}", u32::from(character));
-        } else {
-            escaped.push(character);
-        }
-    }
-    (Cow::Owned(escaped), count)
-}
-
-/// The same for what a file holds from its first byte: a byte order mark there stays.
+/// [`escape`] of what a file holds from its first byte: a byte order mark there stays. Elsewhere U+FEFF is
+/// misleading as others are.
 pub fn escape_file(text: &str) -> (Cow<'_, str>, u64) {
     let Some(rest) = text.strip_prefix(BYTE_ORDER_MARK) else {
         return escape(text);
@@ -60,47 +37,17 @@ pub fn escape_json(value: &mut Value) -> u64 {
     }
 }
 
-/// Compact JSON with every misleading character written as JSON's own escape: the same value, and
-/// visible to whoever reads it as text.
-pub(crate) fn visible_json(json: &str) -> Cow<'_, str> {
-    if first_misleading(json).is_none() {
-        return Cow::Borrowed(json);
-    }
-    let mut visible = String::with_capacity(json.len() + 16);
-    for character in json.chars() {
-        if is_misleading(character) {
-            for unit in character.encode_utf16(&mut [0; 2]) {
-                // Writing to a String can't fail.
-                _ = write!(visible, "\\u{unit:04x}");
-            }
-        } else {
-            visible.push(character);
-        }
-    }
-    Cow::Owned(visible)
-}
-
 /// What of a caller's own words an error repeats: at most 200 bytes, on one line.
 pub fn shown(text: &str) -> Cow<'_, str> {
     const MOST: usize = 200;
     let (start, rest) = text
         .split_at_checked(text.floor_char_boundary(MOST))
         .unwrap_or((text, ""));
-    let plain = start
-        .chars()
-        .all(|character| !character.is_control() && !is_misleading(character));
-    if plain && rest.is_empty() {
-        return Cow::Borrowed(text);
+    let shown = on_one_line(start);
+    if rest.is_empty() {
+        return shown;
     }
-    let mut shown: String = start
-        .replace('\n', "\\n")
-        .replace('\r', "\\r")
-        .replace('\t', "\\t");
-    escape_in_place(&mut shown);
-    if !rest.is_empty() {
-        shown.push('…');
-    }
-    Cow::Owned(shown)
+    Cow::Owned(format!("{shown}…"))
 }
 
 fn escape_in_place(text: &mut String) -> u64 {
@@ -115,7 +62,7 @@ fn escape_in_place(text: &mut String) -> u64 {
 
 /// Rebuilds the object only where a key has to change; nearly none does.
 fn escape_keys(fields: &mut serde_json::Map<String, Value>) -> u64 {
-    if fields.keys().all(|key| first_misleading(key).is_none()) {
+    if !fields.keys().any(|key| misleads(key)) {
         return 0;
     }
     let mut count = 0;
@@ -126,38 +73,11 @@ fn escape_keys(fields: &mut serde_json::Map<String, Value>) -> u64 {
     count
 }
 
-fn first_misleading(text: &str) -> Option<usize> {
-    // Most text is plain: one pass over bytes answers for it without decoding characters.
-    if text
-        .bytes()
-        .all(|byte| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e))
-    {
-        return None;
-    }
-    text.char_indices()
-        .find(|&(_, character)| is_misleading(character))
-        .map(|(at, _)| at)
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn plain_text_is_borrowed() {
-        let (text, count) = escape("fn main() {}\r\n\tlet ä = '…';\n");
-        assert!(matches!(text, Cow::Borrowed(_)));
-        assert_eq!(count, 0);
-    }
-
-    #[test]
-    fn controls_are_written_out_and_counted() {
-        let (text, count) = escape("a\u{202e}b\u{0}c\u{7f}d\u{85}e\u{e0041}f\u{e0100}");
-        assert_eq!(text, r"a\u{202e}b\u{0}c\u{7f}d\u{85}e\u{e0041}f\u{e0100}");
-        assert_eq!(count, 6);
-    }
 
     #[test]
     fn a_byte_order_mark_stays_at_the_start_of_a_file_only() {
@@ -186,16 +106,6 @@ mod tests {
     #[test]
     fn joiners_and_emoji_selectors_stay() {
         assert_eq!(escape("👩\u{200d}💻 ❤\u{fe0f} نمی\u{200c}خواهم").1, 0);
-    }
-
-    #[test]
-    fn json_that_is_made_visible_is_the_same_value() {
-        let value = json!({ "a\u{200b}": "\u{202e}x\u{e0041}\u{0}", "plain": "ä" });
-        let visible = visible_json(&value.to_string()).into_owned();
-        assert_eq!(first_misleading(&visible), None, "{visible}");
-        assert!(visible.contains(r"\udb40\udc41"), "{visible}");
-        assert_eq!(serde_json::from_str::<Value>(&visible).unwrap(), value);
-        assert!(matches!(visible_json("{}"), Cow::Borrowed("{}")));
     }
 
     #[test]

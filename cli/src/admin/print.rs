@@ -1,12 +1,13 @@
 //! How answers are printed: one JSON document for programs, a few lines or a table for people.
 
-use std::io::{self, Write};
 use std::time::SystemTime;
 
+use archway_proto::misleading::on_one_line;
 use jiff::{Timestamp, Unit};
 use serde::Serialize;
 
 use super::AdminError;
+use crate::shown;
 
 /// What a command answers. Its JSON is an interface: members are added, not renamed.
 pub(super) trait Answer: Serialize {
@@ -21,11 +22,7 @@ pub(super) fn print(answer: &impl Answer, as_json: bool) -> Result<(), AdminErro
     } else {
         answer.text()
     };
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.write_all(b"\n"))
-        .and_then(|()| out.flush())
-        .map_err(AdminError::Output)
+    shown::print(&text, as_json).map_err(AdminError::Output)
 }
 
 /// A moment in UTC, to the second: `2026-11-22T05:00:00Z`.
@@ -67,6 +64,7 @@ fn aligned(header: Vec<&str>, rows: Vec<Vec<String>>, none: &str) -> String {
     }
     let mut widths = vec![0; header.len()];
     let header = header.into_iter().map(str::to_owned).collect();
+    // A cell stays on its line, and is as wide as it is shown.
     let harmless = |row: Vec<String>| row.iter().map(|cell| harmless(cell)).collect();
     let rows: Vec<Vec<String>> = std::iter::once(header)
         .chain(rows.into_iter().map(harmless))
@@ -96,9 +94,9 @@ fn line(row: &[String], widths: &[usize]) -> String {
     padded.join("  ").trim_end().to_owned()
 }
 
-/// What others say of themselves, as a worker its name: nothing of it may move the cursor.
+/// What others say of themselves, as a worker its name, on one line and with nothing hidden in it.
 pub(super) fn harmless(cell: &str) -> String {
-    cell.replace(char::is_control, "\u{fffd}")
+    on_one_line(cell).into_owned()
 }
 
 #[cfg(test)]
@@ -110,10 +108,11 @@ mod tests {
         let row = |a: &str, b: &str| [a.to_owned(), b.to_owned()];
         let shown = table(
             ["slug", "name"],
-            vec![row("größe", "x"), row("b\u{7}", "")],
+            vec![row("größe", "x"), row("b\u{202e}\n", "y")],
             "none",
         );
-        assert_eq!(shown, "slug   name\ngröße  x\nb\u{fffd}");
+        let expected = "slug         name\ngröße        x\nb\\u{202e}\\n  y";
+        assert_eq!(shown, expected);
         assert_eq!(table(["slug"], Vec::new(), "no tenants"), "no tenants");
         let rows = vec![("acme".to_owned(), row("a", "b"))];
         let shown = table_by_tenant(["slug", "name"], rows, "none");

@@ -1,6 +1,4 @@
 //! What a tool answered, for people and for programs.
-//!
-//! A repository's authors wrote parts of it: nothing of it may move a terminal's cursor.
 
 use archway_proto::fault::Fault;
 use archway_proto::meta;
@@ -19,16 +17,9 @@ impl Answer {
         result["content"].is_array().then_some(Answer { result })
     }
 
-    /// All of it on one line. JSON leaves some control characters as they are.
+    /// All of it on one line.
     pub(super) fn json(&self) -> String {
-        let mut line = String::new();
-        for character in self.result.to_string().chars() {
-            match character.is_control() {
-                true => line.push_str(&format!("\\u{:04x}", u32::from(character))),
-                false => line.push(character),
-            }
-        }
-        line
+        self.result.to_string()
     }
 
     /// Its text; what is no text is named.
@@ -36,10 +27,10 @@ impl Answer {
         let mut text = String::new();
         for block in self.blocks() {
             match block["text"].as_str() {
-                Some(part) => text.push_str(&harmless(part)),
+                Some(part) => text.push_str(&part.replace("\r\n", "\n")),
                 None => {
                     let kind = block["type"].as_str().unwrap_or("unknown");
-                    text.push_str(&format!("[{}: see --json]", harmless(kind)));
+                    text.push_str(&format!("[{kind}: see --json]"));
                 }
             }
             if !text.ends_with('\n') {
@@ -59,7 +50,7 @@ impl Answer {
             (Some(code), Some(message), Some(next)) => format!("{code}: {message}; {next}"),
             _ => self.text(),
         };
-        Some(harmless(said.trim_end()))
+        Some(said.trim_end().to_owned())
     }
 
     /// Whether it failed for a reason that may be over soon.
@@ -78,12 +69,6 @@ impl Answer {
     }
 }
 
-/// Without control characters, line ends and tabs left.
-pub(crate) fn harmless(text: &str) -> String {
-    let moves = |character: char| character.is_control() && !matches!(character, '\n' | '\t');
-    text.replace("\r\n", "\n").replace(moves, "\u{fffd}")
-}
-
 #[cfg(test)]
 mod tests {
     use archway_proto::failure::Failure;
@@ -96,17 +81,14 @@ mod tests {
     }
 
     #[test]
-    fn text_is_printed_as_it_is_but_for_what_moves_the_cursor() {
+    fn text_is_printed_block_by_block_and_what_is_no_text_is_named() {
         let answer = answer(json!({ "content": [
-            { "type": "text", "text": "a\tb\r\nc\u{1b}[2J\u{9b}1A\rd" },
+            { "type": "text", "text": "a\tb\r\nc" },
             { "type": "image", "data": "AA==" },
         ]}));
-        let expected = "a\tb\nc\u{fffd}[2J\u{fffd}1A\u{fffd}d\n[image: see --json]\n";
-        assert_eq!(answer.text(), expected);
+        assert_eq!(answer.text(), "a\tb\nc\n[image: see --json]\n");
         assert_eq!(answer.failure(), None);
-        let line = answer.json();
-        assert!(!line.contains(char::is_control), "{line}");
-        let read: Value = serde_json::from_str(&line).unwrap();
+        let read: Value = serde_json::from_str(&answer.json()).unwrap();
         assert_eq!(read, answer.result);
     }
 

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use archway_proto::misleading::on_one_line;
 use archway_proto::{MAX_MESSAGE_BYTES, meta};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
@@ -16,7 +17,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::answer::{Answer, harmless};
+use super::answer::Answer;
 use super::error::{CallError, CallFailure};
 
 const REVISION: &str = "2026-07-28";
@@ -204,8 +205,8 @@ fn said(message: &Value, body: &[u8]) -> String {
 
 /// On one line, and not longer than makes sense.
 fn repeated(text: &str) -> String {
-    let line = harmless(text).replace(['\n', '\t'], " ");
-    line.chars().take(MOST_REPEATED).collect()
+    let start: String = text.chars().take(MOST_REPEATED).collect();
+    on_one_line(&start.replace(char::is_whitespace, " ")).into_owned()
 }
 
 #[cfg(test)]
@@ -225,7 +226,7 @@ mod tests {
             let message = serde_json::from_str(body).unwrap_or_default();
             said(&message, body.as_bytes())
         };
-        assert_eq!(words("not\nnow\u{1b}[2J\n"), ", not now\u{fffd}[2J");
+        assert_eq!(words("not\nnow\u{1b}[2J\n"), r", not now\u{1b}[2J");
         assert_eq!(words(r#"{"error":{"message":"no"}}"#), ", no");
         for nothing in ["", " ", "<html>", r#"{"a":1}"#] {
             assert_eq!(words(nothing), "", "{nothing}");

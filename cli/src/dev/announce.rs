@@ -1,7 +1,7 @@
 //! What `dev` says once it is ready: to a person, everything to paste into a client; to a program
 //! (`--json`), one line.
 
-use std::io::{self, Write};
+use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 
 use super::projects::Project;
-use crate::settings;
+use crate::{settings, shown};
 
 /// A running `dev`, as its user needs to know it.
 pub(super) struct Announcement<'a> {
@@ -50,14 +50,8 @@ struct Line<'a> {
 impl Announcement<'_> {
     /// Writes it to standard output: for people, or as one line of JSON.
     pub(super) fn print(&self, as_json: bool) -> io::Result<()> {
-        let text = if as_json {
-            format!("{}\n", self.line()?)
-        } else {
-            self.text()
-        };
-        let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes())?;
-        out.flush()
+        let text = if as_json { self.line()? } else { self.text() };
+        shown::print(&text, as_json)
     }
 
     fn line(&self) -> serde_json::Result<String> {

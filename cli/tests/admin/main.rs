@@ -13,6 +13,7 @@ mod dev;
 mod keys;
 mod limits;
 mod memory;
+mod misleading;
 mod overview;
 mod principals;
 mod projects;

@@ -8,7 +8,7 @@
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
-use archway_proto::chain::Chain as Causes;
+use archway_proto::{chain::Chain as Causes, misleading::escape};
 use axum::{
     extract::{Request, State},
     response::{IntoResponse, Response},
@@ -152,5 +152,8 @@ pub(super) async fn answer(State(admin): State<Arc<Admin>>, request: Request) ->
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
     ];
-    (headers, page.html().into_string()).into_response()
+    // Callers and workers wrote parts of it.
+    let html = page.html().into_string();
+    let html = escape(&html).0.into_owned();
+    (headers, html).into_response()
 }

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use archway_proto::context::TraceContext;
+use archway_proto::{context::TraceContext, misleading::visible_json};
 use serde::Serialize;
 
 use crate::{auth::Principal, metrics::Outcome, session::SessionKey};
@@ -145,7 +145,8 @@ impl Record {
         } = self;
         let mut room = MOST_OF_PATHS;
         let fitting = facts.files.iter().take_while(|path| {
-            let written = serde_json::to_string(path).map_or(MOST_OF_PATHS, |text| text.len());
+            let written =
+                serde_json::to_string(path).map_or(MOST_OF_PATHS, |text| visible_json(&text).len());
             room = room.saturating_sub(written + 1);
             room > 0
         });

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use archway_proto::chain::Chain as Causes;
+use archway_proto::{chain::Chain as Causes, misleading::visible_json};
 use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -163,7 +163,11 @@ impl Writer {
 
     /// Appends to the tenant's chain, which begins if there is none.
     fn append(&mut self, tenant: Uuid, at: i64, told: &Told<'_>, rows: &mut Rows) {
-        let text = |told: &Told<'_>| serde_json::to_string(told).unwrap_or_default();
+        // Its MAC covers these bytes, so what misleads is shown from the beginning.
+        let text = |told: &Told<'_>| {
+            let told = serde_json::to_string(told).unwrap_or_default();
+            visible_json(&told).into_owned()
+        };
         let rows = rows.entry(tenant).or_default();
         let open = self.chains.entry(tenant).or_insert_with(|| {
             let begin = Told::Begin {

@@ -1,6 +1,6 @@
 //! What is wrong with a tool's arguments, told so that an agent can mend it in one go.
 
-use archway_proto::{failure::Failure, fault::Fault};
+use archway_proto::{failure::Failure, fault::Fault, misleading::on_one_line};
 use jsonschema::{ValidationError, error::ValidationErrorKind};
 use serde_json::{Value, json};
 
@@ -178,7 +178,7 @@ fn dotted(pointer: &str) -> String {
     if path.len() > 200 {
         quoted(&path)
     } else {
-        path
+        on_one_line(&path).into_owned()
     }
 }
 

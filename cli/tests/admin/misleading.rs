@@ -1,0 +1,139 @@
+//! Names that hide, turn text around or move a cursor, in all that commands print.
+
+use std::collections::BTreeSet;
+
+use archway_proto::misleading::misleads;
+use serde_json::{Value, json};
+
+use crate::place::{Done, Place, bare};
+use crate::status::telling_port;
+
+/// Turns text around, shows nothing, carries hidden bytes, clears a terminal.
+const NAME: &str = "p\u{202e}q\u{200b}r\u{e0041}s\u{1b}[2J";
+/// The same as people see it.
+const SHOWN: &str = r"p\u{202e}q\u{200b}r\u{e0041}s\u{1b}[2J";
+/// What shows something: each command of it is tried below.
+const SHOWING: [&str; 3] = ["list", "show", "status"];
+
+/// Everything in it that has no form of its own is called by that name.
+fn named() -> Place {
+    let place = Place::new();
+    place.run("tenant create acme").ok();
+    place.run("project add acme site").ok();
+    place.run("key issue acme").ok();
+    place.sql(&format!(
+        "update tenants set name = '{NAME}'; \
+         update projects set name = '{NAME}', close_globs = array['{NAME}']; \
+         update api_keys set label = '{NAME}'; \
+         insert into principals values (repeat('a', 43), '{NAME}', '{NAME}', now()); \
+         insert into worker_mounts (worker, pool, tenant_id, project_id) \
+         select '{NAME}', '{NAME}', tenant_id, id from projects; \
+         insert into indexes (tenant_id, project_id, made_by, failure) \
+         select tenant_id, id, 'x', '{NAME}' from projects"
+    ));
+    place
+}
+
+/// What a gateway says of itself, with names that its workers and callers chose.
+fn gateway() -> String {
+    let sums = json!({ "invocations": 1, "failures": 0, "timeouts": 0, "total_ms": 1 });
+    let worker = json!({ "pool": NAME, "address": NAME, "state": NAME, "in_flight": 0 });
+    let circuit = json!({ "pool": NAME, "family": NAME, "tenant": NAME, "state": NAME });
+    let told = json!({
+        "limits_store": NAME, "workers": [worker], "circuits": [circuit],
+        "refusals": [{ "reason": NAME, "detail": NAME, "count": 1 }], "tools": { NAME: sums },
+    });
+    telling_port(told.to_string())
+}
+
+/// The commands of all nouns that show something, as `--help` lists them.
+fn showing() -> BTreeSet<String> {
+    let commands = |words: &[&str]| {
+        let help = Done::of(bare().args(words).arg("--help")).ok();
+        let listed = help
+            .split_once("Commands:\n")
+            .map(|(_, rest)| rest.to_owned());
+        let listed = listed.unwrap_or_default();
+        let lines = listed.lines().take_while(|line| line.starts_with("  "));
+        let names = lines.filter(|line| !line.starts_with("   "));
+        let names = names.filter_map(|line| line.split_whitespace().next());
+        names.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let mut showing = BTreeSet::new();
+    for noun in commands(&[]).into_iter().filter(|noun| noun != "help") {
+        if SHOWING.contains(&noun.as_str()) {
+            showing.insert(noun.clone());
+        }
+        let of = commands(&[&noun]);
+        let of = of.iter().filter(|it| SHOWING.contains(&it.as_str()));
+        showing.extend(of.map(|it| format!("{noun} {it}")));
+    }
+    showing
+}
+
+#[test]
+fn every_command_that_shows_something_shows_what_names_hide() {
+    let place = named();
+    // The command, and how often the name stands in it at least.
+    let table = [
+        ("tenant list", "tenant list", 1),
+        ("project list", "project list acme", 3),
+        ("project list", "project list", 3),
+        ("key list", "key list acme", 1),
+        ("key list", "key list", 1),
+        ("principal list", "principal list", 2),
+        ("limits show", "limits show acme", 0),
+        ("index status", "index status", 1),
+        ("status", "status", 3),
+    ];
+    let tried: BTreeSet<String> = table.iter().map(|(it, ..)| (*it).to_owned()).collect();
+    assert_eq!(tried, showing(), "each is in this table");
+    for (_, line, times) in table {
+        let shown = place.run(line).ok();
+        assert!(!misleads(&shown), "{line}: {shown}");
+        assert!(shown.matches(SHOWN).count() >= times, "{line}: {shown}");
+
+        let answer = place.run(&format!("{line} --json")).ok();
+        assert!(!misleads(&answer), "{line}: {answer}");
+        let exact: Value = serde_json::from_str(&answer).unwrap();
+        let read = exact.to_string();
+        let name = json!(NAME).to_string();
+        assert!(read.matches(&name).count() >= times, "{line}: {answer}");
+    }
+    let list = place.json("tenant list");
+    assert_eq!(list["tenants"][0]["name"], NAME);
+}
+
+#[test]
+fn what_gateways_say_of_themselves_is_shown_so() {
+    let place = Place::new();
+    let shown = place.run(&format!("status --admin-url {}", gateway())).ok();
+    assert!(!misleads(&shown), "{shown}");
+    assert!(shown.matches(SHOWN).count() >= 10, "{shown}");
+    let status = place.json(&format!("status --admin-url {}", gateway()));
+    assert_eq!(status["breakers"][0]["pool"], NAME);
+}
+
+#[test]
+fn what_a_refusal_repeats_is_shown_so() {
+    let place = named();
+    for refused in [
+        place
+            .archway()
+            .args(["project", "add", NAME, "site"])
+            .output(),
+        place
+            .archway()
+            .args(["project", "add", "acme", NAME])
+            .output(),
+        place
+            .archway()
+            .args(["apply", "-f", &place.file("a.yaml", NAME)])
+            .output(),
+    ] {
+        let refused = refused.unwrap();
+        assert!(!refused.status.success());
+        let told = String::from_utf8(refused.stderr).unwrap();
+        assert!(!misleads(&told) && told.len() > 20, "{told:?}");
+    }
+}
