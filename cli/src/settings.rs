@@ -4,16 +4,15 @@
 //! whether the key is good.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 
 use archway_gateway::tenants::key_id;
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::call;
+use crate::{call, shown};
 
-/// What the curl line asks.
-const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_repo_overview","arguments":{"max_depth":1}}}"#;
+mod clients;
 
 /// What `archway settings` is told.
 #[derive(Debug, clap::Args)]
@@ -62,7 +61,7 @@ pub fn run(args: &SettingsArgs) -> Result<(), SettingsError> {
         true => serde_json::json!({ "url": args.url, "api_key": key.expose_secret() }).to_string(),
         false => format!("Archway is at {}\n{}", args.url, text_of(&args.url, &key)),
     };
-    writeln!(io::stdout().lock(), "{answer}").map_err(SettingsError::Output)
+    shown::print(&answer, args.json).map_err(SettingsError::Output)
 }
 
 /// The endpoint as `archway call` takes it, if it can stand in a shell's line and in JSON as it is.
@@ -77,99 +76,44 @@ fn endpoint(text: &str) -> Result<String, String> {
 
 /// The settings of every client, each under its name.
 pub(crate) fn text_of(url: &str, key: &SecretString) -> String {
-    let mut text = String::new();
-    for (client, settings) in clients(url, key) {
-        text.push_str(&format!("\n{client}\n{}\n", indented(&settings)));
+    let mut text = format!(
+        "\nIn a shell, for clients that read the key from the environment\n  export {}={}\n",
+        call::KEY,
+        key.expose_secret()
+    );
+    for client in clients::all(url, key) {
+        text.push_str(&format!("\n{}\n", client.name));
+        for line in client.text.lines().chain(client.note) {
+            text.push_str(&format!("  {line}\n"));
+        }
     }
     text
 }
 
-/// In the order of the README. Neither URL nor key holds anything to escape.
-fn clients(url: &str, key: &SecretString) -> [(&'static str, String); 5] {
-    let key = key.expose_secret();
-    [
-        (
-            "Claude Code",
-            format!(
-                "claude mcp add --transport http archway {url} \\\n  \
-                 --header \"Authorization: Bearer {key}\""
-            ),
-        ),
-        (
-            "VS Code, in .vscode/mcp.json",
-            file("servers", r#""type": "http", "#, url, key),
-        ),
-        (
-            "Cursor, in .cursor/mcp.json",
-            file("mcpServers", "", url, key),
-        ),
-        (
-            "MCP Inspector",
-            format!(
-                "npx @modelcontextprotocol/inspector --cli {url} --transport http \\\n  \
-                 --header \"Authorization: Bearer {key}\" --method tools/list"
-            ),
-        ),
-        (
-            "curl",
-            format!(
-                "curl {url} \\\n  -H \"Authorization: Bearer {key}\" \\\n  \
-                 -H \"Content-Type: application/json\" \\\n  \
-                 -H \"Accept: application/json, text/event-stream\" \\\n  -d '{CALL}'"
-            ),
-        ),
-    ]
-}
-
-/// The file that editors keep MCP servers in, as JSON.
-fn file(servers: &str, transport: &str, url: &str, key: &str) -> String {
-    format!(
-        r#"{{
-  "{servers}": {{
-    "archway": {{
-      {transport}"url": "{url}",
-      "headers": {{ "Authorization": "Bearer {key}" }}
-    }}
-  }}
-}}"#
-    )
-}
-
-fn indented(text: &str) -> String {
-    text.lines()
-        .map(|line| format!("  {line}"))
-        .collect::<Vec<_>>()
-        .join("\n")
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
-
     use super::*;
 
     const URL: &str = "http://127.0.0.1:7676/mcp";
 
     #[test]
-    fn what_editors_get_is_json() {
-        let key = "awy_key".into();
-        let clients = clients(URL, &key);
-        let files = clients.iter().filter(|(_, text)| text.starts_with('{'));
-        for (client, settings) in files {
-            let value: Value = serde_json::from_str(settings).unwrap();
-            assert!(
-                value.as_object().is_some_and(|servers| servers.len() == 1),
-                "{client}"
-            );
+    fn each_block_with_the_key_says_what_to_do_with_it() {
+        let text = text_of(URL, &"awy_key".into());
+        let blocks: Vec<&str> = text.split("\n\n").collect();
+        assert!(
+            blocks[0].ends_with("export ARCHWAY_API_KEY=awy_key"),
+            "{text}"
+        );
+        let (files, others): (Vec<&str>, Vec<&str>) = blocks[1..]
+            .iter()
+            .partition(|block| block.lines().next().unwrap().contains(", in "));
+        assert_eq!(files.len(), 7, "{text}");
+        for block in files {
+            let (holds, warns) = (block.contains("awy_key"), block.contains("Do not commit"));
+            assert_eq!(holds, warns, "{block}");
         }
-        serde_json::from_str::<Value>(CALL).unwrap();
-    }
-
-    #[test]
-    fn each_client_gets_the_url_and_the_key() {
-        for (client, settings) in clients(URL, &"awy_key".into()) {
-            assert!(settings.contains(URL), "{client}: {settings}");
-            assert!(settings.contains("Bearer awy_key"), "{client}: {settings}");
+        for block in others {
+            assert!(block.contains("Bearer awy_key"), "{block}");
         }
     }
 

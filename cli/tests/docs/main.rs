@@ -19,6 +19,7 @@
 mod pages;
 mod links;
 mod words;
+mod settings;
 mod figures;
 mod steps;
 mod told;

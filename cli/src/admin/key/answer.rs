@@ -38,7 +38,8 @@ impl Answer for Issued<'_> {
             return self.api_key.to_owned();
         }
         format!(
-            "key {}\n\n  {}\n\nstore it now: it can't be shown again",
+            "key {}\n\n  {}\n\nstore it now: it can't be shown again\n\
+             `archway settings` prints what to paste into clients",
             self.id, self.api_key
         )
     }

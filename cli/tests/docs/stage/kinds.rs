@@ -152,6 +152,7 @@ fn clients() -> Result<Stage, Absent> {
     for program in [
         "ARCHWAY_TEST_PYTHON",
         "ARCHWAY_TEST_NODE",
+        "ARCHWAY_TEST_NODE_20",
         "ARCHWAY_TEST_NODE_CLIENT",
         "ARCHWAY_TEST_INSPECTOR",
     ] {
