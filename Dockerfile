@@ -10,13 +10,20 @@ FROM ${BUILDER} AS build
 WORKDIR /src
 COPY . .
 # Queries are checked against .sqlx: there is no database here. What cargo fetched and built stays in
-# the caches, so the binary is copied out of them.
+# the caches, so the binary is copied out of them. Its debug information goes into a file of its own.
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target \
     SQLX_OFFLINE=true cargo build --locked --profile dist --package archway \
-    && install -D --mode=0755 target/dist/archway /out/archway
+    && install -D --mode=0755 target/dist/archway /out/archway \
+    && install -d /symbols \
+    && objcopy --only-keep-debug --compress-debug-sections /out/archway /symbols/archway.debug \
+    && objcopy --strip-debug --add-gnu-debuglink=/symbols/archway.debug /out/archway
 # Volumes that are mounted over these folders begin with their owner and mode.
 RUN install -d --mode=0700 /out/state/gateway /out/state/worker /out/state/owner /out/state/cache
+
+# Of the same build: `docker build --target symbols --output symbols .`
+FROM scratch AS symbols
+COPY --from=build /symbols/archway.debug /
 
 FROM ${RUNTIME}
 ARG REVISION=unknown

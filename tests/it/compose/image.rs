@@ -38,7 +38,12 @@ fn what_it_is_built_on_is_pinned_by_digest() {
         .iter()
         .filter(|line| line.starts_with("FROM"))
         .collect();
-    assert_eq!(from, ["FROM ${BUILDER} AS build", "FROM ${RUNTIME}"]);
+    let expected = [
+        "FROM ${BUILDER} AS build",
+        "FROM scratch AS symbols",
+        "FROM ${RUNTIME}",
+    ];
+    assert_eq!(from, expected);
 }
 
 #[test]
@@ -58,6 +63,33 @@ fn the_binary_is_built_by_the_profile_for_images_and_taken_from_where_that_puts_
     let out = words[from.unwrap() + 1];
     let copied = format!("COPY --from=build {out} /usr/local/bin/archway");
     assert!(lines.contains(&copied), "{copied}");
+}
+
+#[test]
+fn debug_information_is_in_neither_binary_and_that_of_the_image_can_be_had() {
+    let manifest = read("Cargo.toml");
+    let profile = |name: &str| {
+        let (_, rest) = manifest
+            .split_once(&format!("\n[profile.{name}]\n"))
+            .unwrap();
+        rest.split("\n\n").next().unwrap_or(rest).to_owned()
+    };
+    let release = profile("release");
+    assert!(release.contains("debug = false") && release.contains("strip = \"debuginfo\""));
+    // What is kept apart has to be made.
+    let dist = profile("dist");
+    assert!(dist.contains("debug = \"line-tables-only\"") && dist.contains("strip = \"none\""));
+    let lines = instructions();
+    let build = lines
+        .iter()
+        .find(|line| line.contains("cargo build"))
+        .unwrap();
+    let steps: Vec<&str> = build.split(" && ").collect();
+    let kept = "/symbols/archway.debug";
+    let keep = format!("objcopy --only-keep-debug --compress-debug-sections /out/archway {kept}");
+    let strip = format!("objcopy --strip-debug --add-gnu-debuglink={kept} /out/archway");
+    assert_eq!(steps[steps.len() - 2..], [keep, strip]);
+    assert!(lines.contains(&format!("COPY --from=build {kept} /")));
 }
 
 #[test]
