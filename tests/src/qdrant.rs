@@ -77,6 +77,11 @@ impl Qdrant {
             .collect()
     }
 
+    /// Loses every other chunk of all.
+    pub fn lose_half(&self) {
+        self.0.lose_half();
+    }
+
     /// Loses all collections.
     pub fn lose_everything(&self) {
         self.0.lose_everything();

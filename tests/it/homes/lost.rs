@@ -6,6 +6,7 @@ use e2e::{Client, Harness, Qdrant, Repo, Stack, Tenant, git};
 use serde_json::json;
 use sqlx::PgPool;
 use tokio::time::{Instant, sleep};
+use uuid::Uuid;
 
 const QUERY: &str = "who opens the gate in the morning";
 
@@ -32,22 +33,84 @@ async fn is_indexed(stack: &Stack, client: &Client) {
         .await;
 }
 
+/// Asks until the gate is found again; whatever is answered meanwhile says that there is no index. How
+/// often that was said.
+async fn is_told_until_it_is_found(client: &Client) -> usize {
+    let deadline = Instant::now() + Duration::from_secs(90);
+    let mut told = 0;
+    loop {
+        let reply = client
+            .call("context_search", json!({ "query": QUERY }))
+            .await;
+        if !reply.is_error() {
+            assert_eq!(reply.structured()["results"][0]["path"], "src/gate.rs");
+            return told;
+        }
+        assert_eq!(reply.code(), "index_not_ready", "{}", reply.text());
+        assert!(reply.text().contains("grep_codebase"), "{}", reply.text());
+        told += 1;
+        assert!(Instant::now() < deadline, "it is found again");
+        sleep(Duration::from_millis(20)).await;
+    }
+}
+
 #[tokio::test]
-async fn a_collection_that_was_lost_is_filled_again_though_nobody_commits() {
+async fn no_search_of_a_lost_collection_finds_nothing_until_it_is_filled_again() {
     let qdrant = Qdrant::start().await;
     let stack = Harness::new().tenant(acme()).qdrant(&qdrant).start().await;
     let client = stack.client("acme");
     is_indexed(&stack, &client).await;
     let chunks = qdrant.chunks().await;
     qdrant.lose_everything();
-    assert!(!is_found(&client).await, "it was lost");
-    // A project is counted every 20 seconds.
-    let deadline = Instant::now() + Duration::from_secs(90);
-    while !is_found(&client).await {
-        assert!(Instant::now() < deadline, "it is found again");
-        sleep(Duration::from_millis(200)).await;
-    }
+    assert!(is_told_until_it_is_found(&client).await > 0, "it was lost");
     assert_eq!(qdrant.chunks().await, chunks);
+}
+
+#[tokio::test]
+async fn half_of_the_chunks_are_not_served_as_all_of_them() {
+    let qdrant = Qdrant::start().await;
+    let stack = Harness::new().tenant(acme()).qdrant(&qdrant).start().await;
+    let client = stack.client("acme");
+    is_indexed(&stack, &client).await;
+    let chunks = qdrant.chunks().await;
+    qdrant.lose_half();
+    assert!(is_told_until_it_is_found(&client).await > 0, "it was lost");
+    assert_eq!(qdrant.chunks().await, chunks);
+}
+
+#[tokio::test]
+async fn of_four_hundred_projects_all_are_known_to_be_lost_at_the_next_look() {
+    let qdrant = Qdrant::start().await;
+    let stack = Harness::new().tenant(acme()).qdrant(&qdrant).start().await;
+    is_indexed(&stack, &stack.client("acme")).await;
+    let owner = PgPool::connect_with(stack.database().owner())
+        .await
+        .unwrap();
+    for number in 0..400 {
+        let folder = stack.folder("acme", &format!("other-{number}"));
+        fs::create_dir(folder).unwrap();
+    }
+    let others = "insert into projects (tenant_id, slug) \
+                  select t.id, 'other-' || n from tenants t, generate_series(0, 399) n";
+    sqlx::query(others).execute(&owner).await.unwrap();
+    let noted = "insert into indexes \
+                     (tenant_id, project_id, made_by, indexed_at, edition, home_id, chunks) \
+                 select p.tenant_id, p.id, i.made_by, now(), 1, i.home_id, 1 \
+                 from projects p, indexes i where p.slug <> 'site'";
+    sqlx::query(noted).execute(&owner).await.unwrap();
+    let first =
+        sqlx::query_scalar::<_, Uuid>("select home_id from indexes where edition > 0 limit 1");
+    let first = first.fetch_one(&owner).await.unwrap();
+    let whole_in = async |home: Uuid| {
+        let whole = "select count(*) from indexes where edition > 0 and home_id = $1";
+        let whole = sqlx::query_scalar::<_, i64>(whole).bind(home);
+        whole.fetch_one(&owner).await.unwrap()
+    };
+    assert_eq!(whole_in(first).await, 401);
+    qdrant.lose_everything();
+    // One look takes all of them; eight projects a look would take 100 s.
+    let are_marked = async || (whole_in(first).await == 0).then_some(());
+    stack.eventually(are_marked).await;
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use archway_workers::index::home::{Asked, Home, HomeError, Shelf, Text};
 use sqlx::{Connection, PgConnection};
 use tokio::time::Instant;
+use uuid::Uuid;
 
 use super::{
     InPostgres,
@@ -37,7 +38,12 @@ async fn found_by(
     question.most = 10_000;
     question.deadline = deadline;
     let project = shelf.project;
-    let asked = [Asked { project, edition }];
+    let asked = [Asked {
+        project,
+        edition,
+        home: Uuid::nil(),
+        chunks: 0,
+    }];
     let candidates = stage.home.nearest(shelf.tenant, &asked, &question).await?;
     Ok(candidates.sparse.len())
 }

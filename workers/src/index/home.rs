@@ -92,6 +92,10 @@ pub struct Asked {
     pub project: Uuid,
     /// How often it was made whole: a home that keeps copies must have this one, or a later one.
     pub edition: i64,
+    /// The store that its texts were brought to.
+    pub home: Uuid,
+    /// How many chunks it had: a store that has fewer lost some.
+    pub chunks: u64,
 }
 
 /// What is looked for.
@@ -167,6 +171,12 @@ pub enum HomeError {
     /// What stands there is not ours, or of another form.
     #[error("{0}")]
     Mismatch(String),
+    /// It no longer has all that was brought to it of these projects: what it finds is not all.
+    #[error("the index lost chunks that were brought to it")]
+    Lost {
+        /// Whose chunks are gone.
+        projects: Vec<Uuid>,
+    },
     /// It did not answer in time.
     #[error("the index did not answer in time: {0}")]
     Late(&'static str),
@@ -242,6 +252,14 @@ pub enum HomeError {
 /// }
 /// ```
 pub trait Home: Send + Sync + 'static {
+    /// Which store keeps the chunks: another id is another store, which has nothing of what was
+    /// brought to the first. `None`: there is none now, and all that was kept is lost. A store
+    /// that is lost only together with the notes of what it has needs no id: its id is nil.
+    fn identity(&self) -> BoxFuture<'_, Result<Option<Uuid>, HomeError>>;
+
+    /// The same, after the store was made where there was none. Nothing else makes one.
+    fn prepare(&self) -> BoxFuture<'_, Result<Uuid, HomeError>>;
+
     /// Keeps texts; one that is there already is replaced. `average` is how many words a chunk of
     /// the project has on average.
     fn upsert<'a>(
@@ -258,7 +276,8 @@ pub trait Home: Send + Sync + 'static {
         blobs: &'a [Blob],
     ) -> BoxFuture<'a, Result<(), HomeError>>;
 
-    /// The nearest chunks of all these projects of one tenant.
+    /// The nearest chunks of all these projects of one tenant: an answer only if the store proved
+    /// that it has all of each, else [`HomeError::Lost`].
     fn nearest<'a>(
         &'a self,
         tenant: Uuid,

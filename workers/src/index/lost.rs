@@ -1,18 +1,21 @@
 //! Whether a home still has what it was given.
 //!
-//! A Qdrant that lost its disk gets a new collection, which is empty; rows go with a backup that is
-//! put back. What was noted tells: with fewer chunks at home than that, all of the project is
-//! brought there again. More of them are no loss: they came with a run that ended before it noted
+//! A Qdrant that lost its disk gets a new collection, which is empty and has another id: all that was
+//! brought to the first is lost, which is marked at once for all projects. A part is lost with a
+//! shard, or with a backup that is put back. What was noted tells: with fewer chunks at home than
+//! that, all of the project is brought there again. More of them are no loss: they came with a run that ended before it noted
 //! them, and the next one brings them once more.
 
 use std::collections::{HashMap, HashSet};
 
 use archway_proto::chain::Chain;
 use tokio::time::{Duration, Instant};
+use uuid::Uuid;
 
 use super::home::Shelf;
 use super::indexer::Tools;
 use super::run::RunError;
+use crate::store::Mounted;
 
 /// How often the chunks of a project are counted that nothing else is done about.
 const EVERY: Duration = Duration::from_secs(20);
@@ -44,6 +47,43 @@ pub(super) async fn is_lost(with: &Tools, shelf: Shelf, index: i64) -> Result<bo
     }
 }
 
+/// Marks the index of each of these projects as not whole that was brought to another store than the
+/// home has now: all of it is lost. A home that gives no answer lost nothing.
+pub(super) async fn mark(with: &Tools, mounted: &mut [Mounted]) {
+    let home = match with.home.identity().await {
+        Ok(home) => home,
+        Err(error) => {
+            tracing::debug!(error = %Chain(&error), "which store there is, was not told");
+            return;
+        }
+    };
+    let mut lost: HashMap<Uuid, Vec<Uuid>> = HashMap::new();
+    for project in mounted {
+        if project.indexed.is_some() && Some(project.home) != home {
+            project.indexed = None;
+            let Shelf { tenant, project } = project.shelf;
+            lost.entry(tenant).or_default().push(project);
+        }
+    }
+    let mut marked = 0;
+    for (tenant, projects) in lost {
+        let store = with.stores.tenant(tenant);
+        match store.mark_lost_but_in(home, &projects, &with.made_by).await {
+            Ok(indexes) => marked += indexes,
+            // Its projects are indexed anew all the same, and no search takes them for whole.
+            Err(error) => {
+                tracing::debug!(%tenant, error = %Chain(&error), "lost indexes were not marked");
+            }
+        }
+    }
+    if marked > 0 {
+        tracing::warn!(
+            indexes = marked,
+            "all that was kept of these indexes is gone from their store: they are made anew"
+        );
+    }
+}
+
 /// When projects are counted: in each look those that have waited longest, so that as many looks as
 /// there are projects for one count them all.
 #[derive(Default)]
@@ -72,8 +112,6 @@ impl Turns {
 
 #[cfg(test)]
 mod tests {
-    use uuid::Uuid;
-
     use super::*;
 
     fn shelf(number: u128) -> Shelf {

@@ -173,7 +173,8 @@ impl Meaning {
     /// The chunks of these projects that answer a query. The first is the one that is asked about.
     ///
     /// # Errors
-    /// If the home gives no answer in time.
+    /// If the home gives no answer in time, or has not all of these projects: then they are marked,
+    /// and made anew.
     pub(crate) async fn find(
         &self,
         tenant: Uuid,
@@ -195,12 +196,35 @@ impl Meaning {
         let asked: Vec<Asked> = projects.iter().map(Whole::asked).collect();
         let candidates = self.home.nearest(tenant, &asked, &question);
         let candidates = timeout_at(query.deadline, candidates).await;
-        let candidates = candidates.map_err(|_elapsed| HomeError::Late("searching it"))??;
+        let candidates = candidates.map_err(|_elapsed| HomeError::Late("searching it"))?;
+        if let Err(HomeError::Lost { projects: lost }) = &candidates {
+            let lost = projects
+                .iter()
+                .filter(|whole| lost.contains(&whole.project));
+            self.lose(tenant, lost).await;
+        }
+        let candidates = candidates?;
         Ok(Found {
             candidates: fuse(candidates, is_hybrid, query.is_filtered),
             is_hybrid,
             is_embedder_away,
         })
+    }
+
+    /// Marks indexes as not whole, and has them looked at. One that became another edition meanwhile
+    /// is left alone: what went may be what it no longer has.
+    async fn lose(&self, tenant: Uuid, lost: impl Iterator<Item = &Whole>) {
+        let store = self.stores.tenant(tenant);
+        for Whole { row, .. } in lost {
+            match timeout(PATIENCE, store.mark_lost(row.id, row.edition)).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => {
+                    tracing::debug!(error = %Chain(&error), "a lost index was not marked");
+                }
+                Err(_elapsed) => tracing::debug!("a lost index was not marked in time"),
+            }
+        }
+        self.wake.notify_one();
     }
 
     /// The query's vector; without one, whether that is an embedder's failure.
@@ -234,6 +258,8 @@ impl Whole {
         Asked {
             project: self.project,
             edition: self.row.edition,
+            home: self.row.home,
+            chunks: u64::try_from(self.row.chunks).unwrap_or(0),
         }
     }
 }

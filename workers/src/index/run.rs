@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use tokio::time::{Duration, Instant, timeout};
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use super::documents::differences;
 use super::embed::EmbedError;
@@ -94,7 +95,8 @@ impl<'a> Run<'a> {
         let store = self.store();
         let wanted = self.wanted().await?;
         let had = store.documents(self.lease.index).await?;
-        let there = self.there().await?;
+        let home = self.indexer.with.home.prepare().await?;
+        let there = self.there(home).await?;
         self.bring(&wanted, &there, average).await?;
         let (chunks, words) = store.size_of_index(self.lease.index).await?;
         let (changed, gone) = differences(&had, &wanted.documents);
@@ -105,11 +107,13 @@ impl<'a> Run<'a> {
             rules: &wanted.rules,
             texts: self.progress.read(),
             average: texts::average(chunks, words),
+            home,
             notes: wanted.notes,
             changed: &changed,
             gone: &gone,
             unused: &unused,
         };
+        self.is_still(home).await?;
         if !store.complete_index(self.lease, &whole).await? {
             return Err(RunError::Lost);
         }
@@ -120,19 +124,34 @@ impl<'a> Run<'a> {
         self.indexer.with.stores.tenant(self.lease.shelf.tenant)
     }
 
-    /// The texts that are at home, or may be since a run ended in between: whether they surely are.
-    /// None, if the home lost any: the index is not whole then until all are back.
-    async fn there(&self) -> Result<HashMap<Blob, bool>, RunError> {
+    /// The texts that are in this store, or may be since a run ended in between: whether they surely
+    /// are. None, if they are noted to be in another one, or any is lost: the index is not whole then
+    /// until all are back.
+    async fn there(&self, home: Uuid) -> Result<HashMap<Blob, bool>, RunError> {
         let (shelf, index) = (self.lease.shelf, self.lease.index);
         let with = &self.indexer.with;
         let store = self.store();
-        if lost::is_lost(with, shelf, index).await? {
-            tracing::warn!(project = %shelf.project, "chunks of a project were lost: it is indexed anew");
-            let lost = store.lose_texts(self.lease).await?;
-            with.metrics.lost();
-            return lost.then(HashMap::new).ok_or(RunError::Lost);
+        let noted = store.home_of_index(index).await?;
+        if noted == home && !lost::is_lost(with, shelf, index).await? {
+            return Ok(store.texts_of_index(index).await?);
         }
-        Ok(store.texts_of_index(index).await?)
+        let texts = store.lose_texts(self.lease, home).await?;
+        // A new index has none.
+        if texts.ok_or(RunError::Lost)? > 0 {
+            tracing::warn!(project = %shelf.project, "chunks of a project were lost: it is indexed anew");
+            with.metrics.lost();
+        }
+        Ok(HashMap::new())
+    }
+
+    /// Makes sure that what was brought home is in this store: it may have been lost meanwhile, and
+    /// another worker may have made it anew.
+    async fn is_still(&self, home: Uuid) -> Result<(), RunError> {
+        let projects = vec![self.lease.shelf.project];
+        match self.indexer.with.home.identity().await? == Some(home) {
+            true => Ok(()),
+            false => Err(HomeError::Lost { projects }.into()),
+        }
     }
 
     /// Brings the texts home that are not there yet. By their ids, and so in no order: the first

@@ -4,6 +4,7 @@
 //! by Postgres' clock, so that a worker that was killed, or froze, is no obstacle for long.
 
 mod lease;
+mod lost;
 mod pieces;
 mod texts;
 
@@ -32,6 +33,10 @@ pub(crate) struct IndexRow {
     pub(crate) indexed_at: Option<Timestamp>,
     /// How often it was made whole; below 0 while it is not, since its home lost texts.
     pub(crate) edition: i64,
+    /// The store that its texts were brought to.
+    pub(crate) home: Uuid,
+    /// How many chunks it had when it was last whole.
+    pub(crate) chunks: i64,
     /// Texts that are at home, of those that are to be.
     pub(crate) done: i64,
     pub(crate) total: i64,
@@ -49,6 +54,8 @@ pub(crate) struct Mounted {
     pub(crate) indexed: Option<Option<String>>,
     /// The fingerprint of all its path rules then.
     pub(crate) ruled: Option<String>,
+    /// The store that its texts were brought to.
+    pub(crate) home: Uuid,
     /// Somebody wants its index to be looked at, or it was not made whole when last tried.
     pub(crate) is_asked: bool,
 }
@@ -104,7 +111,7 @@ impl Stores {
             r#"select tenant_id as "tenant_id!", tenant as "tenant!",
                       project_id as "project_id!", project as "project!",
                       open_globs as "open_globs!", close_globs as "close_globs!", allow_globs,
-                      commit_id, rules, is_whole as "is_whole!", is_asked as "is_asked!"
+                      commit_id, rules, home_id, is_whole as "is_whole!", is_asked as "is_asked!"
                from mounted_projects($1, $2, $3)"#,
             &tenants,
             &projects,
@@ -130,6 +137,7 @@ impl Stores {
             project: row.project,
             indexed: row.is_whole.then_some(row.commit_id),
             ruled: row.rules,
+            home: row.home_id.unwrap_or_default(),
             is_asked: row.is_asked,
         });
         Ok(mounted.collect())
@@ -149,7 +157,7 @@ impl TenantStore<'_> {
         let mut tx = self.begin().await?;
         let row = sqlx::query!(
             r#"select id, commit_id, rules, (extract(epoch from indexed_at) * 1000)::bigint as indexed_ms,
-                      edition, done, total
+                      edition, home_id, chunks, done, total
                from indexes where tenant_id = $1 and project_id = $2 and made_by = $3"#,
             self.tenant,
             project,
@@ -166,6 +174,8 @@ impl TenantStore<'_> {
                 .indexed_ms
                 .and_then(|ms| Timestamp::from_millisecond(ms).ok()),
             edition: row.edition,
+            home: row.home_id,
+            chunks: row.chunks,
             done: row.done,
             total: row.total,
         }))

@@ -1,25 +1,38 @@
 //! A home whose answers are counted: one that is away is known though nobody searches and nothing is
 //! indexed, since the indexer counts each project's chunks again and again.
+//!
+//! That it can't be asked is logged once until it answers again, not for each search.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use archway_proto::chain::Chain;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use tokio::time::Instant;
+use parking_lot::Mutex;
+use tokio::time::{Duration, Instant};
 use uuid::Uuid;
 
 use super::{Asked, Blob, Candidates, Home, HomeError, Question, Shelf, Text};
 use crate::metrics::IndexMetrics;
 
+/// A home that answers and fails by turns is logged no more often.
+const QUIET: Duration = Duration::from_secs(10);
+
 /// Counts what another home answers.
 pub(crate) struct CountedHome {
     home: Arc<dyn Home>,
     metrics: IndexMetrics,
-    /// Whether the last count of chunks failed. Runs and searches tell of their own failures; a count
-    /// fails for nobody, so its first failure is logged here.
-    is_away: AtomicBool,
+    told: Mutex<Told>,
+}
+
+/// What the log was told of the home. Runs tell of their own failures: here it is told of searches,
+/// and of counts, which fail for nobody.
+#[derive(Default)]
+struct Told {
+    /// That it can't be asked, and nothing since.
+    is_away: bool,
+    /// When that was told last.
+    when: Option<Instant>,
 }
 
 impl CountedHome {
@@ -27,7 +40,7 @@ impl CountedHome {
         CountedHome {
             home,
             metrics,
-            is_away: AtomicBool::new(false),
+            told: Mutex::default(),
         }
     }
 
@@ -39,21 +52,40 @@ impl CountedHome {
             outcome: None,
         }
     }
+}
 
-    fn tell<T>(&self, answer: &Result<T, HomeError>) {
-        let failed = answer.as_ref().err();
-        let was_away = self.is_away.swap(failed.is_some(), Ordering::Relaxed);
-        match failed {
-            Some(error) if !was_away => {
-                tracing::warn!(error = %Chain(error), "the index can't be asked");
+impl Told {
+    fn tell<T>(&mut self, answer: &Result<T, HomeError>) {
+        match answer {
+            // It answered, though not as was hoped for.
+            Ok(_) | Err(HomeError::Lost { .. } | HomeError::TooLarge { .. }) => {
+                if self.is_away {
+                    tracing::info!("the index answers again");
+                }
+                self.is_away = false;
             }
-            None if was_away => tracing::info!("the index answers again"),
-            Some(_) | None => {}
+            Err(error) => {
+                let now = Instant::now();
+                let is_told = self.is_away || self.when.is_some_and(|when| now < when + QUIET);
+                if !is_told {
+                    tracing::warn!(error = %Chain(error), "the index can't be asked");
+                    self.is_away = true;
+                    self.when = Some(now);
+                }
+            }
         }
     }
 }
 
 impl Home for CountedHome {
+    fn identity(&self) -> BoxFuture<'_, Result<Option<Uuid>, HomeError>> {
+        self.home.identity()
+    }
+
+    fn prepare(&self) -> BoxFuture<'_, Result<Uuid, HomeError>> {
+        self.home.prepare()
+    }
+
     fn upsert<'a>(
         &'a self,
         shelf: Shelf,
@@ -83,7 +115,12 @@ impl Home for CountedHome {
     ) -> BoxFuture<'a, Result<Candidates, HomeError>> {
         let request = self.ask("search", Some(question.deadline));
         let answer = self.home.nearest(tenant, projects, question);
-        async move { request.settle(answer.await) }.boxed()
+        async move {
+            let answer = answer.await;
+            self.told.lock().tell(&answer);
+            request.settle(answer)
+        }
+        .boxed()
     }
 
     fn count(&self, shelf: Shelf) -> BoxFuture<'_, Result<u64, HomeError>> {
@@ -91,7 +128,7 @@ impl Home for CountedHome {
         let answer = self.home.count(shelf);
         async move {
             let answer = answer.await;
-            self.tell(&answer);
+            self.told.lock().tell(&answer);
             request.settle(answer)
         }
         .boxed()
@@ -114,6 +151,7 @@ impl Request {
             Err(HomeError::Away { .. }) => "away",
             Err(HomeError::Refused { .. }) => "refused",
             Err(HomeError::Mismatch(_)) => "mismatch",
+            Err(HomeError::Lost { .. }) => "lost",
             Err(HomeError::Late(_)) => "late",
             Err(HomeError::TooLarge { .. }) => "too_large",
         });
@@ -139,11 +177,20 @@ mod tests {
     use super::*;
     use crate::index::home::Filter;
     use crate::metrics::Metrics;
+    use crate::openai::testing::Log;
 
     /// Never answers a search, and counts only to fail.
     struct Hangs;
 
     impl Home for Hangs {
+        fn identity(&self) -> BoxFuture<'_, Result<Option<Uuid>, HomeError>> {
+            ready(Ok(Some(Uuid::nil()))).boxed()
+        }
+
+        fn prepare(&self) -> BoxFuture<'_, Result<Uuid, HomeError>> {
+            ready(Ok(Uuid::nil())).boxed()
+        }
+
         fn upsert<'a>(
             &'a self,
             _: Shelf,
@@ -206,5 +253,29 @@ mod tests {
             let line = format!("archway_worker_index_store_requests_total{labels}");
             assert!(text.contains(&line), "{line} in {text}");
         }
+    }
+    #[tokio::test(start_paused = true)]
+    async fn that_a_home_is_away_is_logged_once_and_not_for_each_request() {
+        let log = Log::default();
+        // While there is but one subscriber, the first thread that meets an event decides for all.
+        let _second = tracing::Dispatch::new(Log::default());
+        let _logged = tracing::subscriber::set_default(log.clone());
+        let mut told = Told::default();
+        let away = || Err::<(), _>(HomeError::Late("searching"));
+        let lines = |what: &str| log.text().matches(what).count();
+        for _ in 0..300 {
+            told.tell(&away());
+        }
+        assert_eq!(lines("the index can't be asked"), 1);
+        // One that answers by turns is told now and then.
+        for _ in 0..300 {
+            told.tell(&Ok(()));
+            told.tell(&away());
+        }
+        assert_eq!(lines("the index can't be asked"), 1);
+        assert_eq!(lines("the index answers again"), 1);
+        tokio::time::advance(QUIET).await;
+        told.tell(&away());
+        assert_eq!(lines("the index can't be asked"), 2);
     }
 }

@@ -3,10 +3,10 @@
 //! One collection holds the chunks of all tenants, for each embedding model; a request always says
 //! whose chunks it means ([`requests`]). The server need not be there at the start: what asks it
 //! meanwhile fails at once, and it is found again by itself ([`pause`], [`collection`]). What a
-//! reader would miss: a server that lost its collection gets an empty one, so whoever keeps the
-//! index whole compares [`Home::count`] with what it wrote.
+//! reader would miss: a server may lose chunks, or all of them, and answers as before. So each
+//! answer is proved ([`proof`]), and only indexing makes a collection ([`Home::prepare`]).
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use futures::{FutureExt, future::BoxFuture};
 use tokio::time::Instant;
@@ -17,20 +17,26 @@ use super::{Asked, Blob, Candidates, Home, HomeError, Question, Shelf, Text};
 use crate::index::embed::Model;
 use batches::batches;
 use collection::Collection;
-use line::{Asking, Line, Services};
+use failure::Asking;
+use line::{Line, Services};
+use proof::{Counted, everybody};
 use requests::Scope;
 
 // In the order in which a request is made: the server and its collection, then what it is asked.
 mod config;
 mod server;
 mod pause;
+mod crowd;
+mod failure;
 mod line;
 mod fields;
+mod shape;
 mod collection;
 mod point;
 mod requests;
 mod batches;
 mod search;
+mod proof;
 
 pub use config::{QdrantConfig, QdrantConfigError};
 pub use server::QdrantServer;
@@ -39,65 +45,73 @@ pub use server::QdrantServer;
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long it has to count.
 const COUNT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long it has to make a collection and what belongs to it.
+const MAKE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long it has to say which collection it has.
+const LOOK_TIMEOUT: Duration = Duration::from_secs(1);
 /// Blobs named in one request, of 45 bytes each.
 const BLOBS: usize = 8192;
 
 /// Chunks in Qdrant.
 pub struct QdrantHome {
-    line: Line,
+    line: Arc<Line>,
     collection: Collection,
+    /// For [`proof`].
+    counted: Counted,
 }
+
+/// Why chunks can't be kept.
+#[derive(Debug, thiserror::Error)]
+#[error("the collection is gone: it is made again by the next run")]
+struct Gone;
 
 impl QdrantHome {
     /// The home in this server, for the vectors of this model; without one, for words alone.
     /// Nothing is connected yet. Wants a runtime that lasts as long as the home does.
     pub fn open(server: &QdrantServer, model: Option<&Model>) -> Self {
         QdrantHome {
-            line: Line::new(server),
+            line: Arc::new(Line::new(server)),
             collection: Collection::new(&server.prefix, model),
+            counted: Counted::new(),
         }
     }
 
-    /// Asks for something of the collection, which is made or checked first where need be.
+    /// Asks for something of the collection, which is checked first where need be; `None` if it is
+    /// not there.
     async fn ask<Q, A, F>(
         &self,
         asking: Asking,
         message: Q,
-        send: impl Fn(Services, Request<Q>) -> F,
-    ) -> Result<A, HomeError>
+        send: impl FnOnce(Services, Request<Q>) -> F,
+    ) -> Result<Option<A>, HomeError>
     where
-        Q: Clone,
         F: Future<Output = Result<Response<A>, Status>>,
     {
-        self.collection.ensure(&self.line, asking).await?;
-        let answer = self.line.ask(asking, message.clone(), &send).await;
-        let answer = match answer {
-            Err(failure) if failure.is_missing() => {
-                let collection = &self.collection.name;
-                tracing::warn!(%collection, "Qdrant lost a collection; it is made anew, empty");
-                self.collection.forget();
-                self.collection.ensure(&self.line, asking).await?;
-                self.line.ask(asking, message, &send).await
-            }
-            answer => answer,
+        if !self.collection.is_there(&self.line, asking).await? {
+            return Ok(None);
+        }
+        let failure = match self.line.ask(asking, message, send).await {
+            Ok(answer) => return Ok(Some(answer)),
+            Err(failure) => failure,
         };
-        answer.map_err(|failure| {
-            // Who comes back may have lost it, or may be another.
-            if failure.is_away() {
-                self.collection.forget();
-            }
-            failure.of(asking.what)
-        })
+        // Who comes back may have lost it, or may be another.
+        if failure.is_away() || failure.is_missing() {
+            self.collection.forget();
+        }
+        match failure.is_missing() {
+            true => Ok(None),
+            false => Err(failure.of(asking.what)),
+        }
     }
 
     async fn keep(&self, shelf: Shelf, texts: &[Text], average: f32) -> Result<(), HomeError> {
         for batch in batches(shelf, texts, average, self.collection.is_dense()) {
             let asking = within(WRITE_TIMEOUT, "keeping chunks");
             let message = batch?.keep(&self.collection.name, shelf);
-            self.ask(asking, message, |to, request| async move {
+            let kept = self.ask(asking, message, |to, request| async move {
                 to.points().update_batch(request).await
-            })
-            .await?;
+            });
+            kept.await?.ok_or_else(|| gone(asking))?;
         }
         Ok(())
     }
@@ -108,25 +122,35 @@ impl QdrantHome {
             let message = Scope::shelf(shelf)
                 .blobs(blobs)
                 .delete(&self.collection.name);
-            self.ask(asking, message, |to, request| async move {
+            let removed = self.ask(asking, message, |to, request| async move {
                 to.points().delete(request).await
-            })
-            .await?;
+            });
+            removed.await?.ok_or_else(|| gone(asking))?;
         }
         Ok(())
     }
 
-    async fn chunks(&self, shelf: Shelf) -> Result<u64, HomeError> {
-        let asking = within(COUNT_TIMEOUT, "counting chunks");
+    async fn chunks(&self, shelf: Shelf, asking: Asking) -> Result<u64, HomeError> {
         let message = Scope::shelf(shelf).count(&self.collection.name);
         let answer = self.ask(asking, message, |to, request| async move {
             to.points().count(request).await
         });
-        Ok(answer.await?.result.map_or(0, |result| result.count))
+        let result = answer.await?.and_then(|answer| answer.result);
+        Ok(result.map_or(0, |result| result.count))
     }
 }
 
 impl Home for QdrantHome {
+    fn identity(&self) -> BoxFuture<'_, Result<Option<Uuid>, HomeError>> {
+        let asking = within(LOOK_TIMEOUT, "looking which collection there is");
+        self.collection.id(&self.line, asking).boxed()
+    }
+
+    fn prepare(&self) -> BoxFuture<'_, Result<Uuid, HomeError>> {
+        let asking = within(MAKE_TIMEOUT, "making the collection");
+        self.collection.make(&self.line, asking).boxed()
+    }
+
     fn upsert<'a>(
         &'a self,
         shelf: Shelf,
@@ -150,12 +174,19 @@ impl Home for QdrantHome {
         projects: &'a [Asked],
         question: &'a Question,
     ) -> BoxFuture<'a, Result<Candidates, HomeError>> {
-        let projects: Vec<Uuid> = projects.iter().map(|asked| asked.project).collect();
-        async move { self.find(tenant, &projects, question).await }.boxed()
+        self.find(tenant, projects, question).boxed()
     }
 
     fn count(&self, shelf: Shelf) -> BoxFuture<'_, Result<u64, HomeError>> {
-        self.chunks(shelf).boxed()
+        let asking = within(COUNT_TIMEOUT, "counting chunks");
+        self.chunks(shelf, asking).boxed()
+    }
+}
+
+fn gone(asking: Asking) -> HomeError {
+    HomeError::Away {
+        what: asking.what,
+        source: Box::new(Gone),
     }
 }
 

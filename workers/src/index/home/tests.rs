@@ -2,15 +2,17 @@
 //! that is away, slow, wrong or empty.
 //!
 //! Qdrant is the one at `ARCHWAY_TEST_QDRANT_URL`, in collections that are removed afterwards; where
-//! none is given, the [`double`], which the other tests always take.
+//! none is given, the [`double`]. Tests that have the server stop, hang or fail always take that.
 
 use std::time::Duration;
 
 use futures::{FutureExt, future::LocalBoxFuture};
 use qdrant_client::qdrant::{
     DeleteCollection, ListCollectionsRequest, collections_client::CollectionsClient,
+    points_client::PointsClient,
 };
 use tokio::time::Instant;
+use tonic::transport::Channel;
 use uuid::Uuid;
 
 use super::{
@@ -24,6 +26,7 @@ use double::Double;
 #[macro_use]
 mod cases;
 mod double;
+mod losses;
 mod outages;
 mod shapes;
 mod whose;
@@ -35,30 +38,75 @@ mod in_qdrant {
 /// A home in a Qdrant.
 struct InQdrant {
     home: QdrantHome,
+    server: Server,
+}
+
+/// A Qdrant, and the collections of one test in it.
+struct Server {
     config: QdrantConfig,
     /// Where no other server was given.
-    double: Option<Double>,
+    _double: Option<Double>,
+}
+
+impl Server {
+    async fn start() -> Server {
+        let given = std::env::var_os("ARCHWAY_TEST_QDRANT_URL");
+        let given = given.map(|url| url.into_string().unwrap());
+        let (url, double) = match given.filter(|url| !url.is_empty()) {
+            Some(url) => (url, None),
+            None => {
+                let double = Double::start().await;
+                (double.url(), Some(double))
+            }
+        };
+        Server {
+            config: config(&url),
+            _double: double,
+        }
+    }
+
+    fn url(&self) -> String {
+        self.config.qdrant_url.clone().unwrap()
+    }
+
+    async fn collections(&self) -> CollectionsClient<Channel> {
+        CollectionsClient::connect(self.url()).await.unwrap()
+    }
+
+    async fn points(&self) -> PointsClient<Channel> {
+        PointsClient::connect(self.url()).await.unwrap()
+    }
+
+    /// The collections that the test has.
+    async fn names(&self) -> Vec<String> {
+        let mut client = self.collections().await;
+        let all = client.list(ListCollectionsRequest {}).await.unwrap();
+        let all = all.into_inner().collections.into_iter();
+        all.map(|collection| collection.name)
+            .filter(|name| name.starts_with(&self.config.qdrant_collection))
+            .collect()
+    }
+
+    /// Drops the collections that the test has, as a server loses them.
+    async fn drop_all(&self) {
+        let mut client = self.collections().await;
+        for collection_name in self.names().await {
+            let delete = DeleteCollection {
+                collection_name,
+                ..DeleteCollection::default()
+            };
+            client.delete(delete).await.unwrap();
+        }
+    }
 }
 
 impl Stage for InQdrant {
     fn start(dimensions: Option<usize>) -> LocalBoxFuture<'static, Self> {
         async move {
-            let given = std::env::var_os("ARCHWAY_TEST_QDRANT_URL");
-            let given = given.map(|url| url.into_string().unwrap());
-            let (url, double) = match given.filter(|url| !url.is_empty()) {
-                Some(url) => (url, None),
-                None => {
-                    let double = Double::start().await;
-                    (double.url(), Some(double))
-                }
-            };
-            let config = config(&url);
-            let model = dimensions.map(model);
-            InQdrant {
-                home: open(&config, model.as_ref()),
-                config,
-                double,
-            }
+            let server = Server::start().await;
+            let home = open(&server.config, dimensions.map(model).as_ref());
+            home.prepare().await.unwrap();
+            InQdrant { home, server }
         }
         .boxed_local()
     }
@@ -68,25 +116,7 @@ impl Stage for InQdrant {
     }
 
     fn end(self) -> LocalBoxFuture<'static, ()> {
-        async move {
-            // All of it: a double ends with its value.
-            let InQdrant { config, double, .. } = self;
-            let url = config.qdrant_url.unwrap();
-            let mut client = CollectionsClient::connect(url).await.unwrap();
-            let all = client.list(ListCollectionsRequest {}).await.unwrap();
-            for collection in all.into_inner().collections {
-                if collection.name.starts_with(&config.qdrant_collection) {
-                    let collection_name = collection.name;
-                    let delete = DeleteCollection {
-                        collection_name,
-                        ..DeleteCollection::default()
-                    };
-                    client.delete(delete).await.unwrap();
-                }
-            }
-            drop(double);
-        }
-        .boxed_local()
+        async move { self.server.drop_all().await }.boxed_local()
     }
 }
 
@@ -150,14 +180,28 @@ const SHELF: Shelf = Shelf {
     project: Uuid::from_u128(2),
 };
 
-/// Asks it; how many were found by vector and by words.
-async fn ask(home: &QdrantHome, time: Duration) -> Result<(usize, usize), HomeError> {
-    let asked = [Asked {
+/// A project of so many chunks in this store.
+fn asked(store: Uuid, chunks: u64) -> Asked {
+    Asked {
         project: SHELF.project,
         edition: 1,
-    }];
+        home: store,
+        chunks,
+    }
+}
+
+/// Asks for the chunk that was brought to this store; how many were found by vector and by words.
+async fn ask(home: &QdrantHome, store: Uuid, time: Duration) -> Result<(usize, usize), HomeError> {
+    let asked = [asked(store, 1)];
     let found = home.nearest(SHELF.tenant, &asked, &question(time)).await?;
     Ok((found.dense.len(), found.sparse.len()))
+}
+
+/// Brings the chunk home, after making the store where there is none; which one it is.
+async fn keep(home: &QdrantHome) -> Uuid {
+    let store = home.prepare().await.unwrap();
+    home.upsert(SHELF, &one_text(), 1.0).await.unwrap();
+    store
 }
 
 /// All of an error, as a log has it.

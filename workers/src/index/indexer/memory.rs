@@ -215,6 +215,7 @@ mod tests {
             rules: None,
             indexed: None,
             ruled: None,
+            home: Uuid::nil(),
             is_asked: false,
         }
     }

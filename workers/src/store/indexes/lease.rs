@@ -30,6 +30,8 @@ pub(crate) struct Whole<'a> {
     /// How many texts are at home, and how many it has: the others can't be read.
     pub(crate) texts: (usize, usize),
     pub(crate) average: f32,
+    /// The store that its texts are in.
+    pub(crate) home: Uuid,
     /// How much was noted when its notes were read, or before.
     pub(crate) notes: i64,
     /// Documents that are new, or have another text.
@@ -125,33 +127,6 @@ impl TenantStore<'_> {
         texts::is_held(&mut tx, lease).await
     }
 
-    /// Notes that the home lost texts, and so that none is there and the index is not whole; false
-    /// if the index is no longer the holder's, and nothing changed.
-    ///
-    /// # Errors
-    /// If Postgres gives no answer.
-    pub(crate) async fn lose_texts(&self, lease: Lease) -> Result<bool, StoreError> {
-        let what = "noting that an index was lost";
-        let mut tx = self.begin().await?;
-        // The number is kept: who holds a copy of a later edition would take it for this one.
-        let held = sqlx::query!(
-            "update indexes set edition = -abs(edition), done = 0 \
-             where tenant_id = $1 and id = $2 and holder = $3 and held_until > now()",
-            self.tenant,
-            lease.index,
-            lease.holder
-        )
-        .execute(&mut *tx)
-        .await
-        .map_err(failed(what))?;
-        if held.rows_affected() == 0 {
-            return Ok(false);
-        }
-        texts::drop_all(&mut tx, lease).await?;
-        tx.commit().await.map_err(failed(what))?;
-        Ok(true)
-    }
-
     /// Gives the index back; with why it could not be made whole, if it could not.
     ///
     /// # Errors
@@ -222,6 +197,7 @@ impl TenantStore<'_> {
         texts::forget(&mut tx, lease, whole.gone).await?;
         texts::put(&mut tx, lease, whole.changed).await?;
         texts::give_up(&mut tx, lease, whole.unused).await?;
+        texts::sum_up(&mut tx, lease, whole.home).await?;
         tx.commit().await.map_err(failed(what))?;
         Ok(true)
     }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use sqlx::{Postgres, Transaction};
+use uuid::Uuid;
 
 use super::super::{StoreError, TenantStore, failed};
 use super::{Document, Lease};
@@ -167,22 +168,6 @@ pub(super) async fn is_held(
     Ok(held.is_some())
 }
 
-/// Notes that no text is at home.
-pub(super) async fn drop_all(
-    tx: &mut Transaction<'_, Postgres>,
-    lease: Lease,
-) -> Result<(), StoreError> {
-    sqlx::query!(
-        "delete from index_texts where tenant_id = $1 and index_id = $2",
-        lease.shelf.tenant,
-        lease.index
-    )
-    .execute(&mut **tx)
-    .await
-    .map(|_done| ())
-    .map_err(failed("noting that no text is indexed"))
-}
-
 /// Takes documents out.
 pub(super) async fn forget(
     tx: &mut Transaction<'_, Postgres>,
@@ -246,6 +231,27 @@ pub(super) async fn give_up(
     .await
     .map(|_done| ())
     .map_err(failed("noting which texts are to go"))
+}
+
+/// Notes how many chunks the texts have that are at home, and in which store.
+pub(super) async fn sum_up(
+    tx: &mut Transaction<'_, Postgres>,
+    lease: Lease,
+    home: Uuid,
+) -> Result<(), StoreError> {
+    sqlx::query!(
+        "update indexes set home_id = $3, chunks = \
+            (select coalesce(sum(t.chunks), 0) from index_texts t \
+             where t.tenant_id = $1 and t.index_id = $2) \
+         where tenant_id = $1 and id = $2",
+        lease.shelf.tenant,
+        lease.index,
+        home
+    )
+    .execute(&mut **tx)
+    .await
+    .map(|_done| ())
+    .map_err(failed("summing up an index"))
 }
 
 fn columns(documents: &[Document]) -> (Vec<i16>, Vec<Vec<u8>>, Vec<Vec<u8>>) {

@@ -1,22 +1,25 @@
-//! The collection: one for each embedding model, made or checked before it is first used, and again
-//! after the server was away or lost it.
+//! The collection: one for each embedding model, checked before it is first used, and again after
+//! the server was away or lost it. Only indexing makes it.
 //!
-//! Several workers may make it at once: who comes second finds it made, and adds what is missing.
+//! It is made with a random id among its metadata, in one step: several workers may make it at once,
+//! one does, and the others find its id, and add what is missing. A collection that was made before
+//! there were ids has the id nil.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use qdrant_client::qdrant::{
-    CollectionInfo, CreateCollection, Distance, GetCollectionInfoRequest, HealthCheckRequest,
-    HnswConfigDiff, Modifier, SparseVectorConfig, SparseVectorParams, VectorParams,
-    VectorParamsMap, VectorsConfig, vectors_config,
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
 };
-use tokio::sync::Mutex;
+
+use qdrant_client::qdrant::{CollectionInfo, GetCollectionInfoRequest};
+use tokio::{sync::Mutex, time::Instant};
+use uuid::Uuid;
 
 use super::{
     config::is_plain,
+    failure::{Asking, Failure},
     fields::FIELDS,
-    line::{Asking, Failure, Line},
-    point::{DENSE, TEXT},
+    line::Line,
+    shape::id,
 };
 use crate::index::{embed::Model, home::HomeError};
 
@@ -24,20 +27,17 @@ use crate::index::{embed::Model, home::HomeError};
 pub(super) const FORM: u32 = 1;
 /// The first version that counts the words of one tenant alone.
 const LEAST_VERSION: (u32, u32) = (1, 19);
-/// Neighbours of a chunk in the graph of its tenant and project. There is no graph of all tenants:
-/// nobody asks it.
-const NEIGHBOURS: u64 = 16;
-/// Kilobytes of vectors up to which all of them are looked at rather than a graph: 50,000 vectors
-/// of 256 dimensions, some 10 ms.
-const EXACT_UP_TO: u64 = 50_000;
+/// How long who asks for chunks waits for another that looks after the collection.
+const MOMENT: Duration = Duration::from_millis(100);
 /// A model's name as part of the collection's.
 const LONGEST_NAME: usize = 100;
 
 /// A collection, and whether it was found as it should be.
 pub(super) struct Collection {
     pub(super) name: String,
-    dimensions: Option<u64>,
-    ready: AtomicBool,
+    pub(super) dimensions: Option<u64>,
+    /// It was there, as it should be.
+    checked: AtomicBool,
     /// Held by who looks after it.
     making: Mutex<()>,
 }
@@ -48,7 +48,7 @@ impl Collection {
         Collection {
             name: name(prefix, model),
             dimensions: model.map(|model| model.dimensions as u64),
-            ready: AtomicBool::new(false),
+            checked: AtomicBool::new(false),
             making: Mutex::new(()),
         }
     }
@@ -60,37 +60,70 @@ impl Collection {
 
     /// It may no longer be as it was.
     pub(super) fn forget(&self) {
-        self.ready.store(false, Ordering::Relaxed);
+        self.checked.store(false, Ordering::Relaxed);
     }
 
-    /// Makes or checks it, unless that was done.
-    pub(super) async fn ensure(&self, line: &Line, asking: Asking) -> Result<(), HomeError> {
-        if self.ready.load(Ordering::Relaxed) {
-            return Ok(());
+    /// Whether it is there, as it should be; looked at once, and again after [`forget`](Self::forget).
+    /// Makes nothing. While another looks, and the server says nothing, it is away.
+    pub(super) async fn is_there(&self, line: &Line, asking: Asking) -> Result<bool, HomeError> {
+        if self.checked.load(Ordering::Relaxed) {
+            return Ok(true);
         }
-        let waiting = tokio::time::timeout_at(asking.until, self.making.lock());
-        let _making = waiting
-            .await
-            .map_err(|_elapsed| HomeError::Late(asking.what))?;
-        if self.ready.load(Ordering::Relaxed) {
-            return Ok(());
+        let until = asking.until.min(Instant::now() + MOMENT);
+        let waiting = tokio::time::timeout_at(until, self.making.lock()).await;
+        let _making = waiting.map_err(|_elapsed| Failure::Paused.of(asking.what))?;
+        if self.checked.load(Ordering::Relaxed) {
+            return Ok(true);
         }
+        let is_there = self.met(line, asking).await?.is_some();
+        self.checked.store(is_there, Ordering::Relaxed);
+        Ok(is_there)
+    }
+
+    /// Makes it if it is not there, and what it lacks. Its id.
+    pub(super) async fn make(&self, line: &Line, asking: Asking) -> Result<Uuid, HomeError> {
+        let waiting = tokio::time::timeout_at(asking.until, self.making.lock()).await;
+        let _making = waiting.map_err(|_elapsed| HomeError::Late(asking.what))?;
+        let info = match self.met(line, asking).await? {
+            Some(info) => info,
+            None => self.create(line, asking).await?,
+        };
+        self.index_fields(&info, line, asking).await?;
+        self.checked.store(true, Ordering::Relaxed);
+        Ok(id(&info))
+    }
+
+    /// Its id as it is now; `None` if it is not there.
+    pub(super) async fn id(&self, line: &Line, asking: Asking) -> Result<Option<Uuid>, HomeError> {
+        match self.info(line, asking).await {
+            Ok(info) => Ok(Some(id(&info))),
+            Err(failure) => {
+                // Who comes back may have lost it, or may be another.
+                if failure.is_away() || failure.is_missing() {
+                    self.forget();
+                }
+                match failure.is_missing() {
+                    true => Ok(None),
+                    false => Err(failure.of(asking.what)),
+                }
+            }
+        }
+    }
+
+    /// The collection, if there is one, as it should be, of a server that is new enough.
+    async fn met(&self, line: &Line, asking: Asking) -> Result<Option<CollectionInfo>, HomeError> {
         self.check_server(line, asking).await?;
         let info = match self.info(line, asking).await {
-            Err(failure) if failure.is_missing() => self.make(line, asking).await?,
+            Err(failure) if failure.is_missing() => return Ok(None),
             other => other.map_err(|failure| failure.of(asking.what))?,
         };
         self.check(&info)?;
-        self.index_fields(&info, line, asking).await?;
-        self.ready.store(true, Ordering::Relaxed);
-        Ok(())
+        Ok(Some(info))
     }
 
     async fn check_server(&self, line: &Line, asking: Asking) -> Result<(), HomeError> {
-        let health = line.ask(asking, HealthCheckRequest {}, |to, request| async move {
-            to.server().health_check(request).await
-        });
-        let version = health.await.map_err(|it| it.of(asking.what))?.version;
+        let health = line.health(asking).await;
+        let version = health.map_err(|it| it.of(asking.what))?.version;
         if parsed(&version).is_some_and(|version| version >= LEAST_VERSION) {
             return Ok(());
         }
@@ -113,7 +146,7 @@ impl Collection {
     }
 
     /// Makes it, unless somebody else does meanwhile.
-    async fn make(&self, line: &Line, asking: Asking) -> Result<CollectionInfo, HomeError> {
+    async fn create(&self, line: &Line, asking: Asking) -> Result<CollectionInfo, HomeError> {
         let made = line.ask(asking, self.wanted(), |to, request| async move {
             to.collections().create(request).await
         });
@@ -122,73 +155,9 @@ impl Collection {
             tracing::info!(collection = %self.name, "a collection was made in Qdrant");
         }
         match self.info(line, asking).await {
-            Ok(info) => Ok(info),
+            Ok(info) => self.check(&info).map(|()| info),
             Err(failure) => Err(made.err().unwrap_or(failure).of(asking.what)),
         }
-    }
-
-    fn wanted(&self) -> CreateCollection {
-        let dense = self.dimensions.map(|size| VectorParams {
-            size,
-            distance: Distance::Cosine.into(),
-            ..VectorParams::default()
-        });
-        let dense = dense.map(|params| (DENSE.to_owned(), params));
-        let text = SparseVectorParams {
-            modifier: Some(Modifier::Idf.into()),
-            ..SparseVectorParams::default()
-        };
-        let map = dense.into_iter().collect();
-        CreateCollection {
-            collection_name: self.name.clone(),
-            hnsw_config: Some(HnswConfigDiff {
-                m: Some(0),
-                payload_m: Some(NEIGHBOURS),
-                full_scan_threshold: Some(EXACT_UP_TO),
-                ..HnswConfigDiff::default()
-            }),
-            vectors_config: Some(VectorsConfig {
-                config: Some(vectors_config::Config::ParamsMap(VectorParamsMap { map })),
-            }),
-            sparse_vectors_config: Some(SparseVectorConfig {
-                map: [(TEXT.to_owned(), text)].into(),
-            }),
-            ..CreateCollection::default()
-        }
-    }
-
-    fn check(&self, info: &CollectionInfo) -> Result<(), HomeError> {
-        let params = info.config.as_ref().and_then(|it| it.params.as_ref());
-        let vectors = params.and_then(|it| it.vectors_config.as_ref());
-        let dense = match vectors.and_then(|it| it.config.as_ref()) {
-            Some(vectors_config::Config::ParamsMap(named)) => named.map.get(DENSE),
-            _ => None,
-        };
-        if let Some(size) = self.dimensions {
-            let dense = dense.ok_or_else(|| self.mismatch("has no vectors named \"dense\""))?;
-            if dense.size != size {
-                let has = format!("has vectors of {} numbers, not {size}", dense.size);
-                return Err(self.mismatch(&has));
-            }
-            if dense.distance != i32::from(Distance::Cosine) {
-                return Err(self.mismatch("compares vectors otherwise than by cosine"));
-            }
-        }
-        let sparse = params.and_then(|it| it.sparse_vectors_config.as_ref());
-        let text = sparse.and_then(|it| it.map.get(TEXT));
-        let text = text.ok_or_else(|| self.mismatch("has no sparse vectors named \"text\""))?;
-        if text.modifier != Some(Modifier::Idf.into()) {
-            return Err(self.mismatch("does not weigh words by how rare they are (modifier IDF)"));
-        }
-        Ok(())
-    }
-
-    fn mismatch(&self, what: &str) -> HomeError {
-        let name = &self.name;
-        HomeError::Mismatch(format!(
-            "the collection {name:?} in Qdrant {what}: it is not of this program's making; delete \
-             it, or name others with --qdrant-collection (ARCHWAY_QDRANT_COLLECTION)"
-        ))
     }
 
     /// Makes what requests filter by quick to find.

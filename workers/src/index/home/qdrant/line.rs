@@ -5,7 +5,7 @@
 //! them that a server went silent. Each request here says itself until when it is of use, to the
 //! server too, which then stops working on it.
 
-use std::{any::type_name, time::Duration};
+use std::{any::type_name, sync::Arc, time::Duration};
 
 use archway_proto::trace::{Span, status_name};
 use opentelemetry::{
@@ -13,27 +13,35 @@ use opentelemetry::{
     trace::{SpanBuilder, SpanKind},
 };
 use qdrant_client::qdrant::{
-    collections_client::CollectionsClient, points_client::PointsClient, qdrant_client::QdrantClient,
+    HealthCheckReply, HealthCheckRequest, collections_client::CollectionsClient,
+    points_client::PointsClient, qdrant_client::QdrantClient,
 };
 use tokio::time::{Instant, timeout_at};
 use tonic::{
-    Code, Request, Response, Status,
+    Request, Response, Status,
     metadata::{Ascii, MetadataValue},
     service::{Interceptor, interceptor::InterceptedService},
     transport::Channel,
 };
 
-use super::{pause::Pause, server::QdrantServer};
-use crate::index::home::HomeError;
+use super::{
+    crowd::{Crowd, Entry, Place},
+    failure::{Asking, Failure, is_away, is_broken, is_late},
+    pause::Pause,
+    server::QdrantServer,
+};
 
 /// Who did not answer for so long is away; with less time, the caller was in a hurry.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a search waits for a sign of life before it is told that there is none.
+const SIGN: Duration = Duration::from_millis(100);
 
 /// The connection, and whether it is of use now.
 pub(super) struct Line {
     channel: Channel,
     key: Option<MetadataValue<Ascii>>,
     pause: Pause,
+    crowd: Arc<Crowd>,
 }
 
 /// Says the key with each request.
@@ -68,29 +76,6 @@ impl Services {
     }
 }
 
-/// What is asked, in the words of an error, and until when an answer is of use.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Asking {
-    pub(super) what: &'static str,
-    pub(super) until: Instant,
-}
-
-/// Why there is no answer.
-#[derive(Debug)]
-pub(super) enum Failure {
-    /// The server said so, or the way to it.
-    Said(Status),
-    /// It did not answer in time.
-    Late,
-    /// It was away a moment ago, and was not asked.
-    Paused,
-}
-
-/// What an error is caused by, where the server was not asked.
-#[derive(Debug, thiserror::Error)]
-#[error("it was away less than a second ago, and is asked again after that")]
-struct WasAway;
-
 impl Line {
     /// A way to the server. Connects to nothing yet; wants a runtime, on which the connection then
     /// is.
@@ -99,7 +84,59 @@ impl Line {
             channel: server.endpoint.connect_lazy(),
             key: server.key.clone(),
             pause: Pause::default(),
+            crowd: Arc::default(),
         }
+    }
+
+    /// A place among the searches under way, or a refusal soon: only a few wait for a server that
+    /// says nothing.
+    pub(super) async fn place(self: &Arc<Self>) -> Result<Place, Failure> {
+        let until = Instant::now() + SIGN;
+        loop {
+            let news = self.crowd.news.notified();
+            tokio::pin!(news);
+            news.as_mut().enable();
+            let now = Instant::now();
+            if self.pause.is_on(now) {
+                return Err(Failure::Paused);
+            }
+            match self.crowd.enter(now) {
+                Entry::Place(place) => return Ok(place),
+                Entry::Ask => {
+                    let line = Arc::clone(self);
+                    // It outlives who began it: all wait for it.
+                    tokio::spawn(async move {
+                        let asking = Asking {
+                            what: "looking whether it is there",
+                            until: Instant::now() + PATIENCE,
+                        };
+                        drop(line.health(asking).await);
+                        line.crowd.asked();
+                    });
+                }
+                Entry::Wait => {}
+            }
+            let news = timeout_at(until, news).await;
+            news.map_err(|_elapsed| Failure::Paused)?;
+        }
+    }
+
+    /// Asks whether the server is there, for a second at most: one that does not say so is away.
+    pub(super) async fn health(&self, asking: Asking) -> Result<HealthCheckReply, Failure> {
+        let begun = Instant::now();
+        let asking = Asking {
+            until: asking.until.min(begun + PATIENCE),
+            ..asking
+        };
+        let answer = self.ask(asking, HealthCheckRequest {}, |to, request| async move {
+            to.server().health_check(request).await
+        });
+        let answer = answer.await;
+        let now = Instant::now();
+        if matches!(answer, Err(Failure::Late)) && now >= begun + PATIENCE {
+            self.pause.begin(now);
+        }
+        answer
     }
 
     /// Asks, unless the server was away a moment ago.
@@ -145,41 +182,10 @@ impl Line {
             Some(Failure::Said(status)) if is_away(status.code()) => self.pause.doubt(now),
             Some(Failure::Late) if now - begun >= PATIENCE => self.pause.doubt(now),
             Some(Failure::Late | Failure::Paused) => {}
-            Some(Failure::Said(_)) | None => self.pause.end(),
-        }
-    }
-}
-
-impl Failure {
-    /// As callers are told.
-    pub(super) fn of(self, what: &'static str) -> HomeError {
-        match self {
-            Failure::Late => HomeError::Late(what),
-            Failure::Paused => HomeError::Away {
-                what,
-                source: Box::new(WasAway),
-            },
-            Failure::Said(status) if is_away(status.code()) => HomeError::Away {
-                what,
-                source: Box::new(status),
-            },
-            Failure::Said(status) => HomeError::Refused {
-                what,
-                source: Box::new(status),
-            },
-        }
-    }
-
-    /// Whether what was asked for is not there.
-    pub(super) fn is_missing(&self) -> bool {
-        matches!(self, Failure::Said(status) if status.code() == Code::NotFound)
-    }
-
-    /// Whether the server could not do it now.
-    pub(super) fn is_away(&self) -> bool {
-        match self {
-            Failure::Said(status) => is_away(status.code()),
-            Failure::Late | Failure::Paused => true,
+            Some(Failure::Said(_)) | None => {
+                self.pause.end();
+                self.crowd.heard(now);
+            }
         }
     }
 }
@@ -195,42 +201,4 @@ fn span<Q>() -> Span {
                 KeyValue::new("db.operation.name", request),
             ])
     })
-}
-
-/// Whether the time was up, by either side's clock. Tonic's own says it in the words for a call that
-/// was given up.
-fn is_late(status: &Status, asking: Asking) -> bool {
-    match status.code() {
-        Code::DeadlineExceeded => true,
-        Code::Cancelled => Instant::now() >= asking.until,
-        _ => false,
-    }
-}
-
-/// Whether the way to the server broke, or it says itself that nobody can ask it.
-fn is_broken(status: &Status) -> bool {
-    status.code() == Code::Unavailable || std::error::Error::source(status).is_some()
-}
-
-/// Whether a code says that the server can't now, rather than won't.
-fn is_away(code: Code) -> bool {
-    match code {
-        Code::Unavailable
-        | Code::ResourceExhausted
-        | Code::Aborted
-        | Code::Internal
-        | Code::DataLoss
-        | Code::Cancelled
-        | Code::Unknown => true,
-        Code::Ok
-        | Code::DeadlineExceeded
-        | Code::InvalidArgument
-        | Code::NotFound
-        | Code::AlreadyExists
-        | Code::PermissionDenied
-        | Code::FailedPrecondition
-        | Code::OutOfRange
-        | Code::Unimplemented
-        | Code::Unauthenticated => false,
-    }
 }

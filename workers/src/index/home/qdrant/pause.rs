@@ -38,6 +38,11 @@ impl Pause {
         true
     }
 
+    /// Whether nobody is to ask now. Unlike [`Pause::admits`], lets nobody in.
+    pub(super) fn is_on(&self, now: Instant) -> bool {
+        self.0.lock().until.is_some_and(|end| now < end)
+    }
+
     /// The server answered.
     pub(super) fn end(&self) {
         *self.0.lock() = State::default();
@@ -92,6 +97,10 @@ mod tests {
         pause.begin(now);
         assert!(!pause.admits(now) && !pause.admits(now + PAUSE / 2));
         let later = now + PAUSE;
+        assert!(
+            pause.is_on(now) && !pause.is_on(later),
+            "looking costs no turn"
+        );
         assert!(pause.admits(later), "one finds out");
         assert!(!pause.admits(later), "the others wait for it");
         assert!(pause.admits(later + PAUSE), "it never came back: the next");

@@ -1,37 +1,58 @@
 //! The nearest chunks: both lists in one request, more requests only where a question names more
-//! blobs than fit in one.
+//! blobs than fit in one. At last the collection proves that it has all that was asked.
 
 use futures::{StreamExt, TryStreamExt, stream};
 use qdrant_client::qdrant::{QueryPoints, ScoredPoint};
+use tokio::time::{Duration, Instant};
 use uuid::Uuid;
 
 use super::{
-    BLOBS, QdrantHome,
-    line::Asking,
+    BLOBS, QdrantHome, everybody,
+    failure::Asking,
     point,
     requests::{Scope, Search},
 };
 use crate::index::{
-    home::{Blob, Candidates, Filter, Hit, HomeError, Question},
+    home::{Asked, Blob, Candidates, Filter, Hit, HomeError, Question},
     terms::Term,
 };
 
 /// Requests of one question that are under way together.
 const TOGETHER: usize = 4;
+/// How long the server has for one request of a search.
+const SEARCH_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl QdrantHome {
-    /// The nearest chunks of these projects.
+    /// The nearest chunks of these projects, of which all are there.
     pub(super) async fn find(
         &self,
         tenant: Uuid,
-        projects: &[Uuid],
+        asked: &[Asked],
         question: &Question,
     ) -> Result<Candidates, HomeError> {
         // To Qdrant, any of nothing would be anything.
-        if projects.is_empty() || question.most == 0 || lets_none_be(&question.filter) {
+        if asked.is_empty() || question.most == 0 || lets_none_be(&question.filter) {
             return Ok(Candidates::default());
         }
-        let corpus = Scope::projects(tenant, projects);
+        let place = self.line.place().await;
+        let _place = place.map_err(|failure| failure.of("searching"))?;
+        let Some(found) = self.found(tenant, asked, question).await? else {
+            return Err(everybody(asked));
+        };
+        let asking = asking("looking whether all is there", question);
+        self.prove(tenant, asked, asking).await?;
+        Ok(found)
+    }
+
+    /// The same, whether all are there or not; `None` without a collection.
+    async fn found(
+        &self,
+        tenant: Uuid,
+        asked: &[Asked],
+        question: &Question,
+    ) -> Result<Option<Candidates>, HomeError> {
+        let projects: Vec<Uuid> = asked.iter().map(|asked| asked.project).collect();
+        let corpus = Scope::projects(tenant, &projects);
         let filter = &question.filter;
         let among = match &filter.kinds {
             Some(kinds) => corpus.clone().kinds(kinds),
@@ -57,21 +78,24 @@ impl QdrantHome {
         let mut all = stream::iter(parts).buffer_unordered(TOGETHER);
         let mut best = Candidates::default();
         while let Some(part) = all.try_next().await? {
+            let Some(part) = part else {
+                return Ok(None);
+            };
             best.dense.extend(part.dense);
             best.sparse.extend(part.sparse);
         }
         rank(&mut best.dense, question.most);
         rank(&mut best.sparse, question.most);
-        Ok(best)
+        Ok(Some(best))
     }
 
-    /// Both lists, in one request.
+    /// Both lists, in one request; `None` without a collection.
     async fn search(
         &self,
         tenant: Uuid,
         search: Search<'_>,
         question: &Question,
-    ) -> Result<Candidates, HomeError> {
+    ) -> Result<Option<Candidates>, HomeError> {
         let dense = question
             .dense
             .as_ref()
@@ -82,17 +106,17 @@ impl QdrantHome {
         let asked = [dense.is_some(), sparse.is_some()];
         let queries: Vec<QueryPoints> = [dense, sparse].into_iter().flatten().collect();
         if queries.is_empty() {
-            return Ok(Candidates::default());
+            return Ok(Some(Candidates::default()));
         }
-        let asking = Asking {
-            what: "searching",
-            until: question.deadline,
-        };
         let message = search.together(queries);
+        let asking = asking("searching", question);
         let answer = self.ask(asking, message, |to, request| async move {
             to.points().query_batch(request).await
         });
-        let mut lists = answer.await?.result.into_iter();
+        let Some(answer) = answer.await? else {
+            return Ok(None);
+        };
+        let mut lists = answer.result.into_iter();
         let mut list = |asked: bool| {
             let points = asked.then(|| lists.next()).flatten();
             hits(tenant, points.map_or_else(Vec::new, |list| list.result))
@@ -101,8 +125,14 @@ impl QdrantHome {
         sparse.retain(|hit| hit.score > 0.0);
         rank(&mut dense, question.most);
         rank(&mut sparse, question.most);
-        Ok(Candidates { dense, sparse })
+        Ok(Some(Candidates { dense, sparse }))
     }
+}
+
+/// One request of a search: it ends before the call does, so that there is time to say so.
+fn asking(what: &'static str, question: &Question) -> Asking {
+    let until = question.deadline.min(Instant::now() + SEARCH_TIMEOUT);
+    Asking { what, until }
 }
 
 fn lets_none_be(filter: &Filter) -> bool {

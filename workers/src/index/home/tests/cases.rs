@@ -27,7 +27,7 @@ pub(crate) mod keeping;
 pub(crate) mod ranking;
 pub(crate) mod tenants;
 
-/// A home as the cases need it: empty, and for a test alone.
+/// A home as the cases need it: prepared, empty, and for a test alone.
 pub(crate) trait Stage: Sized {
     /// One that keeps vectors of so many numbers; `None`: words alone.
     fn start(dimensions: Option<usize>) -> LocalBoxFuture<'static, Self>;
@@ -168,13 +168,16 @@ async fn ask(home: &dyn Home, shelf: Shelf, question: &Question) -> Candidates {
 async fn ask_all(home: &dyn Home, shelves: &[Shelf], question: &Question) -> Candidates {
     // Each project may have changed since it was asked last.
     let edition = EDITION.fetch_add(1, Ordering::Relaxed);
-    let asked: Vec<Asked> = shelves
-        .iter()
-        .map(|shelf| Asked {
+    let store = home.identity().await.unwrap().unwrap();
+    let mut asked = Vec::new();
+    for shelf in shelves {
+        asked.push(Asked {
             project: shelf.project,
             edition,
-        })
-        .collect();
+            home: store,
+            chunks: home.count(*shelf).await.unwrap(),
+        });
+    }
     let tenant = shelves.first().map_or(Uuid::nil(), |shelf| shelf.tenant);
     home.nearest(tenant, &asked, question).await.unwrap()
 }

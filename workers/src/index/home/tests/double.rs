@@ -125,6 +125,17 @@ impl Double {
         self.shared.collections.lock().clear();
     }
 
+    /// Loses every other chunk, as a server does that is given an older copy of its disk.
+    pub(crate) fn lose_half(&self) {
+        for collection in self.shared.collections.lock().values_mut() {
+            let mut is_kept = true;
+            collection.points.retain(|_, _| {
+                is_kept = !is_kept;
+                is_kept
+            });
+        }
+    }
+
     /// Meets requests so from now on.
     pub(crate) fn be(&self, mood: Mood) {
         *self.shared.mood.lock() = mood;

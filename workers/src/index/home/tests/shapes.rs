@@ -3,10 +3,13 @@
 use qdrant_client::qdrant::{
     CreateCollection, CreateFieldIndexCollection, Distance, FieldType, Modifier,
     SparseVectorConfig, SparseVectorParams, VectorParams, VectorParamsMap, VectorsConfig,
-    collections_client::CollectionsClient, points_client::PointsClient, vectors_config,
+    vectors_config,
 };
+use uuid::Uuid;
 
-use super::{Double, Home, HomeError, PATIENCE, SHELF, ask, config, model, one_text, open};
+use super::{
+    Double, Home, HomeError, PATIENCE, SHELF, Server, ask, config, keep, model, one_text, open,
+};
 
 /// A collection as this program makes it, for a model of two dimensions.
 fn wanted(prefix: &str) -> CreateCollection {
@@ -38,16 +41,21 @@ fn named<const N: usize>(vectors: [(String, VectorParams); N]) -> VectorsConfig 
 
 /// What comes of a collection that somebody made otherwise.
 async fn met(change: impl FnOnce(&mut CreateCollection)) -> Result<(), HomeError> {
-    let double = Double::start().await;
-    let config = config(&double.url());
-    let mut collection = wanted(&config.qdrant_collection);
+    let server = Server::start().await;
+    let mut collection = wanted(&server.config.qdrant_collection);
     change(&mut collection);
-    let mut client = CollectionsClient::connect(double.url()).await.unwrap();
-    client.create(collection).await.unwrap();
-    let home = open(&config, Some(&model(2)));
-    home.upsert(SHELF, &one_text(), 1.0).await?;
-    assert_eq!(ask(&home, PATIENCE).await?, (1, 1));
-    Ok(())
+    server.collections().await.create(collection).await.unwrap();
+    let home = open(&server.config, Some(&model(2)));
+    let outcome = async {
+        // One that was made before there were ids.
+        assert_eq!(home.prepare().await?, Uuid::nil());
+        home.upsert(SHELF, &one_text(), 1.0).await?;
+        assert_eq!(ask(&home, Uuid::nil(), PATIENCE).await?, (1, 1));
+        Ok(())
+    };
+    let outcome = outcome.await;
+    server.drop_all().await;
+    outcome
 }
 
 fn says_what_to_do(outcome: Result<(), HomeError>, what: &str) {
@@ -105,21 +113,25 @@ async fn a_collection_that_takes_all_words_for_as_rare_is_refused() {
 
 #[tokio::test]
 async fn a_collection_with_another_index_of_a_field_is_refused() {
-    let double = Double::start().await;
-    let config = config(&double.url());
-    let collection = wanted(&config.qdrant_collection);
+    let server = Server::start().await;
+    let collection = wanted(&server.config.qdrant_collection);
     let index = CreateFieldIndexCollection {
         collection_name: collection.collection_name.clone(),
         field_name: "blob".to_owned(),
         field_type: Some(FieldType::Integer.into()),
+        wait: Some(true),
         ..CreateFieldIndexCollection::default()
     };
-    let mut collections = CollectionsClient::connect(double.url()).await.unwrap();
-    collections.create(collection).await.unwrap();
-    let mut points = PointsClient::connect(double.url()).await.unwrap();
-    points.create_field_index(index).await.unwrap();
-    let home = open(&config, Some(&model(2)));
-    let outcome = home.count(SHELF).await.map(|_count| ());
+    server.collections().await.create(collection).await.unwrap();
+    server
+        .points()
+        .await
+        .create_field_index(index)
+        .await
+        .unwrap();
+    let home = open(&server.config, Some(&model(2)));
+    let outcome = home.prepare().await.map(|_id| ());
+    server.drop_all().await;
     says_what_to_do(outcome, "another kind of index on \"blob\"");
 }
 
@@ -142,13 +154,16 @@ async fn a_server_that_mixes_the_words_of_tenants_is_refused_until_it_is_renewed
 
 #[tokio::test]
 async fn models_and_words_alone_have_collections_of_their_own() {
-    let double = Double::start().await;
-    let config = config(&double.url());
-    let of = |model| open(&config, model);
+    let server = Server::start().await;
+    let of = |model| open(&server.config, model);
     let (two, three) = (model(2), model(3));
     let homes = [of(Some(&two)), of(Some(&three)), of(None)];
-    homes[0].upsert(SHELF, &one_text(), 1.0).await.unwrap();
+    for home in &homes {
+        home.prepare().await.unwrap();
+    }
+    keep(&homes[0]).await;
     for (home, count) in homes.iter().zip([1, 0, 0]) {
         assert_eq!(home.count(SHELF).await.unwrap(), count);
     }
+    server.drop_all().await;
 }

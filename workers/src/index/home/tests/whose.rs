@@ -4,7 +4,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use qdrant_client::qdrant::{Filter, condition::ConditionOneOf, r#match::MatchValue};
 
-use super::{Asked, Double, Home, PATIENCE, SHELF, config, model, one_text, open, question};
+use super::{Double, Home, PATIENCE, SHELF, asked, config, keep, model, open, question};
 use crate::index::chunk::Kind;
 
 /// Whether nothing but the tenant's can be meant.
@@ -27,12 +27,8 @@ fn within_the_tenant(filter: &Filter) -> bool {
 async fn every_request_for_chunks_names_its_tenant_and_its_deadline() {
     let double = Double::start().await;
     let home = open(&config(&double.url()), Some(&model(2)));
-    home.upsert(SHELF, &one_text(), 1.0).await.unwrap();
+    let asked = [asked(keep(&home).await, 1)];
     home.count(SHELF).await.unwrap();
-    let asked = [Asked {
-        project: SHELF.project,
-        edition: 1,
-    }];
     let mut question = question(PATIENCE);
     home.nearest(SHELF.tenant, &asked, &question).await.unwrap();
     question.filter.kinds = Some(vec![Kind::Function]);
@@ -47,12 +43,15 @@ async fn every_request_for_chunks_names_its_tenant_and_its_deadline() {
         .filter(|seen| seen.method.starts_with("points."))
         .map(|seen| (seen.method, seen.filters.len()))
         .collect();
-    // A search has two filters for words: what may be found, and where words are counted.
+    // A search has two filters for words: what may be found, and where words are counted. After it
+    // it is counted whether all is there.
     let expected = [
         ("points.update_batch", 1),
         ("points.count", 1),
         ("points.query_batch", 3),
+        ("points.count", 1),
         ("points.query_batch", 3),
+        ("points.count", 1),
         ("points.delete", 1),
     ];
     assert_eq!(filters, expected);
@@ -68,11 +67,15 @@ fn requests_for_chunks_are_made_in_one_file_alone() {
         include_str!("../qdrant.rs"),
         include_str!("../qdrant/batches.rs"),
         include_str!("../qdrant/collection.rs"),
+        include_str!("../qdrant/crowd.rs"),
+        include_str!("../qdrant/failure.rs"),
         include_str!("../qdrant/fields.rs"),
         include_str!("../qdrant/line.rs"),
         include_str!("../qdrant/point.rs"),
+        include_str!("../qdrant/proof.rs"),
         include_str!("../qdrant/search.rs"),
         include_str!("../qdrant/server.rs"),
+        include_str!("../qdrant/shape.rs"),
     ];
     let made = [
         "QueryPoints {",

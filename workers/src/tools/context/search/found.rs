@@ -10,7 +10,7 @@ use super::filter::Filter;
 use super::ranked::{Ranked, ranked, with_notes};
 use crate::index::fuse::Candidate;
 use crate::index::home::HomeError;
-use crate::index::meaning::{Query, Whole};
+use crate::index::meaning::{self, Query, Whole};
 use crate::projects::Project;
 use crate::store::{IndexRow, Source, StoreError};
 use crate::tools::ToolContext;
@@ -39,21 +39,14 @@ impl Found {
         asked: &Arc<Asked>,
         limit: usize,
     ) -> Result<Found, Failure> {
-        let (wholes, missing) = wholes(cx, projects).await?;
+        let (mut wholes, mut missing) = wholes(cx, projects).await?;
         let filter = Arc::new(Filter::of(cx, projects, asked).await?);
-        // What was closed since a project was indexed must not take the place of what is open.
-        let blobs = match asked.is_filtered() || filter.is_newer(&wholes) {
-            true => Some(Filter::blobs(&filter, cx, &wholes).await?),
-            false => None,
-        };
-        let query = Query {
-            text: &asked.query,
-            kinds: asked.kinds.clone(),
-            is_filtered: asked.is_filtered(),
-            blobs,
-            deadline: cx.cancel().deadline,
-        };
-        let found = cx.meaning().find(cx.tenant(), &wholes, &query).await;
+        let mut found = find(cx, &wholes, &filter, asked).await?;
+        if let Err(HomeError::Lost { .. }) = found {
+            // As they stand now: lost ones are marked, and others may have changed meanwhile.
+            (wholes, missing) = self::wholes(cx, projects).await?;
+            found = find(cx, &wholes, &filter, asked).await?;
+        }
         let found = found.map_err(|error| not_searched(&error))?;
         let candidates = found.candidates.into_iter();
         let named: Vec<Named> = candidates
@@ -89,6 +82,28 @@ impl Found {
             ),
         })
     }
+}
+
+/// What the index finds in these projects.
+async fn find(
+    cx: &ToolContext,
+    wholes: &[Whole],
+    filter: &Arc<Filter>,
+    asked: &Asked,
+) -> Result<Result<meaning::Found, HomeError>, Failure> {
+    // What was closed since a project was indexed must not take the place of what is open.
+    let blobs = match asked.is_filtered() || filter.is_newer(wholes) {
+        true => Some(Filter::blobs(filter, cx, wholes).await?),
+        false => None,
+    };
+    let query = Query {
+        text: &asked.query,
+        kinds: asked.kinds.clone(),
+        is_filtered: asked.is_filtered(),
+        blobs,
+        deadline: cx.cancel().deadline,
+    };
+    Ok(cx.meaning().find(cx.tenant(), wholes, &query).await)
 }
 
 /// The indexes of projects, and which others have none yet.
@@ -162,8 +177,15 @@ fn not_ready(row: IndexRow) -> Failure {
 }
 
 fn not_searched(error: &HomeError) -> Failure {
-    tracing::warn!(error = %Chain(error), "an index could not be searched");
+    match error {
+        // It is the project's, and nobody else tells of it.
+        HomeError::TooLarge { .. } => {
+            tracing::warn!(error = %Chain(error), "an index could not be searched");
+        }
+        _ => tracing::debug!(error = %Chain(error), "an index could not be searched"),
+    }
     let message = match error {
+        HomeError::Lost { .. } => "the index of the project was lost, and is made anew",
         HomeError::Late(_) => "the index did not answer in time",
         HomeError::TooLarge { .. } => "the project's index is too large for the memory it may have",
         _ => "the index can't be searched now",

@@ -106,6 +106,7 @@ impl Collection {
         Collection {
             dense,
             sparse: sparse.unwrap_or_default(),
+            metadata: wanted.metadata,
             ..Collection::default()
         }
     }
@@ -133,6 +134,7 @@ impl Collection {
         CollectionInfo {
             config: Some(CollectionConfig {
                 params: Some(params),
+                metadata: self.metadata.clone(),
                 ..CollectionConfig::default()
             }),
             payload_schema: schema.collect(),

@@ -18,6 +18,7 @@ pub(super) struct Collection {
     pub(super) sparse: HashMap<String, SparseVectorParams>,
     pub(super) fields: HashMap<String, PayloadSchemaType>,
     pub(super) points: BTreeMap<String, Point>,
+    pub(super) metadata: HashMap<String, Value>,
 }
 
 /// A point, by the text of its id.
