@@ -46,6 +46,8 @@ pub(crate) use index::Index;
 mod config;
 mod confined;
 mod connections;
+mod connection;
+mod resets;
 mod tls;
 mod health;
 mod index;

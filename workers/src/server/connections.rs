@@ -1,28 +1,15 @@
 //! The connections of gateways: 1,024 at a time, each with 10 s to open HTTP/2, and ended when
-//! its gateway does not answer for 15 s.
-//!
-//! What a reader would get wrong: HTTP/2's keepalive, which ends connections whose gateway is
-//! gone, begins after the preface. Before it nothing but the clock kept here ends a connection
-//! that is silent, and each holds one of the places.
+//! its gateway does not answer for 15 s, or resets calls faster than any gateway has a reason to.
 
-use std::{
-    convert::Infallible,
-    io,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll, ready},
-    time::Duration,
-};
+use std::{convert::Infallible, io, sync::Arc, time::Duration};
 
 use archway_proto::{MAX_MESSAGE_BYTES, context::INSTANCE, v1::worker_server::WorkerServer};
 use axum::serve::{Listener as Accept, ListenerExt};
 use futures::{Stream, stream};
 use http::{HeaderName, HeaderValue, Response};
 use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
-    sync::{OwnedSemaphorePermit, Semaphore, watch},
-    time::{Sleep, sleep},
+    sync::{Semaphore, watch},
 };
 use tonic::{
     body::Body,
@@ -31,7 +18,7 @@ use tonic::{
 use tower::util::MapResponseLayer;
 use uuid::Uuid;
 
-use super::{Listener, WorkerError, health::Health, tls::Secured};
+use super::{Listener, WorkerError, connection::Connection, health::Health, tls::Secured};
 use crate::service::WorkerService;
 
 /// Connections at most: a gateway has one to each worker.
@@ -42,16 +29,11 @@ const MOST_STREAMS: u32 = 1024;
 const MOST_HEADERS: u32 = 64 * 1024;
 /// Calls of one connection that were cancelled before they were looked at. Beyond them h2 takes its
 /// peer for an attacker and ends the connection, and with it every tenant's calls; its default, 20,
-/// is a burst of clients that hang up. Gateways are trusted, and bound what they send.
-const MOST_CANCELLED: usize = 10_000;
+/// is a burst of clients that hang up. As many as may be reset at once (`resets`), which counts all.
+const MOST_CANCELLED: usize = 4096;
 /// How often a connection's gateway is asked whether it is there, and how long it has to answer.
 const KEEPALIVE: Duration = Duration::from_secs(10);
 const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a connection may take to send the preface.
-const OPENING_TIMEOUT: Duration = Duration::from_secs(10);
-/// The length of what opens every HTTP/2 connection (RFC 9113, 3.4).
-const PREFACE: usize = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len();
-
 /// Serves gateways until `health` says that the end was noticed, and then until the last of them
 /// has closed its connection.
 pub(super) async fn serve(
@@ -154,125 +136,9 @@ fn accept<L: Accept>(
     )
 }
 
-/// A gateway's connection. It gives its place back when it is dropped.
-struct Connection<S> {
-    socket: S,
-    /// Until the preface was read.
-    opening: Option<Opening>,
-    /// How many of them there are.
-    open: watch::Sender<usize>,
-    _place: OwnedSemaphorePermit,
-}
-
-struct Opening {
-    missing: usize,
-    timer: Pin<Box<Sleep>>,
-}
-
-impl<S> Connection<S> {
-    fn new(socket: S, place: OwnedSemaphorePermit, open: watch::Sender<usize>) -> Self {
-        open.send_modify(|open| *open += 1);
-        let opening = Opening {
-            missing: PREFACE,
-            timer: Box::pin(sleep(OPENING_TIMEOUT)),
-        };
-        Connection {
-            socket,
-            opening: Some(opening),
-            open,
-            _place: place,
-        }
-    }
-
-    fn received(&mut self, bytes: usize) {
-        if let Some(opening) = &mut self.opening {
-            opening.missing = opening.missing.saturating_sub(bytes);
-            if opening.missing == 0 {
-                self.opening = None;
-            }
-        }
-    }
-
-    /// What comes of an operation on the socket: an error if it has to wait and the time to open is
-    /// up. Of writing, too: it comes first, and by TLS waits for what is read.
-    fn in_time<T>(
-        &mut self,
-        done: Poll<io::Result<T>>,
-        cx: &mut Context<'_>,
-    ) -> Poll<io::Result<T>> {
-        match (&mut self.opening, done) {
-            (Some(opening), Poll::Pending) => {
-                ready!(opening.timer.as_mut().poll(cx));
-                Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
-            }
-            (_, done) => done,
-        }
-    }
-}
-
-impl<S> Drop for Connection<S> {
-    fn drop(&mut self) {
-        self.open.send_modify(|open| *open -= 1);
-    }
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for Connection<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        let done = Pin::new(&mut self.socket).poll_read(cx, buffer);
-        self.received(buffer.filled().len() - before);
-        self.in_time(done, cx)
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for Connection<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let done = Pin::new(&mut self.socket).poll_write(cx, bytes);
-        self.in_time(done, cx)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let done = Pin::new(&mut self.socket).poll_write_vectored(cx, slices);
-        self.in_time(done, cx)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.socket.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let done = Pin::new(&mut self.socket).poll_flush(cx);
-        self.in_time(done, cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_shutdown(cx)
-    }
-}
-
-impl<S: Connected> Connected for Connection<S> {
-    type ConnectInfo = S::ConnectInfo;
-
-    fn connect_info(&self) -> Self::ConnectInfo {
-        self.socket.connect_info()
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::pin::pin;
+    use std::{net::SocketAddr, pin::pin};
 
     use futures::StreamExt;
     use hyper::{body::Bytes, http};
@@ -282,35 +148,10 @@ mod tests {
         time::{Instant, timeout},
     };
 
-    use super::{super::tls::tests::secure, *};
-
-    async fn connected() -> (Connection<DuplexStream>, DuplexStream) {
-        let (ours, theirs) = duplex(64);
-        let place = Arc::new(Semaphore::new(1)).acquire_owned().await;
-        let open = watch::Sender::new(0);
-        (Connection::new(ours, place.unwrap(), open), theirs)
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_connection_whose_preface_is_not_whole_ends_after_10_seconds() {
-        let (mut connection, mut gateway) = connected().await;
-        gateway.write_all(b"PRI * HTTP/2.0\r\n").await.unwrap();
-        let started = Instant::now();
-        let read = connection.read_to_end(&mut Vec::new()).await;
-        assert_eq!(read.unwrap_err().kind(), io::ErrorKind::TimedOut);
-        assert_eq!(started.elapsed().as_secs(), OPENING_TIMEOUT.as_secs());
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_connection_that_sent_the_preface_may_be_silent() {
-        let (mut connection, mut gateway) = connected().await;
-        for piece in [&b"PRI * HTTP/2.0"[..], b"\r\n\r\nSM\r\n\r\n"] {
-            gateway.write_all(piece).await.unwrap();
-            connection.read_buf(&mut Vec::new()).await.unwrap();
-        }
-        let silence = timeout(10 * OPENING_TIMEOUT, connection.read_u8()).await;
-        assert!(silence.is_err(), "{silence:?}");
-    }
+    use super::{
+        super::{connection::OPENING_TIMEOUT, tls::tests::secure},
+        *,
+    };
 
     #[tokio::test]
     async fn one_connection_more_than_there_are_places_waits_for_the_end_of_another() {
@@ -375,13 +216,29 @@ mod tests {
         h2::client::SendRequest<Bytes>,
         h2::client::Connection<TcpStream, Bytes>,
     ) {
+        let address = worker(1).await;
+        let socket = TcpStream::connect(address).await.unwrap();
+        h2::client::handshake(socket).await.unwrap()
+    }
+
+    /// A server as workers have it, of so many connections.
+    async fn worker(connections: usize) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (_reporter, service) = tonic_health::server::health_reporter();
-        let incoming = accept(listener, 1, watch::Sender::new(0));
+        let incoming = accept(listener, connections, watch::Sender::new(0));
         tokio::spawn(server().add_service(service).serve_with_incoming(incoming));
-        let socket = TcpStream::connect(address).await.unwrap();
-        h2::client::handshake(socket).await.unwrap()
+        address
+    }
+
+    /// A call that is answered.
+    async fn is_served(client: &h2::client::SendRequest<Bytes>) {
+        let mut ready = client.clone().ready().await.unwrap();
+        let request = request().body(()).unwrap();
+        let (answer, mut body) = ready.send_request(request, false).unwrap();
+        // A message without bytes: the service itself.
+        body.send_data(Bytes::from_static(&[0; 5]), true).unwrap();
+        assert_eq!(answer.await.unwrap().headers().get("grpc-status"), None);
     }
 
     fn request() -> http::request::Builder {
@@ -401,13 +258,57 @@ mod tests {
             }
             tokio::task::yield_now().await;
         }
-        let mut ready = client.clone().ready().await.unwrap();
-        let (answer, mut body) = ready
-            .send_request(request().body(()).unwrap(), false)
-            .unwrap();
-        // A message without bytes: the service itself.
-        body.send_data(Bytes::from_static(&[0; 5]), true).unwrap();
-        assert_eq!(answer.await.unwrap().headers().get("grpc-status"), None);
+        is_served(&client).await;
+        assert!(!connection.is_finished());
+    }
+
+    /// Opens and resets streams, 64 at once, until there were so many or the connection ends; how
+    /// many there were.
+    async fn reset_rapidly(client: &h2::client::SendRequest<Bytes>, most: usize) -> usize {
+        for sent in (0..most).step_by(64) {
+            let mut calls = Vec::new();
+            for _call in 0..64 {
+                let Ok(mut ready) = client.clone().ready().await else {
+                    return sent;
+                };
+                match ready.send_request(request().body(()).unwrap(), false) {
+                    Ok(call) => calls.push(call),
+                    Err(_ended) => return sent,
+                }
+            }
+            // They are on the wire before they are reset.
+            tokio::task::yield_now().await;
+            drop(calls);
+            tokio::task::yield_now().await;
+        }
+        most
+    }
+
+    #[tokio::test]
+    async fn rapid_resets_end_their_connection_and_calls_on_another_go_on() {
+        let address = worker(2).await;
+        let attacking = TcpStream::connect(address).await.unwrap();
+        let (attacker, attack) = h2::client::handshake(attacking).await.unwrap();
+        let attack = tokio::spawn(attack);
+        let socket = TcpStream::connect(address).await.unwrap();
+        let (client, connection) = h2::client::handshake(socket).await.unwrap();
+        let connection = tokio::spawn(connection);
+        let resetting = reset_rapidly(&attacker, 20_000);
+        let calling = async {
+            loop {
+                is_served(&client).await;
+            }
+        };
+        let sent = tokio::select! {
+            sent = resetting => sent,
+            () = calling => unreachable!("it goes on"),
+        };
+        assert!((4_000..20_000).contains(&sent), "{sent} were reset");
+        let ended = timeout(Duration::from_secs(20), attack).await.unwrap();
+        let error = ended.unwrap().unwrap_err();
+        assert!(error.is_go_away() && error.is_remote(), "{error:?}");
+        assert_eq!(error.reason(), Some(h2::Reason::ENHANCE_YOUR_CALM));
+        is_served(&client).await;
         assert!(!connection.is_finished());
     }
 

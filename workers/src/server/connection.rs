@@ -1,0 +1,255 @@
+//! One gateway's connection: its clock until it is open, and its end where calls are reset too fast.
+//!
+//! What a reader would get wrong: HTTP/2's keepalive, which ends connections whose gateway is
+//! gone, begins after the preface. Before it nothing but the clock kept here ends a connection
+//! that is silent, and each holds one of the places.
+
+use std::{
+    io,
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    sync::{OwnedSemaphorePermit, watch},
+    time::{Sleep, sleep},
+};
+use tonic::transport::server::Connected;
+
+use super::resets::{Frames, Resets};
+
+/// How long a connection may take to send the preface.
+pub(super) const OPENING_TIMEOUT: Duration = Duration::from_secs(10);
+/// The length of what opens every HTTP/2 connection (RFC 9113, 3.4).
+const PREFACE: usize = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len();
+/// How long the other side has to read why its connection ends: closed while bytes are unread, TCP
+/// would throw that away.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// A gateway's connection. It gives its place back when it is dropped.
+pub(super) struct Connection<S> {
+    socket: S,
+    /// Until the preface was read.
+    opening: Option<Opening>,
+    resets: Resets,
+    /// What is written.
+    written: Frames,
+    /// Too much was reset: until when the connection is still read, for nobody.
+    ending: Option<Pin<Box<Sleep>>>,
+    /// How many of them there are.
+    open: watch::Sender<usize>,
+    _place: OwnedSemaphorePermit,
+}
+
+struct Opening {
+    missing: usize,
+    timer: Pin<Box<Sleep>>,
+}
+
+impl<S> Connection<S> {
+    pub(super) fn new(socket: S, place: OwnedSemaphorePermit, open: watch::Sender<usize>) -> Self {
+        open.send_modify(|open| *open += 1);
+        let opening = Opening {
+            missing: PREFACE,
+            timer: Box::pin(sleep(OPENING_TIMEOUT)),
+        };
+        Connection {
+            socket,
+            opening: Some(opening),
+            resets: Resets::after(PREFACE),
+            written: Frames::default(),
+            ending: None,
+            open,
+            _place: place,
+        }
+    }
+
+    fn received(&mut self, bytes: usize) {
+        if let Some(opening) = &mut self.opening {
+            opening.missing = opening.missing.saturating_sub(bytes);
+            if opening.missing == 0 {
+                self.opening = None;
+            }
+        }
+    }
+
+    /// What comes of an operation on the socket: an error if it has to wait and the time to open is
+    /// up. Of writing, too: it comes first, and by TLS waits for what is read.
+    fn in_time<T>(
+        &mut self,
+        done: Poll<io::Result<T>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<T>> {
+        match (&mut self.opening, done) {
+            (Some(opening), Poll::Pending) => {
+                ready!(opening.timer.as_mut().poll(cx));
+                Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+            }
+            (_, done) => done,
+        }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+    /// Says why the connection ends, unless a frame is half written: who does not read would not
+    /// read that, either.
+    fn end(&mut self, cx: &mut Context<'_>) {
+        tracing::warn!("a connection that resets calls too fast is ended");
+        if self.written.is_between() {
+            let farewell = self.resets.farewell();
+            let written = Pin::new(&mut self.socket).poll_write(cx, &farewell);
+            let flushed =
+                written.is_ready() && Pin::new(&mut self.socket).poll_flush(cx).is_ready();
+            tracing::debug!(flushed, "it was told why");
+        }
+        self.ending = Some(Box::pin(sleep(LINGER)));
+    }
+
+    /// Reads what still comes, for nobody, until the other side closes or its time is up.
+    fn linger(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let over = || Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
+        if let Some(ending) = &mut self.ending
+            && ending.as_mut().poll(cx).is_ready()
+        {
+            return over();
+        }
+        let mut unread = [0; 4096];
+        let mut buffer = ReadBuf::new(&mut unread);
+        ready!(Pin::new(&mut self.socket).poll_read(cx, &mut buffer))?;
+        if buffer.filled().is_empty() {
+            return over();
+        }
+        // One piece at a time: others have their turn in between.
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+impl<S> Drop for Connection<S> {
+    fn drop(&mut self) {
+        self.open.send_modify(|open| *open -= 1);
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Connection<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.ending.is_some() {
+            return self.linger(cx);
+        }
+        let before = buffer.filled().len();
+        let done = Pin::new(&mut self.socket).poll_read(cx, buffer);
+        let bytes = buffer.filled().get(before..).unwrap_or_default();
+        self.received(bytes.len());
+        if !self.resets.allow(bytes) {
+            buffer.set_filled(before);
+            self.end(cx);
+            return self.linger(cx);
+        }
+        self.in_time(done, cx)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Connection<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        if self.ending.is_some() {
+            return Poll::Ready(Ok(bytes.len()));
+        }
+        let done = Pin::new(&mut self.socket).poll_write(cx, bytes);
+        if let Poll::Ready(Ok(written)) = &done {
+            self.written.pass(bytes.get(..*written).unwrap_or_default());
+        }
+        self.in_time(done, cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        if self.ending.is_some() {
+            return Poll::Ready(Ok(slices.iter().map(|slice| slice.len()).sum()));
+        }
+        let done = Pin::new(&mut self.socket).poll_write_vectored(cx, slices);
+        if let Poll::Ready(Ok(written)) = &done {
+            let mut written = *written;
+            for slice in slices {
+                let passed = slice.get(..written.min(slice.len())).unwrap_or_default();
+                self.written.pass(passed);
+                written -= passed.len();
+            }
+        }
+        self.in_time(done, cx)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let done = Pin::new(&mut self.socket).poll_flush(cx);
+        self.in_time(done, cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}
+
+impl<S: Connected> Connected for Connection<S> {
+    type ConnectInfo = S::ConnectInfo;
+
+    fn connect_info(&self) -> Self::ConnectInfo {
+        self.socket.connect_info()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex},
+        sync::Semaphore,
+        time::{Instant, timeout},
+    };
+
+    use super::*;
+
+    async fn connected() -> (Connection<DuplexStream>, DuplexStream) {
+        let (ours, theirs) = duplex(64);
+        let place = Arc::new(Semaphore::new(1)).acquire_owned().await;
+        let open = watch::Sender::new(0);
+        (Connection::new(ours, place.unwrap(), open), theirs)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_whose_preface_is_not_whole_ends_after_10_seconds() {
+        let (mut connection, mut gateway) = connected().await;
+        gateway.write_all(b"PRI * HTTP/2.0\r\n").await.unwrap();
+        let started = Instant::now();
+        let read = connection.read_to_end(&mut Vec::new()).await;
+        assert_eq!(read.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert_eq!(started.elapsed().as_secs(), OPENING_TIMEOUT.as_secs());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_sent_the_preface_may_be_silent() {
+        let (mut connection, mut gateway) = connected().await;
+        for piece in [&b"PRI * HTTP/2.0"[..], b"\r\n\r\nSM\r\n\r\n"] {
+            gateway.write_all(piece).await.unwrap();
+            connection.read_buf(&mut Vec::new()).await.unwrap();
+        }
+        let silence = timeout(10 * OPENING_TIMEOUT, connection.read_u8()).await;
+        assert!(silence.is_err(), "{silence:?}");
+    }
+}

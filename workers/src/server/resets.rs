@@ -1,0 +1,213 @@
+//! How fast a peer resets streams, read from the frames that pass by (RFC 9113, 4.1).
+//!
+//! HTTP/2 lets a peer open a stream and reset it at once, which costs it nothing: no limit of streams
+//! that are open at once holds that up. h2 counts only resets of streams that it has not handed on
+//! yet, of which a fast server has none. So all are counted here, before h2 reads them.
+
+use tokio::time::Instant;
+
+/// How many streams a connection may reset at once: four times as many as may be open.
+const BURST: f64 = 4096.0;
+/// And how many a second after that. A gateway resets a stream for a call whose client hung up, and
+/// for nothing else. All 1,024 calls of a connection may end that way together, four times over, and
+/// then a thousand clients a second. What a gateway admits stays far below: a session may make 120
+/// calls a minute, and a tenant has 64 at once.
+const A_SECOND: f64 = 1000.0;
+
+/// The length of a frame's header.
+const HEADER: usize = 9;
+const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
+
+/// Where one frame ends and the next begins, as bytes pass by in pieces.
+#[derive(Default)]
+pub(super) struct Frames {
+    header: [u8; HEADER],
+    /// How many bytes of the header came.
+    have: usize,
+    /// How many bytes of the payload are still to come.
+    payload: usize,
+}
+
+/// The header of a frame.
+struct Frame {
+    kind: u8,
+    stream: u32,
+}
+
+impl Frames {
+    /// Whether no frame is under way.
+    pub(super) fn is_between(&self) -> bool {
+        self.have == 0 && self.payload == 0
+    }
+
+    /// Some bytes pass by.
+    pub(super) fn pass(&mut self, bytes: &[u8]) {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            self.next(&mut rest);
+        }
+    }
+
+    /// Takes bytes up to the end of a header, which is returned, or up to the end of a payload.
+    fn next(&mut self, bytes: &mut &[u8]) -> Option<Frame> {
+        if self.payload > 0 {
+            let (payload, rest) = bytes.split_at(self.payload.min(bytes.len()));
+            self.payload -= payload.len();
+            *bytes = rest;
+            return None;
+        }
+        let missing = self.header.get_mut(self.have..).unwrap_or_default();
+        let (taken, rest) = bytes.split_at(missing.len().min(bytes.len()));
+        for (to, from) in missing.iter_mut().zip(taken) {
+            *to = *from;
+        }
+        self.have += taken.len();
+        *bytes = rest;
+        if self.have < HEADER {
+            return None;
+        }
+        let [a, b, c, kind, _flags, stream @ ..] = self.header;
+        self.have = 0;
+        self.payload = u32::from_be_bytes([0, a, b, c]) as usize;
+        let stream = u32::from_be_bytes(stream) & 0x7fff_ffff;
+        Some(Frame { kind, stream })
+    }
+}
+
+/// The resets of one connection: a bucket of [`BURST`] that fills by [`A_SECOND`].
+pub(super) struct Resets {
+    /// Bytes of the preface that are still to come.
+    preface: usize,
+    frames: Frames,
+    left: f64,
+    filled: Instant,
+    /// The latest stream that was opened.
+    latest: u32,
+}
+
+impl Resets {
+    /// None yet, on a connection that opens with so many bytes before the first frame.
+    pub(super) fn after(preface: usize) -> Resets {
+        Resets {
+            preface,
+            frames: Frames::default(),
+            left: BURST,
+            filled: Instant::now(),
+            latest: 0,
+        }
+    }
+
+    /// Counts what the peer sent; false once that were too many resets.
+    pub(super) fn allow(&mut self, bytes: &[u8]) -> bool {
+        let preface = self.preface.min(bytes.len());
+        self.preface -= preface;
+        let mut rest = bytes.get(preface..).unwrap_or_default();
+        let mut resets = 0_u32;
+        while !rest.is_empty() {
+            match self.frames.next(&mut rest) {
+                Some(frame) if frame.kind == RST_STREAM => resets += 1,
+                Some(frame) if frame.kind == HEADERS => {
+                    self.latest = self.latest.max(frame.stream);
+                }
+                Some(_) | None => {}
+            }
+        }
+        if resets == 0 {
+            return true;
+        }
+        let now = Instant::now();
+        let filled = (now - self.filled).as_secs_f64() * A_SECOND;
+        self.left = (self.left + filled).min(BURST) - f64::from(resets);
+        self.filled = now;
+        self.left >= 0.0
+    }
+
+    /// The frame that ends the connection: the peer asked for too much (RFC 9113, 6.8).
+    pub(super) fn farewell(&self) -> [u8; HEADER + 8] {
+        const GOAWAY: u8 = 7;
+        const ENHANCE_YOUR_CALM: u8 = 11;
+        let [a, b, c, d] = self.latest.to_be_bytes();
+        [
+            0,
+            0,
+            8,
+            GOAWAY,
+            0,
+            0,
+            0,
+            0,
+            0,
+            a,
+            b,
+            c,
+            d,
+            0,
+            0,
+            0,
+            ENHANCE_YOUR_CALM,
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::{Duration, advance};
+
+    use super::*;
+
+    /// A stream that is opened, with a payload of two bytes, and reset.
+    fn reset(stream: u32) -> Vec<u8> {
+        let [a, b, c, d] = stream.to_be_bytes();
+        let opened = [0, 0, 2, HEADERS, 4, a, b, c, d, RST_STREAM, RST_STREAM];
+        let reset = [0, 0, 4, RST_STREAM, 0, a, b, c, d, 0, 0, 0, 8];
+        [&opened[..], &reset].concat()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_burst_is_allowed_and_one_reset_more_is_not_however_the_bytes_come() {
+        for piece in [1, 7, 4096] {
+            let mut resets = Resets::after(24);
+            assert!(resets.allow(&[RST_STREAM; 24]), "the preface is no frame");
+            let burst: Vec<u8> = (0..4096).flat_map(|call| reset(2 * call + 1)).collect();
+            assert!(burst.chunks(piece).all(|bytes| resets.allow(bytes)));
+            assert!(!resets.allow(&reset(8193)), "in pieces of {piece}");
+            assert_eq!(resets.farewell()[9..13], 8193_u32.to_be_bytes());
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_thousand_resets_a_second_go_on_for_ever_and_two_thousand_do_not() {
+        let tenth = Duration::from_millis(100);
+        let mut resets = Resets::after(0);
+        for _tenth in 0..600 {
+            assert!((0..100).all(|call| resets.allow(&reset(call))));
+            advance(tenth).await;
+        }
+        let mut seconds = 0.0;
+        while (0..200).all(|call| resets.allow(&reset(call))) {
+            advance(tenth).await;
+            seconds += 0.1;
+        }
+        assert!((3.5..4.5).contains(&seconds), "{seconds}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_without_end_reset_nothing() {
+        let mut resets = Resets::after(0);
+        let data = [0, 0, 4, 0, 1, 0, 0, 0, 1, RST_STREAM, 3, 3, 3];
+        assert!((0..10_000).all(|_| resets.allow(&data)));
+    }
+
+    #[test]
+    fn a_frame_is_over_with_the_last_byte_of_its_payload() {
+        let mut frames = Frames::default();
+        assert!(frames.is_between());
+        for byte in &reset(1)[..10] {
+            frames.pass(&[*byte]);
+            assert!(!frames.is_between());
+        }
+        frames.pass(&[0]);
+        assert!(frames.is_between());
+    }
+}
