@@ -12,6 +12,7 @@ mod rules;
 mod service;
 mod text;
 mod unreadable;
+mod vectors;
 
 use std::fs;
 

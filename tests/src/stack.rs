@@ -22,7 +22,7 @@ use uuid::Uuid;
 use crate::{Client, Database, Qdrant, Tenant, fixture::Hung};
 use gateways::{Gateways, Shared};
 use passes::PassKey;
-use workers::Worker;
+use workers::{Parts, Worker};
 
 mod gateways;
 mod grants;
@@ -168,6 +168,7 @@ impl Harness {
         let minter = pass_key.minter();
         let started = self.start_workers(&database, &repositories, &minter).await;
         let (workers, addresses): (Vec<Worker>, Vec<SocketAddr>) = started.into_iter().unzip();
+        let parts = self.parts();
         let urls = addresses.iter().map(|address| format!("http://{address}"));
         let mut config = self.config;
         config.upstream.workers = urls.collect();
@@ -186,6 +187,7 @@ impl Harness {
             ids,
             tenants,
             workers,
+            parts,
             database,
             repositories,
             _folder: folder,
@@ -201,6 +203,7 @@ pub struct Stack {
     // In the order in which they end: who uses something ends before it.
     gateways: Gateways,
     workers: Vec<Worker>,
+    parts: Parts,
     database: Database,
     repositories: PathBuf,
     _folder: TempDir,

@@ -70,6 +70,11 @@ impl Line {
         self.pace.wait(deadline).await
     }
 
+    /// Whether a request would be refused now: who has time need not try.
+    pub(crate) fn is_resting(&self) -> bool {
+        self.pace.is_paused() || self.breaker.is_resting()
+    }
+
     /// Asks once, unless the circuit is open, and records it in a span.
     ///
     /// # Errors

@@ -26,7 +26,7 @@ mod workflows;
 pub(crate) use accesses::{Access, Accesses};
 pub use files::{DatabaseFileError, UNBELIEVED, is_unbelieved, read_files};
 pub(crate) use indexes::{
-    AtHome, Document, IndexRow, LEASE, Lease, Mounted, Pieces, Source, Whole,
+    AtHome, Document, IndexRow, LEASE, Lease, Mounted, Pieces, Source, Standing, Whole,
 };
 pub(crate) use notes::{Note, NoteId};
 pub(crate) use projects::ProjectRow;

@@ -1,6 +1,12 @@
 //! The worker of a stack: the real one, confined to its mounts, or the fixture.
 
-use std::{io, net::SocketAddr, num::NonZeroUsize, path::Path, time::Duration};
+use std::{
+    io,
+    net::{SocketAddr, TcpListener},
+    num::NonZeroUsize,
+    path::Path,
+    time::Duration,
+};
 
 use archway_proto::pass::{PassMinter, PassVerifier};
 use archway_workers::{
@@ -9,7 +15,7 @@ use archway_workers::{
     repo::Mounts,
     server::{ConfinedWorker, Listener, WorkerConfig},
 };
-use tokio::{sync::mpsc::Sender, task::JoinHandle};
+use tokio::{sync::mpsc::Sender, task::JoinHandle, time::Instant};
 
 use super::{Harness, POOL, Stack};
 use crate::{
@@ -56,6 +62,11 @@ impl Harness {
         self
     }
 
+    /// What each worker has of its own.
+    pub(super) fn parts(&self) -> Parts {
+        (self.index.clone(), self.chat.clone())
+    }
+
     /// The workers, and where each listens.
     pub(super) async fn start_workers(
         &self,
@@ -69,12 +80,18 @@ impl Harness {
         }
         let mut started = Vec::with_capacity(self.workers);
         for _ in 0..self.workers {
-            let parts = (self.index.clone(), self.chat.clone());
-            started.push(Worker::real(database, repositories, verifier(), parts).await);
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = listener.local_addr().unwrap();
+            let started_with = (database, repositories);
+            let worker = Worker::real(started_with, verifier(), self.parts(), listener).await;
+            started.push((worker, address));
         }
         started
     }
 }
+
+/// What a worker's own parts are made of.
+pub(super) type Parts = (IndexConfig, ChatConfig);
 
 /// A worker that ends when this is dropped.
 pub(super) enum Worker {
@@ -83,6 +100,20 @@ pub(super) enum Worker {
         Probes,
     ),
     Fixture(#[expect(dead_code, reason = "held for its end")] Fixture),
+    /// Between two.
+    None,
+}
+
+/// Listens at an address, as soon as nobody else does.
+async fn free(address: SocketAddr) -> TcpListener {
+    let deadline = Instant::now() + super::PATIENCE;
+    loop {
+        match TcpListener::bind(address) {
+            Ok(listener) => return listener,
+            Err(error) => assert!(Instant::now() < deadline, "{address}: {error}"),
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 /// Where probes ask a worker; it ends when this is dropped.
@@ -98,11 +129,24 @@ impl Drop for Probes {
 }
 
 impl Stack {
+    /// Ends the real workers, and starts new ones in their places and at their addresses, which
+    /// remember nothing.
+    pub async fn restart_workers(&mut self) {
+        for (worker, address) in self.workers.iter_mut().zip(&self.addresses) {
+            let verifier = PassVerifier::new(&[self.pass_key.minter().public_key()], POOL);
+            let ended = std::mem::replace(worker, Worker::None);
+            drop(ended);
+            let listener = free(*address).await;
+            let started_with = (&self.database, &*self.repositories);
+            *worker = Worker::real(started_with, verifier, self.parts.clone(), listener).await;
+        }
+    }
+
     /// Where probes ask the workers, those that are real.
     pub fn worker_admins(&self) -> Vec<SocketAddr> {
         let admin = |worker: &Worker| match worker {
             Worker::Real(_, probes) => Some(probes.address),
-            Worker::Fixture(_) => None,
+            Worker::Fixture(_) | Worker::None => None,
         };
         self.workers.iter().filter_map(admin).collect()
     }
@@ -110,7 +154,7 @@ impl Stack {
 
 impl Probes {
     fn of(worker: &ConfinedWorker) -> Probes {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         Probes {
             address: listener.local_addr().unwrap(),
             serving: tokio::spawn(worker.admin().serve(listener)),
@@ -121,13 +165,11 @@ impl Probes {
 impl Worker {
     /// The real one, on a confined thread of its own.
     pub(super) async fn real(
-        database: &Database,
-        repositories: &Path,
+        (database, repositories): (&Database, &Path),
         verifier: PassVerifier,
-        (index, chat): (IndexConfig, ChatConfig),
-    ) -> (Worker, SocketAddr) {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
+        (index, chat): Parts,
+        listener: TcpListener,
+    ) -> Worker {
         let config = WorkerConfig {
             pool: POOL.to_owned(),
             search_threads: 0,
@@ -150,7 +192,7 @@ impl Worker {
         });
         let worker = starting.await.unwrap().expect("the worker starts");
         let probes = Probes::of(&worker);
-        (Worker::Real(worker, probes), address)
+        Worker::Real(worker, probes)
     }
 
     /// The one that serves the conformance suite's tools, and `hang` where somebody is told of it.

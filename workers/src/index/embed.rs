@@ -137,6 +137,14 @@ impl Embedder {
         }
     }
 
+    /// Whether a service is set that is not asked now, since it failed or asked for a pause.
+    pub(crate) fn is_resting(&self) -> bool {
+        match &self.source {
+            Source::Nothing | Source::Table(_) => false,
+            Source::Service(service, _) => service.is_resting(),
+        }
+    }
+
     /// The vectors of texts, as [`Embedder::texts`], where nobody has to be asked for them; the
     /// calling thread makes them.
     pub(crate) fn at_once(&self, texts: &[String]) -> Option<Vec<Option<Vec<f32>>>> {

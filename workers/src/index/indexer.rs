@@ -150,8 +150,8 @@ impl Indexer {
         Ok(())
     }
 
-    /// Whether a project's index is not of the commit that HEAD names, or not by the path rules that
-    /// hold: what was opened since then is not in it.
+    /// Whether a project's index is not of the commit that HEAD names, not by the path rules that
+    /// hold (what was opened since then is not in it), or without vectors that could be had now.
     async fn is_due(&self, project: &Mounted, memory: &mut Memory) -> Result<bool, LookError> {
         let (Some(indexed), Some(rules)) = (&project.indexed, &project.rules) else {
             return Ok(true);
@@ -175,7 +175,8 @@ impl Indexer {
         memory.read(project.shelf);
         Ok(project.is_asked
             || head.map(|head| head.commit) != *indexed
-            || project.ruled != Some(rules.fingerprint()))
+            || project.ruled != Some(rules.fingerprint())
+            || project.lacks_vectors && !self.with.embedder.is_resting())
     }
 
     /// Has the chunks of a project counted. The run that begins if some are lost counts them again,

@@ -1,8 +1,9 @@
 //! What is asked of the index: how it stands, and which chunks answer a query.
 //!
 //! With Postgres away, how it last stood is gone by for as long as that is remembered; with the
-//! embedder away, words alone are. What is found is of whole indexes only: a text that no document
-//! has is passed over, be it not yet or no longer a project's.
+//! embedder away, words alone are. So they are while one text of a project that is asked has no
+//! vectors yet: among those that have, it would seem to be about nothing. What is found is of whole
+//! indexes only: a text that no document has is passed over, be it not yet or no longer a project's.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -68,10 +69,20 @@ pub(crate) struct Query<'a> {
 /// What answers a query, best first.
 pub(crate) struct Found {
     pub(crate) candidates: Vec<Candidate>,
-    /// Vectors counted, too.
-    pub(crate) is_hybrid: bool,
-    /// An embedder is set, and could not be asked.
-    pub(crate) is_embedder_away: bool,
+    /// Vectors counted, too; or why not.
+    pub(crate) vectors: Vectors,
+}
+
+/// Whether vectors counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Vectors {
+    Counted,
+    /// No embedder is set, or the query says nothing to it.
+    None,
+    /// The embedder could not be asked.
+    Away,
+    /// Some texts have none yet.
+    Lacking,
 }
 
 impl Meaning {
@@ -181,7 +192,7 @@ impl Meaning {
         projects: &[Whole],
         query: &Query<'_>,
     ) -> Result<Found, HomeError> {
-        let (dense, is_embedder_away) = self.vector(tenant, projects, query).await;
+        let (dense, vectors) = self.vector(tenant, projects, query).await;
         let is_hybrid = dense.is_some();
         let question = Question {
             dense,
@@ -206,8 +217,7 @@ impl Meaning {
         let candidates = candidates?;
         Ok(Found {
             candidates: fuse(candidates, is_hybrid, query.is_filtered),
-            is_hybrid,
-            is_embedder_away,
+            vectors,
         })
     }
 
@@ -227,16 +237,19 @@ impl Meaning {
         self.wake.notify_one();
     }
 
-    /// The query's vector; without one, whether that is an embedder's failure.
+    /// The query's vector; without one, why that is.
     async fn vector(
         &self,
         tenant: Uuid,
         projects: &[Whole],
         query: &Query<'_>,
-    ) -> (Option<Vec<f32>>, bool) {
+    ) -> (Option<Vec<f32>>, Vectors) {
         let Some(first) = projects.first() else {
-            return (None, false);
+            return (None, Vectors::None);
         };
+        if projects.iter().any(|project| project.row.lacks_vectors) {
+            return (None, Vectors::Lacking);
+        }
         let shelf = Shelf {
             tenant,
             project: first.project,
@@ -244,10 +257,11 @@ impl Meaning {
         let now = Instant::now();
         let until = now + VECTOR.min(query.deadline.saturating_duration_since(now) / 2);
         match self.embedder.query(shelf, query.text, until).await {
-            Ok(vector) => (vector.map(|vector| vector.to_vec()), false),
+            Ok(Some(vector)) => (Some(vector.to_vec()), Vectors::Counted),
+            Ok(None) => (None, Vectors::None),
             Err(error) => {
                 tracing::info!(error = %Chain(&error), "a query is answered by its words alone");
-                (None, true)
+                (None, Vectors::Away)
             }
         }
     }

@@ -78,6 +78,15 @@ impl Breaker {
         })
     }
 
+    /// Whether it would let nobody through now.
+    pub(super) fn is_resting(&self) -> bool {
+        match self.circuit.lock().phase {
+            Phase::Closed { .. } | Phase::HalfOpen { probed: false } => false,
+            Phase::HalfOpen { probed: true } => true,
+            Phase::Open { until } => until > Instant::now(),
+        }
+    }
+
     fn change<T>(&self, change: impl FnOnce(&mut Circuit) -> T) -> T {
         let mut circuit = self.circuit.lock();
         let before = circuit.state();

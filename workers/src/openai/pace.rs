@@ -48,6 +48,13 @@ impl Pace {
         Ok(())
     }
 
+    /// Whether the pause is not over.
+    pub(super) fn is_paused(&self) -> bool {
+        self.until
+            .lock()
+            .is_some_and(|until| until > Instant::now())
+    }
+
     /// A pause that the service asks for as it fails holds for all from now on.
     pub(super) fn note<E>(&self, failure: &Failure<E>) {
         if let Some(asked) = believed(failure) {

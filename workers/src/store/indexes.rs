@@ -20,7 +20,7 @@ use crate::repo::Rules;
 
 pub(crate) use lease::{LEASE, Lease, Whole};
 pub(crate) use pieces::Pieces;
-pub(crate) use texts::AtHome;
+pub(crate) use texts::{AtHome, Standing};
 
 /// How an index stands.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -40,6 +40,8 @@ pub(crate) struct IndexRow {
     /// Texts that are at home, of those that are to be.
     pub(crate) done: i64,
     pub(crate) total: i64,
+    /// Some of its texts have no vectors yet: words alone can rank all of them.
+    pub(crate) lacks_vectors: bool,
 }
 
 /// A folder that this worker has, and whose it is.
@@ -58,6 +60,8 @@ pub(crate) struct Mounted {
     pub(crate) home: Uuid,
     /// Somebody wants its index to be looked at, or it was not made whole when last tried.
     pub(crate) is_asked: bool,
+    /// Some of its texts have no vectors yet.
+    pub(crate) lacks_vectors: bool,
 }
 
 /// Where a document came from.
@@ -111,7 +115,8 @@ impl Stores {
             r#"select tenant_id as "tenant_id!", tenant as "tenant!",
                       project_id as "project_id!", project as "project!",
                       open_globs as "open_globs!", close_globs as "close_globs!", allow_globs,
-                      commit_id, rules, home_id, is_whole as "is_whole!", is_asked as "is_asked!"
+                      commit_id, rules, home_id, is_whole as "is_whole!", is_asked as "is_asked!",
+                      lacks_vectors as "lacks_vectors!"
                from mounted_projects($1, $2, $3)"#,
             &tenants,
             &projects,
@@ -139,6 +144,7 @@ impl Stores {
             ruled: row.rules,
             home: row.home_id.unwrap_or_default(),
             is_asked: row.is_asked,
+            lacks_vectors: row.lacks_vectors,
         });
         Ok(mounted.collect())
     }
@@ -157,7 +163,7 @@ impl TenantStore<'_> {
         let mut tx = self.begin().await?;
         let row = sqlx::query!(
             r#"select id, commit_id, rules, (extract(epoch from indexed_at) * 1000)::bigint as indexed_ms,
-                      edition, home_id, chunks, done, total
+                      edition, home_id, chunks, done, total, lacks_vectors
                from indexes where tenant_id = $1 and project_id = $2 and made_by = $3"#,
             self.tenant,
             project,
@@ -178,6 +184,7 @@ impl TenantStore<'_> {
             chunks: row.chunks,
             done: row.done,
             total: row.total,
+            lacks_vectors: row.lacks_vectors,
         }))
     }
 

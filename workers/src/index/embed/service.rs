@@ -89,6 +89,11 @@ impl Service {
         &self.model
     }
 
+    /// Whether it is not asked now, since it failed or asked for a pause.
+    pub(super) fn is_resting(&self) -> bool {
+        self.line.is_resting()
+    }
+
     /// The vectors of these texts, in their order; none for those that are blank, which services
     /// refuse or make nonsense of, nor for those of the index that it refuses.
     pub(super) async fn texts(

@@ -175,6 +175,11 @@ impl Memory {
         match ended {
             Ok((_, Ok(()))) => _ = self.rests.remove(&shelf),
             Ok((_, Err(RunError::Held))) => self.rest(shelf, REST.0, 0),
+            // The service was not asked: when it is, its circuit says.
+            Ok((_, Err(RunError::NoVectors(error)))) if error.retry_after().is_some() => {
+                let failures = self.rests.get(&shelf).map_or(0, |rest| rest.failures);
+                self.rest(shelf, REST.0, failures);
+            }
             Ok((_, Err(error))) => self.failed(shelf, &Chain(&error)),
             Err(panicked) => self.failed(shelf, &panicked),
         }
@@ -185,7 +190,7 @@ impl Memory {
     fn failed(&mut self, shelf: Shelf, error: &dyn std::fmt::Display) {
         let failures = self.rests.get(&shelf).map_or(0, |rest| rest.failures);
         if failures == 0 {
-            tracing::warn!(project = %shelf.project, %error, "a project was not indexed");
+            tracing::warn!(project = %shelf.project, %error, "the index of a project was not made whole");
         }
         let (first, most) = REST;
         let rest = first.saturating_mul(1 << failures.min(5)).min(most);
@@ -217,6 +222,7 @@ mod tests {
             ruled: None,
             home: Uuid::nil(),
             is_asked: false,
+            lacks_vectors: false,
         }
     }
 

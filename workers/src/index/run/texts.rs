@@ -76,8 +76,8 @@ fn file(document: &Document, content: &[u8], cancel: &Cancel) -> Result<Prepared
     })
 }
 
-/// A text, as it is noted to be at home.
-pub(super) fn noted(text: &Text) -> AtHome {
+/// A text, as it is noted to be at home, with the vectors that an embedder has for it or without.
+pub(super) fn noted(text: &Text, has_vectors: bool) -> AtHome {
     let words: i64 = text
         .pieces
         .iter()
@@ -87,12 +87,13 @@ pub(super) fn noted(text: &Text) -> AtHome {
         blob: text.blob,
         chunks: i32::try_from(text.pieces.len()).unwrap_or(i32::MAX),
         words,
+        lacks_vectors: !has_vectors && !text.pieces.is_empty(),
     }
 }
 
 /// How many words a chunk of these texts has on average.
 pub(super) fn first_average(texts: &[Text]) -> f32 {
-    let noted: Vec<AtHome> = texts.iter().map(noted).collect();
+    let noted: Vec<AtHome> = texts.iter().map(|text| noted(text, true)).collect();
     let chunks = noted.iter().map(|text| i64::from(text.chunks)).sum();
     average(chunks, noted.iter().map(|text| text.words).sum())
 }

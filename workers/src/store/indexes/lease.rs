@@ -40,6 +40,8 @@ pub(crate) struct Whole<'a> {
     pub(crate) gone: &'a [Document],
     /// Texts that no document has any longer, which are still at home.
     pub(crate) unused: &'a [Blob],
+    /// Some of its texts have no vectors yet.
+    pub(crate) lacks_vectors: bool,
 }
 
 impl TenantStore<'_> {
@@ -173,7 +175,7 @@ impl TenantStore<'_> {
             "update indexes set commit_id = $4, average = $5, done = $9, total = $11, \
                                 indexed_at = clock_timestamp() - make_interval(secs => $10), \
                                 edition = abs(edition) + 1, failure = null, notes = $7, \
-                                rules = $8, \
+                                rules = $8, lacks_vectors = $12, \
                                 held_until = now() + make_interval(secs => $6) \
              where tenant_id = $1 and id = $2 and holder = $3 and held_until > now()",
             self.tenant,
@@ -186,7 +188,8 @@ impl TenantStore<'_> {
             whole.rules,
             count(whole.texts.0),
             whole.begun.elapsed().as_secs_f64(),
-            count(whole.texts.1)
+            count(whole.texts.1),
+            whole.lacks_vectors
         )
         .execute(&mut *tx)
         .await
@@ -200,6 +203,29 @@ impl TenantStore<'_> {
         texts::sum_up(&mut tx, lease, whole.home).await?;
         tx.commit().await.map_err(failed(what))?;
         Ok(true)
+    }
+
+    /// Notes that all texts have their vectors now: another edition of the same documents. False if
+    /// the index is no longer the holder's, and nothing changed.
+    ///
+    /// # Errors
+    /// If Postgres gives no answer.
+    pub(crate) async fn complete_vectors(&self, lease: Lease) -> Result<bool, StoreError> {
+        let what = "noting that an index has its vectors";
+        let mut tx = self.begin().await?;
+        let held = sqlx::query!(
+            "update indexes set edition = edition + 1, lacks_vectors = false, failure = null \
+             where tenant_id = $1 and id = $2 and holder = $3 and held_until > now() \
+                 and edition > 0",
+            self.tenant,
+            lease.index,
+            lease.holder
+        )
+        .execute(&mut *tx)
+        .await
+        .map_err(failed(what))?;
+        tx.commit().await.map_err(failed(what))?;
+        Ok(held.rows_affected() == 1)
     }
 }
 

@@ -16,29 +16,51 @@ pub(crate) struct AtHome {
     pub(crate) chunks: i32,
     /// Of all chunks together.
     pub(crate) words: i64,
+    /// It went home by its words alone.
+    pub(crate) lacks_vectors: bool,
+}
+
+/// How a text of an index stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// On its way home or away: it may be there.
+    Unsure,
+    /// At home by its words alone: its vectors are still to be made.
+    Words,
+    /// At home.
+    Whole,
 }
 
 impl TenantStore<'_> {
-    /// The texts of an index: whether they are at home, or only may be.
+    /// The texts of an index, and how they stand.
     ///
     /// # Errors
     /// If Postgres gives no answer.
     pub(crate) async fn texts_of_index(
         &self,
         index: i64,
-    ) -> Result<HashMap<Blob, bool>, StoreError> {
+    ) -> Result<HashMap<Blob, Standing>, StoreError> {
         let mut tx = self.begin().await?;
         let rows = sqlx::query!(
-            "select blob, is_home from index_texts where tenant_id = $1 and index_id = $2",
+            "select blob, is_home, lacks_vectors from index_texts \
+             where tenant_id = $1 and index_id = $2",
             self.tenant,
             index
         )
         .fetch_all(&mut *tx)
         .await
         .map_err(failed("reading which texts are indexed"))?;
+        let standing = |is_home, lacks_vectors| match (is_home, lacks_vectors) {
+            (false, _) => Standing::Unsure,
+            (true, true) => Standing::Words,
+            (true, false) => Standing::Whole,
+        };
         let texts = rows.into_iter();
         Ok(texts
-            .filter_map(|row| Some((row.blob.try_into().ok()?, row.is_home)))
+            .filter_map(|row| {
+                let standing = standing(row.is_home, row.lacks_vectors);
+                Some((row.blob.try_into().ok()?, standing))
+            })
             .collect())
     }
 
@@ -86,21 +108,25 @@ impl TenantStore<'_> {
         let blobs: Vec<Vec<u8>> = texts.iter().map(|text| text.blob.to_vec()).collect();
         let chunks: Vec<i32> = texts.iter().map(|text| text.chunks).collect();
         let words: Vec<i64> = texts.iter().map(|text| text.words).collect();
+        let lacking: Vec<bool> = texts.iter().map(|text| text.lacks_vectors).collect();
         let mut tx = self.begin().await?;
         if !is_held(&mut tx, lease).await? {
             return Ok(false);
         }
         sqlx::query!(
-            "insert into index_texts (tenant_id, index_id, blob, chunks, words) \
-             select $1, $2, blob, chunks, words \
-             from unnest($3::bytea[], $4::integer[], $5::bigint[]) as t (blob, chunks, words) \
+            "insert into index_texts (tenant_id, index_id, blob, chunks, words, lacks_vectors) \
+             select $1, $2, blob, chunks, words, lacks_vectors \
+             from unnest($3::bytea[], $4::integer[], $5::bigint[], $6::boolean[]) \
+                 as t (blob, chunks, words, lacks_vectors) \
              on conflict (index_id, blob) do update \
-             set chunks = excluded.chunks, words = excluded.words, is_home = true",
+             set chunks = excluded.chunks, words = excluded.words, is_home = true, \
+                 lacks_vectors = excluded.lacks_vectors",
             self.tenant,
             lease.index,
             &blobs,
             &chunks,
-            &words
+            &words,
+            &lacking
         )
         .execute(&mut *tx)
         .await

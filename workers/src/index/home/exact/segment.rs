@@ -5,6 +5,7 @@
 
 use super::super::{Blob, Place, Question};
 use super::form::{self, Read};
+use super::view::Row;
 use crate::index::chunk::Kind;
 use crate::index::terms::Term;
 
@@ -15,7 +16,7 @@ const STEPS: f32 = 2047.0;
 /// Texts, cut into chunks.
 #[derive(Debug, Default)]
 pub(super) struct Segment {
-    pub(super) blobs: Vec<Blob>,
+    pub(super) rows: Vec<Row>,
     /// Of each chunk: which text it is of, from 0, and which of its chunks.
     texts: Vec<(u32, u32)>,
     kinds: Vec<Kind>,
@@ -49,15 +50,15 @@ pub(super) struct Texts<'a> {
 }
 
 impl Segment {
-    pub(super) fn of(texts: Vec<(Blob, Vec<Read>)>) -> Segment {
+    pub(super) fn of(texts: Vec<(Row, Vec<Read>)>) -> Segment {
         let mut segment = Segment::default();
         let vectors = texts.iter().flat_map(|(_, chunks)| chunks);
         let mut vectors = vectors.filter_map(|chunk| chunk.dense.as_ref());
         segment.dimensions = vectors.next().map_or(0, |dense| dense.values.len());
         let mut postings: Vec<(Term, u32, u16)> = Vec::new();
-        for (blob, chunks) in texts {
-            let text = number(segment.blobs.len());
-            segment.blobs.push(blob);
+        for (row, chunks) in texts {
+            let text = number(segment.rows.len());
+            segment.rows.push(row);
             for (position, chunk) in chunks.into_iter().enumerate() {
                 let number = number(segment.texts.len());
                 let counts = chunk.counts.iter();
@@ -104,7 +105,7 @@ impl Segment {
     pub(super) fn bytes(&self) -> usize {
         let chunk = size_of::<(u32, u32)>() + size_of::<Kind>() + 3 * size_of::<u32>();
         let posting = size_of::<u32>() + size_of::<u16>();
-        self.blobs.len() * size_of::<Blob>()
+        self.rows.len() * size_of::<Row>()
             + self.texts.len() * (chunk + self.dimensions)
             + self.places.len()
             + self.words.terms.len() * 2 * size_of::<u32>()
@@ -192,7 +193,8 @@ impl Segment {
         let from = from.copied().unwrap_or(0) as usize;
         let to = *self.place_ends.get(chunk)? as usize;
         let place = form::unpacked(self.places.get(from..to)?)?;
-        Some((*self.blobs.get(text as usize)?, position, place))
+        let (blob, _) = *self.rows.get(text as usize)?;
+        Some((blob, position, place))
     }
 
     /// How many chunks there are, those of texts that went included.

@@ -1,7 +1,8 @@
 //! All texts of a project as this process holds them: segments, and what of them is still there.
 //!
 //! A new edition adds one segment with the texts that are new, and notes which others went; when
-//! that has become many, all is read anew. What is found does not depend on which way it came.
+//! that has become many, all is read anew. A text whose row has another length is another one: it got
+//! its vectors. What is found does not depend on which way it came.
 
 mod best;
 
@@ -37,18 +38,21 @@ struct Part {
     live: Vec<bool>,
 }
 
+/// The row of a text: which text, and how many bytes it has.
+pub(super) type Row = (Blob, usize);
+
 /// A view that is being read.
 pub(super) struct Draft {
     parts: Vec<Part>,
     /// Texts that no part has, and their bytes.
-    lacking: Vec<(Blob, usize)>,
-    read: Vec<(Blob, Vec<Read>)>,
+    lacking: Vec<Row>,
+    read: Vec<(Row, Vec<Read>)>,
 }
 
 impl View {
     /// Begins a view of these texts from one of before.
-    pub(super) fn draft(before: Option<Arc<View>>, there: &[(Blob, usize)]) -> Draft {
-        let wanted: HashSet<Blob> = there.iter().map(|(blob, _)| *blob).collect();
+    pub(super) fn draft(before: Option<Arc<View>>, there: &[Row]) -> Draft {
+        let wanted: HashSet<Row> = there.iter().copied().collect();
         let parts = before.map_or_else(Vec::new, |view| view.parts.clone());
         let mut parts: Vec<Part> = parts
             .into_iter()
@@ -58,8 +62,8 @@ impl View {
         if parts.len() >= MAX_SEGMENTS || dead * 4 > there.len() {
             parts.clear();
         }
-        let had: HashSet<Blob> = parts.iter().flat_map(Part::blobs).collect();
-        let lacking = there.iter().filter(|(blob, _)| !had.contains(blob));
+        let had: HashSet<Row> = parts.iter().flat_map(Part::rows).collect();
+        let lacking = there.iter().filter(|row| !had.contains(*row));
         Draft {
             lacking: lacking.copied().collect(),
             parts,
@@ -81,10 +85,10 @@ impl View {
 }
 
 impl Part {
-    fn without(self, wanted: &HashSet<Blob>) -> Part {
-        let blobs = self.segment.blobs.iter();
+    fn without(self, wanted: &HashSet<Row>) -> Part {
+        let rows = self.segment.rows.iter();
         Part {
-            live: blobs.map(|blob| wanted.contains(blob)).collect(),
+            live: rows.map(|row| wanted.contains(row)).collect(),
             segment: self.segment,
         }
     }
@@ -95,17 +99,16 @@ impl Part {
     }
 
     /// The texts that are still there.
-    fn blobs(&self) -> impl Iterator<Item = Blob> {
-        let blobs = self.segment.blobs.iter().zip(&self.live);
-        blobs
-            .filter(|(_, is_live)| **is_live)
-            .map(|(blob, _)| *blob)
+    fn rows(&self) -> impl Iterator<Item = Row> {
+        let rows = self.segment.rows.iter().zip(&self.live);
+        rows.filter(|(_, is_live)| **is_live).map(|(row, _)| *row)
     }
 
     fn texts(&self, question: &Question) -> Texts<'_> {
         let only = question.filter.blobs.as_deref();
-        let blobs = self.segment.blobs.iter().zip(&self.live);
-        let asked = blobs.map(|(blob, live)| *live && only.is_none_or(|only| only.contains(blob)));
+        let rows = self.segment.rows.iter().zip(&self.live);
+        let asked =
+            rows.map(|((blob, _), live)| *live && only.is_none_or(|only| only.contains(blob)));
         Texts {
             live: &self.live,
             asked: asked.collect(),
@@ -140,7 +143,7 @@ impl Draft {
     pub(super) fn with(mut self, rows: Vec<(Blob, Vec<u8>)>) -> Draft {
         let rows = rows.into_iter();
         self.read
-            .extend(rows.filter_map(|(blob, row)| Some((blob, form::read(&row)?))));
+            .extend(rows.filter_map(|(blob, row)| Some(((blob, row.len()), form::read(&row)?))));
         self
     }
 
@@ -148,7 +151,7 @@ impl Draft {
         let mut parts = self.parts;
         if !self.read.is_empty() {
             let segment = Arc::new(Segment::of(self.read));
-            let live = vec![true; segment.blobs.len()];
+            let live = vec![true; segment.rows.len()];
             parts.push(Part { segment, live });
         }
         let sizes = parts.iter().map(|part| part.segment.size(&part.live));
@@ -368,6 +371,24 @@ mod tests {
         question.deadline = Instant::now();
         let late = nearest(&views, &question).unwrap_err();
         assert!(matches!(late, HomeError::Late(_)), "{late:?}");
+    }
+
+    #[test]
+    fn a_text_that_got_its_vectors_is_read_anew_and_counts_once() {
+        let (blob, pieces) = ([8; 20], [piece(8, 0)]);
+        let [words, whole] = [false, true].map(|is_dense| form::written(&pieces, is_dense));
+        let [before, now] = [&words, &whole].map(|row| [(blob, row.len())]);
+        let draft = View::draft(None, &before).with(vec![(blob, words)]);
+        let view = Arc::new(draft.finish(1));
+        let [question, ..] = questions();
+        let found = nearest(&[(Uuid::nil(), Arc::clone(&view))], &question).unwrap();
+        assert_eq!((found.dense.len(), found.sparse.len()), (0, 1));
+        let draft = View::draft(Some(view), &now);
+        assert_eq!(draft.lacking(), [[blob]]);
+        let view = Arc::new(draft.with(vec![(blob, whole)]).finish(2));
+        assert_eq!(view.chunks, 1);
+        let found = nearest(&[(Uuid::nil(), view)], &question).unwrap();
+        assert_eq!((found.dense.len(), found.sparse.len()), (1, 1));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::filter::Filter;
 use super::ranked::{Ranked, ranked, with_notes};
 use crate::index::fuse::Candidate;
 use crate::index::home::HomeError;
-use crate::index::meaning::{self, Query, Whole};
+use crate::index::meaning::{self, Query, Vectors, Whole};
 use crate::projects::Project;
 use crate::store::{IndexRow, Source, StoreError};
 use crate::tools::ToolContext;
@@ -54,8 +54,8 @@ impl Found {
             .take(MOST)
             .collect();
         // What is hidden now was not found: else the refusal would tell that it is there.
-        if named.is_empty() && found.is_embedder_away {
-            return Err(no_words());
+        if named.is_empty() {
+            no_words(found.vectors).map_or(Ok(()), Err)?;
         }
         let total = named.len();
         let ranked = ranked(cx, projects, named).await;
@@ -70,11 +70,12 @@ impl Found {
                 .next()
                 .map(|whole| whole.row)
                 .unwrap_or_default(),
-            is_hybrid: found.is_hybrid,
+            is_hybrid: found.vectors == Vectors::Counted,
             note: note(
                 &missing,
                 &[
-                    (found.is_embedder_away, NO_EMBEDDER),
+                    (found.vectors == Vectors::Away, NO_EMBEDDER),
+                    (found.vectors == Vectors::Lacking, NO_VECTORS),
                     (!all_read, UNREAD),
                     (filter.is_cut, CUT),
                     (are_files_meant, FILES),
@@ -138,6 +139,8 @@ pub(super) struct Named {
 
 const NO_EMBEDDER: &str =
     "the embedding service can't be asked now: these are matches of words alone";
+const NO_VECTORS: &str = "the embedding service has not made the vectors of all files yet: these \
+    are matches of words alone";
 const UNREAD: &str = "discoveries and memory can't be read now, and are left out";
 const CUT: &str = "of what was noted only the newest 10000 were looked through";
 
@@ -193,13 +196,22 @@ fn not_searched(error: &HomeError) -> Failure {
     Failure::new(Fault::IndexNotReady, message, FALLBACK).detail("retry_after_seconds", 5)
 }
 
-fn no_words() -> Failure {
-    Failure::new(
-        Fault::EmbeddingUnavailable,
-        "the embedding service can't be asked now, and nothing has the words of the query",
-        "use words that the code has, or grep_codebase; or try again in a while",
-    )
-    .detail("retry_after_seconds", 5)
+/// That nothing was found where only words were looked for, and vectors were to be; `None` where
+/// all was looked for that there is.
+fn no_words(vectors: Vectors) -> Option<Failure> {
+    let message = match vectors {
+        Vectors::Counted | Vectors::None => return None,
+        Vectors::Away => {
+            "the embedding service can't be asked now, and nothing has the words of the query"
+        }
+        Vectors::Lacking => {
+            "the embedding service has not made the vectors of all files yet, and nothing has the \
+             words of the query"
+        }
+    };
+    let suggestion = "use words that the code has, or grep_codebase; or try again in a while";
+    let failure = Failure::new(Fault::EmbeddingUnavailable, message, suggestion);
+    Some(failure.detail("retry_after_seconds", 5))
 }
 
 pub(super) fn away(error: &StoreError) -> Failure {

@@ -1,0 +1,163 @@
+//! Words first, vectors when they come: an embedding service that is away from the start, and back.
+
+use std::fs;
+use std::path::Path;
+
+use e2e::{Client, Embeddings, Harness, Mishap, Qdrant, Reply, Stack, Tenant, git};
+use serde_json::{Value, json};
+use tokio::time::{Duration, Instant, sleep};
+
+use super::{paths, repo, results, search, until};
+
+const DIMENSIONS: usize = 64;
+/// Within which words answer, whatever the service does.
+const SECONDS: Duration = Duration::from_secs(25);
+/// Within which a service that is back is asked again: its circuit, and then a project, rest for a
+/// minute at most.
+const BACK: Duration = Duration::from_secs(150);
+
+fn refusing() -> Option<Mishap> {
+    Some(Mishap::Status(503, Vec::new()))
+}
+
+/// A project whose embedding service is like this from the start.
+async fn started(qdrant: Option<&Qdrant>, mishap: Option<Mishap>) -> (Embeddings, Stack, Client) {
+    let service = Embeddings::start(DIMENSIONS).await;
+    service.always(mishap);
+    let tenant = Tenant::new("acme").project("site", repo());
+    let mut harness = Harness::new().tenant(tenant).indexing().embedder(&service);
+    if let Some(qdrant) = qdrant {
+        harness = harness.qdrant(qdrant);
+    }
+    let stack = harness.start().await;
+    let client = stack.client("acme");
+    (service, stack, client)
+}
+
+fn mode(reply: &Reply) -> &Value {
+    &reply.structured()["index"]["mode"]
+}
+
+/// Every file, by how near each is.
+fn all(number: u32) -> Value {
+    json!({ "query": format!("weather of place {number}"), "path_glob": "**", "limit": 20 })
+}
+
+fn commit(folder: &Path, path: &str, content: &str) {
+    fs::write(folder.join(path), content).unwrap();
+    git(folder, &["add", "-A"]);
+    git(folder, &["commit", "-qm", path]);
+}
+
+/// Words answered, and say that vectors are missing.
+fn is_lexical(reply: &Reply) {
+    assert_eq!(mode(reply), "lexical");
+    assert!(reply.text().contains("(lexical)"), "{}", reply.text());
+    let note = reply.structured()["note"].as_str().unwrap();
+    assert!(note.contains("embedding service"), "{note}");
+    for found in results(reply) {
+        assert_eq!(found["ranking"]["semantic"], Value::Null);
+    }
+}
+
+/// Waits until vectors count: then every file has its own.
+async fn becomes_hybrid(client: &Client, files: usize) {
+    let deadline = Instant::now() + BACK;
+    for number in 0.. {
+        let reply = client.call("context_search", all(number)).await;
+        if mode(&reply) == "hybrid" {
+            assert_eq!(results(&reply).len(), files, "{}", reply.text());
+            for found in results(&reply) {
+                assert!(found["ranking"]["semantic"].is_number(), "{found}");
+            }
+            assert_eq!(reply.structured()["index"]["behind"], 0);
+            return;
+        }
+        is_lexical(&reply);
+        assert!(Instant::now() < deadline, "vectors follow");
+        sleep(Duration::from_millis(200)).await;
+    }
+}
+
+/// What has to be so at either home.
+async fn words_answer_first_and_vectors_follow(qdrant: Option<&Qdrant>) {
+    let begun = Instant::now();
+    let (service, mut stack, client) = started(qdrant, refusing()).await;
+    let query = json!({ "query": "temperature of the weather" });
+    let reply = search(&stack, &client, query).await;
+    assert!(begun.elapsed() < SECONDS, "{:?}", begun.elapsed());
+    is_lexical(&reply);
+    assert_eq!(paths(&reply)[0], "src/weather/report.rs");
+
+    let folder = stack.folder("acme", "site");
+    commit(&folder, "snow.txt", "snow lies on the hills\n");
+    let query = json!({ "query": "snow on the hills" });
+    let is_snow = |found: &Value| found["path"] == "snow.txt";
+    is_lexical(&until(&stack, &client, query, is_snow).await);
+
+    stack.restart_workers().await;
+    commit(&folder, "rain.txt", "rain falls into the valley\n");
+    let query = json!({ "query": "rain in the valley" });
+    let is_rain = |found: &Value| found["path"] == "rain.txt";
+    is_lexical(&until(&stack, &client, query, is_rain).await);
+
+    service.always(None);
+    becomes_hybrid(&client, 4).await;
+    let texts = service.questions().len();
+    commit(&folder, "hail.txt", "hail breaks the glass\n");
+    let query = json!({ "query": "hail on glass" });
+    let is_hail = |found: &Value| found["path"] == "hail.txt";
+    let reply = until(&stack, &client, query, is_hail).await;
+    assert_eq!(mode(&reply), "hybrid", "what is new has its vector at once");
+    assert!(service.questions().len() <= texts + 2, "and no other again");
+}
+
+#[tokio::test]
+async fn without_the_service_from_the_start_rows_answer_by_words_and_vectors_follow() {
+    words_answer_first_and_vectors_follow(None).await;
+}
+
+#[tokio::test]
+async fn without_the_service_from_the_start_qdrant_answers_by_words_and_vectors_follow() {
+    let qdrant = Qdrant::start().await;
+    words_answer_first_and_vectors_follow(Some(&qdrant)).await;
+}
+
+#[tokio::test]
+async fn a_service_that_hangs_from_the_start_keeps_words_from_nobody_for_long() {
+    let begun = Instant::now();
+    let (_service, stack, client) = started(None, Some(Mishap::Hang)).await;
+    let query = json!({ "query": "temperature of the weather" });
+    let reply = search(&stack, &client, query).await;
+    assert!(begun.elapsed() < SECONDS, "{:?}", begun.elapsed());
+    is_lexical(&reply);
+    let nothing = json!({ "query": "zebra crossing" });
+    let refused = client.call("context_search", nothing).await;
+    assert_eq!(refused.code(), "embedding_unavailable");
+}
+
+#[tokio::test]
+async fn while_the_service_is_away_it_is_asked_seldom_and_the_index_stays_as_it_is() {
+    let (service, stack, client) = started(None, refusing()).await;
+    search(&stack, &client, json!({ "query": "weather report" })).await;
+    let owner = super::owner(&stack).await;
+    let edition = async || {
+        let edition = sqlx::query_scalar::<_, i64>("select edition from indexes");
+        edition.fetch_one(&owner).await.unwrap()
+    };
+    let (before, asked) = (edition().await, service.questions().len());
+    let since = Instant::now();
+    // The last try of the first run may come yet. Then the circuit rests for 2 s, and for 4.
+    let asked_more = async || (service.questions().len() >= asked + 3).then_some(());
+    stack.eventually(asked_more).await;
+    let elapsed = since.elapsed();
+    assert!(elapsed > Duration::from_secs(4), "{elapsed:?}");
+    assert_eq!(
+        edition().await,
+        before,
+        "nothing new, nothing to be read anew"
+    );
+    let failure = sqlx::query_scalar::<_, Option<String>>("select failure from indexes");
+    let failure = failure.fetch_one(&owner).await.unwrap().unwrap();
+    assert!(failure.contains("words alone"), "{failure}");
+}

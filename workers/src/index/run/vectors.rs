@@ -1,0 +1,57 @@
+//! Vectors that came too late for the documents of a run: made once the words are searched.
+//!
+//! A batch has its vectors when it is noted, so that they are made once, whoever goes on. Only when
+//! all texts have theirs does the index become hybrid.
+
+use tokio::time::{Duration, Instant};
+use uuid::Uuid;
+
+use super::{BATCH, BATCH_TIME, Run, RunError, texts};
+use crate::repo::Repo;
+use crate::store::Document;
+
+/// How long a run makes vectors before another looks what is new, which is found by its words then.
+const ROUND: Duration = Duration::from_secs(60);
+
+impl Run<'_> {
+    /// Makes the vectors of these documents' texts, as many as there is time for, and brings them to
+    /// this store.
+    ///
+    /// # Errors
+    /// Why the index goes on without.
+    pub(super) async fn bring_vectors(
+        &self,
+        repo: &Repo,
+        lacking: &[Document],
+        home: Uuid,
+    ) -> Result<(), RunError> {
+        let until = Instant::now() + ROUND;
+        let (chunks, words) = self.store().size_of_index(self.lease.index).await?;
+        let average = texts::average(chunks, words);
+        let mut left = self.indexer.with.metrics.left(lacking.len());
+        let mut unread = 0;
+        let mut rest = lacking;
+        while !rest.is_empty() {
+            if Instant::now() >= until {
+                return Ok(());
+            }
+            let batch = rest.get(..BATCH).unwrap_or(rest);
+            let made = self.made(repo, batch).await?;
+            let taken = made.taken();
+            let vectors = self.vectors(&made, Instant::now() + 2 * BATCH_TIME).await?;
+            let texts = made.with(vectors).texts();
+            unread += taken - texts.0.len();
+            self.bring_home(&texts, average).await?;
+            left.brought(taken);
+            rest = rest.get(taken..).unwrap_or_default();
+        }
+        if unread > 0 {
+            return Err(RunError::Unread);
+        }
+        self.is_still(home).await?;
+        match self.store().complete_vectors(self.lease).await? {
+            true => Ok(()),
+            false => Err(RunError::Lost),
+        }
+    }
+}
