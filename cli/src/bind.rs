@@ -1,7 +1,7 @@
 //! The sockets of a role, bound once its files are read and before it serves: a port in use ends the start.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 
 /// Why a role has no socket.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +45,24 @@ pub(crate) fn bind(
             source,
         },
     })
+}
+
+/// Where others reach what is bound to `address`: this machine's own address in place of all of them.
+pub(crate) fn reachable(address: SocketAddr) -> Option<SocketAddr> {
+    match address.ip().is_unspecified() {
+        true => own_address().map(|ip| SocketAddr::new(ip, address.port())),
+        false => Some(address),
+    }
+}
+
+/// The address that other machines of the network know this one by: the one a packet to a far
+/// place would leave from. Connecting a UDP socket sends none.
+pub(crate) fn own_address() -> Option<IpAddr> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
+    // An address of TEST-NET-1 (RFC 5737), which is nobody's.
+    socket.connect((Ipv4Addr::new(192, 0, 2, 1), 9)).ok()?;
+    let ip = socket.local_addr().ok()?.ip();
+    (!ip.is_unspecified() && !ip.is_loopback()).then_some(ip)
 }
 
 #[cfg(test)]

@@ -11,17 +11,17 @@ use std::sync::Arc;
 
 use archway_gateway::secrets::{RootSecret, SecretError};
 use archway_gateway::store::{StoreConfig, StoreError, Stores};
-use archway_gateway::{Gateway, GatewayConfig, GatewayConfigError, SamplingConfig};
+use archway_gateway::{AdminPlace, Gateway, GatewayConfig, GatewayConfigError, SamplingConfig};
 use archway_proto::pass::files::{self, PassFileError};
 use archway_workers::store::{DatabaseFileError, read_files};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::bind::{BindError, bind};
+use crate::bind::{BindError, bind, reachable};
 use crate::database_role;
 use crate::drain::DrainArgs;
 use crate::file_limit;
-use crate::host_name::name_at;
+use crate::host_name::{host_name, name_at};
 use crate::migrate;
 use crate::otlp::{Exporting, OtlpArgs, OtlpError};
 use crate::password_file::{self, PasswordFileError};
@@ -120,9 +120,13 @@ pub async fn run(mut args: GatewayArgs) -> Result<(), GatewayCommandError> {
     let (admin, admin_address) = bind(args.admin_listen, "--admin-listen")?;
     let name = || name_at(address, "gateway");
     let name = args.gateway.name.get_or_insert_with(name).clone();
-    let gateway = Gateway::new(&args.gateway, stores.clone(), Arc::new(secret), minter)?
+    let mut gateway = Gateway::new(&args.gateway, stores.clone(), Arc::new(secret), minter)?
         .with_drain_limit(args.drain.limit())
         .with_most_connections(file_limit::connections(file_limit::raise()));
+    if let Some(address) = reachable(admin_address) {
+        let host = host_name("gateway");
+        gateway = gateway.with_admin_place(AdminPlace { host, address });
+    }
     let exporting = Exporting::begin(collector);
     let stop = CancellationToken::new();
     // `/readyz` tells of a Postgres that does not answer.

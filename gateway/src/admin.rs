@@ -25,9 +25,11 @@ use crate::{
 };
 pub(crate) use console::Console;
 pub use console::ConsoleConfig;
+pub use place::AdminPlace;
 use status::GatewayStatus;
 
 mod console;
+mod place;
 mod status;
 
 /// Connections at most: a few probes and scrapers, and room for those that hang.
@@ -39,6 +41,8 @@ const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset
 
 /// What the admin port tells of.
 pub(crate) struct Admin {
+    /// What this gateway is called.
+    pub(crate) name: String,
     pub(crate) audit: Arc<Audit>,
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) limits: Arc<Limits>,

@@ -27,7 +27,7 @@ use session::Sessions;
 use store::Stores;
 use upstream::Upstream;
 
-pub use admin::ConsoleConfig;
+pub use admin::{AdminPlace, ConsoleConfig};
 pub use auth::{AuthConfig, IssuerProblem, IssuersError};
 pub use breaker::BreakerConfig;
 pub use config::{GatewayConfig, GatewayConfigError};
@@ -81,6 +81,7 @@ pub struct Gateway {
     drain_limit: Duration,
     most_connections: u32,
     beside: Option<Beside>,
+    place: Option<AdminPlace>,
 }
 
 struct Parts {
@@ -131,8 +132,9 @@ impl Gateway {
             )),
             metrics: metrics.clone(),
         });
-        let page = || Console::new(config.name(), &config.guard, &metrics);
+        let page = || Console::new(&config.guard, &metrics);
         let admin = Arc::new(Admin {
+            name: config.name(),
             console: config.console.console.then(page),
             audit,
             catalog,
@@ -158,6 +160,7 @@ impl Gateway {
             drain_limit: DRAIN_LIMIT,
             most_connections: MOST_CLIENTS,
             beside: None,
+            place: None,
             parts: Arc::new(parts),
         }
     }
@@ -185,6 +188,13 @@ impl Gateway {
         write: impl Fn() -> Result<String, std::fmt::Error> + Send + Sync + 'static,
     ) -> Self {
         self.beside = Some(Beside::new(write));
+        self
+    }
+
+    /// Tells Postgres where the admin port can be reached, so that `archway status` finds it.
+    #[must_use]
+    pub fn with_admin_place(mut self, place: AdminPlace) -> Self {
+        self.place = Some(place);
         self
     }
 
@@ -235,6 +245,11 @@ impl Gateway {
                 changes.keep(&drained),
                 // What is done during the drain is recorded.
                 async { records.lock().await.keep(&drained).await },
+                async {
+                    if let Some(place) = &self.place {
+                        place.keep(&parts.name, &parts.stores, &drained).await;
+                    }
+                },
             )
         };
         tokio::join!(

@@ -30,6 +30,7 @@ pub(crate) use sessions::{MOST_READ, SessionChange};
 
 mod audit;
 mod catalogs;
+mod gateways;
 mod health;
 mod listener;
 mod moments;

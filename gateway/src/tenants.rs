@@ -18,7 +18,7 @@ use crate::{
 use error::query;
 
 pub use audit::{AuditChain, AuditPlace};
-pub use census::{Census, WorkerSeen};
+pub use census::{Census, GatewaySeen, WorkerSeen};
 pub use error::TenantError;
 pub use indexes::IndexState;
 pub use issue::{IssuedKey, generate_key, key_id};

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use archway_gateway::store::{IndexOverview, LimitsOverview};
-use archway_gateway::tenants::Census;
+use archway_gateway::tenants::{Census, GatewaySeen};
 use archway_proto::chain::Chain;
 use http::Uri;
 use serde::Serialize;
@@ -13,10 +13,13 @@ use super::AdminError;
 use super::connect::Place;
 use super::print::{Answer, print, table};
 use crate::healthcheck::admin_url;
+use asking::{Asked, ask_all};
 use gateway::{BreakerRow, GatewayRow};
 use refusals::RefusalRow;
 use tools::ToolRow;
 
+mod asking;
+mod found;
 mod gateway;
 mod indexes;
 mod limits;
@@ -27,7 +30,9 @@ mod tools;
 #[derive(Debug, clap::Args)]
 pub struct StatusArgs {
     /// The admin port of a gateway, as http://host:port; may be repeated, or several named with
-    /// commas. Ends with 1 unless all of them are ready.
+    /// commas. Ends with 1 unless all of them are ready. Without it the gateways are asked that told
+    /// Postgres within 30 s that they run: on this host, or at an address of a private network; one that
+    /// can't be reached from here is listed and decides nothing.
     #[arg(
         long = "admin-url",
         env = "ARCHWAY_ADMIN_URLS",
@@ -42,15 +47,19 @@ pub struct StatusArgs {
 
 /// Runs the command. Gateways are asked whether or not Postgres answers: they may tell why not.
 pub async fn run(args: StatusArgs) -> Result<(), AdminError> {
-    let (known, gateways) = tokio::join!(known(&args.place), gateway::ask_all(&args.admin_urls));
+    let named: Vec<Asked> = args.admin_urls.into_iter().map(Asked::named).collect();
+    let (known, mut gateways) = tokio::join!(known(&args.place), ask_all(&named));
     let (known, failure) = match known {
         Err(failure) if gateways.is_empty() => return Err(failure),
         Err(failure) => (None, Some(failure)),
         Ok(known) => (Some(known), None),
     };
+    if let (true, Some(known)) = (named.is_empty(), &known) {
+        gateways = ask_all(&found::asked(&known.running)).await;
+    }
     let waiting: Vec<&str> = gateways
         .iter()
-        .filter(|gateway| !gateway.ready)
+        .filter(|gateway| !gateway.ready && gateway.counts())
         .map(|gateway| gateway.url.as_str())
         .collect();
     let not_ready = (!waiting.is_empty()).then(|| AdminError::NotReady(waiting.join(", ")));
@@ -70,6 +79,7 @@ pub async fn run(args: StatusArgs) -> Result<(), AdminError> {
 /// What the database says, in one transaction.
 async fn known(place: &Place) -> Result<Known, AdminError> {
     let read = place.read(async |tx, to| {
+        let (running, gateways_running) = tx.gateways_seen().await?;
         let workers = tx.workers_seen().await?.into_iter();
         let workers = workers.map(|worker| WorkerRow {
             name: worker.name,
@@ -81,6 +91,8 @@ async fn known(place: &Place) -> Result<Known, AdminError> {
             schema: to.schema,
             counts: Counts::from(tx.census().await?),
             workers: workers.collect(),
+            running,
+            gateways_running,
             indexes: tx.index_overview().await?,
             limits: tx.limits_overview().await?,
         })
@@ -90,7 +102,7 @@ async fn known(place: &Place) -> Result<Known, AdminError> {
 
 #[derive(Serialize)]
 struct Status {
-    /// Whether all gateways that were asked are, and the database answers.
+    /// Whether all gateways that were named or answered are, and the database answers.
     ready: bool,
     /// Why the database told nothing; absent where it did.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -119,6 +131,11 @@ struct Known {
     limits: LimitsOverview,
     /// Those that reported a project's folder within the last 90 s.
     workers: Vec<WorkerRow>,
+    /// The gateways that said within the last 30 s that they run, at most 64,
+    #[serde(skip)]
+    running: Vec<GatewaySeen>,
+    /// of so many.
+    gateways_running: u64,
 }
 
 #[derive(Serialize)]
@@ -190,7 +207,11 @@ impl From<Census> for Counts {
 
 impl Answer for Status {
     fn text(&self) -> String {
-        let of_gateways = gateway::tables(&self.gateways).into_iter();
+        let running = self
+            .known
+            .as_ref()
+            .map_or(0, |known| known.gateways_running);
+        let of_gateways = gateway::tables(&self.gateways, running).into_iter();
         let mut tables: Vec<String> = of_gateways.chain(refusals::shown(&self.refusals)).collect();
         match &self.known {
             Some(known) => {

@@ -1,7 +1,9 @@
 //! The ports of `dev`, bound before anything slow starts.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+
+use crate::bind::own_address;
 
 /// Bound, not yet served.
 pub(super) struct Listeners {
@@ -100,16 +102,6 @@ fn bind(
             source,
         },
     })
-}
-
-/// The address that other machines of the network know this one by: the one a packet to a far
-/// place would leave from. Connecting a UDP socket sends none.
-fn own_address() -> Option<IpAddr> {
-    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
-    // An address of TEST-NET-1 (RFC 5737), which is nobody's.
-    socket.connect((Ipv4Addr::new(192, 0, 2, 1), 9)).ok()?;
-    let ip = socket.local_addr().ok()?.ip();
-    (!ip.is_unspecified() && !ip.is_loopback()).then_some(ip)
 }
 
 #[cfg(test)]

@@ -14,8 +14,8 @@ use std::time::Duration;
 use archway_gateway::secrets::RootSecret;
 use archway_gateway::store::Stores;
 use archway_gateway::{
-    AuthConfig, BreakerConfig, ConsoleConfig, Gateway, GatewayConfig, GuardConfig, LimitsConfig,
-    SamplingConfig, UpstreamConfig,
+    AdminPlace, AuthConfig, BreakerConfig, ConsoleConfig, Gateway, GatewayConfig, GuardConfig,
+    LimitsConfig, SamplingConfig, UpstreamConfig,
 };
 use archway_proto::pass::{PassError, PassMinter, PassVerifier};
 use archway_workers::chat::ChatConfig;
@@ -123,7 +123,12 @@ impl Stack {
             minter,
         )?;
         let of_worker = worker.admin();
-        let gateway = gateway.with_metrics_of(move || of_worker.exposition());
+        let gateway = gateway
+            .with_metrics_of(move || of_worker.exposition())
+            .with_admin_place(AdminPlace {
+                host: host_name("gateway"),
+                address: plan.listeners.addresses.admin,
+            });
         let serving = tokio::spawn(serve(gateway.clone(), plan.listeners, shutdown.clone()));
         let mut stack = Stack {
             shutdown,

@@ -279,3 +279,27 @@ fn a_start_for_another_repository_leaves_what_calls_mean_as_it_was_and_says_so()
     assert!(read(&third, "").contains("in handbook"));
     third.stop();
 }
+
+#[test]
+fn status_beside_a_running_dev_has_what_became_of_its_tools_calls() {
+    let home = Home::new();
+    let dev = home.start("site");
+    let text = |name: &str| dev.ready[name].as_str().unwrap().to_owned();
+    for _ in 0..2 {
+        let mut call = bare();
+        call.args(["call", "hello", "--url", &text("url")]);
+        Done::of(call.env("ARCHWAY_API_KEY", text("api_key"))).ok();
+    }
+    let deadline = SystemTime::now() + PATIENCE;
+    let status = loop {
+        let status = home.run("status --json").json();
+        if status["tools"]["hello"]["invocations"] == 2 || SystemTime::now() > deadline {
+            break status;
+        }
+    };
+    let admin = format!("{}/readyz", text("admin_url"));
+    dev.stop();
+    assert_eq!(status["tools"]["hello"]["invocations"], 2, "{status}");
+    assert_eq!(status["gateways"][0]["ready"], true, "{status}");
+    assert_eq!(status["gateways"][0]["url"], admin);
+}

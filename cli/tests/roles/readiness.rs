@@ -98,3 +98,18 @@ fn a_store_of_limits_that_is_away_is_told_with_what_passes_meanwhile() {
     says("INFO", "the store of limits is not there yet");
     says("WARN", "the store of limits is away");
 }
+
+#[test]
+fn a_gateway_says_where_its_admin_port_is_and_takes_that_back_at_its_end() {
+    let stage = Stage::set();
+    let said = || {
+        let rows = sqlx::query_scalar("select admin from gateways").fetch_all(&stage.owner);
+        let rows: Vec<String> = stage.runtime.block_on(rows).unwrap();
+        rows
+    };
+    let (_worker, gateway) = stage.both();
+    wait_until("it says so", || said() == [gateway.admin.clone()]);
+    gateway.signal(Signal::TERM);
+    assert_eq!(gateway.end().0, Some(0));
+    assert!(said().is_empty());
+}

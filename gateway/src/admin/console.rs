@@ -52,8 +52,6 @@ pub struct ConsoleConfig {
 
 /// What the page needs beside what the admin port has.
 pub(crate) struct Console {
-    /// What this gateway is called.
-    name: String,
     began: Instant,
     names: Guard,
     policy: String,
@@ -68,14 +66,12 @@ struct Overview {
 }
 
 impl Console {
-    /// The page of a gateway of this name, which answers to these names. From now on the last calls are
-    /// kept for it.
-    pub(crate) fn new(name: String, names: &GuardConfig, metrics: &Metrics) -> Self {
+    /// The page of a gateway that answers to these names. From now on the last calls are kept for it.
+    pub(crate) fn new(names: &GuardConfig, metrics: &Metrics) -> Self {
         metrics.recent_calls().keep();
         let style = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, STYLE.as_bytes());
         let style = STANDARD.encode(style.as_ref());
         Console {
-            name,
             began: Instant::now(),
             names: Guard::new(names),
             policy: format!(
@@ -139,7 +135,7 @@ pub(super) async fn answer(State(admin): State<Arc<Admin>>, request: Request) ->
     let (Parts { uri, .. }, _body) = request.into_parts();
     let overview = console.overview(&admin.stores).await;
     let page = page::Page {
-        name: &console.name,
+        name: &admin.name,
         up: console.began.elapsed(),
         stays: uri.query() == Some(STILL),
         overview: &overview,

@@ -35,6 +35,20 @@ pub struct WorkerSeen {
     pub seconds_ago: u64,
 }
 
+/// Gateways that are told at most.
+const MOST_GATEWAYS: i64 = 64;
+
+/// A gateway that said within the last 30 s that it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GatewaySeen {
+    /// Its name.
+    pub name: String,
+    /// What its host calls itself.
+    pub host: String,
+    /// `address:port` of its admin port, as it said.
+    pub admin: String,
+}
+
 impl TenantsTx {
     /// Counts everything.
     pub async fn census(&mut self) -> Result<Census, TenantError> {
@@ -96,5 +110,25 @@ impl TenantsTx {
             seconds_ago: row.seconds_ago.max(0).unsigned_abs(),
         });
         Ok(workers.collect())
+    }
+
+    /// The gateways that run, by name, at most 64; and how many there are.
+    pub async fn gateways_seen(&mut self) -> Result<(Vec<GatewaySeen>, u64), TenantError> {
+        let rows = sqlx::query!(
+            r#"select name, host, admin, count(*) over () as "all_rows!"
+               from gateways where seen_at > now() - interval '30 seconds'
+               order by name collate "C", admin collate "C" limit $1"#,
+            MOST_GATEWAYS
+        )
+        .fetch_all(&mut *self.tx)
+        .await
+        .map_err(query("list gateways"))?;
+        let total = rows.first().map_or(0, |row| row.all_rows.unsigned_abs());
+        let gateways = rows.into_iter().map(|row| GatewaySeen {
+            name: row.name,
+            host: row.host,
+            admin: row.admin,
+        });
+        Ok((gateways.collect(), total))
     }
 }

@@ -11,7 +11,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 pub(super) const ROLES: [&str; 2] = ["archway_gateway", "archway_worker"];
 
 /// Tables that are nobody's, and why they may be.
-const NOBODYS: [(&str, &str); 3] = [
+const NOBODYS: [(&str, &str); 4] = [
     (
         "_sqlx_migrations",
         "which migrations ran; no running part may read it",
@@ -19,6 +19,10 @@ const NOBODYS: [(&str, &str); 3] = [
     (
         "catalogs",
         "the tools of a pool of workers, which are the same for all its tenants",
+    ),
+    (
+        "gateways",
+        "where admin ports of gateways are; read by the owner alone",
     ),
     (
         "principals",

@@ -5,31 +5,29 @@
 //! not closed.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use http::Uri;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::task::JoinSet;
 
 use super::refusals::{self, RefusalRow};
 use super::tools::{self, ToolRow};
 use crate::admin::print::{harmless, table};
-use crate::http_get;
-
-/// How long a gateway may take for one answer.
-const LIMIT: Duration = Duration::from_secs(2);
 
 /// One gateway.
 #[derive(Serialize)]
 pub(super) struct GatewayRow {
     pub(super) url: String,
+    /// What it is called, if its row in Postgres led to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) name: Option<String>,
+    /// Whether it answered.
+    pub(super) reached: bool,
     pub(super) ready: bool,
     /// Its own words, or why it was not reached.
-    reason: String,
+    pub(super) reason: String,
     /// What it says at `/status`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<Value>,
+    pub(super) status: Option<Value>,
 }
 
 /// Of a gateway's status, what the table shows. What a build does not say is absent.
@@ -80,41 +78,12 @@ pub(super) struct BreakerRow {
     circuit: Circuit,
 }
 
-/// Asks them side by side; answers in the order in which they were named.
-pub(super) async fn ask_all(urls: &[Uri]) -> Vec<GatewayRow> {
-    let mut asking = JoinSet::new();
-    for (place, url) in urls.iter().cloned().enumerate() {
-        asking.spawn(async move { (place, ask(&url).await) });
+impl GatewayRow {
+    /// Whether it decides how the installation is: who was found and can't be reached from here may
+    /// be well.
+    pub(super) fn counts(&self) -> bool {
+        self.name.is_none() || self.reached
     }
-    let mut answers = asking.join_all().await;
-    answers.sort_by_key(|(place, _)| *place);
-    answers.into_iter().map(|(_, answer)| answer).collect()
-}
-
-/// `url` is the gateway's `/readyz`.
-async fn ask(url: &Uri) -> GatewayRow {
-    let (ready, reason, status) = match http_get::get(url, LIMIT).await {
-        Ok((status, body)) => {
-            let ready = status.is_success();
-            (ready, body.trim().to_owned(), more(url).await)
-        }
-        Err(error) => (false, error.to_string(), None),
-    };
-    GatewayRow {
-        url: url.to_string(),
-        ready,
-        reason,
-        status,
-    }
-}
-
-/// What the gateway says at `/status`, if it says something there.
-async fn more(url: &Uri) -> Option<Value> {
-    let authority = url.authority()?.as_str();
-    let url = format!("http://{authority}/status").parse().ok()?;
-    let (status, body) = http_get::get(&url, LIMIT).await.ok()?;
-    let said = status.is_success().then_some(body)?;
-    serde_json::from_str(&said).ok().filter(Value::is_object)
 }
 
 /// What all gateways say of tools together.
@@ -143,18 +112,34 @@ pub(super) fn breakers(gateways: &[GatewayRow]) -> Vec<BreakerRow> {
 }
 
 /// For people: the gateways, the store of limits, workers, and the circuits that are not closed.
-pub(super) fn tables(gateways: &[GatewayRow]) -> Vec<String> {
+pub(super) fn tables(gateways: &[GatewayRow], running: u64) -> Vec<String> {
     if gateways.is_empty() {
-        let hint = "no gateway was asked: --admin-url http://HOST:PORT names an admin port, for workers in \
-                    reach, circuits and refusals";
+        let hint = "no gateway was asked: none says that it runs; --admin-url http://HOST:PORT names an \
+                    admin port, for workers in reach, circuits and refusals";
         return vec![hint.to_owned()];
     }
     let rows = gateways.iter().map(|row| {
-        let verdict = if row.ready { "ready" } else { "not ready" };
-        [row.url.clone(), verdict.to_owned(), row.reason.clone()]
+        let verdict = match (row.ready, row.counts()) {
+            (true, _) => "ready",
+            (false, true) => "not ready",
+            (false, false) => "not reached",
+        };
+        let url = match row.name.as_deref().filter(|name| !name.is_empty()) {
+            Some(name) => format!("{name} at {}", row.url),
+            None => row.url.clone(),
+        };
+        [url, verdict.to_owned(), row.reason.clone()]
     });
     let mut tables = vec![table(["gateway", "state", "says"], rows.collect(), "")];
-    let told: Vec<_> = gateways.iter().map(|row| (row, row.told())).collect();
+    let found = gateways.iter().filter(|row| row.name.is_some()).count();
+    let unlisted = running.saturating_sub(found as u64);
+    if found > 0 && unlisted > 0 {
+        tables.push(format!(
+            "{unlisted} more gateways run: name them with --admin-url"
+        ));
+    }
+    let reached = gateways.iter().filter(|row| row.counts());
+    let told: Vec<_> = reached.map(|row| (row, row.told())).collect();
     tables.extend(store(&told));
     tables.extend(workers(&told));
     tables.extend(circuits(&told, &breakers(gateways)));
