@@ -5,7 +5,8 @@
 //! and readers don't see: `<!-- scenario: KIND/NAME -->`. The blocks of one scenario in one page run in
 //! order in one shell, on a stage of their kind (`stage.rs`). What a `console` block shows after a
 //! command is compared with what the command said, `…` standing for anything. A block under
-//! `<!-- file: NAME -->` is written to a file before. What can't be run stands in `commands.rs`, with the
+//! `<!-- file: NAME -->` is written to a file before, one under `<!-- sample: TOOL ARGUMENTS -->` is what
+//! that call answers (`samples.rs`). What can't be run stands in `commands.rs`, with the
 //! reason.
 
 #![expect(
@@ -20,6 +21,7 @@ mod pages;
 mod links;
 mod words;
 mod settings;
+mod samples;
 mod figures;
 mod steps;
 mod told;

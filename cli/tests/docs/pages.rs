@@ -26,6 +26,7 @@ pub(crate) struct Block {
 pub(crate) enum Mark {
     Scenario(String),
     File(String),
+    Sample(String),
 }
 
 /// A line of a page, and whether it stands in a fence.
@@ -122,6 +123,14 @@ impl Page {
         blocks
     }
 
+    /// Puts a text into a block in place of what stands there.
+    pub(crate) fn replace(&mut self, block: &Block, text: &str) {
+        let mut lines: Vec<&str> = self.text.split('\n').collect();
+        let there = block.line..block.line + block.text.lines().count();
+        lines.splice(there, text.lines());
+        self.text = lines.join("\n");
+    }
+
     /// The names by which headings are linked to.
     pub(crate) fn anchors(&self) -> Vec<String> {
         let mut anchors: Vec<String> = Vec::new();
@@ -181,6 +190,7 @@ impl Mark {
         match kind {
             "scenario" => Some(Mark::Scenario(value.to_owned())),
             "file" => Some(Mark::File(value.to_owned())),
+            "sample" => Some(Mark::Sample(value.to_owned())),
             _ => None,
         }
     }

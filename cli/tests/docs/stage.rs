@@ -8,6 +8,7 @@
 //! | `called` | an installation with the tenant `acme`, whose key made calls |
 //! | `alerted` | the same, and the gateway runs again: the key `bu6mltErMopy` of pages is the one that called |
 //! | `dev` | a repository; nothing runs |
+//! | `samples` | `archway dev` runs on a repository that is always the same (`stage/pass.rs.txt`), and its key is in `ARCHWAY_API_KEY` |
 //! | `clients` | `archway dev` runs, and its key is in `ARCHWAY_API_KEY` |
 //! | `cluster` | a double of Kubernetes' API |
 //! | `release` | an installation with the tenant `acme`, as if the chart had started it in the double |

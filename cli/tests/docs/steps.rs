@@ -57,6 +57,8 @@ pub(crate) fn found(page: &Page) -> Found {
                     .steps
                     .extend(commands.into_iter().map(Step::Command));
             }
+            // Made by samples.rs.
+            Some(Mark::Sample(_)) => {}
             None if is_shell || prompts(&block) => {
                 found.homeless.extend(commands(page, &block));
             }

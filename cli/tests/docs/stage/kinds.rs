@@ -37,6 +37,7 @@ pub(super) fn set(kind: &str) -> Result<Stage, Absent> {
         "alerted" => Ok(alerted()),
         "dev" => Ok(dev()),
         "clients" => clients(),
+        "samples" => Ok(samples()),
         "cluster" => cluster(),
         "release" => release(),
         "syncer" => syncer(),
@@ -166,6 +167,20 @@ fn clients() -> Result<Stage, Absent> {
     // What `npm install` would have done.
     stage.prepare("ln -s \"$ARCHWAY_TEST_NODE_CLIENT/node_modules\" .");
     Ok(stage)
+}
+
+/// A repository whose commit has the same id wherever it is made.
+fn samples() -> Stage {
+    let mut stage = dev();
+    stage.write("site/src/pass.rs", include_str!("pass.rs.txt"));
+    stage.prepare("export GIT_COMMITTER_DATE=2026-01-07T14:00:00Z");
+    stage.prepare(
+        "git -C site add . && git -C site -c user.name=a -c user.email=a@example.com \
+        commit --quiet --amend --reset-author --date=$GIT_COMMITTER_DATE --message=first",
+    );
+    stage.prepare("archway dev --repo site >/dev/null");
+    stage.prepare("export ARCHWAY_API_KEY=$(grep -o -m 1 'awy_[A-Za-z0-9_]*' dev-*.log)");
+    stage
 }
 
 fn cluster() -> Result<Stage, Absent> {
