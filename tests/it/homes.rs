@@ -24,6 +24,7 @@ mod suite {
     pub(crate) mod cases;
 }
 
+mod alike;
 mod lost;
 mod memory;
 mod orphans;

@@ -260,8 +260,8 @@ pub trait Home: Send + Sync + 'static {
     /// The same, after the store was made where there was none. Nothing else makes one.
     fn prepare(&self) -> BoxFuture<'_, Result<Uuid, HomeError>>;
 
-    /// Keeps texts; one that is there already is replaced. `average` is how many words a chunk of
-    /// the project has on average.
+    /// Keeps texts; one that is there already is replaced. `average` is how many words a chunk is
+    /// taken to have on average.
     fn upsert<'a>(
         &'a self,
         shelf: Shelf,

@@ -209,14 +209,14 @@ impl Indexer {
         let store = self.with.stores.tenant(shelf.tenant);
         // Each run is another holder: what an earlier one still does must not pass for its own.
         let taken = store.take_index(shelf.project, &self.with.made_by, Uuid::now_v7());
-        let (lease, average) = taken.await?.ok_or(RunError::Held)?;
+        let lease = taken.await?.ok_or(RunError::Held)?;
         let started = Instant::now();
         let _under_way = self.with.metrics.under_way();
         let stop = CancellationToken::new();
         let progress = Progress::default();
         let run = Run::new(self, project, lease, &progress, stop.clone());
         let ran = tokio::select! {
-            ran = run.finish(average).boxed() => ran,
+            ran = run.finish().boxed() => ran,
             () = self.keep(lease, &progress).boxed() => Err(RunError::Lost),
             () = ends.cancelled() => Err(RunError::Ended),
         };

@@ -88,16 +88,16 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Makes the index whole. `average` is how many words its chunks had until now.
+    /// Makes the index whole.
     ///
     /// # Errors
     /// Why it is as it was before, but for texts that are at home already; or why vectors are lacking.
-    pub(super) async fn finish(self, average: Option<f32>) -> Result<(), RunError> {
+    pub(super) async fn finish(self) -> Result<(), RunError> {
         let wanted = self.wanted().await?;
         let had = self.store().documents(self.lease.index).await?;
         let home = self.indexer.with.home.prepare().await?;
         let there = self.there(home).await?;
-        let lacking = self.bring(&wanted, &there, average).await?;
+        let lacking = self.bring(&wanted, &there).await?;
         let lacks_vectors = !lacking.is_empty();
         self.complete(&wanted, &had, (home, there), lacks_vectors)
             .await?;
@@ -123,13 +123,11 @@ impl<'a> Run<'a> {
         if same && lacks_vectors && self.stands(wanted) {
             return Ok(());
         }
-        let (chunks, words) = store.size_of_index(self.lease.index).await?;
         let whole = Whole {
             begun: wanted.begun,
             commit: wanted.commit.as_deref(),
             rules: &wanted.rules,
             texts: self.progress.read(),
-            average: texts::average(chunks, words),
             home,
             notes: wanted.notes,
             changed: &changed,

@@ -7,7 +7,7 @@ mod bm25;
 mod stem;
 mod words;
 
-pub use bm25::{idf, weight};
+pub use bm25::{AVERAGE, idf, weight};
 
 /// A word, by its hash: what Qdrant calls an index of a sparse vector.
 pub type Term = u32;

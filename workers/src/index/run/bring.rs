@@ -8,7 +8,8 @@ use tokio::time::{Duration, Instant, timeout};
 
 use super::super::embed::EmbedError;
 use super::super::home::{Blob, HomeError, Text};
-use super::texts::{Cut, FULL, first_average, noted, prepared};
+use super::super::terms;
+use super::texts::{Cut, FULL, noted, prepared};
 use super::{BATCH, BATCH_TIME, Run, RunError, Wanted, cancel};
 use crate::repo::{Repo, RepoError, Stopped};
 use crate::store::{AtHome, Document, Note, NoteId, Standing};
@@ -27,19 +28,16 @@ pub(super) struct Made {
 
 impl Run<'_> {
     /// Brings the texts home that are not there yet, by their words alone once vectors took too long
-    /// or failed. Which documents have a text that lacks them, of all. Texts go by their ids, and so
-    /// in no order: the first ones have the average length of all.
+    /// or failed. Which documents have a text that lacks them, of all.
     pub(super) async fn bring(
         &self,
         wanted: &Wanted,
         there: &HashMap<Blob, Standing>,
-        average: Option<f32>,
     ) -> Result<Vec<Document>, RunError> {
         let (new, mut lacking) = divided(&wanted.documents, there);
         let all: HashSet<Blob> = wanted.documents.iter().map(|each| each.blob).collect();
         self.progress.begin(all.len() - new.len(), all.len());
         let mut left = self.indexer.with.metrics.left(new.len());
-        let mut average = average;
         let mut vectors_until = Some(Instant::now() + PATIENCE);
         let mut rest = &new[..];
         while !rest.is_empty() {
@@ -56,8 +54,7 @@ impl Run<'_> {
                 }
             }
             let texts = made.texts();
-            let known = *average.get_or_insert_with(|| first_average(&texts.0));
-            let blobs = self.bring_home(&texts, known).await?;
+            let blobs = self.bring_home(&texts).await?;
             let batch = batch.iter().take(taken);
             lacking.extend(batch.filter(|each| blobs.contains(&each.blob)).cloned());
             left.brought(taken);
@@ -71,7 +68,6 @@ impl Run<'_> {
     pub(super) async fn bring_home(
         &self,
         (texts, have_vectors): &(Vec<Text>, bool),
-        average: f32,
     ) -> Result<HashSet<Blob>, RunError> {
         let with = &self.indexer.with;
         let store = self.store();
@@ -79,7 +75,7 @@ impl Run<'_> {
         if !store.expect_texts(self.lease, &blobs).await? {
             return Err(RunError::Lost);
         }
-        let brought = with.home.upsert(self.lease.shelf, texts, average);
+        let brought = with.home.upsert(self.lease.shelf, texts, terms::AVERAGE);
         let brought = timeout(BATCH_TIME, brought).await;
         brought.map_err(|_elapsed| HomeError::Late("keeping texts"))??;
         let noted = texts.iter().map(|text| noted(text, *have_vectors));

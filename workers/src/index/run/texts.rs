@@ -12,8 +12,6 @@ use crate::store::{AtHome, Document, Note, NoteId};
 
 /// The largest file that is indexed, in bytes.
 const MAX_FILE: u64 = 1 << 20;
-/// How many words a chunk is taken to have before the first was counted.
-const FIRST_AVERAGE: f32 = 60.0;
 
 /// With how many chunks a batch is full.
 pub(super) const FULL: usize = 512;
@@ -88,21 +86,5 @@ pub(super) fn noted(text: &Text, has_vectors: bool) -> AtHome {
         chunks: i32::try_from(text.pieces.len()).unwrap_or(i32::MAX),
         words,
         lacks_vectors: !has_vectors && !text.pieces.is_empty(),
-    }
-}
-
-/// How many words a chunk of these texts has on average.
-pub(super) fn first_average(texts: &[Text]) -> f32 {
-    let noted: Vec<AtHome> = texts.iter().map(|text| noted(text, true)).collect();
-    let chunks = noted.iter().map(|text| i64::from(text.chunks)).sum();
-    average(chunks, noted.iter().map(|text| text.words).sum())
-}
-
-/// How many words a chunk has on average.
-#[expect(clippy::cast_precision_loss, reason = "an average")]
-pub(super) fn average(chunks: i64, words: i64) -> f32 {
-    match chunks {
-        0 => FIRST_AVERAGE,
-        chunks => words as f32 / chunks as f32,
     }
 }

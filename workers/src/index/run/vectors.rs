@@ -6,7 +6,7 @@
 use tokio::time::{Duration, Instant};
 use uuid::Uuid;
 
-use super::{BATCH, BATCH_TIME, Run, RunError, texts};
+use super::{BATCH, BATCH_TIME, Run, RunError};
 use crate::repo::Repo;
 use crate::store::Document;
 
@@ -26,8 +26,6 @@ impl Run<'_> {
         home: Uuid,
     ) -> Result<(), RunError> {
         let until = Instant::now() + ROUND;
-        let (chunks, words) = self.store().size_of_index(self.lease.index).await?;
-        let average = texts::average(chunks, words);
         let mut left = self.indexer.with.metrics.left(lacking.len());
         let mut unread = 0;
         let mut rest = lacking;
@@ -41,7 +39,7 @@ impl Run<'_> {
             let vectors = self.vectors(&made, Instant::now() + 2 * BATCH_TIME).await?;
             let texts = made.with(vectors).texts();
             unread += taken - texts.0.len();
-            self.bring_home(&texts, average).await?;
+            self.bring_home(&texts).await?;
             left.brought(taken);
             rest = rest.get(taken..).unwrap_or_default();
         }

@@ -10,6 +10,13 @@ const SATURATION: f32 = 1.5;
 /// How much of a word's weight a long chunk loses, 0 … 1.
 const NORMALISATION: f32 = 0.75;
 
+/// How many words a chunk is taken to have on average, in every project and at every home. Qdrant
+/// keeps weights with their chunks: by a project's own average they would depend on what it was when
+/// each was brought there, and drift with each commit. Chunks are cut to a size, so that projects
+/// differ little from one another (git's own repository has 63), and only how a chunk's length
+/// compares with another's decides what is found.
+pub const AVERAGE: f32 = 60.0;
+
 /// What a word weighs that occurs `count` times in a chunk of `length` words, where a chunk has
 /// `average` words: 0 … 2.5. An average that is no number above 0 counts as the chunk's own length.
 pub fn weight(count: u16, length: u32, average: f32) -> f32 {

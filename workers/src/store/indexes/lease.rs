@@ -29,7 +29,6 @@ pub(crate) struct Whole<'a> {
     pub(crate) rules: &'a str,
     /// How many texts are at home, and how many it has: the others can't be read.
     pub(crate) texts: (usize, usize),
-    pub(crate) average: f32,
     /// The store that its texts are in.
     pub(crate) home: Uuid,
     /// How much was noted when its notes were read, or before.
@@ -46,7 +45,7 @@ pub(crate) struct Whole<'a> {
 
 impl TenantStore<'_> {
     /// Takes the index of a project, making its row if there is none; `None` while another worker
-    /// holds it. And how many words a chunk has on average, once there was one.
+    /// holds it.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -55,7 +54,7 @@ impl TenantStore<'_> {
         project: Uuid,
         made_by: &str,
         holder: Uuid,
-    ) -> Result<Option<(Lease, Option<f32>)>, StoreError> {
+    ) -> Result<Option<Lease>, StoreError> {
         let (what, taken) = ("taking an index", Instant::now());
         let mut tx = self.begin().await?;
         let row = sqlx::query!(
@@ -64,7 +63,7 @@ impl TenantStore<'_> {
              on conflict (tenant_id, project_id, made_by) do update \
              set holder = excluded.holder, held_until = excluded.held_until \
              where i.holder is null or i.holder = excluded.holder or i.held_until < now() \
-             returning id, average",
+             returning id",
             self.tenant,
             project,
             made_by,
@@ -79,14 +78,11 @@ impl TenantStore<'_> {
             tenant: self.tenant,
             project,
         };
-        Ok(row.map(|row| {
-            let lease = Lease {
-                index: row.id,
-                shelf,
-                holder,
-                taken,
-            };
-            (lease, row.average)
+        Ok(row.map(|row| Lease {
+            index: row.id,
+            shelf,
+            holder,
+            taken,
         }))
     }
 
@@ -172,17 +168,16 @@ impl TenantStore<'_> {
             .await
             .map_err(failed(what))?;
         let held = sqlx::query!(
-            "update indexes set commit_id = $4, average = $5, done = $9, total = $11, \
-                                indexed_at = clock_timestamp() - make_interval(secs => $10), \
-                                edition = abs(edition) + 1, failure = null, notes = $7, \
-                                rules = $8, lacks_vectors = $12, \
-                                held_until = now() + make_interval(secs => $6) \
+            "update indexes set commit_id = $4, done = $8, total = $10, \
+                                indexed_at = clock_timestamp() - make_interval(secs => $9), \
+                                edition = abs(edition) + 1, failure = null, notes = $6, \
+                                rules = $7, lacks_vectors = $11, \
+                                held_until = now() + make_interval(secs => $5) \
              where tenant_id = $1 and id = $2 and holder = $3 and held_until > now()",
             self.tenant,
             lease.index,
             lease.holder,
             whole.commit,
-            whole.average,
             LEASE.as_secs_f64(),
             whole.notes,
             whole.rules,

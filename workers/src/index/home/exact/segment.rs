@@ -112,13 +112,10 @@ impl Segment {
             + self.words.chunks.len() * posting
     }
 
-    /// How many chunks the texts that are live have, and words in them.
-    pub(super) fn size(&self, live: &[bool]) -> (usize, u64) {
-        let chunks = self.texts.iter().zip(&self.lengths);
-        let chunks = chunks.filter(|((text, _), _)| at(live, *text));
-        chunks.fold((0, 0), |(chunks, words), (_, length)| {
-            (chunks + 1, words + u64::from(*length))
-        })
+    /// How many chunks the texts that are live have.
+    pub(super) fn chunks(&self, live: &[bool]) -> usize {
+        let chunks = self.texts.iter();
+        chunks.filter(|(text, _)| at(live, *text)).count()
     }
 
     /// In how many chunks that are live a word stands.

@@ -28,7 +28,6 @@ pub(super) struct View {
     edition: i64,
     parts: Vec<Part>,
     chunks: usize,
-    words: u64,
 }
 
 /// A segment, and which of its texts are still there.
@@ -154,15 +153,11 @@ impl Draft {
             let live = vec![true; segment.rows.len()];
             parts.push(Part { segment, live });
         }
-        let sizes = parts.iter().map(|part| part.segment.size(&part.live));
-        let (chunks, words) = sizes.fold((0, 0), |all, (chunks, words)| {
-            (all.0 + chunks, all.1 + words)
-        });
+        let chunks = parts.iter().map(|part| part.segment.chunks(&part.live));
         View {
             edition,
+            chunks: chunks.sum(),
             parts,
-            chunks,
-            words,
         }
     }
 }
@@ -188,7 +183,6 @@ struct Asking<'a> {
     question: &'a Question,
     parts: Vec<(Uuid, &'a Part, Texts<'a>)>,
     chunks: usize,
-    average: f32,
 }
 
 impl<'a> Asking<'a> {
@@ -198,14 +192,10 @@ impl<'a> Asking<'a> {
             parts.map(|part| (*project, part, part.texts(question)))
         });
         let chunks: usize = views.iter().map(|(_, view)| view.chunks).sum();
-        let words: u64 = views.iter().map(|(_, view)| view.words).sum();
-        #[expect(clippy::cast_precision_loss, reason = "an average")]
-        let average = words as f32 / chunks.max(1) as f32;
         Asking {
             question,
             parts: parts.collect(),
             chunks,
-            average,
         }
     }
 
@@ -234,7 +224,7 @@ impl<'a> Asking<'a> {
             self.check()?;
             let mut scores = vec![0.0; part.segment.len()];
             for (term, idf) in &rare {
-                let weigh = |count, length| idf * terms::weight(count, length, self.average);
+                let weigh = |count, length| idf * terms::weight(count, length, terms::AVERAGE);
                 part.segment.add(*term, texts, &mut scores, weigh);
             }
             let scores = scores.into_iter().enumerate();
@@ -352,7 +342,7 @@ mod tests {
                 let view = view(grown.as_ref(), &now);
                 let fresh = self::view(None, &now);
                 prop_assert!(view.parts.len() <= MAX_SEGMENTS);
-                prop_assert_eq!((view.chunks, view.words), (fresh.chunks, fresh.words));
+                prop_assert_eq!(view.chunks, fresh.chunks);
                 for question in questions() {
                     let project = Uuid::nil();
                     let found = nearest(&[(project, Arc::clone(&view))], &question).unwrap();

@@ -19,7 +19,7 @@ use super::index::home::{
 };
 use super::index::{
     chunk::Kind,
-    terms::{Term, Terms},
+    terms::{AVERAGE, Term, Terms},
 };
 
 pub(crate) mod filters;
@@ -138,15 +138,8 @@ pub(crate) fn text(number: u32, pieces: Vec<Piece>) -> Text {
     }
 }
 
-/// Keeps them, as if the project had no others.
 async fn keep(home: &dyn Home, shelf: Shelf, texts: &[Text]) {
-    let pieces = texts.iter().flat_map(|text| &text.pieces);
-    let (words, chunks) = pieces.fold((0, 0_u16), |(words, chunks), piece| {
-        (words + piece.terms.length, chunks + 1)
-    });
-    #[expect(clippy::cast_precision_loss, reason = "few words")]
-    let average = words as f32 / f32::from(chunks.max(1));
-    home.upsert(shelf, texts, average).await.unwrap();
+    home.upsert(shelf, texts, AVERAGE).await.unwrap();
 }
 
 /// What is nearest to 0 degrees and these words.
@@ -203,10 +196,10 @@ fn near(found: &[f32], expected: &[f32]) {
     assert!(same, "{found:?} is not {expected:?}");
 }
 
-/// BM25 of one word: how often it is in a chunk of so many times the average length, and in how many
-/// of all chunks.
-fn bm25(count: u16, length: f32, with: u16, all: u16) -> f32 {
+/// BM25 of one word: how often it is in a chunk of so many words, and in how many of all chunks.
+fn bm25(count: u16, words: u16, with: u16, all: u16) -> f32 {
     let (count, with, all) = (f32::from(count), f32::from(with), f32::from(all));
+    let length = f32::from(words) / AVERAGE;
     let rarity = ((all - with + 0.5) / (with + 0.5) + 1.0).ln();
     rarity * count * 2.5 / (count + 1.5 * (0.25 + 0.75 * length))
 }

@@ -40,7 +40,7 @@ pub(crate) async fn words_of_other_tenants_change_no_score(home: &dyn Home) {
     let many = (0..50).map(|_| piece(0.0, &[(1, 1)])).collect();
     keep(home, shelf(2, 1), &[text(1, many)]).await;
     let after = ask(home, mine, &question(&[1, 2])).await;
-    near(&scores(&before.sparse), &[bm25(1, 1.0, 1, 2); 2]);
+    near(&scores(&before.sparse), &[bm25(1, 1, 1, 2); 2]);
     near(&scores(&after.sparse), &scores(&before.sparse));
 }
 
@@ -68,9 +68,9 @@ pub(crate) async fn words_are_as_rare_as_in_all_projects_that_are_asked(home: &d
     let pieces = (0..3).map(|_| piece(0.0, &[(2, 1)])).collect();
     keep(home, other, &[text(2, pieces)]).await;
     let alone = ask(home, one, &question(&[1])).await.sparse;
-    near(&scores(&alone), &[bm25(1, 1.0, 1, 1)]);
+    near(&scores(&alone), &[bm25(1, 1, 1, 1)]);
     let together = ask_all(home, &[one, other], &question(&[1])).await;
-    near(&scores(&together.sparse), &[bm25(1, 1.0, 1, 4)]);
+    near(&scores(&together.sparse), &[bm25(1, 1, 1, 4)]);
 }
 
 pub(crate) async fn a_blob_of_two_projects_is_in_each_by_itself(home: &dyn Home) {
