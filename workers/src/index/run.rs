@@ -97,32 +97,28 @@ impl<'a> Run<'a> {
         let had = self.store().documents(self.lease.index).await?;
         let home = self.indexer.with.home.prepare().await?;
         let there = self.there(home).await?;
-        let lacking = self.bring(&wanted, &there).await?;
+        let (lacking, brought) = self.bring(&wanted, &there).await?;
+        let unused = unused(there, &wanted.documents);
         let lacks_vectors = !lacking.is_empty();
-        self.complete(&wanted, &had, (home, there), lacks_vectors)
-            .await?;
+        if brought > 0 || !lacks_vectors || !self.stands(&wanted, &had, &unused) {
+            self.complete(&wanted, &had, (home, &unused), lacks_vectors)
+                .await?;
+        }
         if !lacks_vectors {
             return Ok(());
         }
         self.bring_vectors(&wanted.repo, &lacking, home).await
     }
 
-    /// Has the documents change, and the texts go that none has. An index that has them all stays as
-    /// it is: a new edition would be read anew by all who ask.
+    /// Has the documents change, and the texts go that none has.
     async fn complete(
         &self,
         wanted: &Wanted,
         had: &[Document],
-        (home, there): (Uuid, HashMap<Blob, Standing>),
+        (home, unused): (Uuid, &[Blob]),
         lacks_vectors: bool,
     ) -> Result<(), RunError> {
-        let store = self.store();
         let (changed, gone) = differences(had, &wanted.documents);
-        let unused = unused(there, &wanted.documents);
-        let same = changed.is_empty() && gone.is_empty() && unused.is_empty();
-        if same && lacks_vectors && self.stands(wanted) {
-            return Ok(());
-        }
         let whole = Whole {
             begun: wanted.begun,
             commit: wanted.commit.as_deref(),
@@ -132,22 +128,25 @@ impl<'a> Run<'a> {
             notes: wanted.notes,
             changed: &changed,
             gone: &gone,
-            unused: &unused,
+            unused,
             lacks_vectors,
         };
         self.is_still(home).await?;
-        if !store.complete_index(self.lease, &whole).await? {
+        if !self.store().complete_index(self.lease, &whole).await? {
             return Err(RunError::Lost);
         }
-        self.forget(&unused).await
+        self.forget(unused).await
     }
 
-    /// Whether the index was known to lack nothing but vectors when the run began.
-    fn stands(&self, wanted: &Wanted) -> bool {
+    /// Whether the index has all but vectors, as it had before: it stays as it is then, since a new
+    /// edition would be read anew by all who ask.
+    fn stands(&self, wanted: &Wanted, had: &[Document], unused: &[Blob]) -> bool {
         let project = self.project;
         let is_of_commit = project.indexed.as_ref() == Some(&wanted.commit);
         let is_by_rules = project.ruled.as_ref() == Some(&wanted.rules);
-        project.lacks_vectors && is_of_commit && is_by_rules && !project.is_asked
+        let is_known = project.lacks_vectors && is_of_commit && is_by_rules && !project.is_asked;
+        let (changed, gone) = differences(had, &wanted.documents);
+        is_known && unused.is_empty() && changed.is_empty() && gone.is_empty()
     }
 
     fn store(&self) -> TenantStore<'a> {

@@ -28,17 +28,18 @@ pub(super) struct Made {
 
 impl Run<'_> {
     /// Brings the texts home that are not there yet, by their words alone once vectors took too long
-    /// or failed. Which documents have a text that lacks them, of all.
+    /// or failed. Which documents have a text that lacks them, of all; and how many texts came home.
     pub(super) async fn bring(
         &self,
         wanted: &Wanted,
         there: &HashMap<Blob, Standing>,
-    ) -> Result<Vec<Document>, RunError> {
+    ) -> Result<(Vec<Document>, usize), RunError> {
         let (new, mut lacking) = divided(&wanted.documents, there);
         let all: HashSet<Blob> = wanted.documents.iter().map(|each| each.blob).collect();
         self.progress.begin(all.len() - new.len(), all.len());
         let mut left = self.indexer.with.metrics.left(new.len());
         let mut vectors_until = Some(Instant::now() + PATIENCE);
+        let mut brought = 0;
         let mut rest = &new[..];
         while !rest.is_empty() {
             let batch = rest.get(..BATCH).unwrap_or(rest);
@@ -59,9 +60,10 @@ impl Run<'_> {
             lacking.extend(batch.filter(|each| blobs.contains(&each.blob)).cloned());
             left.brought(taken);
             self.progress.brought(texts.0.len());
+            brought += texts.0.len();
             rest = rest.get(taken..).unwrap_or_default();
         }
-        Ok(lacking)
+        Ok((lacking, brought))
     }
 
     /// Brings texts home, and notes that they are there. Which of them lack vectors.
