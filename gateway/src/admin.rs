@@ -61,6 +61,7 @@ pub(crate) struct Admin {
 /// The admin port behind `listener`.
 pub(crate) fn port(listener: TcpListener, admin: Arc<Admin>) -> Port {
     let open = admin.metrics.admin_connections().clone();
+    let ended = admin.metrics.unread().ended.clone();
     let console = admin.console.is_some();
     let mut router = Router::new()
         .route("/healthz", get(async || "ok\n"))
@@ -76,6 +77,7 @@ pub(crate) fn port(listener: TcpListener, admin: Arc<Admin>) -> Port {
         places: PLACES,
         idle: IDLE,
         open,
+        ended,
     }
 }
 

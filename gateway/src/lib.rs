@@ -53,6 +53,7 @@ mod catalog;
 mod cursor;
 mod breaker;
 mod upstream;
+mod unread;
 
 // Below the path: what its stops stand on.
 pub mod audit;
@@ -226,6 +227,7 @@ impl Gateway {
             places: self.most_connections,
             idle: server::CLIENTS_IDLE,
             open: parts.metrics.connections().clone(),
+            ended: parts.metrics.unread().ended.clone(),
         };
         let mut admin = admin::port(admin, parts.clone());
         if let Some(beside) = &self.beside {

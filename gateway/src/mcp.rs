@@ -22,6 +22,7 @@ use crate::{
     error::GatewayError,
     limits::{Limits, Price},
     session::{HANDLE_HEADER, Session, Sessions},
+    unread::UnreadAnswers,
 };
 use ask::{Arrived, Message};
 use content::{Accepts, Door, Unread, Whole};
@@ -50,6 +51,8 @@ mod hearing;
 mod settle;
 mod trail;
 mod paid;
+mod room;
+mod events;
 mod reply;
 mod methods;
 
@@ -59,6 +62,7 @@ const CALL: &str = "tools/call";
 /// The endpoint behind `/mcp`.
 pub(crate) struct Mcp {
     crowd: Crowd,
+    unread: Arc<UnreadAnswers>,
     sessions: Arc<Sessions>,
     limits: Arc<Limits>,
     calls: Calls,
@@ -69,6 +73,7 @@ impl Mcp {
     pub(crate) fn new(sessions: Arc<Sessions>, limits: Arc<Limits>, calls: Calls) -> Self {
         Mcp {
             crowd: Crowd::new(calls.metrics.bodies().clone()),
+            unread: Arc::new(UnreadAnswers::new(calls.metrics.unread().clone())),
             sessions,
             limits,
             methods: Methods::new(calls.catalog.clone()),
@@ -119,6 +124,7 @@ impl Mcp {
         body: Whole<'_>,
     ) -> Response {
         let received = Instant::now();
+        let asker = room::asker(&self.unread, &who, &parts);
         let understood = self.understand(&who, &parts.headers, &body.bytes);
         // Whoever waits from here on, for an answer or a refusal, keeps no body and no place.
         drop(body);
@@ -128,6 +134,7 @@ impl Mcp {
             accepts,
             received,
             trace: recorded.trace,
+            asker: asker.clone(),
         };
         let answering = async {
             match understood {
@@ -138,11 +145,8 @@ impl Mcp {
             }
         };
         let response = recorded.run(pin!(answering)).await;
-        if accepts.json {
-            response
-        } else {
-            reply::as_events(response).await
-        }
+        let response = events::as_accepted(accepts, response).await;
+        room::checked(response, &asker).await
     }
 
     /// What the body says, in which revision, and in which session.
@@ -244,7 +248,7 @@ impl Mcp {
                 Ok(reply::empty(&id))
             }
             "initialize" => {
-                let answer = self.ask_sdk(*era, arrived.parts, &id, envelope).await?;
+                let answer = self.ask_sdk(*era, arrived, &id, envelope).await?;
                 Ok(reply::with_handle(answer, &self.sessions.open(&who)).await)
             }
             _ => match consult::method_of(envelope) {
@@ -254,7 +258,7 @@ impl Mcp {
                         .consult(&who, ask, method, message.envelope)
                         .await
                 }
-                None => self.ask_sdk(*era, arrived.parts, &id, envelope).await,
+                None => self.ask_sdk(*era, arrived, &id, envelope).await,
             },
         }
     }
@@ -262,7 +266,7 @@ impl Mcp {
     async fn ask_sdk(
         &self,
         era: Era,
-        mut parts: Parts,
+        mut arrived: Arrived,
         id: &RequestId,
         message: &Envelope,
     ) -> Result<Response, GatewayError> {
@@ -274,8 +278,9 @@ impl Mcp {
             ));
         }
         // Judged before: the SDK keeps no sessions and would refuse any.
-        parts.headers.remove(HANDLE_HEADER);
-        self.methods.answer(era, parts, id, message).await
+        arrived.parts.headers.remove(HANDLE_HEADER);
+        let answer = self.methods.answer(era, arrived.parts, id, message);
+        room::around(methods::most(&message.method), &arrived.asker, answer).await
     }
 
     /// The session that the message belongs to. One that opens a session has none yet.

@@ -17,6 +17,7 @@ pub(crate) use breaker::{BreakerMetrics, CircuitLabels, Kind};
 pub(crate) use limit_store::LimitStore;
 pub(crate) use limits::LimitMetrics;
 pub(crate) use tools::{Outcome, ToolMetrics, ToolSums};
+pub(crate) use unread::UnreadMetrics;
 pub(crate) use upstream::UpstreamMetrics;
 
 use crate::recent::{RecentCalls, Refusals};
@@ -27,6 +28,7 @@ mod breaker;
 mod limit_store;
 mod limits;
 mod tools;
+mod unread;
 mod upstream;
 
 /// The tool label of names that are not in the catalogue.
@@ -64,6 +66,7 @@ pub(crate) struct Metrics {
     ready: Gauge,
     sessions_kept: Gauge,
     bodies: BodyMetrics,
+    unread: UnreadMetrics,
     limits: LimitMetrics,
     limit_store: LimitStore,
     upstream: UpstreamMetrics,
@@ -115,6 +118,7 @@ impl Metrics {
                 "Sessions kept because they were ended or have a log level",
             ),
             bodies: BodyMetrics::new(own),
+            unread: UnreadMetrics::new(own),
             limits: LimitMetrics::new(own, refusals.clone()),
             limit_store: LimitStore::new(own),
             upstream: UpstreamMetrics::new(own),
@@ -132,6 +136,11 @@ impl Metrics {
     /// What is told of large bodies.
     pub(crate) fn bodies(&self) -> &BodyMetrics {
         &self.bodies
+    }
+
+    /// What is told of unread answers.
+    pub(crate) fn unread(&self) -> &UnreadMetrics {
+        &self.unread
     }
 
     /// The store of limits.

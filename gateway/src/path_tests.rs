@@ -41,6 +41,7 @@ mod shutdown;
 mod strangers;
 mod times;
 mod unread;
+mod untaken;
 mod words;
 mod worker;
 

@@ -15,10 +15,10 @@ use axum::{
 };
 use hyper::body::Incoming;
 use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
+    rt::{TokioIo, TokioTimer},
     server::conn::auto::Builder,
 };
-use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::{counter::Counter, gauge::Gauge};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpListener,
@@ -32,16 +32,22 @@ use crate::{
     error::RefusalReason,
     mcp::{Came, Mcp},
     metrics::{Counted, Metrics},
+    unread::{ConnectionRoom, Room},
 };
 use accepting::Accepting;
 use answer::Answering;
-use connection::{Activity, Watched};
+use connection::Activity;
 use guard::Guard;
+use streams::Streams;
+use watched::Watched;
 
 // A connection, then what a request on it meets.
 mod accepting;
 mod connection;
+mod watched;
 mod answer;
+mod taking;
+mod streams;
 mod farewell;
 mod cors;
 mod well_known;
@@ -80,6 +86,8 @@ pub(crate) struct Port {
     pub(crate) idle: Duration,
     /// How many connections are open.
     pub(crate) open: Gauge,
+    /// Counts answers that were ended because nobody took them.
+    pub(crate) ended: Counter,
 }
 
 /// The whole path of a request, as one service.
@@ -128,9 +136,10 @@ pub(crate) async fn serve(port: Port, shutdown: CancellationToken) {
         places: most,
         idle,
         open,
+        ended,
     } = port;
     let places = Arc::new(Semaphore::new(most as usize));
-    let builder = Arc::new(builder());
+    let builder = Arc::new(builder(ended.clone()));
     let mut accepting = Accepting::new(listener);
     let taking = async {
         loop {
@@ -145,6 +154,7 @@ pub(crate) async fn serve(port: Port, shutdown: CancellationToken) {
                 place,
                 idle,
                 open: open.clone(),
+                ended: ended.clone(),
                 shutdown: shutdown.clone(),
             };
             tokio::spawn(converse(builder.clone(), socket, client));
@@ -164,8 +174,9 @@ pub(crate) async fn serve(port: Port, shutdown: CancellationToken) {
 }
 
 /// HTTP/1 and HTTP/2 with their bounds. Times are kept by `connection`.
-pub(crate) fn builder() -> Builder<TokioExecutor> {
-    let mut builder = Builder::new(TokioExecutor::new());
+/// Answers that nobody takes are counted by `ended`.
+pub(crate) fn builder(ended: Counter) -> Builder<Streams> {
+    let mut builder = Builder::new(Streams::new(ended));
     // The buffer bounds the headers: what does not fit is answered 431.
     builder
         .http1()
@@ -190,11 +201,12 @@ pub(crate) struct Client {
     pub(crate) place: OwnedSemaphorePermit,
     pub(crate) idle: Duration,
     pub(crate) open: Gauge,
+    pub(crate) ended: Counter,
     pub(crate) shutdown: CancellationToken,
 }
 
 /// Serves one connection to its end.
-pub(crate) async fn converse<S>(builder: Arc<Builder<TokioExecutor>>, socket: S, client: Client)
+pub(crate) async fn converse<S>(builder: Arc<Builder<Streams>>, socket: S, client: Client)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -204,10 +216,11 @@ where
         place: _place,
         idle,
         open,
+        ended,
         shutdown,
     } = client;
     let _open = Counted::one_of(&open);
-    let activity = Activity::new(idle);
+    let (activity, room) = (Activity::new(idle), ConnectionRoom::default());
     let io = TokioIo::new(Watched::new(socket, activity.clone()));
     let answered = activity.clone();
     let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
@@ -215,13 +228,15 @@ where
         let (version, activity) = (request.version(), answered.clone());
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(peer);
+        request.extensions_mut().insert(room.clone());
         let answer = stack.clone().oneshot(request);
         async move {
             let mut response = answer.await?;
             if version <= http::Version::HTTP_11 && activity.is_draining() {
                 farewell::close(&mut response);
             }
-            Ok::<_, Infallible>(response.map(|body| answering.with_body(body)))
+            let room = response.extensions_mut().remove::<Arc<Room>>();
+            Ok::<_, Infallible>(response.map(|body| answering.with_body(body, version, room)))
         }
     });
     let mut connection = std::pin::pin!(builder.serve_connection(io, service));
@@ -240,6 +255,14 @@ where
     match end {
         Some(Ok(())) => {}
         Some(Err(error)) => tracing::debug!(%error, "connection ended early"),
-        None => tracing::debug!("connection closed: idle or slow"),
+        None => closed(&activity, &ended),
     }
+}
+
+/// The time of a connection was up.
+fn closed(activity: &Activity, ended: &Counter) {
+    if activity.is_unread() {
+        ended.inc();
+    }
+    tracing::debug!("connection closed: idle or slow");
 }

@@ -29,6 +29,7 @@ use crate::{
     metrics::UpstreamMetrics,
     names::{self, Resolver},
     session::SessionKey,
+    unread::Asker,
 };
 use choice::Affinity;
 use deadly::Deadly;
@@ -38,7 +39,7 @@ use pool::{Pool, Surroundings};
 use secured::Authority;
 
 pub use config::{UpstreamConfig, UpstreamError};
-pub(crate) use failures::{internal, is_refusal, unavailable};
+pub(crate) use failures::{internal, is_refusal, unavailable, unread};
 #[cfg(test)]
 pub(crate) use health::LONGEST_RETRY;
 pub(crate) use replica::ReplicaStatus;
@@ -61,6 +62,7 @@ mod ending;
 mod budget;
 mod deadly;
 mod stream;
+mod valve;
 mod patience;
 mod tools;
 mod failures;
@@ -92,6 +94,8 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) trace: TraceContext,
     /// When its caller gets an answer, whatever it is.
     pub(crate) until: Instant,
+    /// Who gets room for what the worker says.
+    pub(crate) asker: Asker,
 }
 
 /// The workers of every pool that is configured.
@@ -202,6 +206,7 @@ impl Upstream {
             until: call.until,
             patience: self.patience(call.until),
             suspects: self.suspects(Some(tenant)),
+            asker: Some(call.asker),
             tried: Vec::new(),
             repeated: false,
         }))

@@ -11,7 +11,7 @@ use super::{
     envelope::{Envelope, RequestId},
     era::Era,
 };
-use crate::{error::GatewayError, session::Session};
+use crate::{error::GatewayError, session::Session, unread::Asker};
 
 /// Characters of an idempotency key.
 const LONGEST_KEY: usize = 128;
@@ -22,6 +22,8 @@ pub(super) struct Arrived {
     pub(super) accepts: Accepts,
     pub(super) received: Instant,
     pub(super) trace: TraceContext,
+    /// Who gets room for its answer.
+    pub(super) asker: Asker,
 }
 
 impl Arrived {
@@ -35,6 +37,7 @@ impl Arrived {
             received: self.received,
             log_level,
             trace: self.trace,
+            asker: self.asker.clone(),
         }
     }
 }
@@ -57,6 +60,7 @@ pub(super) struct Ask {
     /// From which level on the client wants to hear the call's log, if at all.
     pub(super) log_level: Option<LogLevel>,
     pub(super) trace: TraceContext,
+    pub(super) asker: Asker,
 }
 
 /// The tool that is called.

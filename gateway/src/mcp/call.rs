@@ -18,7 +18,7 @@ use super::{
     ask::{Ask, arguments, idempotency_key, tool_name},
     envelope::Envelope,
     hearing::Hearing,
-    settle::Settle,
+    settle::{SMALL_EVENTS, Settle, Word},
     trail::{About, Stop, Trail},
 };
 use crate::{
@@ -31,6 +31,7 @@ use crate::{
     limits::{Price, Refused},
     metrics::Metrics,
     sampling::Sampler,
+    unread::Room,
     upstream::{self, CallStream, Outgoing, Step, Upstream},
 };
 
@@ -76,7 +77,10 @@ impl Calls {
         let mut settle = self.settle(trail, ask);
         settle.hearing = hearing;
         match self.start(who, &tool, wanted, &mut settle).await {
-            Ok(First::Result(result)) => Ok(settle.respond(Ok(result))),
+            Ok(First::Result(result, room)) => {
+                settle.room = room;
+                Ok(settle.respond(Ok(result)))
+            }
             Ok(First::Event(event, events)) => Ok(settle.stream(event, events)),
             Err(failure) => Ok(settle.respond(Err(failure))),
         }
@@ -139,6 +143,7 @@ impl Calls {
             session: settle.ask.session.key,
             trace,
             until,
+            asker: settle.ask.asker.clone(),
         };
         self.upstream.judge(&call)?;
         let family = &tool.entry.family;
@@ -146,7 +151,7 @@ impl Calls {
         settle.permit = Some(self.breaker.admit(who, family, received, until).await?);
         settle.trail.reached(Stop::Admitted);
         let events = self.upstream.call(call).await?;
-        first(events, &mut settle.hearing).await
+        first(events, settle).await
     }
 
     fn settle(&self, trail: Trail, ask: Ask) -> Settle {
@@ -157,6 +162,7 @@ impl Calls {
             hearing: Hearing::nothing(self.metrics.clone()),
             context: None,
             permit: None,
+            room: None,
         }
     }
 }
@@ -196,19 +202,24 @@ struct CallMeta<'a> {
 }
 
 enum First {
-    Result(Bytes),
-    Event(Vec<u8>, Box<CallStream>),
+    Result(Bytes, Option<Room>),
+    Event(Word, Box<CallStream>),
 }
 
 /// What decides the form of the answer: the result, or a word before it that the client wants.
-async fn first(mut events: CallStream, hearing: &mut Hearing) -> Result<First, Failure> {
+async fn first(mut events: CallStream, settle: &mut Settle) -> Result<First, Failure> {
     loop {
         match events.next().await? {
-            Step::Result(result) => return Ok(First::Result(result)),
+            Step::Result(result) => return Ok(First::Result(result, events.take_room())),
             Step::Said(said) => {
-                if let Some(event) = hearing.notification(&said) {
+                if let Some(message) = settle.hearing.notification(&said) {
+                    let word = Word {
+                        message,
+                        room: events.take_room(),
+                    };
+                    settle.room = events.room_for_events(SMALL_EVENTS).await?;
                     events.passed_on();
-                    return Ok(First::Event(event, Box::new(events)));
+                    return Ok(First::Event(word, Box::new(events)));
                 }
             }
         }

@@ -17,6 +17,7 @@ use super::{
     era::Era,
     methods::TTL_MS,
     reply,
+    room::waiting,
     trail::{About, Stop, Trail},
 };
 use crate::{
@@ -26,6 +27,7 @@ use crate::{
     cursor::{CURSOR, CursorContext},
     error::GatewayError,
     metrics::Outcome,
+    unread::Room,
     upstream::{self, Outgoing, Step},
 };
 
@@ -65,7 +67,7 @@ impl Calls {
             trail.refused();
             let nothing = question.nothing();
             let nothing = nothing.ok_or_else(|| who.lacks(Scope::ToolsRead))?;
-            return Ok(question.answer(&ask, nothing));
+            return Ok(question.answer(&ask, nothing, None));
         }
         let mut permit = None;
         let inquiry = self.inquire(who, &ask, &question, (&mut trail, &mut permit));
@@ -74,13 +76,15 @@ impl Calls {
             if let Some(permit) = permit.take() {
                 permit.answered(false);
             }
-            self.read(who, &question, &result)
-                .map_err(|error| upstream::internal(ask.trace, &error))?
+            let (result, room) = result;
+            let read = self.read(who, &question, &result);
+            let read = read.map_err(|error| upstream::internal(ask.trace, &error))?;
+            read.map(|(read, facts)| (read, facts, room))
         });
         match outcome {
-            Ok((result, facts)) => {
+            Ok((result, facts, room)) => {
                 trail.end(Outcome::Ok, ask.received.elapsed(), facts);
-                Ok(question.answer(&ask, result))
+                Ok(question.answer(&ask, result, room))
             }
             Err(failure) => {
                 if let Some(permit) = permit.filter(|_| !upstream::is_refusal(&failure)) {
@@ -108,7 +112,7 @@ impl Calls {
         ask: &Ask,
         question: &Question,
         (trail, permit): (&mut Trail, &mut Option<Permit>),
-    ) -> Result<Bytes, Failure> {
+    ) -> Result<(Bytes, Option<Room>), Failure> {
         let mut params = question.params.clone();
         if let Some(Value::String(cursor)) = params.get_mut(CURSOR) {
             *cursor = self.cursors.open(&question.context(who), cursor)?;
@@ -125,6 +129,7 @@ impl Calls {
             session: ask.session.key,
             trace: ask.trace,
             until,
+            asker: ask.asker.clone(),
         };
         self.upstream.judge(&call)?;
         let family = question.family();
@@ -135,7 +140,7 @@ impl Calls {
         loop {
             // What it says on its way nobody asked to hear.
             if let Step::Result(result) = events.next().await? {
-                return Ok(result);
+                return Ok((result, events.take_room()));
             }
         }
     }
@@ -273,7 +278,7 @@ impl Question {
     }
 
     /// The JSON-RPC message, with what the revision asks for.
-    fn answer(&self, ask: &Ask, mut result: Map<String, Value>) -> Response {
+    fn answer(&self, ask: &Ask, mut result: Map<String, Value>, room: Option<Room>) -> Response {
         let micros = u32::try_from(ask.received.elapsed().as_micros()).unwrap_or(u32::MAX);
         let told = result.entry("_meta").or_insert_with(|| json!({}));
         told[meta::DURATION_MS] = json!(f64::from(micros) / 1000.0);
@@ -285,6 +290,8 @@ impl Question {
             }
         }
         let message = json!({ "jsonrpc": "2.0", "id": ask.id, "result": result });
-        json_response(message.to_string().into_bytes())
+        let mut message = message.to_string().into_bytes();
+        message.shrink_to_fit();
+        waiting(room, message.len(), json_response(message))
     }
 }

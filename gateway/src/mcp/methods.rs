@@ -53,6 +53,9 @@ const NOT_READY: i32 = crate::error::NOT_NOW;
 /// is half as deep; what lies deeper is of no use to a server that keeps nothing.
 const SHOWN_LEVELS: usize = 16;
 
+/// Bytes of a list of tools. Nothing else is large that is answered here.
+const LONGEST_LIST: usize = 256 * 1024;
+
 /// A method that is answered here.
 struct Offered {
     name: &'static str,
@@ -89,6 +92,12 @@ const OFFERED: [Offered; 4] = [
 /// The names of all that is answered here.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     OFFERED.iter().map(|offered| offered.name)
+}
+
+/// How large the answer to such a request may be, in bytes.
+pub(super) fn most(method: &str) -> usize {
+    let is_list = method == "tools/list";
+    if is_list { LONGEST_LIST } else { 0 }
 }
 
 /// The methods that no worker answers.

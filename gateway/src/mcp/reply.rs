@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use archway_proto::{failure::Failure, fault::Fault, meta, meta::Files};
 use axum::{body::Body, response::Response};
-use bytes::Bytes;
-use http::{HeaderValue, StatusCode, header};
+use http::HeaderValue;
 use http_body_util::{BodyExt, Collected};
 use serde::{Deserialize, Serialize};
 use serde_json::{
@@ -168,8 +167,7 @@ fn write(
         is_error,
         meta,
     };
-    let size = structured_content.map_or(0, |json| json.get().len());
-    let mut message = Vec::with_capacity(2 * size + size / 4 + 1024);
+    let mut message = Vec::with_capacity(size(&result));
     serde_json::to_writer(
         &mut message,
         &Answer {
@@ -179,6 +177,20 @@ fn write(
         },
     )?;
     Ok(message)
+}
+
+/// About how large the message is that carries this result: too small, it would grow to twice of that.
+fn size(result: &ToolResult<'_>) -> usize {
+    let data = result.structured_content.map_or("", RawValue::get);
+    let content = match result.content {
+        Content::Written(content) => content.get().len(),
+        // Each of these is escaped by one more.
+        Content::Text([TextBlock { text, .. }]) => {
+            let escaped = |byte: &u8| matches!(byte, b'"' | b'\\' | b'\n' | b'\r' | b'\t');
+            text.len() + text.bytes().filter(|byte| escaped(byte)).count()
+        }
+    };
+    data.len() + content + 2 * 1024
 }
 
 fn fault(worker: &WorkerResult<'_>) -> Option<Fault> {
@@ -256,38 +268,6 @@ pub(crate) async fn with_handle(response: Response, handle: &str) -> Response {
         parts.headers.extend(handle.map(|it| (HANDLE_HEADER, it)));
     }
     Response::from_parts(parts, Body::from(body))
-}
-
-/// One message as a server-sent event. A worker's JSON may have line ends between its tokens, where
-/// a blank does as well: inside strings they are escaped. An event would end at one.
-pub(crate) fn event(message: &[u8]) -> Bytes {
-    let mut event = Vec::with_capacity(message.len() + 24);
-    event.extend_from_slice(b"event: message\ndata: ");
-    let on_one_line = message.iter().map(|byte| match byte {
-        b'\n' | b'\r' => b' ',
-        byte => *byte,
-    });
-    event.extend(on_one_line);
-    event.extend_from_slice(b"\n\n");
-    event.into()
-}
-
-/// A JSON answer in the form of events, for a client that takes nothing else.
-pub(crate) async fn as_events(response: Response) -> Response {
-    let (mut parts, body) = response.into_parts();
-    let is_json = |value: &HeaderValue| value == "application/json";
-    if parts.status != StatusCode::OK
-        || !parts.headers.get(header::CONTENT_TYPE).is_some_and(is_json)
-    {
-        return Response::from_parts(parts, body);
-    }
-    let Ok(whole) = body.collect().await else {
-        return Response::from_parts(parts, Body::empty());
-    };
-    let media_type = HeaderValue::from_static("text/event-stream");
-    parts.headers.insert(header::CONTENT_TYPE, media_type);
-    parts.headers.remove(header::CONTENT_LENGTH);
-    Response::from_parts(parts, Body::from(event(&whole.to_bytes())))
 }
 
 #[cfg(test)]

@@ -13,15 +13,15 @@ use archway_proto::{
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
 use futures::{StreamExt, stream};
-use http::{HeaderValue, header};
 use tokio::sync::{mpsc, oneshot};
 use tracing::Instrument;
 
 use super::{
     ask::Ask,
     content::json_response,
+    events,
     hearing::Hearing,
-    reply,
+    reply, room,
     trail::{Stop, Trail},
 };
 use crate::{
@@ -29,11 +29,15 @@ use crate::{
     breaker::Permit,
     cursor::{CursorContext, Cursors},
     metrics::Outcome,
+    unread::Room,
     upstream::{self, CallStream, Step},
 };
 
-/// Events of one call that wait for its client to read; none is much larger than 64 KiB.
+/// Events of one call that wait for its client to read; none is much larger than 64 KiB, and large
+/// ones have room of their own.
 const MOST_UNREAD: usize = 16;
+/// Room for the small events of one call that wait, in bytes.
+pub(super) const SMALL_EVENTS: usize = 64 * 1024;
 
 /// Turns the outcome of one call into its answer, and ends its trail.
 pub(super) struct Settle {
@@ -45,6 +49,41 @@ pub(super) struct Settle {
     pub(super) context: Option<CursorContext>,
     /// What the call holds from before it was made until its answer is written.
     pub(super) permit: Option<Permit>,
+    /// Where the answer waits to be read, if it is a large one or one of many events.
+    pub(super) room: Option<Room>,
+}
+
+/// One message of an answer in events.
+pub(super) struct Word {
+    pub(super) message: Vec<u8>,
+    /// Of a large one.
+    pub(super) room: Option<Room>,
+}
+
+impl Word {
+    /// The event that tells it, which keeps its room until it is read.
+    fn event(self) -> Bytes {
+        let event = events::one(&self.message);
+        match self.room {
+            None => event,
+            Some(mut room) => {
+                room.shrink(event.len());
+                Bytes::from_owner(Told { event, _room: room })
+            }
+        }
+    }
+}
+
+/// An event with its room.
+struct Told {
+    event: Bytes,
+    _room: Room,
+}
+
+impl AsRef<[u8]> for Told {
+    fn as_ref(&self) -> &[u8] {
+        &self.event
+    }
 }
 
 impl Settle {
@@ -52,11 +91,13 @@ impl Settle {
     pub(super) fn respond(mut self, outcome: Result<Bytes, Failure>) -> Response {
         let in_events = !self.ask.accepts.json;
         let message = self.message(outcome);
-        if in_events {
-            events_response(Body::from(reply::event(&message)))
+        let size = message.capacity();
+        let response = if in_events {
+            events::response(Body::from(events::one(&message)))
         } else {
             json_response(message)
-        }
+        };
+        room::waiting(self.room, size, response)
     }
 
     /// The JSON-RPC message that answers the call.
@@ -106,7 +147,8 @@ impl Settle {
 
     /// What the call says as it comes, the answer last. A task follows the call: what its client has
     /// not read yet must not keep it from its deadline, and its tenant's place with it.
-    pub(super) fn stream(self, first: Vec<u8>, events: Box<CallStream>) -> Response {
+    pub(super) fn stream(mut self, first: Word, events: Box<CallStream>) -> Response {
+        let room = self.room.take();
         let (tell, mut told) = mpsc::channel(MOST_UNREAD);
         let (answer, answered) = oneshot::channel();
         let span = Span::current();
@@ -115,53 +157,46 @@ impl Settle {
         let said = stream::poll_fn(move |cx| told.poll_recv(cx));
         let answer = stream::once(answered).filter_map(|answer| ready(answer.ok()));
         let messages = stream::iter([first]).chain(said).chain(answer);
-        let body = messages.map(|message| Ok::<_, Infallible>(reply::event(&message)));
-        events_response(Body::from_stream(body))
+        let body = messages.map(|word: Word| Ok::<_, Infallible>(word.event()));
+        let response = events::response(Body::from_stream(body));
+        room::waiting(room, SMALL_EVENTS, response)
     }
 
     /// Makes the call to its end, unless its client goes away: then it is cancelled.
     async fn follow(
         mut self,
         mut events: Box<CallStream>,
-        tell: mpsc::Sender<Vec<u8>>,
-        mut answer: oneshot::Sender<Vec<u8>>,
+        tell: mpsc::Sender<Word>,
+        mut answer: oneshot::Sender<Word>,
     ) {
         let outcome = tokio::select! {
             outcome = self.listen(&mut events, &tell) => outcome,
             () = answer.closed() => return,
         };
+        let room = events.take_room();
+        let message = self.message(outcome);
         // An error is a client that went away since.
-        answer.send(self.message(outcome)).ok();
+        answer.send(Word { message, room }).ok();
     }
 
     /// Tells what the call says until its result.
     async fn listen(
         &mut self,
         events: &mut CallStream,
-        tell: &mpsc::Sender<Vec<u8>>,
+        tell: &mpsc::Sender<Word>,
     ) -> Result<Bytes, Failure> {
         loop {
             match events.next().await? {
                 Step::Result(result) => return Ok(result),
                 Step::Said(said) => {
-                    if let Some(event) = self.hearing.notification(&said) {
+                    if let Some(message) = self.hearing.notification(&said) {
+                        let room = events.take_room();
+                        let word = Word { message, room };
                         // An error is a client that went away, of which `follow` knows.
-                        events.wait(tell.send(event)).await?.ok();
+                        events.wait(tell.send(word)).await?.ok();
                     }
                 }
             }
         }
     }
-}
-
-/// A response of server-sent events.
-fn events_response(body: Body) -> Response {
-    let mut response = Response::new(body);
-    let headers = response.headers_mut();
-    headers.insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("text/event-stream"),
-    );
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    response
 }

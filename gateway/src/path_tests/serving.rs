@@ -127,6 +127,7 @@ pub(super) async fn serve(
         places,
         idle: server::CLIENTS_IDLE,
         open: metrics.connections().clone(),
+        ended: metrics.unread().ended.clone(),
     };
     tokio::spawn(server::serve(port, shutdown));
     address

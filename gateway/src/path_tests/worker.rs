@@ -26,10 +26,13 @@ use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{Request, Response, Status};
 
 /// The tools that every key may call, in their order.
-pub(super) const TOOLS: [&str; 17] = [
+pub(super) const TOOLS: [&str; 18] = [
     "echo", "pages", "progress", "logs", "flood", "spate", "pretty", "hang", "drip", "status",
-    "garbage", "denies", "slow", "late", "gate", "far", "lingers",
+    "garbage", "denies", "slow", "late", "gate", "far", "lingers", "large",
 ];
+
+/// Quotes in the answer of `large`, each of which is eight bytes of the whole answer.
+pub(super) const QUOTES: usize = 192 * 1024;
 
 /// What the worker tells of a call that does not end by itself.
 #[derive(Debug)]
@@ -94,6 +97,11 @@ pub(super) fn result(value: &Value) -> Result<CallEvent, Status> {
     Ok(CallEvent {
         event: Some(Event::Result(value.to_string().into())),
     })
+}
+
+/// Where each byte is escaped, and each of these again.
+fn quotes() -> Result<CallEvent, Status> {
+    result(&json!({ "structuredContent": { "quotes": "\"".repeat(QUOTES) } }))
 }
 
 pub(super) fn progress(done: f64) -> Result<CallEvent, Status> {
@@ -203,6 +211,7 @@ impl Worker for Scripted {
             "pretty" => Box::pin(stream::iter([Ok(CallEvent {
                 event: Some(Event::Result(format!("{data:#}").into())),
             })])),
+            "large" => Box::pin(stream::iter([quotes()])),
             "lingers" => Box::pin(endless(vec![result(&data)], &self.seen)),
             "hang" => Box::pin(endless(vec![], &self.seen)),
             "drip" => Box::pin(endless(vec![progress(1.0)], &self.seen)),

@@ -6,7 +6,10 @@
 
 use std::{io, net::IpAddr, time::Duration};
 
-use rustix::{io::Errno, net::sockopt::set_socket_recv_buffer_size};
+use rustix::{
+    io::Errno,
+    net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size},
+};
 use tokio::{
     net::{TcpListener, TcpStream},
     time::{Instant, sleep},
@@ -18,6 +21,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// itself). By default that grows to megabytes: a client whose body nobody wants could still fill
 /// them, over each of its connections.
 const RECEIVE_BUFFER: usize = 128 * 1024;
+/// The same of what goes out: a client that reads nothing could have megabytes be kept for it.
+const SEND_BUFFER: usize = 128 * 1024;
 /// Between two lines in the log.
 const TOLD_EVERY: Duration = Duration::from_secs(10);
 
@@ -60,6 +65,7 @@ impl Accepting {
 fn prepared(socket: TcpStream) -> io::Result<TcpStream> {
     socket.set_nodelay(true)?;
     set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER)?;
+    set_socket_send_buffer_size(&socket, SEND_BUFFER)?;
     Ok(socket)
 }
 

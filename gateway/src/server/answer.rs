@@ -2,18 +2,22 @@
 //!
 //! What a reader would get wrong: hyper hands a body over as fast as the client takes it, so an
 //! answer may wait for us (a worker is slow) or for the client (it does not read). Only the first
-//! keeps a connection from being idle. Large pieces are handed over in small ones: a body that
-//! has ended here is all but out.
+//! keeps a connection from being idle. Answers are handed over in small pieces, one at a time: the
+//! next when the socket has taken the one before. Over HTTP/2 a body ends once its last piece is
+//! taken, so that its stream can be reset until then. A small answer over HTTP/1 goes as it is.
 
 use std::{
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, ready},
 };
 
 use axum::body::{Body, Bytes};
-use hyper::body::{Frame, SizeHint};
+use http::Version;
+use hyper::body::{Body as _, Frame, SizeHint};
 
-use super::connection::Activity;
+use super::{connection::Activity, streams, taking::Taking};
+use crate::unread::Room;
 
 /// Handed over at a time, in bytes: what HTTP/2 sends in one frame by default.
 const PIECE: usize = 16 * 1024;
@@ -34,12 +38,27 @@ impl Answering {
         }
     }
 
-    /// The answer's body: the head is ready.
-    pub(super) fn with_body(mut self, body: Body) -> AnswerBody {
+    /// The answer's body, with its room if it is a large one: the head is ready.
+    pub(super) fn with_body(
+        mut self,
+        body: Body,
+        version: Version,
+        room: Option<Arc<Room>>,
+    ) -> AnswerBody {
         self.give();
+        let in_stream = version == Version::HTTP_2;
+        let followed = (in_stream || room.is_some()) && !body.is_end_stream();
+        let taking = followed.then(|| Taking::new(room));
+        match &taking {
+            Some(taking) if in_stream => streams::begin(taking),
+            Some(taking) => self.activity.follow(taking.watch()),
+            None => {}
+        }
         AnswerBody {
             body,
             rest: Bytes::new(),
+            taking,
+            in_stream,
             answering: self,
         }
     }
@@ -66,14 +85,38 @@ pub(super) struct AnswerBody {
     body: Body,
     /// Of the frame that came last: what is still to be handed over.
     rest: Bytes,
+    /// How its client takes it, unless it goes as it is.
+    taking: Option<Taking>,
+    /// Over HTTP/2.
+    in_stream: bool,
     answering: Answering,
 }
+
+/// The client had its time to take an answer.
+#[derive(Debug, thiserror::Error)]
+#[error("the client did not take the answer")]
+struct Untaken;
 
 impl AnswerBody {
     fn piece(&mut self, mut whole: Bytes) -> Bytes {
         let piece = whole.split_to(whole.len().min(PIECE));
         self.rest = whole;
-        piece
+        match &self.taking {
+            Some(taking) if !piece.is_empty() => taking.hand_over(piece),
+            _ => piece,
+        }
+    }
+
+    /// Ready when the next piece may be handed over.
+    fn poll_taken(&self, cx: &mut Context<'_>) -> Poll<Result<(), Untaken>> {
+        let Some(taking) = &self.taking else {
+            return Poll::Ready(Ok(()));
+        };
+        ready!(taking.poll_taken(cx));
+        Poll::Ready(match taking.has_ended() {
+            true => Err(Untaken),
+            false => Ok(()),
+        })
     }
 }
 
@@ -86,10 +129,16 @@ impl hyper::body::Body for AnswerBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let this = &mut *self;
+        if let Err(untaken) = ready!(this.poll_taken(cx)) {
+            return Poll::Ready(Some(Err(axum::Error::new(untaken))));
+        }
         let frame = if this.rest.is_empty() {
             let polled = Pin::new(&mut this.body).poll_frame(cx);
             if polled.is_pending() {
                 this.answering.owe();
+                if let Some(taking) = &this.taking {
+                    taking.owe();
+                }
             }
             ready!(polled)
         } else {
@@ -101,7 +150,8 @@ impl hyper::body::Body for AnswerBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.rest.is_empty() && self.body.is_end_stream()
+        let is_taken = || self.taking.as_ref().is_none_or(Taking::is_taken);
+        self.rest.is_empty() && self.body.is_end_stream() && (!self.in_stream || is_taken())
     }
 
     fn size_hint(&self) -> SizeHint {

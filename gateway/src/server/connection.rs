@@ -5,11 +5,11 @@
 //! idle for as long as its port allows; once bytes of an HTTP/1 request came in, its headers must
 //! be whole within 10 s. Nothing here runs while a client waits for us: the body it sends has its
 //! own limit, the call its deadline. Only requests count, never what merely passes through the
-//! socket: a peer's pings are answered, and keep nothing open.
+//! socket: a peer's pings are answered, and keep nothing open. A socket that takes nothing of what is
+//! there for it ends after 30 s, and so does a large answer of HTTP/1 by its own clock (`taking`).
 
 use std::{
     future::poll_fn,
-    io,
     pin::{Pin, pin},
     sync::Arc,
     task::{Context, Poll, ready},
@@ -17,12 +17,13 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
-    time::{Instant, Sleep, sleep_until},
-};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::taking::{Look, Watch};
 
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a socket may take nothing while there is something for it.
+const BLOCKED_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a connection without an answer in flight outlives the begin of the drain: enough for
 /// a request that was on its way, and for HTTP/2's farewell.
 const LINGER: Duration = Duration::from_secs(1);
@@ -46,6 +47,10 @@ struct State {
     last: Instant,
     draining_since: Option<Instant>,
     protocol: Protocol,
+    /// Since when the socket takes nothing of what is there for it.
+    blocked_since: Option<Instant>,
+    /// The last large answer of HTTP/1.
+    answer: Option<Watch>,
 }
 
 /// What a connection speaks. Its first bytes tell, in however many reads they come.
@@ -85,6 +90,8 @@ impl Activity {
             last: Instant::now(),
             draining_since: None,
             protocol: Protocol::Opening(0),
+            blocked_since: None,
+            answer: None,
         };
         Activity(Arc::new(Mutex::new(state)))
     }
@@ -134,7 +141,23 @@ impl Activity {
         state.last = Instant::now();
     }
 
-    fn received(&self, bytes: &[u8]) {
+    /// The connection, of HTTP/1, ends when this answer is overdue.
+    pub(super) fn follow(&self, answer: Watch) {
+        self.0.lock().answer = Some(answer);
+    }
+
+    /// Whether its client does not take what is there for it.
+    pub(super) fn is_unread(&self) -> bool {
+        let until = self.0.lock().unread_until();
+        until.is_some_and(|until| until <= Instant::now())
+    }
+
+    /// Says whether the socket takes what is there for it.
+    pub(super) fn blocked(&self, blocked: bool) {
+        self.0.lock().blocked_since = blocked.then(Instant::now);
+    }
+
+    pub(super) fn received(&self, bytes: &[u8]) {
         let mut state = self.0.lock();
         state.protocol = state.protocol.after(bytes);
         if state.protocol == Protocol::Http2 {
@@ -149,17 +172,36 @@ impl Activity {
     /// has to be asked again: answers of HTTP/2 end in tasks of their own, which wake nobody here.
     fn deadline(&self) -> Instant {
         let state = self.0.lock();
-        let draining = state.draining_since;
-        let patience = draining.map_or(state.idle_timeout, |_| LINGER);
+        let quiet = state.quiet_until();
+        state.unread_until().map_or(quiet, |end| end.min(quiet))
+    }
+}
+
+impl State {
+    /// When it has to be closed or asked again for what its client does not take.
+    fn unread_until(&self) -> Option<Instant> {
+        let blocked = self.blocked_since.map(|since| since + BLOCKED_TIMEOUT);
+        let answer = match self.answer.as_ref().map(Watch::look) {
+            None | Some(Look::Owed) => None,
+            Some(Look::Until(until)) => Some(until),
+            Some(Look::Overdue) => Some(Instant::now()),
+        };
+        blocked.into_iter().chain(answer).min()
+    }
+
+    /// When it has to be closed or asked again for want of requests.
+    fn quiet_until(&self) -> Instant {
+        let draining = self.draining_since;
+        let patience = draining.map_or(self.idle_timeout, |_| LINGER);
         let asked_again = Instant::now() + patience;
-        if state.owing > 0 {
+        if self.owing > 0 {
             return asked_again;
         }
         let quiet = match draining {
-            Some(since) if state.unfinished == 0 => state.last.max(since) + LINGER,
-            _ => state.last + state.idle_timeout,
+            Some(since) if self.unfinished == 0 => self.last.max(since) + LINGER,
+            _ => self.last + self.idle_timeout,
         };
-        let headers = state.headers_since.map(|since| since + HEADER_TIMEOUT);
+        let headers = self.headers_since.map(|since| since + HEADER_TIMEOUT);
         headers.map_or(quiet, |end| end.min(quiet)).min(asked_again)
     }
 }
@@ -190,67 +232,6 @@ fn expire(mut timer: Pin<&mut Sleep>, activity: &Activity, cx: &mut Context<'_>)
             return Poll::Ready(());
         }
         timer.as_mut().reset(deadline);
-    }
-}
-
-/// A socket that reports what comes in.
-pub(crate) struct Watched<S> {
-    socket: S,
-    activity: Activity,
-}
-
-impl<S> Watched<S> {
-    pub(crate) fn new(socket: S, activity: Activity) -> Self {
-        Watched { socket, activity }
-    }
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        ready!(Pin::new(&mut self.socket).poll_read(cx, buffer))?;
-        if let Some(bytes) = buffer
-            .filled()
-            .get(before..)
-            .filter(|bytes| !bytes.is_empty())
-        {
-            self.activity.received(bytes);
-        }
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.socket).poll_write(cx, bytes)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.socket).poll_write_vectored(cx, slices)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.socket.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_shutdown(cx)
     }
 }
 

@@ -32,7 +32,9 @@ use super::{
     patience::Patience,
     pool::Pool,
     replica::{Flight, Replica},
+    valve::Valve,
 };
+use crate::unread::Asker;
 
 /// Tries of one call.
 const MOST_TRIES: usize = 3;
@@ -54,6 +56,8 @@ pub(super) struct Errand {
     pub(super) until: Instant,
     pub(super) patience: Patience,
     pub(super) suspects: Suspects,
+    /// Who gets room for what the worker says. `None` for what no tenant asks: that always has.
+    pub(super) asker: Option<Asker>,
     pub(super) tried: Vec<Arc<Replica>>,
     /// Whether it was done again after its worker was lost.
     pub(super) repeated: bool,
@@ -84,6 +88,8 @@ impl Suspects {
 /// A try that is under way.
 pub(super) struct Underway {
     pub(super) events: Streaming<CallEvent>,
+    /// Where what its worker says waits for room.
+    pub(super) valve: Option<Valve>,
     pub(super) flight: Flight,
     pub(super) attempt: Attempt,
 }
@@ -102,7 +108,11 @@ impl Errand {
             let flight = chosen.ok_or_else(|| self.given_up(unavailable(), Outcome::NotWritten))?;
             self.tried.push(Arc::clone(&flight.replica));
             let mut attempt = Attempt::begin(flight.replica.address());
-            let request = self.request(&attempt)?;
+            let mut request = self.request(&attempt)?;
+            let valve = self.asker.is_some().then(Valve::default);
+            if let Some(valve) = &valve {
+                request.extensions_mut().insert(valve.clone());
+            }
             let mut worker = flight.client();
             let answered = self.patience.wait(worker.call(request)).await;
             let answered = answered.inspect_err(|failure| attempt.given_up(failure));
@@ -110,6 +120,7 @@ impl Errand {
                 Ok(response) => {
                     return Ok(Underway {
                         events: response.into_inner(),
+                        valve,
                         flight,
                         attempt,
                     });

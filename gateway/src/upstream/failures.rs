@@ -11,11 +11,15 @@ use tonic::Status;
 
 /// What an agent is told to wait when no worker can be reached.
 const RETRY_AFTER_SECONDS: u64 = 2;
+/// What it is told to wait while too many answers are not read: those that nobody reads are ended
+/// by then.
+const READ_AFTER_SECONDS: u64 = 5;
 
 /// The detail by which failures that are the call's own doing are told from the workers'.
 const REASON: &str = "reason";
 const DEADLY: &str = "deadly_call";
 const TOO_LARGE: &str = "pass_too_large";
+const UNREAD: &str = "answers_not_read";
 /// What tonic says of a worker's HTTP/2 that turned a request's headers away (RFC 6585, 5).
 const HEADERS_TOO_LARGE: &str = "HTTP status code 431";
 /// The detail that says whether a write may have been done.
@@ -87,11 +91,26 @@ pub(super) fn deadly(trace: TraceContext, left: Duration) -> Failure {
     .detail(REASON, DEADLY)
 }
 
-/// Whether a failure is the call's own doing, and says nothing about the workers that are there: it
-/// ended two of them, now or before, or its pass is larger than they read.
+/// There is no room for the answer: its clients have not read others.
+pub(crate) fn unread() -> Failure {
+    Failure::new(
+        Fault::Unavailable,
+        "there is no room for the answer: too many answers wait for their clients to read them",
+        format!(
+            "read the answers that are there, wait {READ_AFTER_SECONDS} seconds and try again; \
+             ask for less at a time"
+        ),
+    )
+    .detail("retry_after_seconds", READ_AFTER_SECONDS)
+    .detail(REASON, UNREAD)
+}
+
+/// Whether a failure is the caller's own doing, and says nothing about the workers that are there: its
+/// call ended two of them, now or before, its pass is larger than they read, or its answers are not
+/// read.
 pub(crate) fn is_refusal(failure: &Failure) -> bool {
     let why = failure.details.get(REASON);
-    why.is_some_and(|why| why == DEADLY || why == TOO_LARGE)
+    why.is_some_and(|why| why == DEADLY || why == TOO_LARGE || why == UNREAD)
 }
 
 /// What is known of a write that was not answered.

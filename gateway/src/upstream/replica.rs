@@ -18,6 +18,7 @@ use super::{
     choice::WorkerHash,
     secured::Authority,
     standing::{Standing, State},
+    valve::ValvedChannel,
 };
 use crate::awaited::{Awaited, Tone};
 
@@ -250,8 +251,8 @@ impl Flight {
         }
     }
 
-    pub(super) fn client(&self) -> WorkerClient<Channel> {
-        WorkerClient::new(self.replica.channel())
+    pub(super) fn client(&self) -> WorkerClient<ValvedChannel> {
+        WorkerClient::new(ValvedChannel(self.replica.channel()))
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
             .max_encoding_message_size(MAX_MESSAGE_BYTES)
     }

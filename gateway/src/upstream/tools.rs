@@ -44,6 +44,7 @@ impl Upstream {
             until,
             patience: self.patience(until),
             suspects: self.suspects(None),
+            asker: None,
             tried: Vec::new(),
             repeated: false,
         }));

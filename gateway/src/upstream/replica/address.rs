@@ -12,9 +12,11 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// found within 5 s, while calls on it have half of their 10 s left.
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(3);
-/// A result of 64 KiB arrives without waiting for a window update.
-const STREAM_WINDOW: u32 = 1024 * 1024;
-const CONNECTION_WINDOW: u32 = 8 * 1024 * 1024;
+/// A result of 64 KiB arrives without waiting for a window update. One that waits for room holds no
+/// more than this.
+const STREAM_WINDOW: u32 = 128 * 1024;
+/// Streams that wait for room never use it up: a tenant's would hold up those of others.
+const CONNECTION_WINDOW: u32 = 1 << 30;
 
 /// Where one worker is.
 #[derive(Clone, Debug)]
