@@ -30,6 +30,7 @@ mod load;
 mod memory;
 mod relay;
 mod scene;
+mod unread;
 mod vectors;
 
 /// Good calls that show that all is well.

@@ -51,8 +51,13 @@ impl Role {
         }
     }
 
+    /// The process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
-        let pid = Pid::from_raw(self.child.id().try_into().unwrap()).unwrap();
+        let pid = Pid::from_raw(self.id().try_into().unwrap()).unwrap();
         kill_process(pid, signal).unwrap();
     }
 
