@@ -236,6 +236,8 @@ impl PassVerifier {
         rules.set_issuer(&[ISSUER]);
         rules.set_required_spec_claims(&["exp", "aud", "iss"]);
         rules.leeway = 0;
+        // RFC 7519, 4.1.4: not on or after `exp`. The crate refuses only what ended before now.
+        rules.reject_tokens_expiring_in_less_than = 1;
         let mut refusal = jsonwebtoken::errors::ErrorKind::InvalidSignature.into();
         for key in &self.keys {
             match jsonwebtoken::decode(token.as_str(), key, &rules) {
@@ -330,15 +332,30 @@ mod tests {
         let unsigned = "eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0";
         parts[0] = unsigned;
         assert!(worker.verify(&PassToken::new(parts.join("."))).is_err());
-        let expired = Claims {
+        assert!(worker.verify(&ending_at(&minter, 1)).is_err());
+        assert!(worker.verify(&PassToken::new("x")).is_err());
+    }
+
+    fn ending_at(minter: &PassMinter, exp: u64) -> PassToken {
+        let claims = Claims {
             iss: ISSUER.into(),
             aud: AUDIENCE.into(),
-            exp: 1,
+            exp,
             body: pass(),
         };
-        let expired =
-            jsonwebtoken::encode(&Header::new(Algorithm::EdDSA), &expired, &minter.key).unwrap();
-        assert!(worker.verify(&PassToken::new(expired)).is_err());
-        assert!(worker.verify(&PassToken::new("x")).is_err());
+        let header = Header::new(Algorithm::EdDSA);
+        PassToken::new(jsonwebtoken::encode(&header, &claims, &minter.key).unwrap())
+    }
+
+    #[test]
+    fn a_pass_is_refused_in_the_very_second_in_which_it_ends() {
+        let minter = PassMinter::generate().unwrap();
+        let worker = PassVerifier::new(&[minter.public_key()], "shared");
+        // The clock only goes on: a pass that ends in this second has ended when it is looked at.
+        let now = jsonwebtoken::get_current_timestamp();
+        let refused = worker.verify(&ending_at(&minter, now)).unwrap_err();
+        assert!(matches!(refused, PassError::Refused(_)), "{refused:?}");
+        let good = worker.verify(&ending_at(&minter, now + 60)).unwrap();
+        assert!(good.is_live());
     }
 }
