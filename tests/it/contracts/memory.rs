@@ -133,6 +133,31 @@ async fn entries_say_when_and_what() {
             "{wrong}"
         );
     }
+    let needed = "entry: needs one of `event` and `decision`, a text that is not empty";
+    for wrong in [
+        json!({}),
+        json!({ "event": "" }),
+        json!({ "decision": 7 }),
+        json!({ "event": null, "decision": [] }),
+        json!({ "event": {}, "decision": "" }),
+    ] {
+        let mut entry = wrong.clone();
+        entry["timestamp"] = json!(time);
+        let reply = client
+            .call("write_memory_entry", of("decisions.jsonl", entry))
+            .await;
+        let said = reply.error()["message"].as_str().unwrap();
+        assert!(said.contains(needed), "{wrong}: {said}");
+    }
+    let one_is_good = json!({ "timestamp": time, "event": "x", "decision": 7 });
+    let reply = client
+        .call("write_memory_entry", of("decisions.jsonl", one_is_good))
+        .await;
+    let said = reply.error()["message"].as_str().unwrap();
+    assert!(
+        said.starts_with("entry.decision: ") && !said.contains(needed),
+        "{said}"
+    );
     for arguments in [
         json!({ "file": "decisions.jsonl" }),
         json!({ "entry": { "timestamp": time, "event": "x" } }),

@@ -96,18 +96,19 @@ fn timestamp(value: &Value, now: Timestamp) -> Result<(), &'static str> {
 /// What is wrong with `event` and `decision`: one of them says what the entry is about.
 fn said(fields: &Value) -> Vec<Violation> {
     let is_text = |value: &Value| value.as_str().is_some_and(|text| !text.is_empty());
-    let (event, decision) = (&fields["event"], &fields["decision"]);
-    if event.is_null() && decision.is_null() {
-        let problem = "needs an event or a decision";
-        return vec![violation("entry", problem, "event or decision, a text")];
-    }
-    let given = [("entry.event", event), ("entry.decision", decision)];
-    let wrong = given
-        .into_iter()
+    let given = [("entry.event", "event"), ("entry.decision", "decision")];
+    let given = given.map(|(path, name)| (path, &fields[name]));
+    let bad = given
+        .iter()
         .filter(|(_, value)| !value.is_null() && !is_text(value));
-    wrong
+    let mut wrong: Vec<Violation> = bad
         .map(|(path, _)| violation(path, "is no text, or empty", "a string that is not empty"))
-        .collect()
+        .collect();
+    if !given.iter().any(|(_, value)| is_text(value)) {
+        let problem = "needs one of `event` and `decision`, a text that is not empty";
+        wrong.push(violation("entry", problem, "`event`, `decision` or both"));
+    }
+    wrong
 }
 
 /// Looks into everything: depth, characters that can't be kept, and the words on the way.
@@ -229,13 +230,15 @@ mod tests {
         assert_eq!(paths(json!({})), ["entry.timestamp", "entry"]);
         assert_eq!(
             paths(json!({ "timestamp": "x", "event": 7, "decision": "" })),
-            ["entry.timestamp", "entry.event", "entry.decision"]
+            ["entry.timestamp", "entry.event", "entry.decision", "entry"]
         );
         let time = "2026-01-07T14:00:00Z";
         assert_eq!(
             paths(json!({ "timestamp": time, "event": "a\0b" })),
             ["entry"]
         );
+        let one_is_good = json!({ "timestamp": time, "event": "", "decision": "x" });
+        assert_eq!(paths(one_is_good), ["entry.event"]);
         let other = json!({ "timestamp": time, "decision": "x", "event": null });
         assert!(check(other).is_ok());
     }
