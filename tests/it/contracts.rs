@@ -16,6 +16,7 @@ mod memory;
 mod overview;
 mod read;
 mod revisions;
+mod schemas;
 mod search;
 mod skipped;
 mod search_pages;

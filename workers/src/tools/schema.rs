@@ -1,10 +1,11 @@
 //! JSON Schema (2020-12) of a tool's arguments and output, from its types.
 //!
-//! Trimmed to what a model needs: no titles, no Rust number formats, no references. An optional
-//! argument is shown without `null` (the gateway drops a null before it checks).
+//! Trimmed to what a model needs: no titles, no Rust number formats, no references but from a type
+//! to itself. Strict clients take no `true` for a schema: it is written `{}`. An optional argument is
+//! shown without `null` (the gateway drops a null before it checks).
 
 use schemars::{
-    JsonSchema,
+    JsonSchema, Schema,
     generate::SchemaSettings,
     transform::{RecursiveTransform, Transform},
 };
@@ -52,7 +53,13 @@ pub(super) fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-fn trim(schema: &mut schemars::Schema) {
+fn trim(schema: &mut Schema) {
+    if schema.as_bool() == Some(true) {
+        *schema = Schema::default();
+    }
+    if schema.get("additionalProperties") == Some(&Value::Bool(true)) {
+        schema.remove("additionalProperties");
+    }
     schema.remove("title");
     if schema.get("type").is_some_and(is_number) {
         schema.remove("format");

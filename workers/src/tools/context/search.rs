@@ -34,7 +34,7 @@ pub(in crate::tools) struct SearchArgs {
     #[schemars(length(min = 3, max = 500))]
     query: String,
     /// Only what was noted (`record_discovery`, decisions.jsonl) of this type, no files: for ADRs
-    /// use `search_architecture`. Default all: code and documents, too.
+    /// use `search_architecture`. All: code and documents, too.
     #[serde(default, rename = "type")]
     kind: NoteType,
     /// Only this module: a name that `read_file` gives, or a folder.

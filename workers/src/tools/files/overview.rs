@@ -67,8 +67,8 @@ pub(in crate::tools) struct Overview {
     depth: Option<usize>,
 }
 
+/// A file or folder.
 #[derive(Serialize, JsonSchema)]
-#[schemars(inline)]
 struct Node {
     name: String,
     /// file or directory.
@@ -79,7 +79,6 @@ struct Node {
     size: Option<u64>,
     /// Absent at the depth limit, and for files.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Vec<serde_json::Value>>")]
     children: Option<Vec<Node>>,
 }
 

@@ -36,9 +36,9 @@ pub(in crate::tools) struct LogArgs {
     #[serde(default = "default_max_count")]
     #[schemars(range(min = 1, max = 100))]
     max_count: usize,
-    /// Commit, tag or branch to begin at; default HEAD.
+    /// Commit, tag or branch to begin at.
     #[serde(rename = "ref")]
-    #[schemars(length(min = 1, max = 256))]
+    #[schemars(length(min = 1, max = 256), extend("default" = "HEAD"))]
     revision: Option<String>,
     /// Where to go on: the cursor of the page before.
     cursor: Option<String>,

@@ -10,7 +10,7 @@ use crate::repo::{Glob, RepoPath};
 use crate::tools::files::module;
 
 /// Which discoveries and decisions are looked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
 pub(in crate::tools) enum NoteType {
@@ -23,7 +23,7 @@ pub(in crate::tools) enum NoteType {
 }
 
 /// Where to look.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
 pub(in crate::tools) enum ProjectScope {
