@@ -2,8 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-/// `{id, dirty?}`: the commit an answer was read from; null without git or for several projects.
+/// `{id, dirty?}`: the commit an answer was read from; null without git or for several projects,
+/// absent where it was read from a project's memory, which no commit has.
 pub const COMMIT: &str = "io.archway/commit";
+/// The slug of the project that an answer was read from; absent where that was none, or several.
+pub const PROJECT: &str = "io.archway/project";
 /// Milliseconds from body read to result built, by the gateway.
 pub const DURATION_MS: &str = "io.archway/durationMs";
 /// The failure of a call, for programs.

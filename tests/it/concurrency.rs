@@ -59,6 +59,40 @@ async fn searches_of_a_tree_that_changes_under_them_all_end_in_time() {
 }
 
 #[tokio::test]
+async fn a_folder_that_is_not_there_is_told_with_the_time_since_when() {
+    let acme = Tenant::new("acme").project("site", Repo::new().file("a.txt", "a\n").commit());
+    let stack = Harness::new().tenant(acme).start().await;
+    let (client, folder) = (stack.client("acme"), stack.folder("acme", "site"));
+    let aside = folder.with_extension("aside");
+    let read = async || client.call("read_file", json!({ "path": "a.txt" })).await;
+    let away = async || {
+        let reply = read().await;
+        assert_eq!(reply.code(), "unavailable", "{}", reply.value());
+        let error = reply.error().clone();
+        let since = error["details"]["since"].as_str().unwrap().to_owned();
+        let (to_the_second, _) = since.split_once('.').unwrap();
+        let said = format!("the folder of project site has not been there since {to_the_second}Z");
+        assert_eq!(error["message"], said);
+        assert_eq!(
+            error["suggestion"],
+            "try again in 60 seconds; if it does not come, ask the operator for the folder"
+        );
+        assert_eq!(error["details"]["retry_after_seconds"], 60);
+        let host = stack.repositories().to_str().unwrap();
+        assert!(!reply.text().contains(host), "{}", reply.text());
+        since
+    };
+    assert!(!read().await.is_error());
+    fs::rename(&folder, &aside).unwrap();
+    let (first, second) = (away().await, away().await);
+    assert_eq!(first, second, "it is the same absence");
+    fs::rename(&aside, &folder).unwrap();
+    assert!(!read().await.is_error());
+    fs::rename(&folder, &aside).unwrap();
+    assert!(away().await > first, "it is another absence");
+}
+
+#[tokio::test]
 async fn a_project_that_is_not_mounted_is_named_and_the_others_are_searched() {
     let repo = || Repo::new().file("a.txt", "needle\n").commit();
     let acme = Tenant::new("acme")

@@ -4,6 +4,7 @@
 mod arguments;
 mod basics;
 mod files;
+mod folders;
 mod imports;
 mod marks;
 mod git_diff;

@@ -5,8 +5,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use e2e::{Client, Repo, git};
+use e2e::{Client, Harness, Repo, Tenant, git};
 use serde_json::json;
+
+use tokio::time::Instant;
 
 use crate::serve;
 
@@ -92,6 +94,96 @@ async fn an_answer_names_the_commit_it_was_read_from_and_soon_whether_the_tree_i
         "the next answer stands on the new commit"
     );
     assert_eq!(reply.structured()["file"]["content"], "two\n");
+}
+
+#[tokio::test]
+async fn whichever_tool_asks_first_the_tree_s_state_is_told_within_five_seconds() {
+    let repo = || {
+        Repo::new()
+            .file("docs/a.md", "sesame\n")
+            .file("docs/adr/0001-doors.md", "# Doors\n\nWe use doors.\n")
+            .file("docs/architecture/patterns/doors.md", "MUST use `door`.\n")
+            .commit()
+    };
+    let asked = [
+        ("list_files", json!({})),
+        ("read_file", json!({ "path": "docs/a.md" })),
+        ("read_repo_file", json!({ "path": "docs/a.md" })),
+        ("get_repo_overview", json!({})),
+        ("search_files", json!({ "pattern": "sesame" })),
+        ("grep_codebase", json!({ "pattern": "sesame" })),
+        ("git_log", json!({})),
+        ("git_blame", json!({ "file_path": "docs/a.md" })),
+        ("git_diff", json!({})),
+        ("context_search", json!({ "query": "sesame" })),
+        ("search_architecture", json!({ "query": "doors" })),
+        (
+            "check_adr_alignment",
+            json!({ "decision_description": "We use doors." }),
+        ),
+        (
+            "validate_pattern",
+            json!({ "pattern_name": "doors", "code": "door" }),
+        ),
+        ("list_projects", json!({})),
+    ];
+    let slug = |tool: &str| tool.replace('_', "-");
+    let acme = asked.iter().fold(Tenant::new("acme"), |acme, (tool, _)| {
+        acme.project(&slug(tool), repo())
+    });
+    let stack = Harness::new().tenant(acme).indexing().start().await;
+    let client = stack.client("acme");
+    for (tool, arguments) in asked {
+        let slug = slug(tool);
+        fs::write(stack.folder("acme", &slug).join("untracked"), "x").unwrap();
+        let mut arguments = arguments;
+        // A project that no other tool asks.
+        let argument = if tool == "list_projects" {
+            "query"
+        } else {
+            "project"
+        };
+        arguments[argument] = json!(slug);
+        let commit = async || {
+            let reply = client.call(tool, arguments.clone()).await;
+            if reply.is_error() {
+                assert_eq!(reply.code(), "index_not_ready", "{}", reply.value());
+                return None;
+            }
+            if tool == "list_projects" {
+                return Some(reply.structured()["projects"][0]["commit"].clone());
+            }
+            assert_eq!(reply.meta("project"), &slug, "{tool}");
+            Some(reply.meta("commit").clone())
+        };
+        stack.eventually(&commit).await;
+        let asked = Instant::now();
+        let dirty = async || commit().await.filter(|commit| commit["dirty"] == true);
+        stack.eventually(dirty).await;
+        let took = asked.elapsed();
+        assert!(took < Duration::from_secs(5), "{tool}: {took:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_from_several_projects_or_none_names_no_project() {
+    let repo = || Repo::new().file("a.txt", "sesame\n").commit();
+    let acme = Tenant::new("acme")
+        .project("site", repo())
+        .project("shop", repo());
+    let stack = Harness::new().tenant(acme).start().await;
+    let client = stack.client("acme");
+    for (tool, arguments) in [
+        ("hello", json!({})),
+        ("list_projects", json!({})),
+        ("grep_codebase", json!({ "pattern": "x", "project": "*" })),
+        ("search_files", json!({ "pattern": "x", "project": "*" })),
+    ] {
+        let reply = client.call(tool, arguments).await;
+        let meta = reply.value()["_meta"].as_object().unwrap();
+        assert!(!meta.contains_key("io.archway/project"), "{tool}: {meta:?}");
+        assert!(meta["io.archway/commit"].is_null(), "{tool}: {meta:?}");
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! What a tool may use while it runs one call: who asks, until when, and the doors to data.
 
 mod asked;
+mod heads;
 mod projects;
 mod snapshot;
 mod workflow;
@@ -25,7 +26,7 @@ use crate::{
     history::Histories,
     index::{home::Shelf, meaning::Meaning},
     projects::{Project, Projects},
-    repo::{Cancel, Head, Repo, RepoError, Repos, Rules},
+    repo::{Cancel, Repo, Repos, Rules},
     store::{
         Access, Accesses, Stores, TenantStore,
         memory::{Author, WriteKey},
@@ -160,24 +161,6 @@ impl ToolContext {
             .await??;
         self.watch_status(&snapshot.repo);
         Ok(snapshot)
-    }
-
-    /// Where HEAD of each project stands; `None` without git, or where it is not mounted.
-    pub async fn heads(&self, projects: &[Arc<Project>]) -> Result<Vec<Option<Head>>, Failure> {
-        let repos = Arc::clone(&self.doors.repos);
-        let (tenant, projects) = (self.pass.tenant.clone(), projects.to_vec());
-        let cancel = self.cancel.clone();
-        let heads = move || {
-            let head = |project: &Arc<Project>| {
-                cancel.check().map_err(RepoError::Stopped)?;
-                match repos.head(&tenant, &project.slug) {
-                    Err(RepoError::NotMounted) => Ok(None),
-                    head => Ok(head?),
-                }
-            };
-            projects.iter().map(head).collect()
-        };
-        self.blocking(heads).await?
     }
 
     /// Which paths of each project exist for readers, by the operator's rules and by what it says

@@ -107,7 +107,8 @@ pub(crate) async fn get(
         messages,
         description: prompt.description,
     });
-    Ok(reply.as_of(commit).of_files(files))
+    let home = home.as_ref().map(|home| home.slug.as_str());
+    Ok(reply.project(home).as_of(commit).of_files(files))
 }
 
 fn messages(expanded: Expanded, mut filling: Filling<'_>) -> Result<Vec<Message>, Failure> {

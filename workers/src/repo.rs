@@ -7,6 +7,7 @@
 
 // In the order a call meets them.
 mod mounts;
+mod absences;
 mod project;
 mod opened;
 mod path;
@@ -48,6 +49,7 @@ use moka::sync::Cache;
 use rayon::ThreadPool;
 use tokio::time::Duration;
 
+pub use self::absences::Absence;
 pub use self::cancel::{Cancel, Stopped};
 pub(crate) use self::crews::crew;
 pub use self::error::RepoError;
@@ -67,12 +69,18 @@ pub use self::search::{Excluded, Found, Query};
 pub(crate) use self::stamp::Seen;
 pub(crate) use self::tracked::{Standard, Standing};
 
+use self::absences::Absences;
 use self::contents::Budget;
 use self::crews::Crews;
+use self::mounts::Located;
 use self::project::{Project, Snapshot};
+use self::status::Status;
 
 /// How many projects are remembered.
 const MAX_PROJECTS: u64 = 64;
+
+/// Of how many it is remembered whether their work trees are dirty.
+const MAX_STATUSES: u64 = 10_000;
 
 /// How long a project is remembered that nobody asks for.
 const IDLE: Duration = Duration::from_secs(15 * 60);
@@ -83,7 +91,9 @@ pub struct Repos(Arc<Shared>);
 
 struct Shared {
     mounts: Mounts,
+    absences: Absences,
     projects: Cache<Key, Arc<Project>>,
+    statuses: Cache<Key, Arc<Status>>,
     /// Lists and looks: quick work, which must not wait for a slow pattern.
     pool: ThreadPool,
     crews: Crews,
@@ -111,7 +121,9 @@ impl Repos {
             .build();
         Ok(Repos(Arc::new(Shared {
             mounts,
+            absences: Absences::new(),
             projects,
+            statuses: Cache::new(MAX_STATUSES),
             pool,
             crews,
             budget: Budget::new(kept_bytes),
@@ -121,7 +133,7 @@ impl Repos {
     /// Whether this worker sees such a project.
     #[cfg(test)]
     fn is_mounted(&self, tenant: &str, project: &str) -> bool {
-        self.0.mounts.locate(tenant, project).is_ok()
+        self.0.locate(tenant, project).is_ok()
     }
 
     /// Where HEAD of a project stands, for lists of many projects: none is remembered for it.
@@ -130,6 +142,17 @@ impl Repos {
     /// As [`Repos::open`].
     pub fn head(&self, tenant: &str, project: &str) -> Result<Option<Head>, RepoError> {
         Ok(self.0.passing(tenant, project)?.head())
+    }
+
+    /// Finds out whether the work tree of a project is dirty, if it is time for that: for lists of
+    /// many projects, like [`Repos::head`]. It costs as much as a search: run it off the path of calls.
+    pub(crate) fn look(&self, tenant: &str, project: &str) {
+        let Ok(snapshot) = self.0.passing(tenant, project) else {
+            return;
+        };
+        if snapshot.claim_status() {
+            self.0.crews.aside(|| snapshot.refresh_status());
+        }
     }
 
     /// Where HEAD of a project stands, and which paths exist for its readers, by the operator's
@@ -152,7 +175,7 @@ impl Repos {
     /// about itself is added to the operator's `rules`.
     ///
     /// # Errors
-    /// [`RepoError::NotMounted`] if there is no such project, [`RepoError::Outside`] if its
+    /// [`RepoError::Absent`] if there is no such project, [`RepoError::Outside`] if its
     /// folder is a link that leaves the tenant's; if its `.archway.toml` can't be read, why.
     pub fn open(&self, tenant: &str, project: &str, rules: Arc<Rules>) -> Result<Repo, RepoError> {
         let snapshot = self.0.snapshot(tenant, project)?;
@@ -168,11 +191,21 @@ impl Repos {
 }
 
 impl Shared {
+    fn locate(&self, tenant: &str, project: &str) -> Result<Located, RepoError> {
+        let found = self.mounts.locate(tenant, project);
+        self.absences.note(tenant, project, found)
+    }
+
+    fn opened(&self, key: Key, located: &Located) -> Result<Arc<Project>, RepoError> {
+        let status = self.statuses.get_with_by_ref(&key, Arc::default);
+        Project::new(key, located, Arc::clone(&self.budget), status).map(Arc::new)
+    }
+
     fn snapshot(&self, tenant: &str, project: &str) -> Result<Snapshot, RepoError> {
-        let located = self.mounts.locate(tenant, project)?;
+        let located = self.locate(tenant, project)?;
         let key = Key::of(tenant, project, &located)?;
         // Calls that come together open one.
-        let open = || Project::new(key.clone(), &located, Arc::clone(&self.budget)).map(Arc::new);
+        let open = || self.opened(key.clone(), &located);
         let opened = self.projects.try_get_with_by_ref(&key, open);
         let known = opened.map_err(|error| RepoError::Io {
             what: "opening a project's folder",
@@ -183,11 +216,11 @@ impl Shared {
 
     /// A project as it is now, which is not remembered for that.
     fn passing(&self, tenant: &str, project: &str) -> Result<Snapshot, RepoError> {
-        let located = self.mounts.locate(tenant, project)?;
+        let located = self.locate(tenant, project)?;
         let key = Key::of(tenant, project, &located)?;
         let project = match self.projects.get(&key) {
             Some(known) => known,
-            None => Arc::new(Project::new(key, &located, Arc::clone(&self.budget))?),
+            None => self.opened(key, &located)?,
         };
         project.snapshot(&located)
     }

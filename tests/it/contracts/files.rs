@@ -111,9 +111,24 @@ async fn a_pattern_lists_files_only() {
 #[tokio::test]
 async fn a_glob_that_does_not_parse_says_where() {
     let (_stack, client) = project().await;
-    for pattern in ["[a", "!*.ts", "{a,b"] {
-        for (tool, argument) in [("list_files", "pattern"), ("search_files", "glob")] {
-            let mut arguments = json!({ "pattern": "x" });
+    for (pattern, problem) in [
+        ("[a", "unclosed character class"),
+        ("!*.ts", "a glob can't be negated"),
+        ("{a,b", "unclosed alternate group"),
+    ] {
+        for (tool, argument) in [
+            ("list_files", "pattern"),
+            ("search_files", "glob"),
+            ("grep_codebase", "file_pattern"),
+            ("context_search", "path_glob"),
+        ] {
+            if (tool, pattern) == ("context_search", "!*.ts") {
+                continue;
+            }
+            let mut arguments = match tool {
+                "context_search" => json!({ "query": "what is x" }),
+                _ => json!({ "pattern": "x" }),
+            };
             arguments[argument] = json!(pattern);
             let reply = client.call(tool, arguments).await;
             assert_eq!(
@@ -122,6 +137,10 @@ async fn a_glob_that_does_not_parse_says_where() {
                 "{tool} {pattern}: {}",
                 reply.value()
             );
+            let said = reply.error()["message"].as_str().unwrap();
+            let words = format!("Invalid glob pattern: {pattern}: {problem}");
+            assert!(said.starts_with(&words), "{tool}: {said}");
+            assert_eq!(reply.error()["details"]["position"], 0, "{tool} {pattern}");
         }
     }
 }

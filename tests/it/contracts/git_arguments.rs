@@ -15,6 +15,12 @@ async fn what_is_refused_is_refused_in_the_contract_s_words() {
             "git_log",
             json!({ "ref": "nope" }),
             "revision_not_found",
+            "Invalid commit reference: nope",
+        ),
+        (
+            "git_blame",
+            json!({ "file_path": "src/auth/jwt.ts", "ref": "nope" }),
+            "revision_not_found",
             "Invalid git reference: nope",
         ),
         (
@@ -69,7 +75,7 @@ async fn what_is_refused_is_refused_in_the_contract_s_words() {
             "git_log",
             json!({ "ref": "--all" }),
             "invalid_arguments",
-            "",
+            "Invalid commit reference: --all: ",
         ),
         (
             "git_diff",
@@ -138,8 +144,9 @@ async fn an_end_of_a_log_that_is_no_date_and_no_revision_is_told_what_is_one() {
             let reply = client.call("git_log", json!({ end: text })).await;
             assert_eq!(reply.code(), code, "{end} {text}: {}", reply.value());
             let said = reply.error()["message"].as_str().unwrap();
-            let words =
-                format!("Invalid git reference: {text}: neither a date nor a revision here{more}");
+            let words = format!(
+                "Invalid commit reference: {text}: neither a date nor a revision here{more}"
+            );
             assert!(said.starts_with(&words), "{said}");
             let suggestion = reply.error()["suggestion"].as_str().unwrap();
             for example in ["\"2025-01-01\"", "\"30 days ago\"", "\"HEAD~3\""] {

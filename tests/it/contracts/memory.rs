@@ -1,11 +1,16 @@
 //! The writers: the learning contract's `write_memory_entry`, and `record_discovery`.
 
 use archway_proto::catalog::Scope;
-use e2e::{Harness, Key, Repo, Tenant};
+use e2e::{Harness, Key, Reply, Repo, Tenant};
 use serde_json::{Value, json};
 
 use super::both;
 use crate::serve;
+
+/// What `_meta` says of a commit; `None` if nothing stands there, not even null.
+fn commit_in(reply: &Reply) -> Option<&Value> {
+    reply.value()["_meta"].get("io.archway/commit")
+}
 
 fn of(file: &str, entry: Value) -> Value {
     json!({ "file": file, "entry": entry })
@@ -28,7 +33,8 @@ async fn an_entry_is_appended_and_its_file_counted() {
         let reply = client.call("write_memory_entry", example.clone()).await;
         let told = json!({ "success": true, "file": "progress_log.jsonl", "entry_count": count });
         assert_eq!(both(&reply), &told);
-        assert_eq!(reply.meta("commit"), &Value::Null);
+        assert_eq!(commit_in(&reply), None);
+        assert_eq!(reply.meta("project"), "site");
         assert!(reply.meta("untrusted").is_null());
     }
     let decision = json!({ "timestamp": "2026-01-07T14:00:00", "decision": "use Postgres" });
@@ -46,6 +52,10 @@ async fn an_entry_is_appended_and_its_file_counted() {
     assert_eq!(
         (&entry["file"], &entry["number"]),
         (&json!("decisions.jsonl"), &json!(1))
+    );
+    assert_eq!(
+        (commit_in(&found), found.meta("project")),
+        (None, &json!("site"))
     );
     assert_eq!(entry["entry"], decision, "kept as it was written");
     assert!(entry["written_at"].as_str().unwrap().ends_with('Z'));
@@ -216,6 +226,10 @@ async fn a_discovery_is_recorded_and_may_be_superseded_within_its_project() {
     };
     let all = json!({ "module": "auth", "paths": ["src/a.rs", "src/missing"] });
     let first = record("site", all).await;
+    assert_eq!(
+        (commit_in(&first), first.meta("project")),
+        (None, &json!("site"))
+    );
     let id = both(&first)["id"].as_str().unwrap();
     assert!(
         first.structured()["created_at"]

@@ -196,6 +196,39 @@ async fn a_pattern_that_does_not_parse_or_needs_more_than_a_line_is_refused() {
             );
         }
     }
+    let long = format!("{}[", "é".repeat(150));
+    let (start, unseen) = ("é".repeat(100), "a\u{202e}\n(");
+    for (pattern, said) in [
+        (
+            "[invalid(",
+            "Invalid regex pattern: [invalid(: unclosed character class".to_owned(),
+        ),
+        (
+            &long,
+            format!("Invalid regex pattern: {start}…: unclosed character class"),
+        ),
+        (
+            unseen,
+            "Invalid regex pattern: a\\u{202e}\\n(: unclosed group".to_owned(),
+        ),
+    ] {
+        for (tool, more) in [
+            ("grep_codebase", json!({})),
+            ("search_files", json!({ "is_regex": true })),
+        ] {
+            let mut arguments = more;
+            arguments["pattern"] = json!(pattern);
+            let reply = client.call(tool, arguments).await;
+            assert_eq!(reply.error()["message"], said, "{tool}");
+        }
+    }
+    let text = json!({ "pattern": "one\ntwo" });
+    let reply = client.call("search_files", text).await;
+    let said = reply.error()["message"].as_str().unwrap();
+    assert!(
+        said.starts_with("Invalid search text: one\\ntwo: "),
+        "{said}"
+    );
     let reply = client
         .call("grep_codebase", json!({ "pattern": "é(" }))
         .await;

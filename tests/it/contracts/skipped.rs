@@ -1,7 +1,8 @@
 //! What a search does not read, it says.
 
-use e2e::Repo;
-use serde_json::json;
+use archway_gateway::tenants::TenantsTx;
+use e2e::{Client, Harness, Key, Repo, Tenant};
+use serde_json::{Value, json};
 
 #[tokio::test]
 async fn a_file_too_large_to_be_searched_is_counted_as_skipped() {
@@ -46,5 +47,52 @@ async fn a_glob_that_fits_no_file_is_not_taken_for_a_pattern_that_is_nowhere() {
     let nowhere = message(json!({ "pattern": "nail" })).await;
     assert_eq!(nowhere, "No matches found for pattern 'nail'");
     let unfit = message(json!({ "pattern": "needle", "file_pattern": "*.rs" })).await;
-    assert!(unfit.contains("file_pattern"), "{unfit}");
+    assert_eq!(
+        unfit,
+        "No file was searched: none fits file_pattern, or all that fit are excluded"
+    );
+}
+
+#[tokio::test]
+async fn a_search_of_all_projects_says_why_no_file_was_searched() {
+    let acme = Tenant::new("acme")
+        .project("site", Repo::new())
+        .project("shop", Repo::new())
+        .key(Key::new("shop").projects(["shop"]));
+    let stack = Harness::new().tenant(acme).start().await;
+    let message = async |client: &Client, arguments: Value| {
+        let reply = client.call("grep_codebase", arguments).await;
+        reply.structured()["message"].as_str().unwrap().to_owned()
+    };
+    let client = stack.client("acme");
+    let everywhere = json!({ "pattern": "needle", "project": "*" });
+    let in_one = json!({ "pattern": "needle", "project": "site" });
+    let (none, all) = (
+        "No file was searched: the project has no files yet, or all are excluded",
+        "No file was searched: the projects have no files yet, or all are excluded",
+    );
+    assert_eq!(message(&client, in_one).await, none);
+    assert_eq!(message(&client, everywhere.clone()).await, all);
+
+    std::fs::remove_dir(stack.folder("acme", "shop")).unwrap();
+    let said = message(&client, everywhere.clone()).await;
+    let away = "the folder of project shop has not been there since ";
+    assert!(said.starts_with(&format!("{all}; {away}")), "{said}");
+
+    let alone = stack.keyed("acme", "shop");
+    let said = message(&alone, everywhere.clone()).await;
+    let begins = format!("No project could be searched: {away}");
+    assert!(said.starts_with(&begins), "{said}");
+
+    let acme = stack.tenant_id("acme");
+    let remove = async |tx: &mut TenantsTx| tx.remove_project(acme, "shop").await;
+    stack.tenants().change(remove).await.unwrap();
+    let nothing = stack.eventually(async || {
+        let said = message(&alone, everywhere.clone()).await;
+        (!said.contains("shop")).then_some(said)
+    });
+    assert_eq!(
+        nothing.await,
+        "No file was searched: there is no project that you may read"
+    );
 }

@@ -45,10 +45,6 @@ async fn a_link_that_leaves_dangles_or_loops_is_denied_and_never_shown() {
     let (_stack, client) = serve(repo).await;
     for (path, target) in bad {
         for (tool, argument) in super::TOOLS {
-            // As a folder `.env` is no blocked name; it is just none.
-            if (tool, path) == ("list_files", "docs/innocent.txt") {
-                continue;
-            }
             let reply = client.call(tool, json!({ argument: path })).await;
             assert_eq!(
                 reply.code(),
@@ -89,6 +85,38 @@ async fn a_link_that_leaves_dangles_or_loops_is_denied_and_never_shown() {
         .call("grep_codebase", json!({ "pattern": "sesame|root" }))
         .await;
     assert_eq!(grep.structured()["totalMatches"], 0, "{}", grep.value());
+}
+
+#[tokio::test]
+async fn a_link_to_what_is_closed_is_denied_whatever_kind_is_asked_for_and_whatever_is_there() {
+    let repo = Repo::new()
+        .file(".archway.toml", "deny = ['shut/']\n")
+        .file("docs/a.txt", "a\n")
+        .file("docs/shut/b.txt", "sesame\n")
+        .file("config/.env", "sesame\n")
+        .link("docs/file", "../config/.env")
+        .link("docs/folder", "shut");
+    let (stack, client) = serve(repo.commit()).await;
+    let folder = stack.folder("acme", "site");
+    let bare = folder.with_extension("bare");
+    let mut seen = Vec::new();
+    for files in ["work tree", "bare"] {
+        // The last two as plain names, of what is there and of what is not.
+        for path in ["docs/file", "docs/folder", "docs/shut", "shut"] {
+            for (tool, reply) in super::by_every_tool(&client, path).await {
+                let said = (files, path, tool, reply.code().to_owned());
+                seen.push(said);
+            }
+        }
+        let (from, to) = (folder.to_str().unwrap(), bare.to_str().unwrap());
+        if !bare.exists() {
+            e2e::git(&folder, &["clone", "--quiet", "--bare", from, to]);
+            fs::remove_dir_all(&folder).unwrap();
+            fs::rename(&bare, &folder).unwrap();
+        }
+    }
+    let others: Vec<_> = seen.iter().filter(|it| it.3 != "access_denied").collect();
+    assert!(others.is_empty(), "{others:?}");
 }
 
 #[tokio::test]

@@ -1,10 +1,12 @@
 //! Why a history could not be told.
 
 use crate::repo::{RepoError, RepoPath, Stopped};
+use crate::text::shown;
 
 /// Why a history could not be told. Names nothing but what the caller asked for.
 ///
-/// The first words are those of the tools' contract, which clients look for.
+/// The first words are those of the tools' contract, which clients look for. A little of what the
+/// caller sent is repeated, with what can't be seen escaped.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HistoryError {
     /// The project's folder is no git repository.
@@ -17,7 +19,7 @@ pub(crate) enum HistoryError {
         why: &'static str,
     },
     /// The text is no revision of the forms that are served.
-    #[error("Invalid git reference: {revision}: {reason}")]
+    #[error("Invalid git reference: {}: {reason}", shown(revision))]
     InvalidRevision {
         /// As it was given.
         revision: String,
@@ -25,7 +27,7 @@ pub(crate) enum HistoryError {
         reason: &'static str,
     },
     /// Nothing that a branch, a tag or HEAD reaches has this name.
-    #[error("Invalid git reference: {revision}")]
+    #[error("Invalid git reference: {}", shown(revision))]
     RevisionNotFound {
         /// As it was given.
         revision: String,
@@ -33,7 +35,7 @@ pub(crate) enum HistoryError {
         hint: Option<String>,
     },
     /// The end of a span of commits is no date, and names no commit.
-    #[error("Invalid git reference: {text}: neither a date nor a revision here{}", told(*.reason))]
+    #[error("Invalid git reference: {}: neither a date nor a revision here{}", shown(text), told(*.reason))]
     InvalidBound {
         /// As it was given.
         text: String,
@@ -49,7 +51,7 @@ pub(crate) enum HistoryError {
     #[error("the commits that the cursor goes on from are no longer there")]
     PlaceGone,
     /// An abbreviated id that several commits begin with.
-    #[error("Invalid git reference: {revision}: several commits begin so")]
+    #[error("Invalid git reference: {}: several commits begin so", shown(revision))]
     Ambiguous {
         /// As it was given.
         revision: String,
@@ -57,7 +59,7 @@ pub(crate) enum HistoryError {
         candidates: Vec<String>,
     },
     /// The commit has no such file.
-    #[error("File not tracked by git: {path}{}{}", at(revision.as_deref()), kind(*.is_folder))]
+    #[error("File not tracked by git: {}{}{}", shown(&path.display()), at(revision.as_deref()), kind(*.is_folder))]
     NotTracked {
         /// As it was asked for.
         path: RepoPath,
@@ -67,13 +69,13 @@ pub(crate) enum HistoryError {
         is_folder: bool,
     },
     /// A file that holds no text.
-    #[error("{path} is binary")]
+    #[error("{} is binary", shown(&path.display()))]
     Binary {
         /// As it is in the commit.
         path: RepoPath,
     },
     /// A file whose history would take too long.
-    #[error("{path} has {size} bytes, more than can be blamed")]
+    #[error("{} has {size} bytes, more than can be blamed", shown(&path.display()))]
     TooLarge {
         /// As it is in the commit.
         path: RepoPath,
@@ -102,7 +104,7 @@ fn told(reason: Option<&str>) -> String {
 
 /// As of when a path was looked up, to be read after it.
 fn at(revision: Option<&str>) -> String {
-    revision.map_or_else(String::new, |revision| format!(" at {revision}"))
+    revision.map_or_else(String::new, |revision| format!(" at {}", shown(revision)))
 }
 
 /// What stands where a file was looked for, to be read after its path.

@@ -101,7 +101,7 @@ impl BareTree {
         }
         let node = commit.node(&repository, &real)?.ok_or_else(not_found)?;
         if !is_file(node.mode) {
-            return Err(not_found());
+            return Err(not_found().unless_closed(rules, (&real, path), Kind::Directory));
         }
         let header = repository.find_header(node.id).map_err(git(READING))?;
         if header.size() > MAX_READ {
@@ -124,11 +124,14 @@ impl BareTree {
             .map_err(RepoError::of_directory)?;
         rules.admit(&real, path, Kind::Directory)?;
         match commit.node(&repository, &real)? {
-            Some(Node {
-                mode: Mode::Tree, ..
-            }) => Ok(real),
-            _ => Err(not_found()),
+            Some(node) if node.mode == Mode::Tree => Ok(real),
+            _ => Err(not_found().unless_closed(rules, (&real, path), Kind::File)),
         }
+    }
+
+    /// When the commit was made.
+    pub(super) fn time(&self) -> Option<SystemTime> {
+        Some(self.commit.as_ref()?.time)
     }
 
     pub(super) fn stat(&self, entry: &Entry) -> Option<Stat> {

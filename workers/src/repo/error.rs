@@ -1,21 +1,34 @@
 //! Why a repository refused, or could not answer.
 //!
 //! Paths in here are relative to the project's root and are what the caller asked for: neither a
-//! folder of the host nor the target of a link is ever in a message.
+//! folder of the host nor the target of a link is ever in a message. A message repeats a little of
+//! what the caller sent, with what can't be seen escaped.
 
 use std::io;
+use std::time::SystemTime;
 
 use rustix::io::Errno;
 
+use super::absences::Absence;
 use super::cancel::Stopped;
 use super::path::RepoPath;
+use super::rules::{Kind, Rules};
+use crate::text::shown;
 
 /// Why a repository refused, or could not answer.
 #[derive(Debug, thiserror::Error)]
 pub enum RepoError {
-    /// This worker sees no such project.
+    /// No folder of such a project was found; [`Repos`](super::Repos) says [`RepoError::Absent`].
     #[error("project is not mounted on this worker")]
     NotMounted,
+    /// This worker sees no such project.
+    #[error("the folder of project {project} has not been there since {}", moment(absence.since))]
+    Absent {
+        /// The project's slug.
+        project: String,
+        /// Since when.
+        absence: Absence,
+    },
     /// The text is no path at all.
     #[error("path {reason}")]
     InvalidPath {
@@ -23,38 +36,44 @@ pub enum RepoError {
         reason: &'static str,
     },
     /// A rule of the project hides this path; whether it exists was not looked up.
-    #[error("path {path} is blocked")]
+    #[error("path {} is blocked", shown(&path.display()))]
     Blocked {
         /// The path that was asked for.
         path: RepoPath,
     },
     /// The path is absolute, climbs with `..`, or a link on it leads nowhere within the project.
-    #[error("path {path} leads outside the project")]
+    #[error("path {} leads outside the project", shown(path))]
     Outside {
         /// The path that was asked for, as text: it may have no normal form.
         path: String,
     },
     /// The operating system lets the worker not read it.
-    #[error("path {path} may not be read by the worker")]
+    #[error("path {} may not be read by the worker", shown(&path.display()))]
     Unreadable {
         /// The path that was asked for.
         path: RepoPath,
     },
     /// No regular file is there.
-    #[error("no file {path}")]
+    #[error("no file {}", shown(&path.display()))]
     NotFound {
         /// The path that was asked for.
         path: RepoPath,
     },
     /// No directory is there.
-    #[error("no directory {path}")]
+    #[error("no directory {}", shown(&path.display()))]
     DirectoryNotFound {
         /// The path that was asked for.
         path: RepoPath,
     },
     /// The search pattern does not parse, or needs what a search by lines can't do.
-    #[error("invalid pattern: {message}")]
+    ///
+    /// The first words are those of the tools' contract, which clients look for.
+    #[error("Invalid {what}: {}: {}", shown(pattern), shown(message))]
     InvalidPattern {
+        /// What it was to be: a regular expression, or a text.
+        what: &'static str,
+        /// As it was given.
+        pattern: String,
         /// What is wrong with it.
         message: String,
         /// Where: 0-based character, if known.
@@ -127,6 +146,20 @@ impl RepoError {
         }
     }
 
+    /// The same failure, for who may not know what stands at `path`, to which `asked` led: where
+    /// nothing of the kind that was asked for is, a path that is closed as the `other` kind is denied.
+    pub(super) fn unless_closed(
+        self,
+        rules: &Rules,
+        (path, asked): (&RepoPath, &RepoPath),
+        other: Kind,
+    ) -> RepoError {
+        match rules.admit(path, asked, other) {
+            Err(blocked) if self.is_absence() => blocked,
+            _ => self,
+        }
+    }
+
     /// Whether another spelling of the path may still be tried.
     pub(super) fn is_absence(&self) -> bool {
         matches!(
@@ -134,4 +167,10 @@ impl RepoError {
             RepoError::NotFound { .. } | RepoError::DirectoryNotFound { .. }
         )
     }
+}
+
+/// A moment as it is told: RFC 3339 in UTC, to the second.
+fn moment(time: SystemTime) -> String {
+    let moment = jiff::Timestamp::try_from(time);
+    format!("{:.0}", moment.unwrap_or(jiff::Timestamp::UNIX_EPOCH))
 }

@@ -28,6 +28,8 @@ pub struct Glob {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct GlobError {
+    /// The text, as it was given. Who shows the error says which glob it is about.
+    pub glob: String,
     /// What is wrong with it.
     pub message: String,
     /// Where: 0-based character, if known.
@@ -118,6 +120,7 @@ impl Eq for Glob {}
 fn body(text: &str) -> Result<(String, bool), GlobError> {
     let refuse = |message: &str, position| {
         Err(GlobError {
+            glob: text.to_owned(),
             message: message.to_owned(),
             position: Some(position),
         })
@@ -155,6 +158,7 @@ fn located(text: &str, kind: &ErrorKind) -> GlobError {
         _ => None,
     };
     GlobError {
+        glob: text.to_owned(),
         message: kind.to_string(),
         position,
     }

@@ -4,6 +4,7 @@
 //! asks [`Repo::moved`] whether it was one state that it saw.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use rayon::prelude::*;
 
@@ -146,7 +147,8 @@ impl Repo {
     /// [`RepoError::Blocked`] by the name alone, [`RepoError::Outside`],
     /// [`RepoError::NotFound`], [`RepoError::Unreadable`].
     pub fn open(&self, path: &RepoPath) -> Result<RepoFile, RepoError> {
-        either_spelling(path, |path| self.snapshot.open(path, &self.rules))
+        let opened = either_spelling(path, |path| self.snapshot.open(path, &self.rules));
+        opened.map_err(|error| error.unless_closed(&self.rules, (path, path), Kind::Directory))
     }
 
     /// Where a directory is: the path itself, or what a link leads to.
@@ -155,15 +157,9 @@ impl Repo {
     /// As [`Repo::open`], with [`RepoError::DirectoryNotFound`].
     pub fn directory(&self, path: &RepoPath) -> Result<RepoPath, RepoError> {
         let found = either_spelling(path, |path| self.snapshot.directory(path, &self.rules));
-        match found {
-            // A folder may have a name that is blocked for files. Where there is none, the name is
-            // denied as everywhere else, whether a file has it or nothing does.
-            Err(error) if error.is_absence() => {
-                self.rules.admit(path, path, Kind::File)?;
-                Err(error)
-            }
-            found => found,
-        }
+        // A folder may have a name that is blocked for files. Where there is none, the name is
+        // denied as everywhere else, whether a file has it or nothing does.
+        found.map_err(|error| error.unless_closed(&self.rules, (path, path), Kind::File))
     }
 
     /// Size and time of an entry, of what it leads to if it is a link; `None` if it is gone.
@@ -189,6 +185,24 @@ impl Repo {
         self.shared
             .pool
             .install(|| entries.par_iter().map(stat).collect())
+    }
+
+    /// When each of these folders was last changed, in parallel and in their order; `None` if it is
+    /// gone. In a bare repository, when HEAD was committed.
+    ///
+    /// # Errors
+    /// [`RepoError::Stopped`].
+    pub fn folder_times(
+        &self,
+        folders: &[RepoPath],
+        cancel: &Cancel,
+    ) -> Result<Vec<Option<SystemTime>>, RepoError> {
+        let time = |folder| {
+            let checked = cancel.check().map_err(RepoError::from);
+            checked.map(|()| self.snapshot.folder_time(folder))
+        };
+        let times = || folders.par_iter().map(time).collect();
+        self.shared.pool.install(times)
     }
 
     /// What stands in the work tree at each of these paths, which no rule judged: links are not

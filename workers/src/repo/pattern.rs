@@ -11,6 +11,9 @@ use super::error::RepoError;
 /// Bytes that a compiled pattern, and each automaton built from it, may take.
 const MAX_COMPILED: usize = 10 << 20;
 
+/// What a pattern is called unless it is a plain text.
+const REGEX: &str = "regex pattern";
+
 /// Lines end with `\n`; a `\r` before it belongs to the line end.
 pub(super) fn line_terminator() -> LineTerminator {
     LineTerminator::crlf()
@@ -37,7 +40,7 @@ pub(super) fn compile(
         .size_limit(MAX_COMPILED)
         .dfa_size_limit(MAX_COMPILED)
         .build(pattern)
-        .map_err(|error| refusal(&error))
+        .map_err(|error| refusal(pattern, literal, &error))
 }
 
 /// Says where a pattern is wrong, which the matcher's own error doesn't.
@@ -62,10 +65,15 @@ fn check_syntax(pattern: &str) -> Result<(), RepoError> {
     };
     let before = start.and_then(|offset| pattern.split_at_checked(offset));
     let position = before.map(|(before, _)| before.chars().count());
-    Err(RepoError::InvalidPattern { message, position })
+    Err(RepoError::InvalidPattern {
+        what: REGEX,
+        pattern: pattern.to_owned(),
+        message,
+        position,
+    })
 }
 
-fn refusal(error: &grep_regex::Error) -> RepoError {
+fn refusal(pattern: &str, literal: bool, error: &grep_regex::Error) -> RepoError {
     let message = match error.kind() {
         ErrorKind::NotAllowed(_) => {
             "a line end can't be searched for: patterns are matched line by line".to_owned()
@@ -73,6 +81,8 @@ fn refusal(error: &grep_regex::Error) -> RepoError {
         _ => error.to_string(),
     };
     RepoError::InvalidPattern {
+        what: if literal { "search text" } else { REGEX },
+        pattern: pattern.to_owned(),
         message,
         position: None,
     }
@@ -86,7 +96,9 @@ mod tests {
 
     fn refused(pattern: &str) -> (String, Option<usize>) {
         match compile(pattern, false, false) {
-            Err(RepoError::InvalidPattern { message, position }) => (message, position),
+            Err(RepoError::InvalidPattern {
+                message, position, ..
+            }) => (message, position),
             other => panic!("{pattern}: {other:?}"),
         }
     }

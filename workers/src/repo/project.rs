@@ -44,7 +44,8 @@ pub(super) struct Project {
     work: WorkTree,
     git: Mutex<Option<Arc<GitState>>>,
     bare: Mutex<Option<Arc<BareTree>>>,
-    status: Status,
+    /// Outlives what else is remembered: lists of many projects ask for it, too.
+    status: Arc<Status>,
     manifest: Kept,
 }
 
@@ -109,6 +110,7 @@ impl Project {
         key: Key,
         located: &Located,
         budget: Arc<Budget>,
+        status: Arc<Status>,
     ) -> Result<Project, RepoError> {
         let opening = |source| RepoError::Io {
             what: "opening a project's folder",
@@ -121,7 +123,7 @@ impl Project {
             work: WorkTree::new(jail, budget),
             git: Mutex::new(None),
             bare: Mutex::new(None),
-            status: Status::default(),
+            status,
             manifest: Kept::default(),
         })
     }

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use parking_lot::{Mutex, MutexGuard};
 use rayon::ThreadPool;
@@ -98,7 +98,8 @@ impl WorkTree {
                 let real = self.jail.resolve(path)?;
                 rules.admit(&real, path, Kind::File)?;
                 let fd = self.jail.open(&real, READ).map_err(refused)?;
-                RepoFile::regular(fd, real, path)
+                let file = RepoFile::regular(fd, real.clone(), path);
+                file.map_err(|error| error.unless_closed(rules, (&real, path), Kind::Directory))
             }
             opened => RepoFile::regular(opened.map_err(refused)?, path.clone(), path),
         }
@@ -116,7 +117,10 @@ impl WorkTree {
             }
         };
         rules.admit(&real, path, Kind::Directory)?;
-        open(&real).map_err(|errno| RepoError::opening(path, errno).of_directory())?;
+        open(&real).map_err(|errno| {
+            let error = RepoError::opening(path, errno).of_directory();
+            error.unless_closed(rules, (&real, path), Kind::File)
+        })?;
         Ok(real)
     }
 
@@ -133,6 +137,11 @@ impl WorkTree {
             size: u64::try_from(stat.st_size).ok()?,
             modified: modified(&stat),
         })
+    }
+
+    /// When a folder, on whose path no link stands, was last changed.
+    pub(super) fn folder_time(&self, folder: &RepoPath) -> Option<SystemTime> {
+        Some(modified(&self.jail.stat(folder).ok()?))
     }
 
     fn remembered(&self, rules: &Arc<Rules>) -> Option<Arc<Tree>> {

@@ -10,7 +10,8 @@ use crate::{context::Snapshot, tools::Reply};
 pub(crate) struct Said {
     skipped: Vec<String>,
     warnings: Vec<String>,
-    commits: Vec<Option<String>>,
+    /// Each project that was read, and its commit.
+    read: Vec<(String, Option<String>)>,
     moved: bool,
 }
 
@@ -39,7 +40,8 @@ impl Said {
             Ok(found) => {
                 let warnings = found.repo.warnings().iter();
                 self.warnings.extend(warnings.map(|it| shelf.say(it)));
-                self.commits.push(found.repo.head().map(|head| head.commit));
+                let commit = found.repo.head().map(|head| head.commit);
+                self.read.push((shelf.project.slug.clone(), commit));
                 self.moved |= found.moved;
                 Ok(Some(found.value))
             }
@@ -60,12 +62,13 @@ impl Said {
         &self.skipped
     }
 
-    /// The list with all that. It was read from a commit if it was read from one project.
+    /// The list with all that. It names project and commit if it was read from one project.
     pub(crate) fn with<T: serde::Serialize>(self, reply: Reply<T>) -> Reply<T> {
-        let commit = match <[_; 1]>::try_from(self.commits) {
-            Ok([commit]) => commit,
-            Err(_none_or_several) => None,
+        let (project, commit) = match <[_; 1]>::try_from(self.read) {
+            Ok([(project, commit)]) => (Some(project), commit),
+            Err(_none_or_several) => (None, None),
         };
+        let reply = reply.project(project.as_deref());
         let reply = reply.as_of(commit).moved(self.moved);
         reply.skipped(self.skipped).warn(self.warnings)
     }

@@ -3,16 +3,22 @@
 //!
 //! The engine's errors name paths inside the project only; what the system said goes to the log.
 
+use std::time::Duration;
+
 use archway_proto::{chain::Chain, failure::Failure, fault::Fault};
 
 use crate::{
     history::HistoryError,
-    repo::{GlobError, RepoError, Stopped},
+    repo::{Absence, GlobError, RepoError, Stopped},
     text::shown,
+    tools::files::rfc3339,
 };
 
 const DATE_OR_REVISION: &str = "give a date, such as \"2025-01-01\", \"30 days ago\" or \
     \"yesterday\", or a revision, such as \"HEAD~3\"";
+
+/// How the refusal of a revision begins, as [`HistoryError`] words it.
+const INVALID_REFERENCE: &str = "Invalid git reference";
 
 const REACHED: &str = "give what HEAD, a branch or a tag reaches; git_log shows commits";
 
@@ -29,9 +35,9 @@ impl From<RepoError> for Failure {
             return missing_object(&error);
         }
         let (fault, suggestion) = meaning(&error);
-        let failure = Failure::new(fault, shown(&error.to_string()), suggestion);
+        let failure = Failure::new(fault, error.to_string(), suggestion);
         match error {
-            RepoError::NotMounted => failure.detail("retry_after_seconds", 60),
+            RepoError::Absent { absence, .. } => since(absence, failure),
             RepoError::InvalidPattern { position, .. } => at(failure, position),
             RepoError::Io { .. } | RepoError::Git { .. } => {
                 tracing::error!(error = %Chain(&error), "a repository could not be read");
@@ -40,6 +46,24 @@ impl From<RepoError> for Failure {
             _ => failure,
         }
     }
+}
+
+/// Tells since when a folder is not there. One that may be about to come is asked for again in a
+/// minute; one that does not come less and less, once an hour at last.
+fn since(absence: Absence, mut failure: Failure) -> Failure {
+    let is_new = absence.lasts < Duration::from_secs(600);
+    let retry_after = match is_new {
+        true => 60,
+        false => absence.lasts.as_secs().min(3600),
+    };
+    if !is_new {
+        let suggestion =
+            "ask the operator for the folder; list_projects tells what else you may read";
+        failure.suggestion = suggestion.to_owned();
+    }
+    failure
+        .detail("since", rfc3339(absence.since))
+        .detail("retry_after_seconds", retry_after)
 }
 
 fn missing_object(error: &RepoError) -> Failure {
@@ -54,9 +78,9 @@ fn missing_object(error: &RepoError) -> Failure {
 /// Which fault an error is, and what to try instead.
 fn meaning(error: &RepoError) -> (Fault, &'static str) {
     match error {
-        RepoError::NotMounted => (
+        RepoError::NotMounted | RepoError::Absent { .. } => (
             Fault::Unavailable,
-            "try again in a minute; the operator mounts projects",
+            "try again in 60 seconds; if it does not come, ask the operator for the folder",
         ),
         RepoError::InvalidPath { .. } => (
             Fault::InvalidArguments,
@@ -109,7 +133,7 @@ const UNUSABLE_REPOSITORY: &str =
 impl From<HistoryError> for Failure {
     fn from(error: HistoryError) -> Failure {
         let message = error.to_string();
-        let failure = |fault, suggestion: &str| Failure::new(fault, shown(&message), suggestion);
+        let failure = |fault, suggestion: &str| Failure::new(fault, &*message, suggestion);
         match error {
             HistoryError::NotARepository => failure(Fault::NotAGitRepository, NO_REPOSITORY),
             HistoryError::UnusableRepository { .. } => {
@@ -160,6 +184,14 @@ impl From<HistoryError> for Failure {
     }
 }
 
+/// A refusal in the words of the contract of `git_log`, which calls a revision a commit reference.
+pub(super) fn of_log(mut failure: Failure) -> Failure {
+    if let Some(rest) = failure.message.strip_prefix(INVALID_REFERENCE) {
+        failure.message = format!("Invalid commit reference{rest}");
+    }
+    failure
+}
+
 /// What was most likely meant, and what else to do.
 fn or(hint: Option<String>, otherwise: &str) -> String {
     match hint {
@@ -187,8 +219,15 @@ fn of_bound(reason: Option<&str>) -> Fault {
 impl From<GlobError> for Failure {
     fn from(error: GlobError) -> Failure {
         let suggestion = "use gitignore-style globs, such as \"*.rs\" or \"src/**/*.ts\"";
-        let failure = Failure::new(Fault::InvalidPattern, shown(&error.to_string()), suggestion);
-        at(failure, error.position)
+        let message = format!(
+            "Invalid glob pattern: {}: {}",
+            shown(&error.glob),
+            shown(&error.message)
+        );
+        at(
+            Failure::new(Fault::InvalidPattern, message, suggestion),
+            error.position,
+        )
     }
 }
 
@@ -196,5 +235,52 @@ fn at(failure: Failure, position: Option<usize>) -> Failure {
     match position {
         Some(position) => failure.detail("position", position),
         None => failure,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    fn absent(seconds: u64) -> Failure {
+        Failure::from(RepoError::Absent {
+            project: "site".to_owned(),
+            absence: Absence {
+                since: SystemTime::UNIX_EPOCH + Duration::from_secs(1_767_794_400),
+                lasts: Duration::from_secs(seconds),
+            },
+        })
+    }
+
+    #[test]
+    fn who_waits_for_a_folder_that_does_not_come_is_sent_to_the_operator() {
+        let message = "the folder of project site has not been there since 2026-01-07T14:00:00Z";
+        for (seconds, retry, suggestion) in [
+            (
+                0,
+                60,
+                "try again in 60 seconds; if it does not come, ask the operator",
+            ),
+            (
+                599,
+                60,
+                "try again in 60 seconds; if it does not come, ask the operator",
+            ),
+            (600, 600, "ask the operator for the folder; list_projects"),
+            (
+                100_000,
+                3600,
+                "ask the operator for the folder; list_projects",
+            ),
+        ] {
+            let failure = absent(seconds);
+            assert_eq!(failure.code, Fault::Unavailable);
+            assert_eq!(failure.message, message);
+            assert!(failure.suggestion.starts_with(suggestion), "{failure:?}");
+            assert_eq!(failure.details["retry_after_seconds"], retry);
+            assert_eq!(failure.details["since"], "2026-01-07T14:00:00.000Z");
+        }
     }
 }

@@ -14,6 +14,10 @@ use crate::{repo::Head, text};
 #[derive(Debug)]
 pub struct Reply<T> {
     body: T,
+    /// The slug of the one project that it was read from.
+    project: Option<String>,
+    /// It is about a project's memory, which no commit has.
+    of_memory: bool,
     head: Option<Head>,
     moved: bool,
     warnings: Vec<String>,
@@ -32,6 +36,8 @@ impl<T: Serialize> Reply<T> {
     pub fn new(body: T) -> Self {
         Reply {
             body,
+            project: None,
+            of_memory: false,
             head: None,
             moved: false,
             warnings: Vec::new(),
@@ -50,11 +56,37 @@ impl<T: Serialize> Reply<T> {
     pub fn from_snapshot<S>(snapshot: Snapshot<S>, body: impl FnOnce(S) -> T) -> Self {
         let (head, moved) = (snapshot.repo.head(), snapshot.moved);
         Reply {
+            project: Some(snapshot.repo.name().to_owned()),
             head,
             moved,
             warnings: snapshot.repo.warnings().to_vec(),
             ..Reply::new(body(snapshot.value))
         }
+    }
+
+    /// Says that it was read from, or written to, the memory of this project.
+    #[must_use]
+    pub fn of_memory(mut self, project: &str) -> Self {
+        self.of_memory = true;
+        self.project(Some(project))
+    }
+
+    /// Says which project it was read from; `None`: from none, or from several.
+    #[must_use]
+    pub fn project(mut self, slug: Option<&str>) -> Self {
+        self.project = slug.map(str::to_owned);
+        self
+    }
+
+    /// Says that its texts are those of this commit, beside a work tree that stands on it or on a
+    /// later one; `None` says nothing.
+    #[must_use]
+    pub fn indexed_at(self, commit: Option<String>) -> Self {
+        let is_heads = |head: &Head| commit.as_ref().is_none_or(|commit| *commit == head.commit);
+        if self.head.as_ref().is_some_and(is_heads) {
+            return self;
+        }
+        self.as_of(commit)
     }
 
     /// Says that it was read from this commit, rather than from where HEAD stands; `None` says
@@ -73,6 +105,7 @@ impl<T: Serialize> Reply<T> {
     #[must_use]
     pub fn of_several(mut self) -> Self {
         self.head = None;
+        self.project = None;
         self
     }
 
@@ -204,15 +237,14 @@ impl<T: Serialize> Reply<T> {
     /// What the result says of itself, for `_meta`.
     fn facts(&self, untrusted: bool, escaped: u64) -> Map<String, Value> {
         let mut facts = Map::new();
-        facts.insert(
-            meta::COMMIT.to_owned(),
-            self.head.as_ref().map_or(Value::Null, commit),
-        );
         let mut say = |name: &str, said: bool, value: Value| {
             if said {
                 facts.insert(name.to_owned(), value);
             }
         };
+        let head = self.head.as_ref().map_or(Value::Null, commit);
+        say(meta::COMMIT, !self.of_memory, head);
+        say(meta::PROJECT, self.project.is_some(), json!(self.project));
         say(meta::UNTRUSTED, untrusted, true.into());
         say(meta::ESCAPED, escaped > 0, escaped.into());
         say(meta::MOVED, self.moved, true.into());

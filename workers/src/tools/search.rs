@@ -4,8 +4,10 @@
 //! their answer's fields. What they share is [`run::Search`].
 
 mod grep_codebase;
-mod run;
 mod search_files;
+
+mod run;
+mod hits;
 
 pub(super) use grep_codebase::GrepCodebase;
 pub(super) use search_files::SearchFiles;

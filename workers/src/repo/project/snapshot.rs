@@ -1,6 +1,7 @@
 //! One project as one call sees it: at the commit that HEAD named when it began.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use gix::ObjectId;
 use rayon::ThreadPool;
@@ -163,6 +164,13 @@ impl Snapshot {
         match &self.bare {
             Some(tree) => tree.stat(entry),
             None => self.project.work.stat(entry),
+        }
+    }
+
+    pub(in crate::repo) fn folder_time(&self, folder: &RepoPath) -> Option<SystemTime> {
+        match &self.bare {
+            Some(tree) => tree.time(),
+            None => self.project.work.folder_time(folder),
         }
     }
 

@@ -120,7 +120,7 @@ impl Tool for ContextSearch {
         });
         let reply = reply.markdown(markdown).of_files(files);
         Ok(match is_of_one {
-            true => reply.as_of(commit),
+            true => reply.indexed_at(commit),
             false => reply.of_several(),
         })
     }

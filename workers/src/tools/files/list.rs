@@ -70,7 +70,7 @@ struct ListedEntry {
     /// In bytes; files only.
     #[serde(skip_serializing_if = "Option::is_none")]
     size: Option<u64>,
-    /// RFC 3339 in UTC; files only.
+    /// RFC 3339 in UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     modified_at: Option<String>,
 }
@@ -150,8 +150,14 @@ struct View<'a> {
 /// An entry of the answer, before its size and time are looked up.
 struct Found {
     shown: RepoPath,
-    /// Where it is; `None` for a folder.
-    entry: Option<Entry>,
+    at: At,
+}
+
+/// Where an entry is.
+enum At {
+    /// A folder, which no listing has.
+    Folder(RepoPath),
+    Listed(Entry),
 }
 
 impl View<'_> {
@@ -177,8 +183,11 @@ impl View<'_> {
                     .take_while(|(a, b)| a == b)
                     .count();
                 for depth in known + 1..=folders.len().min(self.max_depth) {
-                    let shown = self.shown(folders.get(..depth).unwrap_or_default());
-                    found.push(Found { shown, entry: None });
+                    let names = folders.get(..depth).unwrap_or_default();
+                    found.push(Found {
+                        shown: self.shown(names),
+                        at: At::Folder(self.directory.join(&names.join(&b'/'))),
+                    });
                 }
                 trail = folders.to_vec();
             }
@@ -186,7 +195,7 @@ impl View<'_> {
             if names.len() <= self.max_depth && self.fits(entry, &shown) {
                 found.push(Found {
                     shown,
-                    entry: Some(entry.clone()),
+                    at: At::Listed(entry.clone()),
                 });
             }
         }
@@ -206,31 +215,33 @@ impl View<'_> {
 
 /// The entries of a page, with sizes and times.
 fn listed(page: &[Found], repo: &Repo, cancel: &Cancel) -> Result<Vec<ListedEntry>, Failure> {
-    let entries: Vec<Entry> = page
-        .iter()
-        .filter_map(|found| found.entry.clone())
-        .collect();
-    let mut stats = repo.stats(&entries, cancel)?.into_iter();
-    let listed = page.iter().map(|found| {
-        let path = found.shown.display();
-        let directory = ListedEntry {
-            path,
-            kind: ListedKind::Directory,
-            size: None,
-            modified_at: None,
-        };
-        let Some(entry) = &found.entry else {
-            return directory;
-        };
-        let stat = stats.next().flatten();
-        if entry.kind == EntryKind::LinkToDirectory {
-            return directory;
+    let (mut entries, mut folders) = (Vec::new(), Vec::new());
+    for found in page {
+        match &found.at {
+            At::Listed(entry) => entries.push(entry.clone()),
+            At::Folder(path) => folders.push(path.clone()),
         }
+    }
+    let mut stats = repo.stats(&entries, cancel)?.into_iter();
+    let mut times = repo.folder_times(&folders, cancel)?.into_iter();
+    let listed = page.iter().map(|found| {
+        let (stat, time) = match found.at {
+            At::Listed(_) => {
+                let stat = stats.next().flatten();
+                (stat, stat.map(|stat| stat.modified))
+            }
+            At::Folder(_) => (None, times.next().flatten()),
+        };
+        let kind = match &found.at {
+            At::Listed(entry) if entry.kind != EntryKind::LinkToDirectory => ListedKind::File,
+            At::Listed(_) | At::Folder(_) => ListedKind::Directory,
+        };
+        let is_file = kind == ListedKind::File;
         ListedEntry {
-            kind: ListedKind::File,
-            size: stat.map(|stat| stat.size),
-            modified_at: stat.map(|stat| open::rfc3339(stat.modified)),
-            ..directory
+            path: found.shown.display(),
+            kind,
+            size: stat.filter(|_| is_file).map(|stat| stat.size),
+            modified_at: time.map(open::rfc3339),
         }
     });
     Ok(listed.collect())

@@ -78,7 +78,7 @@ pub(super) fn text(
 }
 
 /// A time in data: RFC 3339 in UTC, with milliseconds.
-pub(super) fn rfc3339(time: SystemTime) -> String {
+pub(in crate::tools) fn rfc3339(time: SystemTime) -> String {
     let time = jiff::Timestamp::try_from(time).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     format!("{time:.3}")
 }

@@ -60,7 +60,8 @@ impl Tool for ReadRepoFile {
         {
             cx.record_access(&project, &stored.path);
             let path = stored.path.clone();
-            return Ok(Reply::new(stored).of_files([path]));
+            let reply = Reply::new(stored).of_memory(&project.slug);
+            return Ok(reply.of_files([path]));
         }
         let snapshot = cx
             .read(&project, move |repo, cancel| {

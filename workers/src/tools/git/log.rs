@@ -11,7 +11,7 @@ use super::nothing;
 use crate::{
     history::{History, HistoryError, Log, LogQuery, Place},
     repo::{Cancel, RepoPath},
-    tools::{Reply, Tool, ToolContext},
+    tools::{Reply, Tool, ToolContext, refusal},
 };
 
 /// Which commits there are, and what they changed.
@@ -103,7 +103,8 @@ impl Tool for GitLog {
                 }
                 Ok(page)
             })
-            .await?;
+            .await
+            .map_err(refusal::of_log)?;
         let page = &snapshot.value;
         let markdown = page.markdown();
         let next = page.next.clone().map(Place::written);

@@ -104,10 +104,11 @@ impl Tool for RecordDiscovery {
         let recording = store.record_discovery(cx.author(), &discovery);
         let recorded = write_by(cx.cancel().deadline, recording).await?;
         cx.meaning().was_written();
-        Ok(Reply::new(Recorded {
+        let reply = Reply::new(Recorded {
             id: recorded.id.to_string(),
             created_at: rfc3339(recorded.created_at),
-        }))
+        });
+        Ok(reply.of_memory(&project.slug))
     }
 }
 

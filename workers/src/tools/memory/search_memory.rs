@@ -102,7 +102,8 @@ impl Tool for SearchMemory {
         let found = read_by(cx.cancel().deadline, finding).await;
         let (total, stored) = found.map_err(|error| unreachable(&error))?;
         let entries: Vec<FoundEntry> = stored.iter().take(args.limit).map(found_entry).collect();
-        Ok(page(entries, &stored, total, cx.max_result_bytes()))
+        let page = page(entries, &stored, total, cx.max_result_bytes());
+        Ok(page.of_memory(&project.slug))
     }
 }
 

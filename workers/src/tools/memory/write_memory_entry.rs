@@ -68,11 +68,12 @@ impl Tool for WriteMemoryEntry {
         let appending = store.append_entry(cx.author(), &entry);
         let entry_count = write_by(cx.cancel().deadline, appending).await?;
         cx.meaning().was_written();
-        Ok(Reply::new(WrittenEntry {
+        let written = Reply::new(WrittenEntry {
             success: true,
             file,
             entry_count,
-        }))
+        });
+        Ok(written.of_memory(&project.slug))
     }
 }
 

@@ -4,7 +4,8 @@ use archway_proto::failure::Failure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::run::{Around, Match, Page, Search};
+use super::hits::{Around, Match, Page, Skipped};
+use super::run::Search;
 use crate::{
     repo::{Excluded, FoundLine, Query},
     tools::{
@@ -152,25 +153,62 @@ impl Tool for GrepCodebase {
             project: args.project,
             cursor: args.cursor,
         };
-        search.run(cx, |page| answer(pattern, page)).await
+        let has_glob = search.glob.is_some();
+        let message =
+            |page: &Page<GrepMatch>| (page.total == 0).then(|| nothing(page, &pattern, has_glob));
+        search
+            .run(cx, |page| answer(pattern.clone(), message(&page), page))
+            .await
     }
 }
 
-fn answer(pattern: String, page: Page<GrepMatch>) -> GrepMatches {
-    let nothing = || {
-        if page.incomplete {
-            "The time was up before a match was found; narrow the search".to_owned()
-        } else if page.files_searched == 0 {
-            "No file was searched: none fits file_pattern, or all are excluded".to_owned()
-        } else if page.files_skipped > 0 {
-            let skipped = page.files_skipped;
-            format!("No matches found for pattern '{pattern}'; too large to search: {skipped}")
-        } else {
-            format!("No matches found for pattern '{pattern}'")
-        }
+/// How many projects are told of that could not be searched.
+const MOST_REASONS: usize = 3;
+
+/// Why there is no match.
+fn nothing(page: &Page<GrepMatch>, pattern: &str, has_glob: bool) -> String {
+    let said = if page.incomplete {
+        "The time was up before a match was found; narrow the search".to_owned()
+    } else if page.projects == 0 {
+        "No file was searched: there is no project that you may read".to_owned()
+    } else if page.skipped.len() == page.projects {
+        return format!("No project could be searched: {}", reasons(&page.skipped));
+    } else if page.files_searched > 0 && page.files_skipped > 0 {
+        let skipped = page.files_skipped;
+        format!("No matches found for pattern '{pattern}'; too large to search: {skipped}")
+    } else if page.files_searched > 0 {
+        format!("No matches found for pattern '{pattern}'")
+    } else {
+        let why = match (has_glob, page.projects) {
+            (true, _) => "none fits file_pattern, or all that fit are excluded",
+            (false, 1) => "the project has no files yet, or all are excluded",
+            (false, _) => "the projects have no files yet, or all are excluded",
+        };
+        format!("No file was searched: {why}")
     };
+    match page.skipped.as_slice() {
+        [] => said,
+        skipped => format!("{said}; {}", reasons(skipped)),
+    }
+}
+
+/// Why projects could not be searched, of the first few.
+fn reasons(skipped: &[Skipped]) -> String {
+    let told: Vec<&str> = skipped
+        .iter()
+        .take(MOST_REASONS)
+        .map(|it| it.why.as_str())
+        .collect();
+    let told = told.join("; ");
+    match skipped.len().saturating_sub(MOST_REASONS) {
+        0 => told,
+        more => format!("{told}; and {more} more projects"),
+    }
+}
+
+fn answer(pattern: String, message: Option<String>, page: Page<GrepMatch>) -> GrepMatches {
     GrepMatches {
-        message: (page.total == 0).then(nothing),
+        message,
         matches: page.matches,
         pattern,
         total_matches: page.total,
@@ -179,7 +217,7 @@ fn answer(pattern: String, page: Page<GrepMatch>) -> GrepMatches {
         search_time: page.duration_ms,
         truncated: page.truncated,
         context_omitted: page.context_omitted,
-        skipped_projects: page.skipped,
+        skipped_projects: Skipped::slugs(page.skipped),
         cursor: None,
     }
 }

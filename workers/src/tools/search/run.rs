@@ -6,15 +6,15 @@ use std::{
 };
 
 use archway_proto::{failure::Failure, fault::Fault, log::LogLevel};
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 use tokio::time::Instant;
 
+use super::hits::{Hits, Match, Page, Skipped};
 use crate::{
     context::{Snapshot, ToolContext},
     projects::Project,
-    repo::{Found, FoundLine, Glob, Query},
+    repo::{Found, Glob, Query},
     tools::{Reply, paging},
 };
 
@@ -30,37 +30,6 @@ pub(super) struct Search {
     pub(super) glob: Option<String>,
     pub(super) project: Option<String>,
     pub(super) cursor: Option<String>,
-}
-
-/// A page of found lines.
-pub(super) struct Page<M> {
-    pub(super) matches: Vec<M>,
-    pub(super) total: u64,
-    pub(super) files_searched: u64,
-    pub(super) files_skipped: u64,
-    pub(super) truncated: bool,
-    /// The deadline came before all files were searched.
-    pub(super) incomplete: bool,
-    /// Context lines were left out, for want of room.
-    pub(super) context_omitted: bool,
-    /// Projects that could not be searched now.
-    pub(super) skipped: Vec<String>,
-    pub(super) duration_ms: u64,
-}
-
-/// The lines around a match.
-#[derive(Serialize, JsonSchema)]
-pub(super) struct Around {
-    before: Vec<String>,
-    after: Vec<String>,
-}
-
-/// A found line in the words of one contract.
-pub(super) trait Match: Serialize {
-    fn new(line: FoundLine, project: Option<String>, around: Around) -> Self;
-    fn around(&mut self) -> &mut Around;
-    /// The file it is in, below its project's name where several are searched.
-    fn file(&self) -> String;
 }
 
 impl Search {
@@ -130,6 +99,7 @@ impl Search {
         }
         let asked = self.query()?;
         let mut hits = Hits::new(String::new());
+        hits.projects = projects.len();
         let mut heads = DefaultHasher::new();
         let (mut skip, mut limit) = (skip, asked.limit);
         for (done, project) in projects.iter().enumerate() {
@@ -146,9 +116,8 @@ impl Search {
             project.slug.hash(&mut heads);
             let snapshot = match one_of_many(cx, project, &query).await? {
                 Outcome::Found(snapshot) => snapshot,
-                Outcome::Absent => {
-                    tell_absence(cx, &project.slug);
-                    hits.skipped.push(project.slug.clone());
+                Outcome::Absent(why) => {
+                    hits.skipped.push(skipped(cx, &project.slug, why));
                     continue;
                 }
                 Outcome::TimeUp => {
@@ -175,8 +144,8 @@ impl Search {
 /// What one of several projects gave.
 enum Outcome {
     Found(Snapshot<Found>),
-    /// It is not mounted here; the others are searched all the same.
-    Absent,
+    /// It can't be read now, for this reason; the others are searched all the same.
+    Absent(String),
     /// What earlier projects gave stands.
     TimeUp,
 }
@@ -190,16 +159,18 @@ async fn one_of_many(
         Ok(snapshot) => Ok(Outcome::Found(snapshot)),
         Err(failure) => match failure.code {
             Fault::SearchTimeout => Ok(Outcome::TimeUp),
-            Fault::Unavailable => Ok(Outcome::Absent),
+            Fault::Unavailable => Ok(Outcome::Absent(failure.message)),
             _ => Err(failure),
         },
     }
 }
 
-fn tell_absence(cx: &ToolContext, slug: &str) {
-    let message = "not searched: this worker does not see the project";
-    let told = json!({ "message": message, "project": slug });
+/// Tells at once that a project is left out; the answer says so, too.
+fn skipped(cx: &ToolContext, slug: &str, why: String) -> Skipped {
+    let told = json!({ "message": format!("not searched: {why}"), "project": slug });
     cx.log(LogLevel::Warning, told);
+    let slug = slug.to_owned();
+    Skipped { slug, why }
 }
 
 async fn search(
@@ -221,79 +192,4 @@ async fn search(
         ),
         _ => failure,
     })
-}
-
-/// What was found so far.
-struct Hits<M> {
-    basis: String,
-    matches: Vec<M>,
-    total: u64,
-    files_searched: u64,
-    files_skipped: u64,
-    incomplete: bool,
-    moved: bool,
-    /// Projects that are not mounted where the search ran.
-    skipped: Vec<String>,
-    snapshot: Option<Snapshot<()>>,
-}
-
-impl<M: Match> Hits<M> {
-    fn new(basis: String) -> Self {
-        Hits {
-            basis,
-            matches: Vec::new(),
-            total: 0,
-            files_searched: 0,
-            files_skipped: 0,
-            incomplete: false,
-            moved: false,
-            skipped: Vec::new(),
-            snapshot: None,
-        }
-    }
-
-    fn add(&mut self, found: Found, project: Option<&str>) {
-        self.total += found.total;
-        self.files_searched += found.files_searched;
-        self.files_skipped += found.files_skipped;
-        self.incomplete |= found.incomplete;
-        self.matches.extend(found.lines.into_iter().map(|mut line| {
-            let around = Around {
-                before: std::mem::take(&mut line.before),
-                after: std::mem::take(&mut line.after),
-            };
-            M::new(line, project.map(str::to_owned), around)
-        }));
-    }
-
-    /// The page that fits, and the cursor of the next. Context goes before a match does.
-    fn page(&mut self, skip: usize, budget: usize, started: Instant) -> (Page<M>, Option<String>) {
-        let mut matches = std::mem::take(&mut self.matches);
-        let context_omitted = paging::fit(&matches, budget) < matches.len();
-        if context_omitted {
-            for found in &mut matches {
-                *found.around() = Around {
-                    before: Vec::new(),
-                    after: Vec::new(),
-                };
-            }
-            matches.truncate(paging::fit(&matches, budget).max(1));
-        }
-        let given = skip + matches.len();
-        let more = (given as u64) < self.total;
-        let page = Page {
-            matches,
-            total: self.total,
-            files_searched: self.files_searched,
-            files_skipped: self.files_skipped,
-            truncated: more || self.incomplete || !self.skipped.is_empty(),
-            incomplete: self.incomplete,
-            context_omitted,
-            skipped: std::mem::take(&mut self.skipped),
-            duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-        };
-        // A search that was cut off may end elsewhere the next time: there is no place to go on.
-        let next = (more && !self.incomplete).then(|| paging::cursor(&self.basis, given));
-        (page, next)
-    }
 }

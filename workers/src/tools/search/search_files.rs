@@ -4,7 +4,8 @@ use archway_proto::failure::Failure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::run::{Around, Match, Page, Search};
+use super::hits::{Around, Match, Page, Skipped};
+use super::run::Search;
 use crate::{
     repo::{Excluded, FoundLine, Query},
     tools::{
@@ -169,7 +170,7 @@ fn answer(page: Page<SearchMatch>) -> SearchMatches {
         truncated: page.truncated,
         duration_ms: page.duration_ms,
         context_omitted: page.context_omitted,
-        skipped_projects: page.skipped,
+        skipped_projects: Skipped::slugs(page.skipped),
         cursor: None,
     }
 }
