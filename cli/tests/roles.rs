@@ -39,6 +39,9 @@ mod refused;
 #[path = "roles/starts.rs"]
 mod starts;
 
+#[path = "roles/reported.rs"]
+mod reported;
+
 #[path = "roles/wire.rs"]
 mod wire;
 

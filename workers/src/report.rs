@@ -1,18 +1,18 @@
 //! Word of which projects this worker sees, so that `archway project list` can say who does.
 //!
-//! Beside the path of calls: every half minute the folders are listed on a blocking thread and
-//! told to Postgres, and at the end they are taken back. Nothing depends on it: a report that
-//! fails is logged once, until one succeeds again.
-
-use std::time::Duration;
+//! Beside the path of calls: every 5 s the folders are listed on a blocking thread and told to
+//! Postgres, and at the end they are taken back. All are told each time, since a folder may have been
+//! there before its project was added; Postgres writes only what is new, or half a minute old.
+//! Nothing depends on it: a report that fails is logged once, until one succeeds again.
 
 use archway_proto::chain::Chain;
-use tokio::time::MissedTickBehavior;
+use tokio::time::{Duration, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
 use crate::{repo::Mounts, store::Stores};
 
-const INTERVAL: Duration = Duration::from_secs(30);
+/// Within this time a new folder is known.
+const INTERVAL: Duration = Duration::from_secs(5);
 /// How many projects one worker reports.
 const MOST_PROJECTS: usize = 10_000;
 

@@ -51,7 +51,7 @@ enum ProjectCommand {
         #[arg(long, value_name = "DIR")]
         path: Option<PathBuf>,
     },
-    /// List a tenant's projects, or those of all, and which workers see them.
+    /// List a tenant's projects, or those of all, and which workers see them; they look every 5 s.
     List {
         #[command(flatten)]
         whose: Whose,
