@@ -101,7 +101,7 @@ impl Inspector {
     }
 
     async fn list(&self) -> Vec<String> {
-        let shown = self.run(&["--method", "tools/list"]).await;
+        let shown = self.run(&["--method", "tools/list", "--strict"]).await;
         assert!(shown.success, "{}", shown.stderr);
         let tools = shown.stdout["result"]["tools"].as_array().unwrap();
         let names = tools.iter().map(|tool| tool["name"].as_str().unwrap());
