@@ -28,6 +28,7 @@ use archway_gateway::secrets::SecretError;
 use archway_gateway::tenants::TenantError;
 
 use crate::dev::ProjectsError;
+use crate::output::OutputError;
 pub use apply::ApplyError;
 pub use audit::KnownError;
 pub use connect::ConnectError;
@@ -67,7 +68,7 @@ pub enum AdminError {
     NotReady(String),
     /// Standard output can't be written.
     #[error("writing to standard output")]
-    Output(#[source] std::io::Error),
+    Output(#[source] OutputError),
 }
 
 /// Lets a deletion pass that was confirmed by its slug, given twice.

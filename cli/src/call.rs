@@ -15,7 +15,7 @@ use secrecy::SecretString;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep};
 
-use crate::shown;
+use crate::output;
 use error::CallFailure;
 use exchange::Exchange;
 
@@ -78,14 +78,14 @@ pub async fn run(args: CallArgs) -> Result<(), CallError> {
         sleep(PAUSE).await;
     };
     if args.json {
-        shown::print(&answer.json(), true).map_err(CallError::Output)?;
+        output::print(&answer.json(), true).map_err(CallError::Output)?;
     }
     if let Some(said) = answer.failure() {
         let tool = args.tool;
         return Err(CallFailure::Tool { tool, said }.into());
     }
     if !args.json {
-        shown::print(&answer.text(), false).map_err(CallError::Output)?;
+        output::print(&answer.text(), false).map_err(CallError::Output)?;
     }
     Ok(())
 }

@@ -25,6 +25,7 @@ use secrecy::SecretString;
 
 use crate::data_dir::{DataDir, DataDirError};
 use crate::otlp::{Exporting, OtlpArgs, OtlpError};
+use crate::output::OutputError;
 use crate::postgres::PostgresConfig;
 use crate::signals::Signals;
 use announce::Announcement;
@@ -123,7 +124,7 @@ pub enum DevError {
     Signals(#[source] std::io::Error),
     /// Standard output can't be written.
     #[error("writing to standard output")]
-    Output(#[source] std::io::Error),
+    Output(#[source] OutputError),
     /// It was stopped while starting.
     #[error("interrupted before it was ready")]
     Interrupted,
@@ -137,10 +138,13 @@ pub async fn run(args: DevArgs) -> Result<(), DevError> {
         dev = Box::pin(Dev::start(&args)) => dev?,
         () = signals.stop() => return Err(DevError::Interrupted),
     };
-    dev.announce(args.json)?;
-    let ended = tokio::select! {
-        () = signals.stop() => Ok(()),
-        error = dev.failed() => Err(error),
+    // Whoever does not read where it is ready has no use for it.
+    let ended = match dev.announce(args.json) {
+        Ok(()) => tokio::select! {
+            () = signals.stop() => Ok(()),
+            error = dev.failed() => Err(error),
+        },
+        unread => unread,
     };
     signals.end_at_the_next_one();
     let stopped = dev.stop().await;

@@ -4,7 +4,6 @@
 //! image serves both roles, so that several ports can be named: the first where somebody listens
 //! is the one that is meant.
 
-use std::io;
 use std::time::Duration;
 
 use archway_proto::chain::Chain;
@@ -12,7 +11,7 @@ use http::{StatusCode, Uri};
 use serde::Serialize;
 
 use crate::http_get::{self, HttpGetError};
-use crate::shown;
+use crate::output::{self, OutputError};
 
 /// How long the process may take to say that it is ready.
 const LIMIT: Duration = Duration::from_secs(2);
@@ -50,7 +49,7 @@ pub enum HealthcheckError {
     Unreachable(#[from] HttpGetError),
     /// Nowhere to print.
     #[error("writing to standard output")]
-    Output(#[source] io::Error),
+    Output(#[source] OutputError),
 }
 
 #[derive(Serialize)]
@@ -70,9 +69,9 @@ pub async fn run(args: HealthcheckArgs) -> Result<(), HealthcheckError> {
             reason: &reason,
         };
         let answer = serde_json::json!(answer).to_string();
-        shown::print(&answer, true).map_err(HealthcheckError::Output)?;
+        output::print(&answer, true).map_err(HealthcheckError::Output)?;
     } else if ready {
-        shown::print(&reason, false).map_err(HealthcheckError::Output)?;
+        output::print(&reason, false).map_err(HealthcheckError::Output)?;
     }
     asked?;
     if ready {

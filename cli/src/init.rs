@@ -25,7 +25,7 @@ use secrecy::ExposeSecret;
 use serde::Serialize;
 
 use crate::key_file::write_new;
-use crate::shown;
+use crate::output::{self, OutputError};
 
 /// For one user alone.
 const PRIVATE: u32 = 0o600;
@@ -93,7 +93,7 @@ pub enum InitError {
     },
     /// Nowhere to print.
     #[error("writing to standard output")]
-    Output(#[source] io::Error),
+    Output(#[source] OutputError),
 }
 
 /// What became of each file: its name in the folder.
@@ -110,7 +110,7 @@ pub fn run(args: &InitArgs) -> Result<(), InitError> {
         true => serde_json::json!(report).to_string(),
         false => report.text(),
     };
-    shown::print(&answer, args.json).map_err(InitError::Output)
+    output::print(&answer, args.json).map_err(InitError::Output)
 }
 
 fn make_all(folder: &Path, new_key: bool) -> Result<Report, InitError> {

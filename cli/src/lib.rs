@@ -22,7 +22,7 @@ pub mod wanted;
 
 pub mod http_get;
 pub mod logging;
-pub mod shown;
+pub mod output;
 pub mod otlp;
 pub mod tls;
 

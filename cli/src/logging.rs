@@ -66,7 +66,8 @@ fn lines<W: Write + 'static>(
     coloured: bool,
     filter: EnvFilter,
 ) -> Box<dyn Layer<Registry> + Send + Sync> {
-    let lines = tracing_subscriber::fmt::layer();
+    // A failure to write goes to standard error too, and that panics once the reader is gone.
+    let lines = tracing_subscriber::fmt::layer().log_internal_errors(false);
     match format {
         LogFormat::Text => {
             let lines = lines.fmt_fields(format::debug_fn(field).delimited(" "));

@@ -9,7 +9,6 @@ mod patient;
 mod reach;
 mod roles;
 
-use std::io;
 use std::path::PathBuf;
 
 use archway_workers::store::{DatabaseFileError, read_files};
@@ -18,8 +17,8 @@ use sqlx::PgPool;
 use sqlx::migrate::MigrateError as Migration;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 
+use crate::output::{self, OutputError};
 use crate::password_file::{self, PasswordFileError};
-use crate::shown;
 
 pub use reach::ReachError;
 pub(crate) use reach::reach;
@@ -107,7 +106,7 @@ pub enum MigrateError {
     },
     /// Nowhere to print.
     #[error("writing to standard output")]
-    Output(#[source] io::Error),
+    Output(#[source] OutputError),
 }
 
 /// Why a database can't be worked on as it is.
@@ -217,7 +216,7 @@ pub async fn run(args: MigrateArgs) -> Result<(), MigrateError> {
     }
     owner.close().await;
     // For the log of a Job or an init container; whoever doesn't read it has all of it done.
-    shown::print(&done.join("\n"), false).map_err(MigrateError::Output)
+    output::print(&done.join("\n"), false).map_err(MigrateError::Output)
 }
 
 /// Migrates, unless the schema is of a newer build; says which the database has now, and had when this began:

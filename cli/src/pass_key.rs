@@ -11,7 +11,7 @@ use archway_proto::pass::files::PassKeyPair;
 use serde_json::json;
 
 use crate::key_file::write_new;
-use crate::shown;
+use crate::output::{self, OutputError};
 
 const PRIVATE_MODE: u32 = 0o600;
 const PUBLIC_MODE: u32 = 0o644;
@@ -76,7 +76,7 @@ pub enum PassKeyCommandError {
     },
     /// Nowhere to print.
     #[error("writing to standard output")]
-    Output(#[source] io::Error),
+    Output(#[source] OutputError),
 }
 
 /// Runs the command.
@@ -90,7 +90,7 @@ pub fn run(command: &PassKeyCommand) -> Result<(), PassKeyCommandError> {
         }
         None => in_words(&pair, args.json),
     };
-    shown::print(&answer, args.json).map_err(PassKeyCommandError::Output)
+    output::print(&answer, args.json).map_err(PassKeyCommandError::Output)
 }
 
 impl GenerateArgs {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use archway_gateway::secrets::{RootSecret, SecretError};
 
 use crate::key_file::write_new;
-use crate::shown;
+use crate::output::{self, OutputError};
 
 /// What `archway secret` can do.
 #[derive(Clone, Debug, clap::Subcommand)]
@@ -31,7 +31,7 @@ pub enum SecretCommandError {
     Generate(#[from] SecretError),
     /// Nowhere to print it.
     #[error("writing to standard output")]
-    Output(#[source] io::Error),
+    Output(#[source] OutputError),
     /// No such file can be made. A secret that is there is never replaced.
     #[error("making the file {}", path.display())]
     File {
@@ -54,7 +54,7 @@ pub fn run(command: &SecretCommand) -> Result<(), SecretCommandError> {
         true => serde_json::json!({ "line": line }).to_string(),
         false => line,
     };
-    shown::print(&answer, *json).map_err(SecretCommandError::Output)
+    output::print(&answer, *json).map_err(SecretCommandError::Output)
 }
 
 fn keep(path: &Path, line: &str) -> Result<(), SecretCommandError> {

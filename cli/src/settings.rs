@@ -10,7 +10,8 @@ use std::path::PathBuf;
 use archway_gateway::tenants::key_id;
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::{call, shown};
+use crate::call;
+use crate::output::{self, OutputError};
 
 mod clients;
 
@@ -45,7 +46,7 @@ pub enum SettingsError {
     NoKey(PathBuf),
     /// Nowhere to print.
     #[error("writing to standard output")]
-    Output(#[source] io::Error),
+    Output(#[source] OutputError),
 }
 
 /// Runs the command.
@@ -61,7 +62,7 @@ pub fn run(args: &SettingsArgs) -> Result<(), SettingsError> {
         true => serde_json::json!({ "url": args.url, "api_key": key.expose_secret() }).to_string(),
         false => format!("Archway is at {}\n{}", args.url, text_of(&args.url, &key)),
     };
-    shown::print(&answer, args.json).map_err(SettingsError::Output)
+    output::print(&answer, args.json).map_err(SettingsError::Output)
 }
 
 /// The endpoint as `archway call` takes it, if it can stand in a shell's line and in JSON as it is.

@@ -99,13 +99,17 @@ async fn export(tx: &mut TenantsTx, which: &ExportArgs) -> Result<(), AdminError
     loop {
         let page = tx.audit_page(tenant, behind, until).await?;
         let Some(last) = page.last() else {
-            return out.flush().map_err(AdminError::Output);
+            return out.flush().map_err(unwritten);
         };
         behind = AuditPlace::behind(last);
         for row in &page {
-            write(&mut out, &which.tenant, row).map_err(AdminError::Output)?;
+            write(&mut out, &which.tenant, row).map_err(unwritten)?;
         }
     }
+}
+
+fn unwritten(error: io::Error) -> AdminError {
+    AdminError::Output(error.into())
 }
 
 fn write(out: &mut impl Write, tenant: &str, row: &Row) -> io::Result<()> {

@@ -1,5 +1,6 @@
 //! How answers are printed: one JSON document for programs, a few lines or a table for people.
 
+use std::io;
 use std::time::SystemTime;
 
 use archway_proto::misleading::on_one_line;
@@ -7,7 +8,7 @@ use jiff::{Timestamp, Unit};
 use serde::Serialize;
 
 use super::AdminError;
-use crate::shown;
+use crate::output;
 
 /// What a command answers. Its JSON is an interface: members are added, not renamed.
 pub(super) trait Answer: Serialize {
@@ -18,11 +19,12 @@ pub(super) trait Answer: Serialize {
 /// Writes the answer to standard output.
 pub(super) fn print(answer: &impl Answer, as_json: bool) -> Result<(), AdminError> {
     let text = if as_json {
-        serde_json::to_string(answer).map_err(|error| AdminError::Output(error.into()))?
+        serde_json::to_string(answer)
+            .map_err(|error| AdminError::Output(io::Error::from(error).into()))?
     } else {
         answer.text()
     };
-    shown::print(&text, as_json).map_err(AdminError::Output)
+    output::print(&text, as_json).map_err(AdminError::Output)
 }
 
 /// A moment in UTC, to the second: `2026-11-22T05:00:00Z`.

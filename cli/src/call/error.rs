@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use http::StatusCode;
 
+use crate::output::OutputError;
+
 /// Why the command ends with 1. Never carries the key.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
@@ -37,7 +39,7 @@ pub enum CallError {
     Call(#[from] CallFailure),
     /// Nowhere to print.
     #[error("writing to standard output")]
-    Output(#[source] io::Error),
+    Output(#[source] OutputError),
 }
 
 /// Why a try has no result.

@@ -9,7 +9,8 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 
 use super::projects::Project;
-use crate::{settings, shown};
+use crate::output::{self, OutputError};
+use crate::settings;
 
 /// A running `dev`, as its user needs to know it.
 pub(super) struct Announcement<'a> {
@@ -49,9 +50,13 @@ struct Line<'a> {
 
 impl Announcement<'_> {
     /// Writes it to standard output: for people, or as one line of JSON.
-    pub(super) fn print(&self, as_json: bool) -> io::Result<()> {
-        let text = if as_json { self.line()? } else { self.text() };
-        shown::print(&text, as_json)
+    pub(super) fn print(&self, as_json: bool) -> Result<(), OutputError> {
+        let text = if as_json {
+            self.line().map_err(io::Error::from)?
+        } else {
+            self.text()
+        };
+        output::print(&text, as_json)
     }
 
     fn line(&self) -> serde_json::Result<String> {

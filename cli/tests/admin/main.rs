@@ -14,6 +14,7 @@ mod keys;
 mod limits;
 mod memory;
 mod misleading;
+mod output;
 mod overview;
 mod principals;
 mod projects;

@@ -1,6 +1,7 @@
 //! What the logs of a good start say: nothing that asks for somebody.
 
 use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -192,4 +193,30 @@ fn a_worker_that_stays_away_is_warned_of() {
         wait_until(what, || warned(what) > 0);
         assert_eq!(warned(what), 1);
     }
+}
+
+#[test]
+fn a_gateway_whose_log_nobody_reads_any_longer_goes_on() {
+    let stage = Stage::set();
+    let address = free_port();
+    let (log, errors) = std::io::pipe().unwrap();
+    let mut command = stage.gateway(&address);
+    command.stdout(Stdio::null());
+    let mut child = command.stderr(errors).spawn().unwrap();
+    // The command holds the other end of the pipe, too.
+    drop(command);
+    let mut lines = BufReader::new(log).lines();
+    let listens = lines.find_map(|line| {
+        let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        Some(line["fields"]["admin"].as_str()?.to_owned())
+    });
+    drop(lines);
+    // From here on each line of its log is refused.
+    let _worker = Logged::start(stage.worker(&address), &stage.path("worker.log"));
+    let admin = listens.unwrap();
+    wait_until("it is ready", || {
+        get(&admin, "/readyz").is_ok_and(|answer| answer.status == 200)
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
 }

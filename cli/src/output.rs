@@ -1,16 +1,28 @@
-//! The one way to standard output, and what is said of a failure.
+//! The one way to standard output, and how a failure is reported.
 //!
 //! Others name projects, workers and subjects, and what they wrote stands in answers. Nothing of it
-//! may move a terminal's cursor, turn text around or hide: people see such characters as `\u{202e}`.
+//! may move a terminal's cursor, reverse text or hide: people see such characters as `\u{202e}`.
 //! Programs get them as JSON's own escapes, which are the same value.
+//!
+//! A reader may close the pipe early, as `head` does. The command then ends silently, with the status
+//! that a shell reports for a program which SIGPIPE ended. The signal itself stays ignored: it would
+//! also end a command, or a role, whose database connection breaks.
 
 use std::error::Error;
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 
 use archway_proto::misleading::{escape, visible_json};
 
+/// The exit status after the reader closed standard output: 128 + SIGPIPE.
+pub const CLOSED: u8 = 141;
+
+/// Standard output can't be written.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct OutputError(#[from] io::Error);
+
 /// Writes an answer to standard output, with a line end: text for people, or JSON for programs.
-pub(crate) fn print(answer: &str, as_json: bool) -> io::Result<()> {
+pub(crate) fn print(answer: &str, as_json: bool) -> Result<(), OutputError> {
     let shown = match as_json {
         true => visible_json(answer),
         false => escape(answer).0,
@@ -20,7 +32,14 @@ pub(crate) fn print(answer: &str, as_json: bool) -> io::Result<()> {
     if !shown.ends_with('\n') {
         out.write_all(b"\n")?;
     }
-    out.flush()
+    Ok(out.flush()?)
+}
+
+/// Whether a command failed because the reader closed standard output.
+pub fn is_closed(error: &(dyn Error + 'static)) -> bool {
+    let output = error.downcast_ref::<OutputError>();
+    output.is_some_and(|OutputError(error)| error.kind() == ErrorKind::BrokenPipe)
+        || error.source().is_some_and(is_closed)
 }
 
 /// What failed, and line by line why.
