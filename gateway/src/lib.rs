@@ -133,10 +133,9 @@ impl Gateway {
             )),
             metrics: metrics.clone(),
         });
-        let page = || Console::new(&config.guard, &metrics);
         let admin = Arc::new(Admin {
             name: config.name(),
-            console: config.console.console.then(page),
+            console: (config.console.console).then(|| Console::new(&config.guard, &metrics)),
             audit,
             catalog,
             limits,

@@ -3,8 +3,7 @@
 //! Rows of a tenant are reached through [`TenantStore`] only, whose transactions carry the tenant
 //! to row-level security; what is asked before a tenant is known, the look-ups of keys and
 //! principals, are `SECURITY DEFINER` functions. sqlx has no limit per query: the server's
-//! `statement_timeout` is it, and over TCP a lost server costs every caller the whole acquire
-//! timeout.
+//! `statement_timeout` is it, and over TCP a lost server costs each caller all of the acquire timeout.
 
 use std::{sync::Arc, time::Duration};
 

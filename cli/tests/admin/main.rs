@@ -10,6 +10,7 @@ mod apply_limits;
 mod audit;
 mod connecting;
 mod dev;
+mod found;
 mod keys;
 mod limits;
 mod memory;

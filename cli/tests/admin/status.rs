@@ -58,7 +58,7 @@ fn the_database_is_counted() {
 }
 
 /// Answers one request, as a gateway without `/status`, and tells where.
-fn admin_port(status: &'static str, body: &'static str) -> String {
+pub(crate) fn admin_port(status: &'static str, body: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
@@ -121,74 +121,6 @@ pub(crate) fn telling_port(body: String) -> String {
         }
     });
     url
-}
-
-/// Says that a gateway runs, `ago` seconds ago.
-fn runs(place: &Place, name: &str, host: &str, admin: &str, ago: u32) {
-    place.sql(&format!(
-        "insert into gateways (id, name, host, admin, seen_at) values \
-         (gen_random_uuid(), '{name}', '{host}', '{admin}', now() - interval '{ago} seconds')"
-    ));
-}
-
-fn this_host() -> String {
-    let system = rustix::system::uname();
-    system.nodename().to_str().unwrap().to_owned()
-}
-
-#[test]
-fn gateways_that_run_are_found_and_asked_where_they_can_be() {
-    let place = Place::new();
-    let here = this_host();
-    let calls = json!({ "invocations": 3, "failures": 0, "timeouts": 0, "total_ms": 30 });
-    let told = json!({ "tools": { "hello": calls } }).to_string();
-    let url = telling_port(told);
-    let admin = url.strip_prefix("http://").unwrap();
-    runs(&place, "a-here", &here, admin, 5);
-    // Nobody may connect to these: the address is another host's, a stranger's, or of long ago.
-    let trap = TcpListener::bind("127.0.0.1:0").unwrap();
-    trap.set_nonblocking(true).unwrap();
-    let trapped = trap.local_addr().unwrap().to_string();
-    runs(&place, "b-elsewhere", "another-host", &trapped, 5);
-    runs(&place, "c-public", &here, "192.0.2.1:9090", 5);
-    runs(&place, "d-long-ago", &here, &trapped, 31);
-    // A port that nobody but root may open.
-    runs(&place, "e-gone", &here, "127.0.0.1:1", 5);
-
-    let status = place.json("status");
-    assert_eq!(status["tools"]["hello"], calls, "{status}");
-    assert_eq!(
-        status["ready"], true,
-        "who can't be reached decides nothing"
-    );
-    assert_eq!(status["gateways_running"], 4);
-    let rows = status["gateways"].as_array().unwrap().iter();
-    let rows: Vec<_> = rows
-        .map(|row| (row["name"].as_str().unwrap(), row["reached"] == true))
-        .collect();
-    let expected = [
-        ("a-here", true),
-        ("b-elsewhere", false),
-        ("c-public", false),
-        ("e-gone", false),
-    ];
-    assert_eq!(rows, expected, "{status}");
-    assert!(trap.accept().is_err(), "nobody came");
-}
-
-#[test]
-fn a_gateway_that_was_found_and_says_that_it_is_not_ready_fails_the_command() {
-    let place = Place::new();
-    let waiting = admin_port("503 Service Unavailable", "no worker was seen yet\n");
-    let admin = waiting.strip_prefix("http://").unwrap();
-    runs(&place, "a", &this_host(), admin, 0);
-    let done = place.run("status");
-    assert_eq!(done.code, 1);
-    assert!(done.out.contains("no worker was seen yet"), "{}", done.out);
-    // Those that are named are asked, and no others.
-    let ready = admin_port("200 OK", "ready\n");
-    let status = place.json(&format!("status --admin-url {ready}"));
-    assert_eq!(status["gateways"].as_array().unwrap().len(), 1);
 }
 
 #[test]
