@@ -168,7 +168,7 @@ impl Harness {
         let minter = pass_key.minter();
         let started = self.start_workers(&database, &repositories, &minter).await;
         let (workers, addresses): (Vec<Worker>, Vec<SocketAddr>) = started.into_iter().unzip();
-        let parts = self.parts();
+        let parts = Box::new(self.parts());
         let urls = addresses.iter().map(|address| format!("http://{address}"));
         let mut config = self.config;
         config.upstream.workers = urls.collect();
@@ -203,7 +203,7 @@ pub struct Stack {
     // In the order in which they end: who uses something ends before it.
     gateways: Gateways,
     workers: Vec<Worker>,
-    parts: Parts,
+    parts: Box<Parts>,
     database: Database,
     repositories: PathBuf,
     _folder: TempDir,

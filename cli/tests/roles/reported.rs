@@ -1,6 +1,6 @@
 //! What a worker tells of the projects whose folders it sees.
 
-use std::time::{Duration, Instant};
+use tokio::time::{Duration, Instant};
 
 use crate::role::{Role, wait_until};
 use crate::stage::Stage;

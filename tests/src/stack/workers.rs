@@ -138,7 +138,7 @@ impl Stack {
             drop(ended);
             let listener = free(*address).await;
             let started_with = (&self.database, &*self.repositories);
-            *worker = Worker::real(started_with, verifier, self.parts.clone(), listener).await;
+            *worker = Worker::real(started_with, verifier, (*self.parts).clone(), listener).await;
         }
     }
 

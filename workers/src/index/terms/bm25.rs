@@ -10,11 +10,11 @@ const SATURATION: f32 = 1.5;
 /// How much of a word's weight a long chunk loses, 0 … 1.
 const NORMALISATION: f32 = 0.75;
 
-/// How many words a chunk is taken to have on average, in every project and at every home. Qdrant
-/// keeps weights with their chunks: by a project's own average they would depend on what it was when
-/// each was brought there, and drift with each commit. Chunks are cut to a size, so that projects
-/// differ little from one another (git's own repository has 63), and only how a chunk's length
-/// compares with another's decides what is found.
+/// How many words a chunk is taken to have on average, in every project and at every home.
+///
+/// Qdrant keeps weights with their chunks. By a project's own average they would depend on what it
+/// was when each came, and drift with each commit. Chunks are cut to a size, so that projects differ
+/// little from one another: git's own repository has 63.
 pub const AVERAGE: f32 = 60.0;
 
 /// What a word weighs that occurs `count` times in a chunk of `length` words, where a chunk has
