@@ -31,7 +31,7 @@ use wanted::Wanted;
 
 /// How many texts go home at once, at most: fewer where they have many chunks.
 const BATCH: usize = 64;
-/// How long it may take to read and cut a batch, to embed [`FULL`] chunks, and to bring all home.
+/// How long it may take to read and cut a batch, to embed [`FULL`](texts::FULL) chunks, and to bring all home.
 const BATCH_TIME: Duration = Duration::from_secs(120);
 
 /// Why an index was not made whole. What stands in Postgres of it is shown to whoever asks: no
