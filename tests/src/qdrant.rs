@@ -88,6 +88,10 @@ impl Qdrant {
     }
 }
 
+fn tenant_of(shelf: &str) -> Option<String> {
+    Some(shelf.split_once('/')?.0.to_owned())
+}
+
 /// The tenant that a filter demands.
 fn tenant(filter: &Filter) -> Option<String> {
     filter.must.iter().find_map(|condition| {
@@ -95,7 +99,10 @@ fn tenant(filter: &Filter) -> Option<String> {
             return None;
         };
         match field.r#match.as_ref()?.match_value.as_ref()? {
-            MatchValue::Keyword(tenant) if field.key == "tenant" => Some(tenant.clone()),
+            MatchValue::Keyword(shelf) if field.key == "shelf" => tenant_of(shelf),
+            MatchValue::Keywords(shelves) if field.key == "shelf" => {
+                tenant_of(shelves.strings.first()?)
+            }
             _ => None,
         }
     })

@@ -24,7 +24,7 @@ use super::{
 use crate::index::{embed::Model, home::HomeError};
 
 /// The form of ids, payloads and words: another one gets collections of its own.
-pub(super) const FORM: u32 = 1;
+pub(super) const FORM: u32 = 2;
 /// The first version that counts the words of one tenant alone.
 const LEAST_VERSION: (u32, u32) = (1, 19);
 /// How long who asks for chunks waits for another that looks after the collection.
@@ -232,9 +232,9 @@ mod tests {
     fn a_collection_is_named_for_its_model_its_dimensions_and_its_form() {
         assert_eq!(
             named("archway-code-256"),
-            "archway-archway-code-256-256d-v1"
+            "archway-archway-code-256-256d-v2"
         );
-        assert_eq!(name("archway", None), "archway-words-v1");
+        assert_eq!(name("archway", None), "archway-words-v2");
     }
 
     #[test]

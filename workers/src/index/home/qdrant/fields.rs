@@ -5,7 +5,7 @@ use qdrant_client::qdrant::{
     PayloadIndexParams, PayloadSchemaType, payload_index_params::IndexParams,
 };
 
-use super::point::{BLOB, KIND, POSITION, PROJECT, TENANT};
+use super::point::{BLOB, KIND, POSITION, SHELF, TENANT};
 
 /// A field that requests filter by.
 pub(super) struct Field {
@@ -28,7 +28,7 @@ enum By {
 /// All of them: Qdrant can be told to refuse a filter by any other.
 pub(super) const FIELDS: [Field; 5] = [
     Field::new(TENANT, By::Tenant),
-    Field::new(PROJECT, By::Group),
+    Field::new(SHELF, By::Group),
     Field::new(BLOB, By::Value),
     Field::new(KIND, By::Value),
     Field::new(POSITION, By::Number),

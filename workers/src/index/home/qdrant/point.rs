@@ -14,7 +14,7 @@ use uuid::{Builder, Uuid};
 use crate::index::{
     chunk::Kind,
     home::{Blob, Hit, HomeError, Piece, Place, Shelf},
-    terms::{self, Terms},
+    terms::{self, Term, Terms},
 };
 
 /// The vector of meaning.
@@ -24,11 +24,12 @@ pub(super) const TEXT: &str = "text";
 
 /// Fields by which chunks are found.
 pub(super) const TENANT: &str = "tenant";
-pub(super) const PROJECT: &str = "project";
+pub(super) const SHELF: &str = "shelf";
 pub(super) const BLOB: &str = "blob";
 pub(super) const KIND: &str = "kind";
 pub(super) const POSITION: &str = "position";
 /// Fields that are only shown.
+const PROJECT: &str = "project";
 const SYMBOL: &str = "symbol";
 const PARENT: &str = "parent";
 const BYTES: [&str; 2] = ["byte_start", "byte_end"];
@@ -61,7 +62,8 @@ impl Kept<'_> {
             vectors.insert(DENSE.to_owned(), named(meaning));
         }
         if !self.piece.terms.counts.is_empty() {
-            let words = vector::Vector::Sparse(sparse(&self.piece.terms, average));
+            let words =
+                vector::Vector::Sparse(sparse(self.shelf.tenant, &self.piece.terms, average));
             vectors.insert(TEXT.to_owned(), named(words));
         }
         Ok(PointStruct {
@@ -103,6 +105,7 @@ impl Kept<'_> {
         let mut payload: HashMap<String, Value> = HashMap::with_capacity(11);
         let mut put = |field: &str, value: Value| payload.insert(field.to_owned(), value);
         put(TENANT, self.shelf.tenant.to_string().into());
+        put(SHELF, shelved(self.shelf).into());
         put(PROJECT, self.shelf.project.to_string().into());
         put(BLOB, hex(self.blob).into());
         put(KIND, word(place.kind).into());
@@ -128,12 +131,29 @@ fn named(vector: vector::Vector) -> Vector {
     }
 }
 
+/// A tenant's project in one value, by which chunks are found.
+pub(super) fn shelved(shelf: Shelf) -> String {
+    format!("{}/{}", shelf.tenant, shelf.project)
+}
+
+/// A tenant's own number for a word. Qdrant keeps a list of chunks for each number and walks those of
+/// the query's words: so the lists hold no chunks of others. Two words of a tenant stay apart.
+pub(super) fn keyed(tenant: Uuid, term: Term) -> Term {
+    let mixed = (term ^ terms::term(&tenant.to_string())).wrapping_mul(0x9e37_79b1);
+    (mixed ^ (mixed >> 16)).wrapping_mul(0x85eb_ca6b)
+}
+
 /// How rare each word is, Qdrant multiplies in.
-fn sparse(words: &Terms, average: f32) -> SparseVector {
+fn sparse(tenant: Uuid, words: &Terms, average: f32) -> SparseVector {
     let counts = words.counts.iter();
-    let (indices, values) = counts
-        .map(|(term, count)| (*term, terms::weight(*count, words.length, average)))
-        .unzip();
+    let mut words: Vec<(Term, f32)> = counts
+        .map(|(term, count)| {
+            let weight = terms::weight(*count, words.length, average);
+            (keyed(tenant, *term), weight)
+        })
+        .collect();
+    words.sort_unstable_by_key(|(term, _)| *term);
+    let (indices, values) = words.into_iter().unzip();
     SparseVector { values, indices }
 }
 
@@ -286,6 +306,32 @@ mod tests {
             one.id().unwrap().to_string(),
             "18d081ea-67c7-53b2-b22b-b775cffb6995"
         );
+    }
+
+    #[test]
+    fn a_word_has_another_number_for_each_tenant_and_never_changes() {
+        let numbers = |tenant: u128| {
+            let tenant = Uuid::from_u128(tenant);
+            [7, 8, 9].map(|term| keyed(tenant, term))
+        };
+        let (one, other) = (numbers(1), numbers(2));
+        assert!(one.iter().all(|number| !other.contains(number)));
+        let piece = piece();
+        let point = kept(&piece).point(3.0, false).unwrap();
+        let Some(VectorsOptions::Vectors(named)) = point.vectors.unwrap().vectors_options else {
+            panic!("no named vectors");
+        };
+        let Some(vector::Vector::Sparse(words)) = &named.vectors[TEXT].vector else {
+            panic!("no words");
+        };
+        let mut expected: Vec<Term> = piece.terms.counts.iter().map(|it| it.0).collect();
+        expected
+            .iter_mut()
+            .for_each(|term| *term = keyed(Uuid::from_u128(1), *term));
+        expected.sort_unstable();
+        assert_eq!(words.indices, expected);
+        // Words that are in Qdrant by now have such numbers.
+        assert_eq!(one, [1_323_407_498, 2_127_979_629, 270_329_157]);
     }
 
     #[test]

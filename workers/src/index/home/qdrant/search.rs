@@ -12,10 +12,7 @@ use super::{
     point,
     requests::{Scope, Search},
 };
-use crate::index::{
-    home::{Asked, Blob, Candidates, Filter, Hit, HomeError, Question},
-    terms::Term,
-};
+use crate::index::home::{Asked, Blob, Candidates, Filter, Hit, HomeError, Question};
 
 /// Requests of one question that are under way together.
 const TOGETHER: usize = 4;
@@ -101,7 +98,7 @@ impl QdrantHome {
             .as_ref()
             .filter(|_| self.collection.is_dense());
         let dense = dense.map(|vector| search.dense(vector));
-        let terms = once(&question.terms);
+        let terms = &question.terms;
         let sparse = (!terms.is_empty()).then(|| search.sparse(terms));
         let asked = [dense.is_some(), sparse.is_some()];
         let queries: Vec<QueryPoints> = [dense, sparse].into_iter().flatten().collect();
@@ -138,14 +135,6 @@ fn asking(what: &'static str, question: &Question) -> Asking {
 fn lets_none_be(filter: &Filter) -> bool {
     let no_kind = filter.kinds.as_ref().is_some_and(Vec::is_empty);
     no_kind || filter.blobs.as_ref().is_some_and(|blobs| blobs.is_empty())
-}
-
-/// Each word once: Qdrant refuses one that is there twice.
-fn once(terms: &[Term]) -> Vec<Term> {
-    let mut terms = terms.to_vec();
-    terms.sort_unstable();
-    terms.dedup();
-    terms
 }
 
 /// What was found, but for what is another's: the server was told not to find that.

@@ -23,7 +23,7 @@ fn wanted(prefix: &str) -> CreateCollection {
         ..SparseVectorParams::default()
     };
     CreateCollection {
-        collection_name: format!("{prefix}-test-2d-v1"),
+        collection_name: format!("{prefix}-test-2d-v2"),
         vectors_config: Some(named([("dense".to_owned(), dense)])),
         sparse_vectors_config: Some(SparseVectorConfig {
             map: [("text".to_owned(), text)].into(),
@@ -62,7 +62,7 @@ fn says_what_to_do(outcome: Result<(), HomeError>, what: &str) {
     let Err(HomeError::Mismatch(message)) = outcome else {
         panic!("{what}: {outcome:?}");
     };
-    for part in [what, "delete it", "--qdrant-collection", "-test-2d-v1"] {
+    for part in [what, "delete it", "--qdrant-collection", "-test-2d-v2"] {
         assert!(message.contains(part), "{part:?} is not in {message:?}");
     }
 }

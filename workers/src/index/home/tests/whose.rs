@@ -18,8 +18,13 @@ fn within_the_tenant(filter: &Filter) -> bool {
             .r#match
             .as_ref()
             .and_then(|it| it.match_value.as_ref());
-        let keyword = MatchValue::Keyword(tenant.clone());
-        field.key == "tenant" && value == Some(&keyword)
+        let is_own = |shelf: &String| shelf.split_once('/').is_some_and(|it| it.0 == tenant);
+        let is_within = match value {
+            Some(MatchValue::Keyword(shelf)) => is_own(shelf),
+            Some(MatchValue::Keywords(any)) => any.strings.iter().all(is_own),
+            _ => false,
+        };
+        field.key == "shelf" && is_within
     })
 }
 
@@ -59,6 +64,23 @@ async fn every_request_for_chunks_names_its_tenant_and_its_deadline() {
         assert!(seen.filters.iter().all(within_the_tenant), "{seen:?}");
         assert!(seen.timed, "{seen:?}");
     }
+}
+
+#[tokio::test]
+async fn what_is_found_in_whole_projects_is_said_by_one_condition() {
+    let double = Double::start().await;
+    let home = open(&config(&double.url()), Some(&model(2)));
+    let asked = [asked(keep(&home).await, 1)];
+    let question = question(PATIENCE);
+    home.nearest(SHELF.tenant, &asked, &question).await.unwrap();
+    let seen = double.seen();
+    let searched = seen
+        .iter()
+        .filter(|seen| ["points.query_batch", "points.count"].contains(&seen.method))
+        .flat_map(|seen| &seen.filters);
+    let conditions: Vec<usize> = searched.map(|filter| filter.must.len()).collect();
+    assert!(!conditions.is_empty());
+    assert!(conditions.iter().all(|count| *count == 1), "{conditions:?}");
 }
 
 #[test]
