@@ -38,10 +38,11 @@ const OF_CONNECTION: usize = 8 * 1024 * 1024;
 const UNIT: usize = 1024;
 /// The largest answer that needs no room, in bytes.
 pub(crate) const SMALL_ANSWER: usize = 8 * 1024;
-/// Answers of one tenant that wait for room. A few frames of each are read already.
-const MOST_WAITING_OF_TENANT: usize = 64;
+/// Answers of one tenant that wait for room. A few frames of each are read already. Each holds one of the
+/// tenant's 64 places in the bulkhead: the others stay free for calls with small answers.
+const MOST_WAITING_OF_TENANT: usize = 16;
 /// The same of all tenants.
-const MOST_WAITING: usize = 4 * MOST_WAITING_OF_TENANT;
+const MOST_WAITING: usize = 16 * MOST_WAITING_OF_TENANT;
 /// How long an answer waits for room.
 const PATIENCE: Duration = Duration::from_secs(8);
 
@@ -66,9 +67,10 @@ struct Tenant {
     pressing: AtomicUsize,
 }
 
-/// The room of one connection.
-#[derive(Clone, Debug)]
-pub(crate) struct ConnectionRoom(Arc<Semaphore>);
+/// The room of one connection, for each tenant on it: a proxy may carry several, and none waits for
+/// what another leaves unread.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ConnectionRoom(Arc<Mutex<HashMap<Uuid, Arc<Semaphore>>>>);
 
 /// Who asks for room.
 #[derive(Clone)]
@@ -99,9 +101,15 @@ struct Answer {
     tenant: Arc<Tenant>,
 }
 
-impl Default for ConnectionRoom {
-    fn default() -> Self {
-        ConnectionRoom(Arc::new(Semaphore::new(OF_CONNECTION / UNIT)))
+impl ConnectionRoom {
+    /// A tenant's room. Tenants without unread answers are forgotten.
+    fn of(&self, tenant: Uuid) -> Arc<Semaphore> {
+        let mut tenants = self.0.lock();
+        tenants.retain(|other, room| *other == tenant || Arc::strong_count(room) > 1);
+        let room = tenants
+            .entry(tenant)
+            .or_insert_with(|| Arc::new(Semaphore::new(OF_CONNECTION / UNIT)));
+        room.clone()
     }
 }
 
@@ -161,7 +169,7 @@ impl Asker {
 
     async fn take(&self, answer: Answer, bytes: usize) -> Option<Room> {
         // The own first: who waits for its own answers to be taken keeps none of the others' room.
-        let connection = self.connection.0.clone();
+        let connection = self.connection.of(self.tenant);
         let of_connection = connection.acquire_many_owned(units(bytes, OF_CONNECTION));
         let of_connection = of_connection.await.ok()?;
         let (tenant, all) = (answer.tenant.clone(), self.unread.room.clone());
@@ -354,6 +362,31 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn of_tenants_on_one_connection_none_waits_for_what_another_leaves_unread() {
+        let unread = unread();
+        let first = asker(&unread, 1);
+        let full = first.room(OF_CONNECTION, late()).await.ok().unwrap();
+        let second = Asker {
+            tenant: Uuid::from_u128(2),
+            ..first.clone()
+        };
+        let own = second.room(OF_CONNECTION, late()).await;
+        assert!(own.is_ok());
+        drop((full, own));
+        let third = Asker {
+            tenant: Uuid::from_u128(3),
+            ..first.clone()
+        };
+        assert!(third.room(1, late()).await.is_ok());
+        assert_eq!(
+            first.connection.0.lock().len(),
+            1,
+            "the others are forgotten"
+        );
+        assert!(is_empty(&unread));
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn an_answer_larger_than_a_bound_goes_alone() {
         let unread = unread();
         let asker = asker(&unread, 1);
@@ -377,12 +410,15 @@ mod tests {
         let waiting = askers.iter().map(|asker| asker.room(MIB, late()));
         let mut waiting = Box::pin(join_all(waiting));
         assert!(poll_immediate(&mut waiting).await.is_none());
-        assert_eq!(unread.metrics.waiting.get(), 64);
+        assert_eq!(unread.metrics.waiting.get(), MOST_WAITING_OF_TENANT as i64);
         assert!(one.room(MIB, late()).await.is_err());
         assert_eq!(began.elapsed(), Duration::ZERO);
         assert!(waiting.await.iter().all(Result::is_err));
         assert_eq!(began.elapsed(), PATIENCE);
-        assert_eq!(unread.metrics.refused.get(), 65);
+        assert_eq!(
+            unread.metrics.refused.get(),
+            MOST_WAITING_OF_TENANT as u64 + 1
+        );
         // Nor does anybody wait past the time that its call has.
         let until = Instant::now() + Duration::from_secs(1);
         assert!(one.room(MIB, until).await.is_err());

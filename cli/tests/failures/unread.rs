@@ -17,13 +17,16 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::BEARABLE;
 use crate::http::{Connection, message, tool_call};
 use crate::role::{Role, wait_until};
 use crate::scene::{Scene, counted};
 
 /// What the gateway may need in all, in KiB. All answers that are asked for at once are more.
 const MOST_MEMORY: u64 = 200 * 1024;
+/// How long the other tenant's slowest `hello` may take.
+const SLOWEST: Duration = Duration::from_secs(4);
+/// How long the attack may last.
+const LONGEST: Duration = Duration::from_secs(120);
 /// Connections, and streams of each.
 const CONNECTIONS: usize = 8;
 const STREAMS: usize = 30;
@@ -141,7 +144,9 @@ fn answers_that_one_tenant_does_not_read_cost_another_neither_memory_nor_time() 
     let mut slowest = Duration::ZERO;
     let held = || counted(&gateway, "archway_gateway_unread_answer_bytes");
     wait_until("much is unread", || held() > 16 << 20);
+    let until = Instant::now() + LONGEST;
     while counted(&gateway, "archway_gateway_unread_answers_ended_total") < ENOUGH {
+        assert!(Instant::now() < until, "too few answers were ended");
         let asked = Instant::now();
         let answer = calm.exchange(&hello).unwrap();
         let told: serde_json::Value = serde_json::from_str(&answer.body).unwrap();
@@ -150,6 +155,6 @@ fn answers_that_one_tenant_does_not_read_cost_another_neither_memory_nor_time() 
         std::thread::sleep(Duration::from_millis(500));
     }
     assert!(peak(&gateway) < MOST_MEMORY, "{} KiB", peak(&gateway));
-    assert!(slowest < BEARABLE, "{slowest:?}");
+    assert!(slowest < SLOWEST, "{slowest:?}");
     assert!(held() <= 32 << 20, "{} bytes", held());
 }

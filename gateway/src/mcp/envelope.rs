@@ -112,9 +112,11 @@ fn check_meta(params: &Map<String, Value>) -> Result<(), GatewayError> {
     let problem = match params.get("_meta") {
         None => return Ok(()),
         Some(Value::Object(meta)) => match meta.get("progressToken") {
-            None | Some(Value::String(_)) => return Ok(()),
+            None => return Ok(()),
+            // Each event of the answer repeats it.
+            Some(Value::String(token)) if token.len() <= LONGEST_ID => return Ok(()),
             Some(Value::Number(token)) if !token.is_f64() => return Ok(()),
-            Some(_) => "_meta.progressToken must be a string or an integer",
+            Some(_) => "_meta.progressToken must be a string of at most 256 bytes or an integer",
         },
         Some(_) => "_meta must be an object",
     };
@@ -156,6 +158,19 @@ mod tests {
             let read = parse(body.as_bytes()).unwrap().id.unwrap();
             assert_eq!(serde_json::to_string(&read).unwrap(), id);
         }
+    }
+
+    #[test]
+    fn a_progress_token_is_as_short_as_an_id_since_each_event_repeats_it() {
+        let body = |length: usize| {
+            let params = serde_json::json!({ "_meta": { "progressToken": "x".repeat(length) } });
+            let message = serde_json::json!({
+                "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params,
+            });
+            message.to_string()
+        };
+        assert!(parse(body(LONGEST_ID).as_bytes()).is_ok());
+        assert!(parse(body(LONGEST_ID + 1).as_bytes()).is_err());
     }
 
     /// Every rule of the envelope: the code, and whether the answer carries the id 7.

@@ -10,6 +10,8 @@ use rustix::{
     io::Errno,
     net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size},
 };
+#[cfg(target_os = "linux")]
+use socket2::SockRef;
 use tokio::{
     net::{TcpListener, TcpStream},
     time::{Instant, sleep},
@@ -23,6 +25,14 @@ const PAUSE: Duration = Duration::from_millis(50);
 const RECEIVE_BUFFER: usize = 128 * 1024;
 /// The same of what goes out: a client that reads nothing could have megabytes be kept for it.
 const SEND_BUFFER: usize = 128 * 1024;
+/// Above this many bytes that the network has not taken yet, the kernel takes no more. So a client that
+/// reads slowly is seen to read, and one that reads nothing has little kept for it.
+#[cfg(target_os = "linux")]
+const NOT_SENT: u32 = 32 * 1024;
+/// How long bytes may wait for a client that acknowledges or takes none of them. Then the kernel drops
+/// the connection and the bytes, also after the gateway closed it.
+#[cfg(target_os = "linux")]
+const UNTAKEN: Duration = Duration::from_secs(30);
 /// Between two lines in the log.
 const TOLD_EVERY: Duration = Duration::from_secs(10);
 
@@ -66,6 +76,12 @@ fn prepared(socket: TcpStream) -> io::Result<TcpStream> {
     socket.set_nodelay(true)?;
     set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER)?;
     set_socket_send_buffer_size(&socket, SEND_BUFFER)?;
+    #[cfg(target_os = "linux")]
+    {
+        let options = SockRef::from(&socket);
+        options.set_tcp_notsent_lowat(NOT_SENT)?;
+        options.set_tcp_user_timeout(Some(UNTAKEN))?;
+    }
     Ok(socket)
 }
 

@@ -52,11 +52,14 @@ async fn run(stream: impl Future<Output = ()>, ended: Counter) {
     let mut clock = None;
     poll_fn(|cx| {
         BEGUN.take();
-        if stream.as_mut().poll(cx).is_ready() {
+        let ended_by_itself = stream.as_mut().poll(cx).is_ready();
+        // Taken in any case: what stays would keep its room until this thread's next stream.
+        let begun = BEGUN.take();
+        if ended_by_itself {
             return Poll::Ready(());
         }
         if clock.is_none() {
-            clock = BEGUN.take().map(Clock::new);
+            clock = begun.map(Clock::new);
         }
         let Some(clock) = &mut clock else {
             return Poll::Pending;

@@ -1,8 +1,8 @@
 //! The clock of one answer: how long its client may leave it where it is.
 //!
-//! A client has 30 s of credit while there is something for it to take. Each 16 KiB that it takes earn
+//! A client has 30 s of credit while there is something for it to take. Each 4 KiB that it takes earn
 //! a second, up to 30 s again. So an answer of which nothing is taken ends after 30 s, and one that
-//! is taken at less than 16 KiB a second ends later; nothing else that happens on its connection
+//! is taken at less than 4 KiB a second ends later; nothing else that happens on its connection
 //! counts. While others wait for the room that it keeps, an answer ends 5 s after the last byte.
 //!
 //! What a reader would get wrong: taken is what the socket has, not what hyper has. Each piece of an
@@ -24,7 +24,7 @@ use crate::unread::Room;
 /// What a client has at first, and at most.
 const CREDIT: Duration = Duration::from_secs(30);
 /// Bytes that earn a second.
-const EARNING: usize = 16 * 1024;
+const EARNING: usize = 4 * 1024;
 /// How long an answer may stand still while others wait for its room.
 const PRESSED: Duration = Duration::from_secs(5);
 /// How often it is asked whether others do.
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_takes_16_kib_a_second_has_all_the_time_it_needs() {
+    async fn who_takes_4_kib_a_second_has_all_the_time_it_needs() {
         let taking = Taking::new(None);
         for _ in 0..600 {
             let piece = piece(&taking);

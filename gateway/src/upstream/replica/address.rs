@@ -15,8 +15,9 @@ const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(3);
 /// A result of 64 KiB arrives without waiting for a window update. One that waits for room holds no
 /// more than this.
 const STREAM_WINDOW: u32 = 128 * 1024;
-/// Streams that wait for room never use it up: a tenant's would hold up those of others.
-const CONNECTION_WINDOW: u32 = 1 << 30;
+/// A thousand streams may wait for room before others are held up. It is no larger, since h2 derives its
+/// bound on small frames from it.
+const CONNECTION_WINDOW: u32 = 128 * 1024 * 1024;
 
 /// Where one worker is.
 #[derive(Clone, Debug)]
