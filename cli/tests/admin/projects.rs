@@ -64,7 +64,7 @@ fn what_is_not_named_stays_and_what_is_cleared_has_its_default() {
         [
             "docs",
             "docs",
-            "none sees it",
+            "no worker yet (they look every 5 s)",
             "built-in",
             "-",
             "a",
@@ -76,7 +76,7 @@ fn what_is_not_named_stays_and_what_is_cleared_has_its_default() {
         [
             "site",
             "Site",
-            "none sees it",
+            "no worker yet (they look every 5 s)",
             "built-in",
             "-",
             "secret/",

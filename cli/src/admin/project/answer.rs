@@ -96,7 +96,7 @@ impl Row {
         [
             self.slug.clone(),
             self.name.clone().unwrap_or_else(|| self.slug.clone()),
-            listed(Some(&self.workers), "none sees it"),
+            listed(Some(&self.workers), "no worker yet (they look every 5 s)"),
             listed(self.allow.as_deref(), "built-in"),
             listed(Some(&self.open), "-"),
             listed(Some(&self.close), "-"),
