@@ -83,7 +83,7 @@ impl Indexer {
                 }
                 Some(ended) = memory.runs.join_next_with_id() => {
                     memory.ended(ended);
-                    if mem::take(&mut memory.is_waiting) {
+                    if !mem::take(&mut memory.waiting).is_empty() {
                         clock.wake();
                     }
                     continue;
@@ -126,57 +126,69 @@ impl Indexer {
         for shelf in memory.begin(&mut mounted) {
             self.count(shelf, memory);
         }
-        memory.is_waiting = false;
         for project in mounted {
-            let shelf = project.shelf;
-            if !memory.has_room() {
-                memory.is_waiting = true;
-                break;
-            }
-            if !memory.may_run(shelf) {
-                // A lost home is filled as fast as runs end, not by two projects a look.
-                let is_to_run = memory.is_lost(shelf) || project.indexed.is_none();
-                memory.is_waiting |= is_to_run && memory.waits(shelf);
+            let (shelf, tenant) = (project.shelf, project.shelf.tenant);
+            // Of a tenant that waits nothing more begins in this look.
+            if !memory.is_free(shelf) || memory.waiting.contains(&tenant) {
                 continue;
             }
-            if !memory.is_lost(shelf) && !self.is_due(&project, memory).await? {
+            let due = self.due(&project, memory).await?;
+            if due == Due::Nothing {
                 continue;
             }
-            let (indexer, stop) = (Arc::clone(self), stop.clone());
-            let run = async move { indexer.make(&project, stop).boxed().await };
-            memory.run(shelf, run.in_current_span());
+            if memory.has_place(tenant) {
+                let (indexer, stop) = (Arc::clone(self), stop.clone());
+                let yields = CancellationToken::new();
+                let asked = yields.clone();
+                let run = async move { indexer.make(&project, stop, asked).boxed().await };
+                memory.run(shelf, yields, run.in_current_span());
+            } else if due == Due::Documents {
+                memory.wait(tenant);
+                if !memory.has_room() {
+                    break;
+                }
+            }
         }
         self.with.metrics.unreadable(memory.unreadable());
         Ok(())
     }
 
-    /// Whether a project's index is not of the commit that HEAD names, not by the path rules that
-    /// hold (what was opened since then is not in it), or without vectors that could be had now.
-    async fn is_due(&self, project: &Mounted, memory: &mut Memory) -> Result<bool, LookError> {
+    /// What a project is due for: documents, if chunks are lost, or its index is not of the commit that
+    /// HEAD names, or not by the path rules that hold (what was opened since then is not in it); else
+    /// vectors, if some are lacking that could be had now.
+    async fn due(&self, project: &Mounted, memory: &mut Memory) -> Result<Due, LookError> {
         let (Some(indexed), Some(rules)) = (&project.indexed, &project.rules) else {
-            return Ok(true);
+            return Ok(Due::Documents);
         };
+        if memory.is_lost(project.shelf) {
+            return Ok(Due::Documents);
+        }
         let (repos, rules) = (Arc::clone(&self.with.repos), Arc::clone(rules));
         let (tenant, slug) = (project.tenant.clone(), project.project.clone());
         let look = move || repos.standing(&tenant, &slug, &rules);
         let mut look = tokio::task::spawn_blocking(look);
         let Ok(looked) = timeout(FOLDER, &mut look).await else {
             memory.stuck(project.shelf, look);
-            return Ok(false);
+            return Ok(Due::Nothing);
         };
         // Whoever asks for it is told what is wrong with it; here it stays as it is.
         let (head, rules) = match looked? {
             Ok(standing) => standing,
             Err(error) => {
                 memory.not_read(project.shelf, &error);
-                return Ok(false);
+                return Ok(Due::Nothing);
             }
         };
         memory.read(project.shelf);
-        Ok(project.is_asked
-            || head.map(|head| head.commit) != *indexed
-            || project.ruled != Some(rules.fingerprint())
-            || project.lacks_vectors && !self.with.embedder.is_resting())
+        let is_other =
+            head.map(|head| head.commit) != *indexed || project.ruled != Some(rules.fingerprint());
+        Ok(if project.is_asked || is_other {
+            Due::Documents
+        } else if project.lacks_vectors && !self.with.embedder.is_resting() {
+            Due::Vectors
+        } else {
+            Due::Nothing
+        })
     }
 
     /// Has the chunks of a project counted. The run that begins if some are lost counts them again,
@@ -203,8 +215,14 @@ impl Indexer {
         counted.await.inspect_err(told).unwrap_or(false)
     }
 
-    /// Makes the index of a project whole, unless another worker does.
-    async fn make(&self, project: &Mounted, ends: CancellationToken) -> Result<(), RunError> {
+    /// Makes the index of a project whole, unless another worker does. Once it is to yield, it makes
+    /// no more vectors.
+    async fn make(
+        &self,
+        project: &Mounted,
+        ends: CancellationToken,
+        yields: CancellationToken,
+    ) -> Result<(), RunError> {
         let shelf = project.shelf;
         let store = self.with.stores.tenant(shelf.tenant);
         // Each run is another holder: what an earlier one still does must not pass for its own.
@@ -214,7 +232,7 @@ impl Indexer {
         let _under_way = self.with.metrics.under_way();
         let stop = CancellationToken::new();
         let progress = Progress::default();
-        let run = Run::new(self, project, lease, &progress, stop.clone());
+        let run = Run::new(self, project, lease, &progress, (stop.clone(), yields));
         let ran = tokio::select! {
             ran = run.finish().boxed() => ran,
             () = self.keep(lease, &progress).boxed() => Err(RunError::Lost),
@@ -254,6 +272,15 @@ impl Indexer {
             }
         }
     }
+}
+
+/// What a project is due for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Due {
+    Nothing,
+    /// It is searched by words alone.
+    Vectors,
+    Documents,
 }
 
 /// Why projects were not looked at: nobody acts on which, so it is only ever shown.

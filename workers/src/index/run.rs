@@ -69,6 +69,8 @@ pub(super) struct Run<'a> {
     lease: Lease,
     progress: &'a Progress,
     stop: CancellationToken,
+    /// Cancelled once others wait for its place: it makes no more vectors then.
+    yields: CancellationToken,
 }
 
 impl<'a> Run<'a> {
@@ -77,7 +79,7 @@ impl<'a> Run<'a> {
         project: &'a Mounted,
         lease: Lease,
         progress: &'a Progress,
-        stop: CancellationToken,
+        (stop, yields): (CancellationToken, CancellationToken),
     ) -> Run<'a> {
         Run {
             indexer,
@@ -85,6 +87,7 @@ impl<'a> Run<'a> {
             lease,
             progress,
             stop,
+            yields,
         }
     }
 

@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use archway_proto::chain::Chain;
 use tokio::task::{Id, JoinError, JoinHandle, JoinSet};
 use tokio::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::super::home::Shelf;
@@ -27,12 +28,14 @@ const REST: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(
 pub(super) struct Memory {
     /// The runs under way, by what they index.
     pub(super) runs: JoinSet<Result<(), RunError>>,
-    running: HashMap<Id, Shelf>,
+    running: HashMap<Id, Running>,
     rests: HashMap<Shelf, Rest>,
     /// Looks at folders that went on for too long, until they end.
     stuck: HashMap<Shelf, JoinHandle<()>>,
     /// When a run of each tenant last began: the number of that run.
     begun: HashMap<Uuid, u64>,
+    /// The same of each project.
+    had: HashMap<Shelf, u64>,
     runs_begun: u64,
     /// When it is counted what homes have.
     turns: Turns,
@@ -41,11 +44,18 @@ pub(super) struct Memory {
     lost: HashSet<Shelf>,
     /// Projects that could not be read when they were last looked at.
     unreadable: HashSet<Shelf>,
-    /// Whether the last look left a project that has only to wait for a place: the next run that
-    /// ends makes one.
-    pub(super) is_waiting: bool,
+    /// Tenants of which a project waits for a place since the last look: the next run that ends
+    /// makes one.
+    pub(super) waiting: HashSet<Uuid>,
     /// Whether the last look failed: an outage is told once.
     pub(super) is_away: bool,
+}
+
+/// A run under way.
+struct Running {
+    shelf: Shelf,
+    /// Cancelled once another project waits for the place.
+    yields: CancellationToken,
 }
 
 /// Until when a project is left alone, after so many failures in a row.
@@ -55,7 +65,8 @@ struct Rest {
 }
 
 impl Memory {
-    /// A look begins at these projects: those whose tenant has waited longest come first. What is no
+    /// A look begins at these projects: those whose tenant has waited longest come first, and of one
+    /// tenant those that lack only vectors last, then those that have waited longest. What is no
     /// longer there is forgotten. Which projects are to be counted: runs under way are no reason to
     /// leave others uncounted.
     pub(super) fn begin(&mut self, mounted: &mut [Mounted]) -> Vec<Shelf> {
@@ -66,9 +77,21 @@ impl Memory {
         self.stuck.retain(|_, look| !look.is_finished());
         let tenants: HashSet<Uuid> = there.iter().map(|shelf| shelf.tenant).collect();
         self.begun.retain(|tenant, _| tenants.contains(tenant));
-        mounted.sort_by_key(|project| self.begun.get(&project.shelf.tenant).copied());
+        self.had.retain(|shelf, _| there.contains(shelf));
+        self.waiting.clear();
+        mounted.sort_by_cached_key(|project| {
+            let begun = self.begun.get(&project.shelf.tenant).copied();
+            let had = self.had.get(&project.shelf).copied();
+            (begun, self.lacks_vectors_alone(project), had)
+        });
         let counted = self.turns.begin(&there).into_iter();
         counted.filter(|shelf| !self.is_known(*shelf)).collect()
+    }
+
+    /// Whether nothing else than vectors is known to be lacking: what its folder says is not known yet.
+    fn lacks_vectors_alone(&self, project: &Mounted) -> bool {
+        let is_searched = project.indexed.is_some() && !self.is_lost(project.shelf);
+        is_searched && project.lacks_vectors && !project.is_asked
     }
 
     /// Whether there is room for another run.
@@ -76,27 +99,31 @@ impl Memory {
         self.runs.len() < RUNS_AT_ONCE
     }
 
-    /// Whether a run of this project could begin now.
-    pub(super) fn may_run(&self, shelf: Shelf) -> bool {
-        self.is_free(shelf) && self.has_place(shelf.tenant)
-    }
-
-    /// Whether a run of this project has only to wait for one of its tenant's to end.
-    pub(super) fn waits(&self, shelf: Shelf) -> bool {
-        self.is_free(shelf) && !self.has_place(shelf.tenant)
+    /// Whether there is room for another run of this tenant.
+    pub(super) fn has_place(&self, tenant: Uuid) -> bool {
+        let of_tenant = self.running.values();
+        let of_tenant = of_tenant.filter(|other| other.shelf.tenant == tenant);
+        self.has_room() && of_tenant.count() < OF_ONE_TENANT
     }
 
     /// Whether nothing of the project's own is in the way of a run.
-    fn is_free(&self, shelf: Shelf) -> bool {
+    pub(super) fn is_free(&self, shelf: Shelf) -> bool {
         let rests = self.rests.get(&shelf);
         !self.is_running(shelf)
             && !self.stuck.contains_key(&shelf)
             && rests.is_none_or(|rest| rest.until <= Instant::now())
     }
 
-    fn has_place(&self, tenant: Uuid) -> bool {
-        let of_tenant = self.running.values();
-        of_tenant.filter(|other| other.tenant == tenant).count() < OF_ONE_TENANT
+    /// A project of this tenant has documents to be indexed, and no place: runs that make vectors end
+    /// after the batch they are at, its tenant's if those have all its places, else all.
+    pub(super) fn wait(&mut self, tenant: Uuid) {
+        self.waiting.insert(tenant);
+        let has_room = self.has_room();
+        for run in self.running.values() {
+            if !has_room || run.shelf.tenant == tenant {
+                run.yields.cancel();
+            }
+        }
     }
 
     /// Whether nothing new comes of counting a project: it was lost, or a run counts it.
@@ -105,20 +132,22 @@ impl Memory {
     }
 
     fn is_running(&self, shelf: Shelf) -> bool {
-        self.running.values().any(|other| *other == shelf)
+        self.running.values().any(|other| other.shelf == shelf)
     }
 
-    /// A run of this project begins.
+    /// A run of this project begins, which makes no more vectors once `yields` is cancelled.
     pub(super) fn run(
         &mut self,
         shelf: Shelf,
+        yields: CancellationToken,
         run: impl Future<Output = Result<(), RunError>> + Send + 'static,
     ) {
         self.lost.remove(&shelf);
         self.runs_begun += 1;
         self.begun.insert(shelf.tenant, self.runs_begun);
+        self.had.insert(shelf, self.runs_begun);
         let id = self.runs.spawn(run).id();
-        self.running.insert(id, shelf);
+        self.running.insert(id, Running { shelf, yields });
     }
 
     /// A look at this folder is not waited for any longer. Until it ends there is no other one.
@@ -169,7 +198,7 @@ impl Memory {
             Ok((id, _)) => *id,
             Err(panicked) => panicked.id(),
         };
-        let Some(shelf) = self.running.remove(&id) else {
+        let Some(Running { shelf, .. }) = self.running.remove(&id) else {
             return;
         };
         match ended {
@@ -226,14 +255,29 @@ mod tests {
         }
     }
 
+    fn begin(
+        memory: &mut Memory,
+        shelf: Shelf,
+        run: impl Future<Output = Result<(), RunError>> + Send + 'static,
+    ) -> CancellationToken {
+        let yields = CancellationToken::new();
+        memory.run(shelf, yields.clone(), run);
+        yields
+    }
+
+    /// Whether a run of this project could begin now.
+    fn may_run(memory: &Memory, shelf: Shelf) -> bool {
+        memory.is_free(shelf) && memory.has_place(shelf.tenant)
+    }
+
     /// Begins what runs a look begins, all of which go on; which ones.
     fn look(memory: &mut Memory, projects: &[(u128, u128)]) -> Vec<(u128, u128)> {
         let mut projects: Vec<Mounted> = projects.iter().map(|&(t, p)| mounted(t, p)).collect();
         memory.begin(&mut projects);
         let mut begun = Vec::new();
         for Mounted { shelf, .. } in projects {
-            if memory.has_room() && memory.may_run(shelf) {
-                memory.run(shelf, pending());
+            if memory.is_free(shelf) && memory.has_place(shelf.tenant) {
+                begin(memory, shelf, pending());
                 begun.push((shelf.tenant.as_u128(), shelf.project.as_u128()));
             }
         }
@@ -248,16 +292,61 @@ mod tests {
         assert_eq!(look(&mut memory, &projects), []);
     }
 
-    #[tokio::test]
-    async fn a_project_waits_for_its_tenants_places_and_not_while_it_rests() {
-        let [first, second, third] = [1, 2, 3].map(|project| mounted(1, project).shelf);
+    #[tokio::test(start_paused = true)]
+    async fn a_project_without_words_takes_the_place_of_one_that_lacks_vectors() {
+        let lacking = |project| Mounted {
+            indexed: Some(None),
+            lacks_vectors: true,
+            ..mounted(1, project)
+        };
+        let mut projects = [lacking(1), lacking(2), mounted(1, 3), mounted(2, 1)];
+        let [first, second, third, other] = projects.each_ref().map(|project| project.shelf);
         let mut memory = Memory::default();
-        memory.run(first, pending());
-        assert!(memory.may_run(second) && !memory.waits(second));
-        memory.run(second, pending());
-        assert!(memory.waits(third) && !memory.waits(first));
-        memory.rest(third, REST.0, 1);
-        assert!(!memory.waits(third));
+        let (end, ends) = tokio::sync::oneshot::channel::<()>();
+        let ends = async move {
+            ends.await.ok();
+            Ok(())
+        };
+        let yields = [
+            begin(&mut memory, first, ends),
+            begin(&mut memory, second, pending()),
+            begin(&mut memory, other, pending()),
+        ];
+        memory.begin(&mut projects);
+        assert!(!memory.has_place(third.tenant));
+        memory.wait(third.tenant);
+        let yields = yields.map(|run| run.is_cancelled());
+        assert_eq!(yields, [true, true, false], "another tenant's goes on");
+        end.send(()).unwrap();
+        let ended = memory.runs.join_next_with_id().await.unwrap();
+        memory.ended(ended);
+        memory.begin(&mut projects);
+        let free = projects.iter().map(|project| project.shelf);
+        let free: Vec<Shelf> = free.filter(|shelf| may_run(&memory, *shelf)).collect();
+        assert_eq!(free, [third, first]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn projects_of_a_tenant_run_by_turns() {
+        let projects = [(1, 1), (1, 2), (1, 3)];
+        let mut memory = Memory::default();
+        let mut begun = Vec::new();
+        for _ in 0..3 {
+            begun.extend(look(&mut memory, &projects));
+            memory.runs = JoinSet::new();
+            memory.running.clear();
+        }
+        assert_eq!(begun, [(1, 1), (1, 2), (1, 3), (1, 1), (1, 2), (1, 3)]);
+    }
+
+    #[tokio::test]
+    async fn without_room_for_anybody_all_that_make_vectors_yield() {
+        let mut memory = Memory::default();
+        let yields: Vec<_> = (0..8)
+            .map(|tenant| begin(&mut memory, mounted(tenant, 1).shelf, pending()))
+            .collect();
+        memory.wait(Uuid::from_u128(9));
+        assert!(yields.iter().all(CancellationToken::is_cancelled));
     }
 
     #[tokio::test]
@@ -279,14 +368,14 @@ mod tests {
     async fn a_run_that_panics_costs_its_project_a_rest_and_no_other() {
         let (shelf, other) = (mounted(1, 1).shelf, mounted(1, 2).shelf);
         let mut memory = Memory::default();
-        memory.run(shelf, async { std::panic::panic_any(()) });
-        memory.run(other, pending());
+        begin(&mut memory, shelf, async { std::panic::panic_any(()) });
+        begin(&mut memory, other, pending());
         let ended = memory.runs.join_next_with_id().await.unwrap();
         memory.ended(ended);
-        assert!(!memory.may_run(shelf));
+        assert!(!may_run(&memory, shelf));
         assert!(memory.is_running(other));
         tokio::time::advance(REST.0).await;
-        assert!(memory.may_run(shelf));
+        assert!(may_run(&memory, shelf));
     }
 
     #[tokio::test(start_paused = true)]
@@ -295,16 +384,16 @@ mod tests {
         let mut memory = Memory::default();
         let mut rests = Vec::new();
         for _ in 0..8 {
-            memory.run(shelf, ready(Err(RunError::Lost)));
+            begin(&mut memory, shelf, ready(Err(RunError::Lost)));
             let ended = memory.runs.join_next_with_id().await.unwrap();
             memory.ended(ended);
             rests.push((memory.rests[&shelf].until - Instant::now()).as_secs());
         }
         assert_eq!(rests, [2, 4, 8, 16, 32, 60, 60, 60]);
-        memory.run(shelf, ready(Ok(())));
+        begin(&mut memory, shelf, ready(Ok(())));
         let ended = memory.runs.join_next_with_id().await.unwrap();
         memory.ended(ended);
-        assert!(memory.may_run(shelf));
+        assert!(may_run(&memory, shelf));
     }
 
     #[tokio::test]
@@ -314,13 +403,13 @@ mod tests {
         let (answer, hangs) = tokio::sync::oneshot::channel::<()>();
         memory.stuck(shelf, tokio::spawn(hangs));
         memory.begin(&mut [mounted(1, 1)]);
-        assert!(!memory.may_run(shelf));
+        assert!(!may_run(&memory, shelf));
         assert_eq!(memory.unreadable(), 1, "until it was read, or is gone");
         answer.send(()).unwrap();
         while memory.stuck.values().any(|look| !look.is_finished()) {
             tokio::task::yield_now().await;
         }
         memory.begin(&mut [mounted(1, 1)]);
-        assert!(memory.may_run(shelf));
+        assert!(may_run(&memory, shelf));
     }
 }

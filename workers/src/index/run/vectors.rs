@@ -15,7 +15,7 @@ const ROUND: Duration = Duration::from_secs(60);
 
 impl Run<'_> {
     /// Makes the vectors of these documents' texts, as many as there is time for, and brings them to
-    /// this store.
+    /// this store. With others waiting for its place, one batch.
     ///
     /// # Errors
     /// Why the index goes on without.
@@ -42,6 +42,9 @@ impl Run<'_> {
             self.bring_home(&texts).await?;
             left.brought(taken);
             rest = rest.get(taken..).unwrap_or_default();
+            if self.yields.is_cancelled() && !rest.is_empty() {
+                return Ok(());
+            }
         }
         if unread > 0 {
             return Err(RunError::Unread);
