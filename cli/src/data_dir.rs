@@ -8,8 +8,9 @@
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use aws_lc_rs::digest;
 
@@ -17,12 +18,12 @@ use aws_lc_rs::digest;
 pub(crate) const ROOT_SECRET: &str = "root-secret";
 const LOCK: &str = "archway.lock";
 
-/// A data folder that this process has claimed, until the value is dropped.
-#[derive(Debug)]
+/// A data folder that this process has claimed, until the value and its clones are dropped.
+#[derive(Clone, Debug)]
 pub struct DataDir {
     path: PathBuf,
     // Held for its lock.
-    _lock: File,
+    lock: Arc<File>,
 }
 
 /// Why a data folder can't be used.
@@ -69,7 +70,20 @@ impl DataDir {
         let lock = claim(&path)?;
         fs::set_permissions(&path, Permissions::from_mode(0o700))
             .map_err(failed("making private the data folder", &path))?;
-        Ok(DataDir { path, _lock: lock })
+        let lock = Arc::new(lock);
+        Ok(DataDir { path, lock })
+    }
+
+    /// Whether the folder at this path is still the one that was claimed. Once it is deleted, the
+    /// lock is on a file without a name, and another process may claim a new folder at its path. A
+    /// folder that can't be asked now counts as claimed: it is there.
+    pub fn is_still_claimed(&self) -> bool {
+        let file = |data: fs::Metadata| (data.dev(), data.ino());
+        let held = self.lock.metadata().map(file);
+        match self.path.join(LOCK).symlink_metadata().map(file) {
+            Ok(named) => held.is_ok_and(|held| held == named),
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        }
     }
 
     /// Where data goes unless `--data` says otherwise: `/var/lib/archway` for root, else the
@@ -263,6 +277,19 @@ mod tests {
         );
         drop(first);
         DataDir::open(home.path()).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_is_deleted_is_claimed_no_longer_also_if_another_takes_its_place() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("data");
+        let first = DataDir::open(&path).unwrap();
+        assert!(first.is_still_claimed());
+        fs::remove_dir_all(&path).unwrap();
+        assert!(!first.is_still_claimed());
+        let second = DataDir::open(&path).unwrap();
+        assert!(second.is_still_claimed());
+        assert!(!first.is_still_claimed());
     }
 
     #[test]

@@ -226,10 +226,10 @@ impl Dev {
         announcement.print(as_json).map_err(DevError::Output)
     }
 
-    /// Keeps the database running, until gateway or worker end by themselves.
+    /// Keeps the database running, until that can't be, or gateway or worker end by themselves.
     async fn failed(&mut self) -> DevError {
         tokio::select! {
-            never = self.database.keep() => match never {},
+            error = self.database.keep() => error.into(),
             error = self.stack.failed() => error.into(),
         }
     }

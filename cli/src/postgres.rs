@@ -61,6 +61,7 @@ pub struct PostgresConfig {
 /// [`stop`]: EmbeddedPostgres::stop
 #[derive(Debug)]
 pub struct EmbeddedPostgres {
+    data: DataDir,
     server: Server,
     sockets: SocketDir,
     cluster: Cluster,
@@ -87,6 +88,9 @@ pub enum PostgresError {
     /// No place for its socket.
     #[error(transparent)]
     SocketDir(#[from] SocketDirError),
+    /// Whatever is at the data folder's path now is not ours.
+    #[error("its data folder is gone, or another `archway dev` has it ({})", .0.display())]
+    Unclaimed(PathBuf),
     /// The process failed.
     #[error(transparent)]
     Supervisor(#[from] SupervisorError),
@@ -122,6 +126,7 @@ impl EmbeddedPostgres {
         let log = data.path().join("postgres.log");
         let server = launch(&cluster, &binaries, sockets.path(), stale_pid, &log)?;
         let mut postgres = EmbeddedPostgres {
+            data: data.clone(),
             server,
             sockets,
             cluster,
@@ -165,7 +170,8 @@ impl EmbeddedPostgres {
     /// Starts the server again after it ended, at the same socket, and returns once it takes
     /// connections. The cluster must be there: one that is gone is not replaced by an empty one. A
     /// server that is still recovering after a minute is waited for, since ending it would only make
-    /// it begin anew. May be dropped and asked again.
+    /// it begin anew. Where the data folder is no longer claimed, nothing in it or at the socket is
+    /// touched: [`PostgresError::Unclaimed`]. May be dropped and asked again.
     pub async fn start_again(&mut self) -> Result<(), PostgresError> {
         let started = self.relaunch().await;
         if started.is_err() {
@@ -175,8 +181,10 @@ impl EmbeddedPostgres {
     }
 
     async fn relaunch(&mut self) -> Result<(), PostgresError> {
+        self.check_claim()?;
         let major = self.cluster.existing_major()?;
         let binaries = Binaries::find(self.bin.as_deref(), Some(major))?;
+        self.check_claim()?;
         let stale_pid = leftover::stop(self.cluster.folder()).await?;
         let sockets = self.sockets.path();
         self.server = launch(&self.cluster, &binaries, sockets, stale_pid, &self.log)?;
@@ -199,13 +207,26 @@ impl EmbeddedPostgres {
     /// Stops the server in an orderly way: connections are closed, everything is on disk.
     pub async fn stop(mut self) -> Result<(), PostgresError> {
         self.server.stop(STOP).await?;
-        self.sockets.remove();
+        if self.data.is_still_claimed() {
+            self.sockets.remove();
+        }
         Ok(())
     }
 
+    fn check_claim(&self) -> Result<(), PostgresError> {
+        match self.data.is_still_claimed() {
+            true => Ok(()),
+            false => Err(PostgresError::Unclaimed(self.data.path().to_owned())),
+        }
+    }
+
     /// Removes what a server that was killed left: at a socket that is there and refuses, each of our
-    /// connections would be tried for as long as it may take. A missing one fails at once.
+    /// connections would be tried for as long as it may take. A missing one fails at once. Another
+    /// process that has the data folder by now has its own server at the socket.
     fn remove_socket(&self) {
+        if !self.data.is_still_claimed() {
+            return;
+        }
         let socket = self.sockets.path().join(socket_name());
         // A server that ends in an orderly way removes it itself.
         std::fs::remove_file(socket).ok();

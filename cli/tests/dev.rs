@@ -51,16 +51,17 @@ impl Place {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut output = BufReader::new(child.stdout.take().unwrap());
-        let mut line = String::new();
-        output.read_line(&mut line).unwrap();
-        let ready = serde_json::from_str(&line).unwrap();
-        Dev {
+        // From here on it does not outlive the test, however that ends.
+        let mut dev = Dev {
             log: Log::of(child.stderr.take().unwrap()),
+            output: BufReader::new(child.stdout.take().unwrap()),
             child,
-            output,
-            ready,
-        }
+            ready: Value::Null,
+        };
+        let mut line = String::new();
+        dev.output.read_line(&mut line).unwrap();
+        dev.ready = serde_json::from_str(&line).unwrap();
+        dev
     }
 
     fn server(&self) -> Pid {
@@ -167,13 +168,32 @@ impl Dev {
 
     fn end(mut self, signal: Signal) -> (ExitStatus, String) {
         kill_process(self.pid(), signal).unwrap();
+        let status = self.ended();
         let mut rest = String::new();
         self.output.read_to_string(&mut rest).unwrap();
-        (self.child.wait().unwrap(), rest)
+        (status, rest)
+    }
+
+    /// How it ends, within a deadline.
+    fn ended(&mut self) -> ExitStatus {
+        let mut status = None;
+        wait_until("dev ends", || {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        });
+        status.unwrap()
     }
 }
 
-fn wait_until(what: &str, holds: impl Fn() -> bool) {
+impl Drop for Dev {
+    fn drop(&mut self) {
+        // One that has ended can't be killed, and is waited for at once.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = SystemTime::now() + Duration::from_secs(20);
     while !holds() {
         assert!(SystemTime::now() < deadline, "in vain: {what}");

@@ -4,7 +4,6 @@
 //! they log in as their own roles. On a given server those roles may have passwords that are none
 //! of our business, so each connection of the owner's takes on the role at its start.
 
-use std::convert::Infallible;
 use std::time::Duration;
 
 use archway_gateway::AuthConfig;
@@ -119,9 +118,10 @@ impl Database {
     }
 
     /// Starts the embedded server again whenever it ends by itself; a given one is its owner's.
-    pub(super) async fn keep(&mut self) -> Infallible {
+    /// Returns once there is nothing to start it in.
+    pub(super) async fn keep(&mut self) -> DatabaseError {
         match self {
-            Database::Embedded(postgres) => restart::keep(postgres).await,
+            Database::Embedded(postgres) => restart::keep(postgres).await.into(),
             Database::Given(_) => std::future::pending().await,
         }
     }

@@ -6,14 +6,15 @@
 //! them: its user would lose the tools that still answer, and once the cause is gone everything
 //! works again without a word to us. Nothing is repaired, emptied or made anew here: PostgreSQL's
 //! own recovery alone touches the cluster.
+//!
+//! One thing ends `dev`: a data folder that is gone, or that another `dev` made anew at the same path.
 
 use std::cmp::Ordering;
-use std::convert::Infallible;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::postgres::EmbeddedPostgres;
+use crate::postgres::{EmbeddedPostgres, PostgresError};
 
 /// Before each of the first attempts.
 const QUICK: [Duration; 6] = [
@@ -29,8 +30,9 @@ const SLOW: Duration = Duration::from_secs(60);
 /// A server that ran for so long has all quick attempts again.
 const STEADY: Duration = Duration::from_secs(60);
 
-/// Starts the server again each time it ends, until this is dropped.
-pub(super) async fn keep(server: &mut EmbeddedPostgres) -> Infallible {
+/// Starts the server again each time it ends, until this is dropped. Returns once the data folder is
+/// no longer claimed.
+pub(super) async fn keep(server: &mut EmbeddedPostgres) -> PostgresError {
     let mut attempts = Attempts::default();
     loop {
         let began = Instant::now();
@@ -41,18 +43,27 @@ pub(super) async fn keep(server: &mut EmbeddedPostgres) -> Infallible {
             "PostgreSQL ended and is started again; meanwhile files, searches and history are \
              served, and memory answers `unavailable`"
         );
-        revive(server, &mut attempts).await;
+        if let Err(unclaimed) = revive(server, &mut attempts).await {
+            return unclaimed;
+        }
     }
 }
 
-/// Tries until it runs.
-async fn revive(server: &mut EmbeddedPostgres, attempts: &mut Attempts) {
+/// Tries until it runs, or must not.
+async fn revive(
+    server: &mut EmbeddedPostgres,
+    attempts: &mut Attempts,
+) -> Result<(), PostgresError> {
     let mut told = String::new();
     loop {
         sleep(attempts.pause()).await;
         attempts.made += 1;
         match server.start_again().await {
-            Ok(()) => return tracing::info!(attempts = attempts.made, "PostgreSQL runs again"),
+            Ok(()) => {
+                tracing::info!(attempts = attempts.made, "PostgreSQL runs again");
+                return Ok(());
+            }
+            Err(unclaimed @ PostgresError::Unclaimed(_)) => return Err(unclaimed),
             Err(error) => {
                 let error = error.in_a_line();
                 attempts.tell(&error, error == told);

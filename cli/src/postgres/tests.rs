@@ -162,6 +162,31 @@ async fn a_cluster_that_is_gone_is_not_replaced_by_an_empty_one() {
 }
 
 #[tokio::test]
+async fn a_deleted_data_folder_that_another_has_by_now_is_left_to_the_other_and_its_server() {
+    let home = home();
+    let path = home.path().join("data");
+    let data = DataDir::open(&path).unwrap();
+    let mut first = start(&data).await;
+    kill_process(postmaster(&data), Signal::KILL).unwrap();
+    first.server.ended().await;
+    std::fs::remove_dir_all(&path).unwrap();
+
+    let others = DataDir::open(&path).unwrap();
+    let second = start(&others).await;
+    drop(run(&second, "create table notes as select 1").await);
+    let server = postmaster(&others);
+    let refusal = first.start_again().await.unwrap_err();
+    assert!(
+        matches!(refusal, PostgresError::Unclaimed(_)),
+        "{refusal:?}"
+    );
+    first.stop().await.unwrap();
+    assert_eq!(postmaster(&others), server);
+    assert_eq!(count_notes(&second).await, 1);
+    second.stop().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_server_stops_once_the_pipe_closes_even_if_its_supervisor_was_killed() {
     let home = home();
     let data = DataDir::open(home.path()).unwrap();

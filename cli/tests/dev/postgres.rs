@@ -148,6 +148,30 @@ fn while_postgres_can_not_be_started_attempts_are_few_and_told_and_all_is_well_o
 }
 
 #[test]
+fn a_dev_whose_data_folder_is_deleted_ends_with_its_postgres_and_another_may_have_the_path() {
+    let place = Place::new();
+    let mut dev = place.start();
+    let server = place.server();
+    wait_until("the folder is deleted", || {
+        // PostgreSQL may write into it meanwhile.
+        std::fs::remove_dir_all(place.data()).is_ok() || !place.data().exists()
+    });
+    // It may have noticed by itself.
+    kill_process(server, Signal::KILL).ok();
+    assert!(!dev.ended().success());
+    wait_until("it says why", || {
+        dev.log
+            .says("its data folder is gone, or another `archway dev` has it")
+            == 1
+    });
+    assert!(!place.data().exists());
+
+    let second = place.start();
+    second.call("hello", "{}");
+    assert!(second.end(Signal::TERM).0.success());
+}
+
+#[test]
 fn while_postgres_can_not_be_started_dev_ends_as_ever_when_it_is_asked_to() {
     let place = Place::new();
     let dev = place.start();
