@@ -1,4 +1,4 @@
-//! One gateway's connection: its clock until it is open, and its end where calls are reset too fast.
+//! One gateway's connection: its clock until it is open, and its end where it has calls reset too fast.
 //!
 //! What a reader would get wrong: HTTP/2's keepalive, which ends connections whose gateway is
 //! gone, begins after the preface. Before it nothing but the clock kept here ends a connection
@@ -18,7 +18,7 @@ use tokio::{
 };
 use tonic::transport::server::Connected;
 
-use super::resets::{Frames, Resets};
+use super::resets::Resets;
 
 /// How long a connection may take to send the preface.
 pub(super) const OPENING_TIMEOUT: Duration = Duration::from_secs(10);
@@ -34,8 +34,6 @@ pub(super) struct Connection<S> {
     /// Until the preface was read.
     opening: Option<Opening>,
     resets: Resets,
-    /// What is written.
-    written: Frames,
     /// Too much was reset: until when the connection is still read, for nobody.
     ending: Option<Pin<Box<Sleep>>>,
     /// How many of them there are.
@@ -59,7 +57,6 @@ impl<S> Connection<S> {
             socket,
             opening: Some(opening),
             resets: Resets::after(PREFACE),
-            written: Frames::default(),
             ending: None,
             open,
             _place: place,
@@ -92,12 +89,12 @@ impl<S> Connection<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+impl<S: AsyncWrite + Unpin> Connection<S> {
     /// Says why the connection ends, unless a frame is half written: who does not read would not
     /// read that, either.
     fn end(&mut self, cx: &mut Context<'_>) {
         tracing::warn!("a connection that resets calls too fast is ended");
-        if self.written.is_between() {
+        if self.resets.may_send() {
             let farewell = self.resets.farewell();
             let written = Pin::new(&mut self.socket).poll_write(cx, &farewell);
             let flushed =
@@ -105,8 +102,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             tracing::debug!(flushed, "it was told why");
         }
         self.ending = Some(Box::pin(sleep(LINGER)));
+        // It is read from now on, also if it was written to last.
+        cx.waker().wake_by_ref();
     }
+}
 
+impl<S: AsyncRead + Unpin> Connection<S> {
     /// Reads what still comes, for nobody, until the other side closes or its time is up.
     fn linger(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let over = || Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
@@ -166,7 +167,10 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Connection<S> {
         }
         let done = Pin::new(&mut self.socket).poll_write(cx, bytes);
         if let Poll::Ready(Ok(written)) = &done {
-            self.written.pass(bytes.get(..*written).unwrap_or_default());
+            let sent = bytes.get(..*written).unwrap_or_default();
+            if !self.resets.allow_sent(sent) {
+                self.end(cx);
+            }
         }
         self.in_time(done, cx)
     }
@@ -182,10 +186,14 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Connection<S> {
         let done = Pin::new(&mut self.socket).poll_write_vectored(cx, slices);
         if let Poll::Ready(Ok(written)) = &done {
             let mut written = *written;
+            let mut is_allowed = true;
             for slice in slices {
-                let passed = slice.get(..written.min(slice.len())).unwrap_or_default();
-                self.written.pass(passed);
-                written -= passed.len();
+                let sent = slice.get(..written.min(slice.len())).unwrap_or_default();
+                is_allowed &= self.resets.allow_sent(sent);
+                written -= sent.len();
+            }
+            if !is_allowed {
+                self.end(cx);
             }
         }
         self.in_time(done, cx)

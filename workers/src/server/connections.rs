@@ -105,7 +105,8 @@ fn signed() -> impl Fn(Response<Body>) -> Response<Body> + Clone {
     }
 }
 
-/// What gateways may do with a connection.
+/// What gateways may do with a connection. Resets that they cause are counted like their own
+/// (`resets`), so that h2's limit of them is off: it is a sum over the connection's whole life.
 fn server() -> Server {
     Server::builder()
         .max_concurrent_streams(MOST_STREAMS)
@@ -310,6 +311,52 @@ mod tests {
         assert_eq!(error.reason(), Some(h2::Reason::ENHANCE_YOUR_CALM));
         is_served(&client).await;
         assert!(!connection.is_finished());
+    }
+
+    /// Opens streams and has the server reset each for its flow control, 64 at once, until there were
+    /// so many or the connection ends.
+    async fn provoke_resets(socket: &mut (impl AsyncWriteExt + Unpin), most: u32) {
+        // `:method: POST`, `:scheme: http`, `:path: /`, `:authority: w`.
+        const REQUEST: [u8; 6] = [0x83, 0x86, 0x84, 0x41, 1, b'w'];
+        let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+        let opening = [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", &settings[..]].concat();
+        socket.write_all(&opening).await.unwrap();
+        for sent in (0..most).step_by(64) {
+            let mut frames = Vec::new();
+            for call in sent..sent + 64 {
+                let stream = (2 * call + 1).to_be_bytes();
+                let opened = [&[0, 0, 6, 1, 4][..], &stream, &REQUEST].concat();
+                // No window may grow by so much.
+                let update = [&[0, 0, 4, 8, 0][..], &stream, &[0x7f, 0xff, 0xff, 0xff]].concat();
+                frames.extend([opened, update].concat());
+            }
+            if socket.write_all(&frames).await.is_err() {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn resets_that_a_gateway_provokes_rapidly_end_its_connection_and_say_why() {
+        let address = worker(1).await;
+        let socket = TcpStream::connect(address).await.unwrap();
+        let (mut reading, mut writing) = socket.into_split();
+        let hearing = tokio::spawn(async move {
+            let mut heard = Vec::new();
+            // It may be reset: what came before counts.
+            reading.read_to_end(&mut heard).await.ok();
+            heard
+        });
+        let patience = Duration::from_secs(20);
+        let provoking = provoke_resets(&mut writing, 40_000);
+        timeout(patience, provoking).await.unwrap();
+        let heard = timeout(patience, hearing).await.unwrap().unwrap();
+        let farewell = heard.last_chunk::<17>().unwrap();
+        let (goaway, calm) = ([0, 0, 8, 7], [0, 0, 0, 11]);
+        assert_eq!((&farewell[..4], &farewell[13..]), (&goaway[..], &calm[..]));
+        let latest = u32::from_be_bytes(*farewell[9..].first_chunk().unwrap());
+        assert!((8_000..80_000).contains(&latest), "{latest}");
     }
 
     #[tokio::test]
