@@ -1,5 +1,7 @@
 //! The command line: what can be asked of the binary, and who answers.
 
+use std::time::Duration;
+
 use clap::{Parser, Subcommand};
 
 use crate::admin::AdminError;
@@ -85,6 +87,9 @@ enum Command {
     Call(CallArgs),
 }
 
+/// How long threads may go on that a command left blocked when it ended.
+const LEFT_BEHIND: Duration = Duration::from_secs(1);
+
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
@@ -166,7 +171,11 @@ where
         .enable_all()
         .build();
     let runtime = runtime.map_err(CommandError::Runtime)?;
-    Ok(runtime.block_on(command)?)
+    let done = runtime.block_on(command);
+    // A thread that waits for a process may never end; whoever asked for the stop does not wait for
+    // it, too.
+    runtime.shutdown_timeout(LEFT_BEHIND);
+    Ok(done?)
 }
 
 impl Command {
@@ -193,6 +202,8 @@ impl Command {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
     use clap::CommandFactory;
 
     use super::*;
@@ -200,6 +211,21 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn a_command_that_leaves_a_thread_blocked_ends_all_the_same() {
+        let (_never, blocked) = mpsc::channel::<()>();
+        let (ended, hears) = mpsc::channel();
+        std::thread::spawn(move || {
+            let command = async {
+                drop(tokio::task::spawn_blocking(move || blocked.recv()));
+                Ok::<(), MigrateError>(())
+            };
+            ended.send(in_runtime(command)).unwrap();
+        });
+        let end = hears.recv_timeout(Duration::from_secs(20));
+        assert!(end.unwrap().is_ok());
     }
 
     #[test]
