@@ -11,13 +11,14 @@ mod cluster;
 mod leftover;
 mod supervisor;
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use archway_proto::chain::Chain;
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgSslMode};
 use sqlx::{ConnectOptions, Connection};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use crate::account::{Account, AccountError};
 use crate::data_dir::DataDir;
@@ -133,7 +134,7 @@ impl EmbeddedPostgres {
             bin: config.bin.clone(),
             log,
         };
-        let connection = postgres.first_connection().await?;
+        let connection = postgres.first_connection(START).await?;
         ensure_database(connection)
             .await
             .map_err(PostgresError::Database)?;
@@ -189,7 +190,7 @@ impl EmbeddedPostgres {
         let sockets = self.sockets.path();
         self.server = launch(&self.cluster, &binaries, sockets, stale_pid, &self.log)?;
         loop {
-            match self.first_connection().await {
+            match self.first_connection(START).await {
                 Err(PostgresError::NotReady(error)) => tracing::warn!(
                     error = %Chain(&error),
                     "PostgreSQL is not ready yet, most likely it recovers: it is waited for"
@@ -232,15 +233,17 @@ impl EmbeddedPostgres {
         std::fs::remove_file(socket).ok();
     }
 
-    async fn first_connection(&mut self) -> Result<PgConnection, PostgresError> {
+    async fn first_connection(&mut self, within: Duration) -> Result<PgConnection, PostgresError> {
         let options = options(self.sockets.path(), "postgres");
-        let deadline = Instant::now() + START;
+        let deadline = Instant::now() + within;
         loop {
-            let refusal = match PgConnection::connect_with(&options).await {
-                Ok(connection) => return Ok(connection),
-                Err(error) => error,
+            let connecting = PgConnection::connect_with(&options);
+            let refusal = match timeout_at(deadline, connecting).await {
+                Ok(Ok(connection)) => return Ok(connection),
+                Ok(Err(error)) => error,
+                Err(_elapsed) => sqlx::Error::Io(io::ErrorKind::TimedOut.into()),
             };
-            if Instant::now() > deadline {
+            if Instant::now() >= deadline {
                 return Err(PostgresError::NotReady(refusal));
             }
             tokio::select! {

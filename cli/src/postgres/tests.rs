@@ -162,6 +162,23 @@ async fn a_cluster_that_is_gone_is_not_replaced_by_an_empty_one() {
 }
 
 #[tokio::test]
+async fn a_server_that_takes_a_connection_and_never_answers_is_not_waited_for_longer_than_a_start_may_take()
+ {
+    let home = home();
+    let data = DataDir::open(home.path()).unwrap();
+    let mut postgres = start(&data).await;
+    let server = postmaster(&data);
+    kill_process(server, Signal::STOP).unwrap();
+    let refusal = postgres.first_connection(Duration::from_millis(200)).await;
+    assert!(
+        matches!(refusal, Err(PostgresError::NotReady(_))),
+        "{refusal:?}"
+    );
+    kill_process(server, Signal::CONT).unwrap();
+    postgres.stop().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_deleted_data_folder_that_another_has_by_now_is_left_to_the_other_and_its_server() {
     let home = home();
     let path = home.path().join("data");
