@@ -137,6 +137,24 @@ async fn a_service_that_hangs_from_the_start_keeps_words_from_nobody_for_long() 
 }
 
 #[tokio::test]
+async fn an_index_that_gets_its_vectors_notes_how_many_chunks_its_texts_have_then() {
+    let (service, stack, client) = started(None, refusing()).await;
+    search(&stack, &client, json!({ "query": "weather report" })).await;
+    let owner = super::owner(&stack).await;
+    // As if its texts had been cut into more chunks when they came by their words.
+    let more = sqlx::query("update indexes set chunks = chunks + 5");
+    more.execute(&owner).await.unwrap();
+    service.always(None);
+    let is_noted = async || {
+        let noted = "select i.edition > 0 and i.chunks = (select sum(t.chunks) from index_texts t) \
+                     from indexes i where not i.lacks_vectors";
+        let noted = sqlx::query_scalar::<_, bool>(noted);
+        noted.fetch_optional(&owner).await.unwrap()
+    };
+    assert!(stack.eventually(is_noted).await);
+}
+
+#[tokio::test]
 async fn while_the_service_is_away_it_is_asked_seldom_and_the_index_stays_as_it_is() {
     let (service, stack, client) = started(None, refusing()).await;
     search(&stack, &client, json!({ "query": "weather report" })).await;

@@ -6,6 +6,7 @@
 use tokio::time::{Duration, Instant};
 use uuid::Uuid;
 
+use super::super::home::HomeError;
 use super::{BATCH, BATCH_TIME, Run, RunError};
 use crate::repo::Repo;
 use crate::store::Document;
@@ -50,9 +51,14 @@ impl Run<'_> {
             return Err(RunError::Unread);
         }
         self.is_still(home).await?;
-        match self.store().complete_vectors(self.lease).await? {
-            true => Ok(()),
-            false => Err(RunError::Lost),
+        if self.store().complete_vectors(self.lease, home).await? {
+            return Ok(());
         }
+        // A search that missed chunks marks the index, whoever holds it.
+        let projects = vec![self.lease.shelf.project];
+        Err(match self.store().holds_index(self.lease).await? {
+            true => HomeError::Lost { projects }.into(),
+            false => RunError::Lost,
+        })
     }
 }

@@ -200,12 +200,17 @@ impl TenantStore<'_> {
         Ok(true)
     }
 
-    /// Notes that all texts have their vectors now: another edition of the same documents. False if
-    /// the index is no longer the holder's, and nothing changed.
+    /// Notes that all texts have their vectors now, in this store: another edition of the same
+    /// documents, whose texts may have other chunks than before. False if the index is no longer the
+    /// holder's, or not whole since its home lost texts, and nothing changed.
     ///
     /// # Errors
     /// If Postgres gives no answer.
-    pub(crate) async fn complete_vectors(&self, lease: Lease) -> Result<bool, StoreError> {
+    pub(crate) async fn complete_vectors(
+        &self,
+        lease: Lease,
+        home: Uuid,
+    ) -> Result<bool, StoreError> {
         let what = "noting that an index has its vectors";
         let mut tx = self.begin().await?;
         let held = sqlx::query!(
@@ -219,8 +224,12 @@ impl TenantStore<'_> {
         .execute(&mut *tx)
         .await
         .map_err(failed(what))?;
+        if held.rows_affected() == 0 {
+            return Ok(false);
+        }
+        texts::sum_up(&mut tx, lease, home).await?;
         tx.commit().await.map_err(failed(what))?;
-        Ok(held.rows_affected() == 1)
+        Ok(true)
     }
 }
 
