@@ -184,7 +184,10 @@ impl Indexer {
             head.map(|head| head.commit) != *indexed || project.ruled != Some(rules.fingerprint());
         Ok(if project.is_asked || is_other {
             Due::Documents
-        } else if project.lacks_vectors && !self.with.embedder.is_resting() {
+        } else if project.lacks_vectors
+            && memory.may_ask_for_vectors(project.shelf)
+            && !self.with.embedder.is_resting()
+        {
             Due::Vectors
         } else {
             Due::Nothing

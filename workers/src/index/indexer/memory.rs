@@ -30,6 +30,8 @@ pub(super) struct Memory {
     pub(super) runs: JoinSet<Result<(), RunError>>,
     running: HashMap<Id, Running>,
     rests: HashMap<Shelf, Rest>,
+    /// Projects that are not run for their vectors alone meanwhile.
+    vectors_rest: HashMap<Shelf, Rest>,
     /// Looks at folders that went on for too long, until they end.
     stuck: HashMap<Shelf, JoinHandle<()>>,
     /// When a run of each tenant last began: the number of that run.
@@ -64,6 +66,12 @@ struct Rest {
     failures: u32,
 }
 
+impl Rest {
+    fn is_over(&self) -> bool {
+        self.until <= Instant::now()
+    }
+}
+
 impl Memory {
     /// A look begins at these projects: those whose tenant has waited longest come first, and of one
     /// tenant those that lack only vectors last, then those that have waited longest. What is no
@@ -72,6 +80,7 @@ impl Memory {
     pub(super) fn begin(&mut self, mounted: &mut [Mounted]) -> Vec<Shelf> {
         let there: HashSet<Shelf> = mounted.iter().map(|project| project.shelf).collect();
         self.rests.retain(|shelf, _| there.contains(shelf));
+        self.vectors_rest.retain(|shelf, _| there.contains(shelf));
         self.lost.retain(|shelf| there.contains(shelf));
         self.unreadable.retain(|shelf| there.contains(shelf));
         self.stuck.retain(|_, look| !look.is_finished());
@@ -111,7 +120,12 @@ impl Memory {
         let rests = self.rests.get(&shelf);
         !self.is_running(shelf)
             && !self.stuck.contains_key(&shelf)
-            && rests.is_none_or(|rest| rest.until <= Instant::now())
+            && rests.is_none_or(Rest::is_over)
+    }
+
+    /// Whether vectors may be asked for, where a project lacks nothing else.
+    pub(super) fn may_ask_for_vectors(&self, shelf: Shelf) -> bool {
+        self.vectors_rest.get(&shelf).is_none_or(Rest::is_over)
     }
 
     /// A project of this tenant has documents to be indexed, and no place: runs that make vectors end
@@ -202,12 +216,13 @@ impl Memory {
             return;
         };
         match ended {
-            Ok((_, Ok(()))) => _ = self.rests.remove(&shelf),
+            Ok((_, Ok(()))) => {
+                self.rests.remove(&shelf);
+                self.vectors_rest.remove(&shelf);
+            }
             Ok((_, Err(RunError::Held))) => self.rest(shelf, REST.0, 0),
-            // The service was not asked: when it is, its circuit says.
-            Ok((_, Err(RunError::NoVectors(error)))) if error.retry_after().is_some() => {
-                let failures = self.rests.get(&shelf).map_or(0, |rest| rest.failures);
-                self.rest(shelf, REST.0, failures);
+            Ok((_, Err(error @ (RunError::NoVectors(_) | RunError::Unread)))) => {
+                self.without_vectors(shelf, &error);
             }
             Ok((_, Err(error))) => self.failed(shelf, &Chain(&error)),
             Err(panicked) => self.failed(shelf, &panicked),
@@ -221,9 +236,29 @@ impl Memory {
         if failures == 0 {
             tracing::warn!(project = %shelf.project, %error, "the index of a project was not made whole");
         }
-        let (first, most) = REST;
-        let rest = first.saturating_mul(1 << failures.min(5)).min(most);
-        self.rest(shelf, rest, failures.saturating_add(1));
+        self.rest(shelf, longer(failures), failures.saturating_add(1));
+    }
+
+    /// A project has its words and no vectors: those are left alone for a while, longer with each
+    /// failure in a row, of which the first is told. What is new is indexed meanwhile.
+    fn without_vectors(&mut self, shelf: Shelf, error: &RunError) {
+        self.rests.remove(&shelf);
+        let asked_to_wait = match error {
+            RunError::NoVectors(error) => error.retry_after(),
+            _ => None,
+        };
+        let failures = self.vectors_rest.get(&shelf);
+        let failures = failures.map_or(0, |rest| rest.failures);
+        // A service that takes no requests is told of once, not for each project.
+        if failures == 0 && asked_to_wait.is_none() {
+            tracing::warn!(project = %shelf.project, error = %Chain(error), "a project has no vectors yet");
+        }
+        let rest = longer(failures).max(asked_to_wait.unwrap_or_default());
+        let rest = Rest {
+            until: Instant::now() + rest.min(REST.1),
+            failures: failures.saturating_add(1),
+        };
+        self.vectors_rest.insert(shelf, rest);
     }
 
     fn rest(&mut self, shelf: Shelf, rest: Duration, failures: u32) {
@@ -232,10 +267,17 @@ impl Memory {
     }
 }
 
+/// How long a rest is after so many failures in a row before.
+fn longer(failures: u32) -> Duration {
+    let (first, most) = REST;
+    first.saturating_mul(1 << failures.min(5)).min(most)
+}
+
 #[cfg(test)]
 mod tests {
     use std::future::{pending, ready};
 
+    use super::super::super::embed::EmbedError;
     use super::*;
 
     fn mounted(tenant: u128, project: u128) -> Mounted {
@@ -394,6 +436,36 @@ mod tests {
         let ended = memory.runs.join_next_with_id().await.unwrap();
         memory.ended(ended);
         assert!(may_run(&memory, shelf));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_service_that_gives_no_vectors_holds_up_no_words_and_is_asked_ever_less() {
+        let shelf = mounted(1, 1).shelf;
+        let mut memory = Memory::default();
+        let busy = |seconds| {
+            let retry_after = Duration::from_secs(seconds);
+            RunError::NoVectors(EmbedError::Busy { retry_after })
+        };
+        let errors = [
+            busy(1),
+            busy(20),
+            busy(1),
+            RunError::Unread,
+            busy(1),
+            busy(300),
+        ];
+        let mut rests = Vec::new();
+        for error in errors {
+            begin(&mut memory, shelf, ready(Err(error)));
+            let ended = memory.runs.join_next_with_id().await.unwrap();
+            memory.ended(ended);
+            assert!(may_run(&memory, shelf), "what is new is indexed");
+            assert!(!memory.may_ask_for_vectors(shelf));
+            rests.push((memory.vectors_rest[&shelf].until - Instant::now()).as_secs());
+        }
+        assert_eq!(rests, [2, 20, 8, 16, 32, 60]);
+        tokio::time::advance(REST.1).await;
+        assert!(memory.may_ask_for_vectors(shelf));
     }
 
     #[tokio::test]
