@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::mem;
 use std::sync::Arc;
 
-use tokio::time::{Duration, Instant, timeout};
+use tokio::time::{Duration, Instant, timeout, timeout_at};
 
 use super::super::embed::EmbedError;
 use super::super::home::{Blob, HomeError, Text};
@@ -46,7 +46,9 @@ impl Run<'_> {
             let mut made = self.made(&wanted.repo, batch).await?;
             let taken = made.cut.taken;
             if let (None, Some(until)) = (&made.vectors, vectors_until) {
-                match self.vectors(&made, until).await {
+                // Requests that are dropped say nothing of the service: it may be slow and well.
+                let vectors = timeout_at(until, self.vectors(&made)).await;
+                match vectors.unwrap_or(Err(EmbedError::Late)) {
                     Ok(vectors) => made.vectors = Some(vectors),
                     Err(error) => {
                         tracing::debug!(%error, "texts are indexed by their words first");
@@ -112,16 +114,12 @@ impl Run<'_> {
         Ok(made.map_err(RepoError::from)?)
     }
 
-    /// The vectors of chunks, from a service, as soon as may be expected and before `until`.
-    pub(super) async fn vectors(
-        &self,
-        made: &Made,
-        until: Instant,
-    ) -> Result<Vec<Option<Vec<f32>>>, EmbedError> {
+    /// The vectors of chunks, from a service, which has the longer the more chunks there are.
+    pub(super) async fn vectors(&self, made: &Made) -> Result<Vec<Option<Vec<f32>>>, EmbedError> {
         let batches = u32::try_from(made.readings.len() / FULL).unwrap_or(u32::MAX);
         let expected = Instant::now() + BATCH_TIME * batches.saturating_add(1);
         let embedder = &self.indexer.with.embedder;
-        embedder.texts(&made.readings, until.min(expected)).await
+        embedder.texts(&made.readings, expected).await
     }
 
     /// The notes among some documents.

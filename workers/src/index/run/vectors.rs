@@ -7,7 +7,7 @@ use tokio::time::{Duration, Instant};
 use uuid::Uuid;
 
 use super::super::home::HomeError;
-use super::{BATCH, BATCH_TIME, Run, RunError};
+use super::{BATCH, Run, RunError};
 use crate::repo::Repo;
 use crate::store::Document;
 
@@ -37,7 +37,7 @@ impl Run<'_> {
             let batch = rest.get(..BATCH).unwrap_or(rest);
             let made = self.made(repo, batch).await?;
             let taken = made.taken();
-            let vectors = self.vectors(&made, Instant::now() + 2 * BATCH_TIME).await?;
+            let vectors = self.vectors(&made).await?;
             let texts = made.with(vectors).texts();
             unread += taken - texts.0.len();
             self.bring_home(&texts).await?;
