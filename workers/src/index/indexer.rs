@@ -122,7 +122,7 @@ impl Indexer {
         let folders = tokio::task::spawn_blocking(move || mounts.names(MOST_PROJECTS)).await??;
         let mounted = self.with.stores.mounted(&folders, &self.with.made_by);
         let mut mounted = mounted.await?;
-        lost::mark(&self.with, &mut mounted).await;
+        lost::mark(&self.with, &mut mounted, &mut memory.seen).await;
         for shelf in memory.begin(&mut mounted) {
             self.count(shelf, memory);
         }

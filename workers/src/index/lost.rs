@@ -7,6 +7,7 @@
 //! them, and the next one brings them once more.
 
 use std::collections::{HashMap, HashSet};
+use std::mem;
 
 use archway_proto::chain::Chain;
 use tokio::time::{Duration, Instant};
@@ -49,9 +50,10 @@ pub(super) async fn is_lost(with: &Tools, shelf: Shelf, index: i64) -> Result<bo
 
 /// Marks the index of each of these projects as not whole that was brought to another store than the
 /// home has now: all of it is lost. A home that gives no answer lost nothing.
-pub(super) async fn mark(with: &Tools, mounted: &mut [Mounted]) {
+pub(super) async fn mark(with: &Tools, mounted: &mut [Mounted], seen: &mut Seen) {
     let home = match with.home.identity().await {
-        Ok(home) => home,
+        Ok(home) if seen.is_sure(home) => home,
+        Ok(_) => return,
         Err(error) => {
             tracing::debug!(error = %Chain(&error), "which store there is, was not told");
             return;
@@ -81,6 +83,22 @@ pub(super) async fn mark(with: &Tools, mounted: &mut [Mounted]) {
             indexes = marked,
             "all that was kept of these indexes is gone from their store: they are made anew"
         );
+    }
+}
+
+/// What was seen of the home when it last answered.
+#[derive(Default)]
+pub(super) struct Seen {
+    is_none: bool,
+}
+
+impl Seen {
+    /// Whether it is so: that there is no store counts when it is told twice in a row. Once may be a
+    /// mistake, of a proxy or of a node that starts, and would cost all indexes. Searches prove
+    /// meanwhile that nothing is lost.
+    fn is_sure(&mut self, home: Option<Uuid>) -> bool {
+        let was_none = mem::replace(&mut self.is_none, home.is_none());
+        home.is_some() || was_none
     }
 }
 
@@ -123,6 +141,14 @@ mod tests {
 
     fn shelves(count: u128) -> HashSet<Shelf> {
         (0..count).map(shelf).collect()
+    }
+
+    #[test]
+    fn that_there_is_no_store_counts_when_it_is_told_twice_in_a_row() {
+        let (mut seen, some) = (Seen::default(), Some(Uuid::from_u128(1)));
+        let told = [None, some, None, None, None, some];
+        let sure = told.map(|home| seen.is_sure(home));
+        assert_eq!(sure, [false, true, false, true, true, true]);
     }
 
     #[tokio::test(start_paused = true)]

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::super::home::Shelf;
-use super::super::lost::Turns;
+use super::super::lost::{Seen, Turns};
 use super::super::run::RunError;
 use crate::repo::RepoError;
 use crate::store::Mounted;
@@ -39,6 +39,8 @@ pub(super) struct Memory {
     /// The same of each project.
     had: HashMap<Shelf, u64>,
     runs_begun: u64,
+    /// What was seen of the home.
+    pub(super) seen: Seen,
     /// When it is counted what homes have.
     turns: Turns,
     /// Projects of which it is counted now; whether chunks are lost.
