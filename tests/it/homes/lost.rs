@@ -155,3 +155,27 @@ async fn rows_that_went_come_back_with_the_next_commit_and_memory_follows() {
     let lost = sqlx::query_scalar::<_, i64>("select count(*) from indexes where edition < 0");
     assert_eq!(lost.fetch_one(&owner).await.unwrap(), 0);
 }
+
+#[tokio::test]
+async fn what_a_loss_left_of_texts_that_no_file_has_goes_with_the_next_run() {
+    let stack = Harness::new().tenant(acme()).indexing().start().await;
+    is_indexed(&stack, &stack.client("acme")).await;
+    let owner = PgPool::connect_with(stack.database().owner())
+        .await
+        .unwrap();
+    let one = "delete from index_pieces where blob = \
+               (select blob from index_pieces order by blob limit 1)";
+    sqlx::query(one).execute(&owner).await.unwrap();
+    let folder = stack.folder("acme", "site");
+    fs::write(folder.join("lamp.rs"), "pub fn light_lamp() {}\n").unwrap();
+    git(&folder, &["rm", "-rq", "src"]);
+    git(&folder, &["add", "-A"]);
+    git(&folder, &["commit", "-qm", "lamp alone"]);
+    let is_alone = async || {
+        let rows = "select (select count(*) from index_pieces) = 1 \
+                           and (select count(*) from index_documents) = 1";
+        let rows = sqlx::query_scalar::<_, bool>(rows).fetch_one(&owner).await;
+        rows.unwrap().then_some(())
+    };
+    stack.eventually(is_alone).await;
+}

@@ -157,8 +157,8 @@ impl<'a> Run<'a> {
     }
 
     /// The texts that are in this store, or may be since a run ended in between, and how they stand
-    /// there. None, if they are noted to be in another one, or any is lost: the index is not whole then
-    /// until all are back.
+    /// there. None, if they are noted to be in another one; all may be, if any is lost: the index is
+    /// not whole then until all are back.
     async fn there(&self, home: Uuid) -> Result<HashMap<Blob, Standing>, RunError> {
         let (shelf, index) = (self.lease.shelf, self.lease.index);
         let with = &self.indexer.with;
@@ -167,13 +167,13 @@ impl<'a> Run<'a> {
         if noted == home && !lost::is_lost(with, shelf, index).await? {
             return Ok(store.texts_of_index(index).await?);
         }
-        let texts = store.lose_texts(self.lease, home).await?;
+        let lost = store.lose_texts(self.lease, home, noted != home).await?;
         // A new index has none.
-        if texts.ok_or(RunError::Lost)? > 0 {
+        if lost.ok_or(RunError::Lost)? > 0 {
             tracing::warn!(project = %shelf.project, "chunks of a project were lost: it is indexed anew");
             with.metrics.lost();
         }
-        Ok(HashMap::new())
+        Ok(store.texts_of_index(index).await?)
     }
 
     /// Makes sure that what was brought home is in this store: it may have been lost meanwhile, and

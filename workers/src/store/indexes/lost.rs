@@ -25,9 +25,9 @@ impl TenantStore<'_> {
         Ok(home.unwrap_or_default())
     }
 
-    /// Notes that no text is at home and that the next ones go to this store; the index is not whole
-    /// until it was completed. How many texts there were; `None` if the index is no longer the
-    /// holder's, and nothing changed.
+    /// Notes that no text is surely at home and that the next ones go to this store; the index is not
+    /// whole until it was completed. If they were `elsewhere`, none is in this store; else each may be.
+    /// How many texts there were; `None` if the index is no longer the holder's, and nothing changed.
     ///
     /// # Errors
     /// If Postgres gives no answer.
@@ -35,6 +35,7 @@ impl TenantStore<'_> {
         &self,
         lease: Lease,
         home: Uuid,
+        elsewhere: bool,
     ) -> Result<Option<u64>, StoreError> {
         let mut tx = self.begin().await?;
         // The number is kept: who holds a copy of a later edition would take it for this one.
@@ -52,14 +53,24 @@ impl TenantStore<'_> {
         if held.rows_affected() == 0 {
             return Ok(None);
         }
-        let texts = sqlx::query!(
-            "delete from index_texts where tenant_id = $1 and index_id = $2",
-            self.tenant,
-            lease.index
-        )
-        .execute(&mut *tx)
-        .await
-        .map_err(failed(NOTING))?;
+        let texts = if elsewhere {
+            let gone = sqlx::query!(
+                "delete from index_texts where tenant_id = $1 and index_id = $2",
+                self.tenant,
+                lease.index
+            );
+            gone.execute(&mut *tx).await
+        } else {
+            let unsure = sqlx::query!(
+                "update index_texts \
+                 set is_home = false, chunks = 0, words = 0, lacks_vectors = false \
+                 where tenant_id = $1 and index_id = $2",
+                self.tenant,
+                lease.index
+            );
+            unsure.execute(&mut *tx).await
+        };
+        let texts = texts.map_err(failed(NOTING))?;
         tx.commit().await.map_err(failed(NOTING))?;
         Ok(Some(texts.rows_affected()))
     }
