@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use crate::place::{Done, bare};
 
 /// Nothing takes longer; what is not true by then will not be.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A data folder, and folders to serve beside it, where PostgreSQL's user gets to.
 pub(crate) struct Home(TempDir);
@@ -278,28 +278,4 @@ fn a_start_for_another_repository_leaves_what_calls_mean_as_it_was_and_says_so()
     assert_eq!(told(&third), as_told("handbook", "handbook", "handbook"));
     assert!(read(&third, "").contains("in handbook"));
     third.stop();
-}
-
-#[test]
-fn status_beside_a_running_dev_has_what_became_of_its_tools_calls() {
-    let home = Home::new();
-    let dev = home.start("site");
-    let text = |name: &str| dev.ready[name].as_str().unwrap().to_owned();
-    for _ in 0..2 {
-        let mut call = bare();
-        call.args(["call", "hello", "--url", &text("url")]);
-        Done::of(call.env("ARCHWAY_API_KEY", text("api_key"))).ok();
-    }
-    let deadline = SystemTime::now() + PATIENCE;
-    let status = loop {
-        let status = home.run("status --json").json();
-        if status["tools"]["hello"]["invocations"] == 2 || SystemTime::now() > deadline {
-            break status;
-        }
-    };
-    let admin = format!("{}/readyz", text("admin_url"));
-    dev.stop();
-    assert_eq!(status["tools"]["hello"]["invocations"], 2, "{status}");
-    assert_eq!(status["gateways"][0]["ready"], true, "{status}");
-    assert_eq!(status["gateways"][0]["url"], admin);
 }

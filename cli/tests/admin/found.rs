@@ -1,10 +1,12 @@
 //! Gateways that `archway status` finds by what they told Postgres.
 
 use std::net::TcpListener;
+use std::time::SystemTime;
 
 use serde_json::json;
 
-use crate::place::Place;
+use crate::dev::{Home, PATIENCE};
+use crate::place::{Done, Place, bare};
 use crate::status::{admin_port, telling_port};
 
 /// Says that a gateway runs, `ago` seconds ago.
@@ -73,4 +75,28 @@ fn a_gateway_that_was_found_and_says_that_it_is_not_ready_fails_the_command() {
     let ready = admin_port("200 OK", "ready\n");
     let status = place.json(&format!("status --admin-url {ready}"));
     assert_eq!(status["gateways"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn status_beside_a_running_dev_has_what_became_of_its_tools_calls() {
+    let home = Home::new();
+    let dev = home.start("site");
+    let text = |name: &str| dev.ready[name].as_str().unwrap().to_owned();
+    for _ in 0..2 {
+        let mut call = bare();
+        call.args(["call", "hello", "--url", &text("url")]);
+        Done::of(call.env("ARCHWAY_API_KEY", text("api_key"))).ok();
+    }
+    let deadline = SystemTime::now() + PATIENCE;
+    let status = loop {
+        let status = home.run("status --json").json();
+        if status["tools"]["hello"]["invocations"] == 2 || SystemTime::now() > deadline {
+            break status;
+        }
+    };
+    let admin = format!("{}/readyz", text("admin_url"));
+    dev.stop();
+    assert_eq!(status["tools"]["hello"]["invocations"], 2, "{status}");
+    assert_eq!(status["gateways"][0]["ready"], true, "{status}");
+    assert_eq!(status["gateways"][0]["url"], admin);
 }

@@ -141,18 +141,14 @@ impl Pool {
             return;
         };
         let (pool, worker) = (self.name.as_str(), replica.address());
+        let in_flight = replica.in_flight();
         if before == State::Draining {
-            tracing::info!(
-                pool,
-                worker,
-                in_flight = replica.in_flight(),
-                "worker ended"
-            );
+            tracing::info!(pool, worker, in_flight, "worker ended");
         } else {
             tracing::warn!(
                 pool,
                 worker,
-                in_flight = replica.in_flight(),
+                in_flight,
                 "worker lost: its connection broke or can't be made"
             );
             self.around.metrics.connection_lost(&self.name);
@@ -262,11 +258,8 @@ impl Pool {
             .iter()
             .filter(|one| !now.iter().any(|now| Arc::ptr_eq(now, one)))
         {
-            tracing::info!(
-                pool = self.name,
-                worker = gone.address(),
-                "worker left the pool"
-            );
+            let (pool, worker) = (self.name.as_str(), gone.address());
+            tracing::info!(pool, worker, "worker left the pool");
             gone.retire();
         }
         self.count();

@@ -1,8 +1,7 @@
 //! What Qdrant is asked of chunks: always within one tenant.
 //!
-//! A request that finds, counts or deletes is made of a [`Scope`], and only [`Scope::of`] makes one,
-//! which takes the tenant. The types of such requests are named in this file alone; a test holds
-//! that.
+//! A request that finds, counts or deletes is made of a [`Scope`], and each of its makers takes the tenant.
+//! The types of such requests are named in this file alone; a test holds that.
 
 use qdrant_client::qdrant::{
     Condition, CountPoints, DeletePoints, DenseVector, Filter, IdfParams, PointStruct,
