@@ -34,6 +34,14 @@ fn substance(answer: &Response) -> (u16, Value) {
     if let Some(meta) = message["result"]["_meta"].as_object_mut() {
         meta.remove("io.archway/durationMs");
     }
+    // The text says the same as the data, and whether a tree is dirty comes a moment after the first call.
+    message["result"]["content"].take();
+    let projects = message["result"]["structuredContent"]["projects"].as_array_mut();
+    for project in projects.into_iter().flatten() {
+        if let Some(commit) = project["commit"].as_object_mut() {
+            commit.remove("dirty");
+        }
+    }
     (answer.status, message)
 }
 
