@@ -2,8 +2,7 @@
 //!
 //! It keeps its cluster in `<data>/postgres`, its log in `<data>/postgres.log`, and listens on a
 //! unix socket in a private folder only; whoever can reach that socket is trusted. It ends with
-//! this process, however that ends ([`supervisor`] says how), and the next start recovers what a
-//! crash left.
+//! this process, however that ends ([`supervisor`]); the next start recovers what a crash left.
 
 // In the order a start meets them.
 mod binaries;
