@@ -44,7 +44,7 @@ const MOST_WAITING_OF_TENANT: usize = 16;
 /// The same of all tenants.
 const MOST_WAITING: usize = 16 * MOST_WAITING_OF_TENANT;
 /// How long an answer waits for room.
-const PATIENCE: Duration = Duration::from_secs(8);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(8);
 
 /// All room, and who has some of it.
 pub(crate) struct UnreadAnswers {

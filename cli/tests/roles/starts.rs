@@ -133,6 +133,15 @@ impl Stage {
         let answer = connection.exchange(&call).unwrap();
         assert!(answer.body.contains("sesame"), "{answer:?}");
     }
+
+    /// The gateway is ready, answers from the worker and shares limits; neither log has a warning.
+    fn all_is_well(&self, gateway: Logged, worker: Logged) {
+        gateway.is_ready();
+        self.reads(&gateway);
+        wait_until("limits are shared", || gateway.says("limits are shared"));
+        gateway.ends_well();
+        worker.ends_well();
+    }
 }
 
 #[test]
@@ -145,11 +154,7 @@ fn a_start_in_the_usual_order_logs_no_warning() {
     let mut command = stage.gateway(&worker.field("address"));
     command.env("ARCHWAY_LIMITS_URL", format!("redis://{store}"));
     let gateway = Logged::start(command, &stage.path("gateway.log"));
-    gateway.is_ready();
-    stage.reads(&gateway);
-    wait_until("limits are shared", || gateway.says("limits are shared"));
-    gateway.ends_well();
-    worker.ends_well();
+    stage.all_is_well(gateway, worker);
 }
 
 #[test]
@@ -172,11 +177,7 @@ fn a_gateway_that_is_up_before_its_worker_and_its_store_of_limits_logs_no_warnin
     }
     let worker = Logged::start(stage.worker(&address), &stage.path("worker.log"));
     let _store = Redis::start(&store);
-    gateway.is_ready();
-    stage.reads(&gateway);
-    wait_until("limits are shared", || gateway.says("limits are shared"));
-    gateway.ends_well();
-    worker.ends_well();
+    stage.all_is_well(gateway, worker);
 }
 
 #[test]

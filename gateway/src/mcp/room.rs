@@ -2,7 +2,7 @@
 //!
 //! Room is an extension of the response: the server keeps it until the client has read the answer.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use axum::response::{IntoResponse, Response};
 use http::request::Parts;
@@ -12,12 +12,9 @@ use tokio::time::Instant;
 use crate::{
     auth::Principal,
     error::GatewayError,
-    unread::{Asker, NoRoom, Room, SMALL_ANSWER, UnreadAnswers},
+    unread::{Asker, NoRoom, PATIENCE, Room, SMALL_ANSWER, UnreadAnswers},
     upstream,
 };
-
-/// How long an answer that no worker gives may wait for room: as long as one may.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Room for an answer that no worker gives, if it is a large one.
 async fn of(size: usize, asker: &Asker) -> Result<Option<Room>, GatewayError> {

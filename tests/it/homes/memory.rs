@@ -49,7 +49,7 @@ async fn found_by(
 }
 
 async fn keep(stage: &InPostgres, shelf: Shelf, text: Text) {
-    stage.home.upsert(shelf, &[text], 1.0).await.unwrap();
+    stage.home.upsert(shelf, &[text]).await.unwrap();
 }
 
 #[tokio::test]

@@ -230,13 +230,13 @@ pub enum HomeError {
 /// ```no_run
 /// # use archway_workers::index::home::{Home, Shelf};
 /// fn keep(home: &dyn Home, shelf: Shelf) {
-///     drop(home.upsert(shelf, &[], 1.0));
+///     drop(home.upsert(shelf, &[]));
 /// }
 /// ```
 /// ```compile_fail
 /// # use archway_workers::index::home::{Home, Shelf};
 /// fn keep(home: &dyn Home, shelf: Shelf) {
-///     drop(home.upsert(shelf.project, &[], 1.0));
+///     drop(home.upsert(shelf.project, &[]));
 /// }
 /// ```
 /// ```no_run
@@ -260,13 +260,11 @@ pub trait Home: Send + Sync + 'static {
     /// The same, after the store was made where there was none. Nothing else makes one.
     fn prepare(&self) -> BoxFuture<'_, Result<Uuid, HomeError>>;
 
-    /// Keeps texts; one that is there already is replaced. `average` is how many words a chunk is
-    /// taken to have on average.
+    /// Keeps texts; one that is there already is replaced.
     fn upsert<'a>(
         &'a self,
         shelf: Shelf,
         texts: &'a [Text],
-        average: f32,
     ) -> BoxFuture<'a, Result<(), HomeError>>;
 
     /// Forgets texts; those that are not there are passed over.

@@ -101,27 +101,7 @@ impl<'a> Run<'a> {
         let home = self.indexer.with.home.prepare().await?;
         let there = self.there(home).await?;
         let (lacking, brought) = self.bring(&wanted, &there).await?;
-        let unused = unused(there, &wanted.documents);
-        let lacks_vectors = !lacking.is_empty();
-        if brought > 0 || !lacks_vectors || !self.stands(&wanted, &had, &unused) {
-            self.complete(&wanted, &had, (home, &unused), lacks_vectors)
-                .await?;
-        }
-        if !lacks_vectors {
-            return Ok(());
-        }
-        self.bring_vectors(&wanted.repo, &lacking, home).await
-    }
-
-    /// Has the documents change, and the texts go that none has.
-    async fn complete(
-        &self,
-        wanted: &Wanted,
-        had: &[Document],
-        (home, unused): (Uuid, &[Blob]),
-        lacks_vectors: bool,
-    ) -> Result<(), RunError> {
-        let (changed, gone) = differences(had, &wanted.documents);
+        let (changed, gone) = differences(&had, &wanted.documents);
         let whole = Whole {
             begun: wanted.begun,
             commit: wanted.commit.as_deref(),
@@ -131,25 +111,36 @@ impl<'a> Run<'a> {
             notes: wanted.notes,
             changed: &changed,
             gone: &gone,
-            unused,
-            lacks_vectors,
+            unused: &unused(there, &wanted.documents),
+            lacks_vectors: !lacking.is_empty(),
         };
-        self.is_still(home).await?;
-        if !self.store().complete_index(self.lease, &whole).await? {
-            return Err(RunError::Lost);
+        if brought > 0 || !self.stands(&whole) {
+            self.complete(&whole).await?;
         }
-        self.forget(unused).await
+        if lacking.is_empty() {
+            return Ok(());
+        }
+        self.bring_vectors(&wanted.repo, &lacking, home).await
     }
 
-    /// Whether the index has all but vectors, as it had before: it stays as it is then, since a new
-    /// edition would be read anew by all who ask.
-    fn stands(&self, wanted: &Wanted, had: &[Document], unused: &[Blob]) -> bool {
+    /// Has the documents change, and the texts go that none has.
+    async fn complete(&self, whole: &Whole<'_>) -> Result<(), RunError> {
+        self.is_still(whole.home).await?;
+        if !self.store().complete_index(self.lease, whole).await? {
+            return Err(RunError::Lost);
+        }
+        self.forget(whole.unused).await
+    }
+
+    /// Whether the index lacks nothing but vectors, as it did before: it stays as it is then, since a
+    /// new edition would be read anew by all who ask.
+    fn stands(&self, whole: &Whole<'_>) -> bool {
         let project = self.project;
-        let is_of_commit = project.indexed.as_ref() == Some(&wanted.commit);
-        let is_by_rules = project.ruled.as_ref() == Some(&wanted.rules);
+        let is_of_commit = project.indexed.as_ref().map(Option::as_deref) == Some(whole.commit);
+        let is_by_rules = project.ruled.as_deref() == Some(whole.rules);
         let is_known = project.lacks_vectors && is_of_commit && is_by_rules && !project.is_asked;
-        let (changed, gone) = differences(had, &wanted.documents);
-        is_known && unused.is_empty() && changed.is_empty() && gone.is_empty()
+        let is_same = whole.changed.is_empty() && whole.gone.is_empty() && whole.unused.is_empty();
+        whole.lacks_vectors && is_known && is_same
     }
 
     fn store(&self) -> TenantStore<'a> {
@@ -179,11 +170,15 @@ impl<'a> Run<'a> {
     /// Makes sure that what was brought home is in this store: it may have been lost meanwhile, and
     /// another worker may have made it anew.
     async fn is_still(&self, home: Uuid) -> Result<(), RunError> {
-        let projects = vec![self.lease.shelf.project];
         match self.indexer.with.home.identity().await? == Some(home) {
             true => Ok(()),
-            false => Err(HomeError::Lost { projects }.into()),
+            false => Err(self.chunks_lost()),
         }
+    }
+
+    fn chunks_lost(&self) -> RunError {
+        let projects = vec![self.lease.shelf.project];
+        HomeError::Lost { projects }.into()
     }
 
     /// Has texts go that no document has, while the lease holds: another worker may have brought one

@@ -90,10 +90,9 @@ impl Home for CountedHome {
         &'a self,
         shelf: Shelf,
         texts: &'a [Text],
-        average: f32,
     ) -> BoxFuture<'a, Result<(), HomeError>> {
         let request = self.ask("upsert", None);
-        let answer = self.home.upsert(shelf, texts, average);
+        let answer = self.home.upsert(shelf, texts);
         async move { request.settle(answer.await) }.boxed()
     }
 
@@ -191,12 +190,7 @@ mod tests {
             ready(Ok(Uuid::nil())).boxed()
         }
 
-        fn upsert<'a>(
-            &'a self,
-            _: Shelf,
-            _: &'a [Text],
-            _: f32,
-        ) -> BoxFuture<'a, Result<(), HomeError>> {
+        fn upsert<'a>(&'a self, _: Shelf, _: &'a [Text]) -> BoxFuture<'a, Result<(), HomeError>> {
             ready(Ok(())).boxed()
         }
 

@@ -101,7 +101,6 @@ impl Home for ExactHome {
         &'a self,
         shelf: Shelf,
         texts: &'a [Text],
-        _average: f32,
     ) -> BoxFuture<'a, Result<(), HomeError>> {
         Box::pin(async move {
             let row = |text: &Text| Pieces {

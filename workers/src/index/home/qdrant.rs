@@ -104,8 +104,8 @@ impl QdrantHome {
         }
     }
 
-    async fn keep(&self, shelf: Shelf, texts: &[Text], average: f32) -> Result<(), HomeError> {
-        for batch in batches(shelf, texts, average, self.collection.is_dense()) {
+    async fn keep(&self, shelf: Shelf, texts: &[Text]) -> Result<(), HomeError> {
+        for batch in batches(shelf, texts, self.collection.is_dense()) {
             let asking = within(WRITE_TIMEOUT, "keeping chunks");
             let message = batch?.keep(&self.collection.name, shelf);
             let kept = self.ask(asking, message, |to, request| async move {
@@ -155,9 +155,8 @@ impl Home for QdrantHome {
         &'a self,
         shelf: Shelf,
         texts: &'a [Text],
-        average: f32,
     ) -> BoxFuture<'a, Result<(), HomeError>> {
-        self.keep(shelf, texts, average).boxed()
+        self.keep(shelf, texts).boxed()
     }
 
     fn remove<'a>(

@@ -200,7 +200,7 @@ async fn ask(home: &QdrantHome, store: Uuid, time: Duration) -> Result<(usize, u
 /// Brings the chunk home, after making the store where there is none; which one it is.
 async fn keep(home: &QdrantHome) -> Uuid {
     let store = home.prepare().await.unwrap();
-    home.upsert(SHELF, &one_text(), 1.0).await.unwrap();
+    home.upsert(SHELF, &one_text()).await.unwrap();
     store
 }
 

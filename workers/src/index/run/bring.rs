@@ -8,7 +8,6 @@ use tokio::time::{Duration, Instant, timeout, timeout_at};
 
 use super::super::embed::EmbedError;
 use super::super::home::{Blob, HomeError, Text};
-use super::super::terms;
 use super::texts::{Cut, FULL, noted, prepared};
 use super::{BATCH, BATCH_TIME, Run, RunError, Wanted, cancel};
 use crate::repo::{Repo, RepoError, Stopped};
@@ -79,7 +78,7 @@ impl Run<'_> {
         if !store.expect_texts(self.lease, &blobs).await? {
             return Err(RunError::Lost);
         }
-        let brought = with.home.upsert(self.lease.shelf, texts, terms::AVERAGE);
+        let brought = with.home.upsert(self.lease.shelf, texts);
         let brought = timeout(BATCH_TIME, brought).await;
         brought.map_err(|_elapsed| HomeError::Late("keeping texts"))??;
         let noted = texts.iter().map(|text| noted(text, *have_vectors));

@@ -6,7 +6,6 @@
 use tokio::time::{Duration, Instant};
 use uuid::Uuid;
 
-use super::super::home::HomeError;
 use super::{BATCH, Run, RunError};
 use crate::repo::Repo;
 use crate::store::Document;
@@ -55,9 +54,8 @@ impl Run<'_> {
             return Ok(());
         }
         // A search that missed chunks marks the index, whoever holds it.
-        let projects = vec![self.lease.shelf.project];
         Err(match self.store().holds_index(self.lease).await? {
-            true => HomeError::Lost { projects }.into(),
+            true => self.chunks_lost(),
             false => RunError::Lost,
         })
     }

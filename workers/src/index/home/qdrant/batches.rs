@@ -19,7 +19,6 @@ enum Step<'a> {
 pub(super) fn batches(
     shelf: Shelf,
     texts: &[Text],
-    average: f32,
     dense: bool,
 ) -> impl Iterator<Item = Result<Batch, HomeError>> {
     let mut steps = texts
@@ -31,7 +30,7 @@ pub(super) fn batches(
         let (mut room, mut batch) = (Room::new(), Batch::default());
         while let Some(step) = steps.next_if(|step| room.takes(step)) {
             match step {
-                Step::Chunk(chunk) => match chunk.point(average, dense) {
+                Step::Chunk(chunk) => match chunk.point(dense) {
                     Ok(point) => batch.points.push(point),
                     Err(error) => return Some(Err(error)),
                 },
@@ -121,7 +120,7 @@ mod tests {
     }
 
     fn shapes(texts: &[Text]) -> Vec<(usize, usize)> {
-        let batches = batches(SHELF, texts, 1.0, true).map(Result::unwrap);
+        let batches = batches(SHELF, texts, true).map(Result::unwrap);
         batches
             .map(|batch| (batch.points.len(), batch.whole.len()))
             .collect()
@@ -145,9 +144,7 @@ mod tests {
     #[test]
     fn a_text_is_whole_only_after_its_last_chunk() {
         let texts = [text(1, 300, 4), text(2, 2, 4)];
-        let batches: Vec<_> = batches(SHELF, &texts, 1.0, true)
-            .map(Result::unwrap)
-            .collect();
+        let batches: Vec<_> = batches(SHELF, &texts, true).map(Result::unwrap).collect();
         assert!(batches[0].whole.is_empty());
         assert_eq!(batches[1].whole, [([1; 20], 300), ([2; 20], 2)]);
     }

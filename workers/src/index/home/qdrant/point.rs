@@ -48,9 +48,8 @@ pub(super) struct Kept<'a> {
 }
 
 impl Kept<'_> {
-    /// The point. `average` is how many words a chunk of the project has on average; the vector of
-    /// meaning is left out where the collection has none.
-    pub(super) fn point(&self, average: f32, dense: bool) -> Result<PointStruct, HomeError> {
+    /// The point; the vector of meaning is left out where the collection has none.
+    pub(super) fn point(&self, dense: bool) -> Result<PointStruct, HomeError> {
         let id = self.id().ok_or_else(|| HomeError::Refused {
             what: "naming a chunk",
             source: "its blob is made to be taken for another".into(),
@@ -62,8 +61,7 @@ impl Kept<'_> {
             vectors.insert(DENSE.to_owned(), named(meaning));
         }
         if !self.piece.terms.counts.is_empty() {
-            let words =
-                vector::Vector::Sparse(sparse(self.shelf.tenant, &self.piece.terms, average));
+            let words = vector::Vector::Sparse(sparse(self.shelf.tenant, &self.piece.terms));
             vectors.insert(TEXT.to_owned(), named(words));
         }
         Ok(PointStruct {
@@ -144,11 +142,11 @@ pub(super) fn keyed(tenant: Uuid, term: Term) -> Term {
 }
 
 /// How rare each word is, Qdrant multiplies in.
-fn sparse(tenant: Uuid, words: &Terms, average: f32) -> SparseVector {
+fn sparse(tenant: Uuid, words: &Terms) -> SparseVector {
     let counts = words.counts.iter();
     let mut words: Vec<(Term, f32)> = counts
         .map(|(term, count)| {
-            let weight = terms::weight(*count, words.length, average);
+            let weight = terms::weight(*count, words.length, terms::AVERAGE);
             (keyed(tenant, *term), weight)
         })
         .collect();
@@ -317,7 +315,7 @@ mod tests {
         let (one, other) = (numbers(1), numbers(2));
         assert!(one.iter().all(|number| !other.contains(number)));
         let piece = piece();
-        let point = kept(&piece).point(3.0, false).unwrap();
+        let point = kept(&piece).point(false).unwrap();
         let Some(VectorsOptions::Vectors(named)) = point.vectors.unwrap().vectors_options else {
             panic!("no named vectors");
         };
@@ -337,7 +335,7 @@ mod tests {
     #[test]
     fn what_is_found_is_what_was_kept() {
         let piece = piece();
-        let point = kept(&piece).point(3.0, true).unwrap();
+        let point = kept(&piece).point(true).unwrap();
         let found = ScoredPoint {
             payload: point.payload,
             score: 0.5,
@@ -382,7 +380,7 @@ mod tests {
     #[test]
     fn vectors_that_a_chunk_or_the_collection_lacks_are_left_out() {
         let names = |piece: &Piece, dense| {
-            let point = kept(piece).point(3.0, dense).unwrap();
+            let point = kept(piece).point(dense).unwrap();
             let Some(VectorsOptions::Vectors(named)) = point.vectors.unwrap().vectors_options
             else {
                 panic!("vectors are named");

@@ -139,7 +139,7 @@ pub(crate) fn text(number: u32, pieces: Vec<Piece>) -> Text {
 }
 
 async fn keep(home: &dyn Home, shelf: Shelf, texts: &[Text]) {
-    home.upsert(shelf, texts, AVERAGE).await.unwrap();
+    home.upsert(shelf, texts).await.unwrap();
 }
 
 /// What is nearest to 0 degrees and these words.

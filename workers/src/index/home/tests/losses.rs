@@ -41,7 +41,7 @@ async fn a_search_of_a_lost_collection_has_no_answer_and_makes_none() {
     }
     assert_eq!(home.identity().await.unwrap(), None);
     assert_eq!(home.count(SHELF).await.unwrap(), 0);
-    let away = home.upsert(SHELF, &one_text(), 1.0).await.unwrap_err();
+    let away = home.upsert(SHELF, &one_text()).await.unwrap_err();
     assert!(matches!(away, HomeError::Away { .. }), "{away:?}");
     assert!(server.names().await.is_empty(), "only a run makes one");
     server.drop_all().await;
@@ -74,7 +74,7 @@ async fn half_of_a_project_is_no_answer_and_others_are_whole_beside_it() {
         project: Uuid::from_u128(3),
         ..SHELF
     };
-    home.upsert(halved, &four_texts(), 1.0).await.unwrap();
+    home.upsert(halved, &four_texts()).await.unwrap();
     let projects = [
         asked(store, 1),
         Asked {

@@ -62,7 +62,7 @@ async fn a_server_that_crashed_is_away_until_it_is_back_and_nothing_is_lost() {
     let away = ask(&home, store, PATIENCE).await.unwrap_err();
     assert!(matches!(away, HomeError::Away { .. }), "{away:?}");
     for error in [
-        home.upsert(SHELF, &one_text(), 1.0).await.unwrap_err(),
+        home.upsert(SHELF, &one_text()).await.unwrap_err(),
         home.remove(SHELF, &[[7; 20]]).await.unwrap_err(),
         home.count(SHELF).await.unwrap_err(),
     ] {
@@ -244,7 +244,7 @@ async fn what_meets_a_collection_that_comes_or_goes_is_away_and_not_refused() {
         let (double, home, store) = kept().await;
         double.be(Mood::Refusing(code));
         for error in [
-            home.upsert(SHELF, &one_text(), 1.0).await.unwrap_err(),
+            home.upsert(SHELF, &one_text()).await.unwrap_err(),
             home.remove(SHELF, &[[7; 20]]).await.unwrap_err(),
         ] {
             assert!(

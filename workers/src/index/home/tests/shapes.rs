@@ -49,7 +49,7 @@ async fn met(change: impl FnOnce(&mut CreateCollection)) -> Result<(), HomeError
     let outcome = async {
         // One that was made before there were ids.
         assert_eq!(home.prepare().await?, Uuid::nil());
-        home.upsert(SHELF, &one_text(), 1.0).await?;
+        home.upsert(SHELF, &one_text()).await?;
         assert_eq!(ask(&home, Uuid::nil(), PATIENCE).await?, (1, 1));
         Ok(())
     };
