@@ -2,6 +2,7 @@
 
 mod align;
 mod documents;
+mod own;
 mod refined;
 mod search;
 mod service;
