@@ -8,6 +8,7 @@
 mod dependencies;
 mod licence;
 mod migrations;
+mod prose;
 mod records;
 mod sources;
 
