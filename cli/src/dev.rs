@@ -133,7 +133,7 @@ pub enum DevError {
 /// Runs until Ctrl-C or SIGTERM, or until something fails.
 pub async fn run(args: DevArgs) -> Result<(), DevError> {
     let mut signals = Signals::listen().map_err(DevError::Signals)?;
-    let exporting = Exporting::begin(args.otlp.read("archway-dev")?);
+    let exporting = Exporting::begin(args.otlp.read("archway-dev")?)?;
     let mut dev = tokio::select! {
         dev = Box::pin(Dev::start(&args)) => dev?,
         () = signals.stop() => return Err(DevError::Interrupted),

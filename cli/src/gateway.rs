@@ -127,7 +127,7 @@ pub async fn run(mut args: GatewayArgs) -> Result<(), GatewayCommandError> {
         let host = host_name("gateway");
         gateway = gateway.with_admin_place(AdminPlace { host, address });
     }
-    let exporting = Exporting::begin(collector);
+    let exporting = Exporting::begin(collector)?;
     let stop = CancellationToken::new();
     // `/readyz` tells of a Postgres that does not answer.
     let unbound = |error: &StoreError| matches!(error, StoreError::Unbound { .. });

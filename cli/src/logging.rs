@@ -8,8 +8,9 @@ use std::io::{self, IsTerminal, Write};
 use archway_proto::misleading::{on_one_line, visible_json};
 use tracing::field::Field;
 use tracing_subscriber::field::MakeExt as _;
+use tracing_subscriber::filter::{FilterExt, filter_fn};
 use tracing_subscriber::fmt::format::{self, Writer};
-use tracing_subscriber::layer::{Layer, SubscriberExt};
+use tracing_subscriber::layer::{self, Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Registry};
 
@@ -50,10 +51,15 @@ pub enum LogFormat {
 /// recorded by. Does nothing if the process logs already.
 pub fn start(args: &LogArgs, default: &str, traces: bool) {
     let filter = EnvFilter::new(args.log.as_deref().unwrap_or(default));
+    // OpenTelemetry's own events repeat what a collector answered, which may echo a key.
+    let filter = filter.and(filter_fn(|about| {
+        !about.target().starts_with("opentelemetry")
+    }));
     let coloured = io::stderr().is_terminal();
     let started = tracing_subscriber::registry()
         .with(lines(io::stderr, args.log_format, coloured, filter))
         .with(traces.then(otlp::statements))
+        .with(traces.then(otlp::rejections))
         .try_init();
     // Only a second start fails, and the first one's choice stands.
     started.ok();
@@ -64,7 +70,7 @@ fn lines<W: Write + 'static>(
     out: impl Fn() -> W + Send + Sync + 'static,
     format: LogFormat,
     coloured: bool,
-    filter: EnvFilter,
+    filter: impl layer::Filter<Registry> + Send + Sync + 'static,
 ) -> Box<dyn Layer<Registry> + Send + Sync> {
     // A failure to write goes to standard error too, and that panics once the reader is gone.
     let lines = tracing_subscriber::fmt::layer().log_internal_errors(false);

@@ -234,7 +234,7 @@ impl Start {
 
     async fn serve(self) -> Result<(), WorkerCommandError> {
         let signals = Signals::listen().map_err(WorkerCommandError::Signals)?;
-        let exporting = Exporting::begin(self.collector);
+        let exporting = Exporting::begin(self.collector)?;
         let worker = Worker::new(&self.args.worker, self.mounts, self.verifier, self.parts)?
             .with_drain_limit(self.args.drain.limit())
             .reporting_as(self.name);

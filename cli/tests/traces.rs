@@ -154,6 +154,38 @@ fn one_trace_goes_through_both_processes_and_their_ends_lose_none_of_it() {
 }
 
 #[test]
+fn traces_go_by_grpc_and_by_http_compressed_as_the_variables_say() {
+    let stage = Stage::set();
+    for (protocol, encoding) in [("grpc", "grpc-encoding"), ("http/protobuf", "content-encoding")] {
+        let collector = stage.collector();
+        let worker = Role::start(stage.worker("127.0.0.1:0"));
+        let mut gateway = stage.gateway(&worker.address);
+        gateway
+            .env("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url())
+            .env("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)
+            .env("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip")
+            .env("OTEL_EXPORTER_OTLP_HEADERS", "x-key=hunter2");
+        let gateway = Role::start(gateway);
+        gateway.becomes(200, "ready");
+        collector.be(Manner::Choosing);
+        let trace = new_trace();
+        stage.call_within(&gateway, &trace, "hello", "{}");
+        wait_until("a batch was exported", || counted(&gateway, EXPORTED) > 0);
+        // Rejected spans of a batch that was accepted are lost, too.
+        let rejected = || collector.headers().len() as u64;
+        wait_until("one a batch is lost", || counted(&gateway, NOT_TAKEN) == rejected());
+        assert!(!collector.spans(&trace).is_empty(), "{protocol}");
+        let headers = collector.headers();
+        let has = |name: &str, value: &str| {
+            headers.iter().all(|it| it.get(name).is_some_and(|it| it == value))
+        };
+        assert!(has("x-key", "hunter2") && has(encoding, "gzip"), "{headers:?}");
+        let log: Vec<String> = gateway.log.try_iter().collect();
+        assert!(!log.concat().contains("one too many"), "{log:?}");
+    }
+}
+
+#[test]
 fn a_collector_that_hangs_slows_nothing_and_what_it_costs_is_bounded_and_counted() {
     let stage = Stage::set();
     let collector = stage.collector();
@@ -206,7 +238,7 @@ fn a_collector_that_is_down_is_found_when_it_is_back_and_one_that_refuses_is_bel
     assert_eq!(answer.status, 200, "{answer:?}");
     wait_until("it was given up", || counted(&gateway, NOT_TAKEN) > 0);
     let told: Vec<String> = gateway.log.try_iter().collect();
-    let away = |line: &&String| line.contains("the collector of traces takes no spans");
+    let away = |line: &&String| line.contains("the trace collector accepts no spans");
     assert_eq!(told.iter().filter(away).count(), 1, "{told:?}");
     drop(gateway);
 
@@ -234,7 +266,7 @@ fn a_collector_that_can_not_be_is_refused_at_the_start_without_its_key() {
             ["--otlp-resource", "prod"],
             "--otlp-resource (OTEL_RESOURCE_ATTRIBUTES)",
         ),
-        (["--otlp-protocol", "http/protobuf"], "grpc"),
+        (["--otlp-protocol", "http/json"], "grpc"),
     ] {
         let mut gateway = stage.gateway("127.0.0.1:1");
         gateway.env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4317");

@@ -50,7 +50,8 @@ fn collector() -> &'static Collector {
                     log_format: LogFormat::Text,
                 };
                 logging::start(&log, "off", line.otlp.is_on());
-                let _exporting = Exporting::begin(line.otlp.read("archway-tests").unwrap());
+                let collector_of_line = line.otlp.read("archway-tests").unwrap();
+                let _exporting = Exporting::begin(collector_of_line).unwrap();
                 tell.send(collector).unwrap();
                 std::future::pending::<()>().await;
             });

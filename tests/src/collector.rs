@@ -1,10 +1,16 @@
-//! A collector of traces on loopback: it decodes what it gets by OTLP, and hangs or refuses on
-//! command.
+//! A collector of traces on loopback: it decodes OTLP over gRPC and over HTTP, and hangs or refuses
+//! on command.
 //!
 //! Also a file of the binary's own tests, which start processes.
 
-use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, io::Read, net::SocketAddr, sync::Arc, time::Duration};
 
+use axum::{
+    body::Bytes,
+    extract::State,
+    http::{HeaderMap, header::CONTENT_ENCODING},
+};
+use flate2::read::GzDecoder;
 use opentelemetry_proto::tonic::{
     collector::trace::v1::{
         ExportTracePartialSuccess, ExportTraceServiceRequest, ExportTraceServiceResponse,
@@ -15,14 +21,13 @@ use opentelemetry_proto::tonic::{
     trace::v1::{Span, span::SpanKind, status::StatusCode},
 };
 use parking_lot::Mutex;
+use prost::Message;
 use tokio::{
     net::TcpListener,
     time::{Instant, sleep},
 };
 use tonic::{
-    Request, Response, Status,
-    metadata::MetadataMap,
-    transport::{Server, server::TcpIncoming},
+    Request, Response, Status, codec::CompressionEncoding, metadata::MetadataMap, service::Routes,
 };
 
 /// Spans come within seconds after they ended, or never.
@@ -98,9 +103,13 @@ impl Collector {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let kept = Arc::<Kept>::default();
-        let service = TraceServiceServer::new(Service(kept.clone()));
-        let serving = Server::builder().add_service(service);
-        tokio::spawn(serving.serve_with_incoming(TcpIncoming::from(listener)));
+        let service = TraceServiceServer::new(Service(kept.clone()))
+            .accept_compressed(CompressionEncoding::Gzip);
+        let over_http = axum::routing::post(over_http).with_state(kept.clone());
+        let routes = Routes::new(service)
+            .into_axum_router()
+            .route("/v1/traces", over_http);
+        tokio::spawn(axum::serve(listener, routes).into_future());
         Collector { address, kept }
     }
 
@@ -146,6 +155,34 @@ impl Collector {
     }
 }
 
+impl Kept {
+    /// Takes a request as it was told to behave.
+    async fn take(
+        &self,
+        headers: MetadataMap,
+        request: ExportTraceServiceRequest,
+    ) -> ExportTraceServiceResponse {
+        self.headers.lock().push(headers);
+        let manner = *self.manner.lock();
+        if manner == Manner::Hanging {
+            std::future::pending::<()>().await;
+        }
+        let mut taken = Vec::new();
+        for of_process in request.resource_spans {
+            let resource = texts(of_process.resource.unwrap_or_default());
+            let spans = of_process.scope_spans.into_iter().flat_map(|it| it.spans);
+            taken.extend(spans.map(|span| exported(&resource, span)));
+        }
+        let refused = manner == Manner::Choosing && taken.pop().is_some();
+        self.spans.lock().extend(taken);
+        let partial_success = refused.then(|| ExportTracePartialSuccess {
+            rejected_spans: 1,
+            error_message: "one too many".to_owned(),
+        });
+        ExportTraceServiceResponse { partial_success }
+    }
+}
+
 struct Service(Arc<Kept>);
 
 #[tonic::async_trait]
@@ -154,27 +191,23 @@ impl TraceService for Service {
         &self,
         request: Request<ExportTraceServiceRequest>,
     ) -> Result<Response<ExportTraceServiceResponse>, Status> {
-        self.0.headers.lock().push(request.metadata().clone());
-        let manner = *self.0.manner.lock();
-        if manner == Manner::Hanging {
-            std::future::pending::<()>().await;
-        }
-        let mut taken = Vec::new();
-        for of_process in request.into_inner().resource_spans {
-            let resource = texts(of_process.resource.unwrap_or_default());
-            let spans = of_process.scope_spans.into_iter().flat_map(|it| it.spans);
-            taken.extend(spans.map(|span| exported(&resource, span)));
-        }
-        let refused = manner == Manner::Choosing && taken.pop().is_some();
-        self.0.spans.lock().extend(taken);
-        let partial_success = refused.then(|| ExportTracePartialSuccess {
-            rejected_spans: 1,
-            error_message: "one too many".to_owned(),
-        });
-        Ok(Response::new(ExportTraceServiceResponse {
-            partial_success,
-        }))
+        let headers = request.metadata().clone();
+        let answer = self.0.take(headers, request.into_inner()).await;
+        Ok(Response::new(answer))
     }
+}
+
+/// `POST /v1/traces`, with protobuf in the body, compressed or not.
+async fn over_http(State(kept): State<Arc<Kept>>, headers: HeaderMap, body: Bytes) -> Vec<u8> {
+    let mut plain = Vec::new();
+    match headers.get(CONTENT_ENCODING) {
+        Some(_gzip) => GzDecoder::new(body.as_ref()).read_to_end(&mut plain),
+        None => body.as_ref().read_to_end(&mut plain),
+    }
+    .unwrap();
+    let request = ExportTraceServiceRequest::decode(plain.as_slice()).unwrap();
+    let headers = MetadataMap::from_headers(headers);
+    kept.take(headers, request).await.encode_to_vec()
 }
 
 fn texts(resource: Resource) -> BTreeMap<String, String> {

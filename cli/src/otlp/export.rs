@@ -1,177 +1,206 @@
-//! From the queue to the collector: a batch at a time, each within its time.
+//! From a span that ended to the collector: OpenTelemetry's batch processor and exporter, with every
+//! span counted as exported or lost.
 //!
-//! A batch that was not taken is tried twice more, if the collector may take it later; meanwhile the
-//! queue fills, and then spans are given up where they end. So no more is kept than the queue and
-//! one batch, however long the collector is away.
+//! The SDK counts neither, and reports no span that its full queue drops. So the processor here
+//! admits spans only while the SDK's queue has room for them, and the exporter here sees the
+//! outcome of every batch. Memory is bounded by the queue, however long the collector is away.
 
-use std::time::Duration;
-
-use archway_proto::trace::{COUNTS, Lost, status_name};
-use opentelemetry_proto::tonic::collector::trace::v1::{
-    ExportTraceServiceRequest, trace_service_client::TraceServiceClient,
+use std::{
+    cell::Cell,
+    env, fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
-use opentelemetry_proto::transform::common::tonic::ResourceAttributesWithSchema;
-use opentelemetry_proto::transform::trace::tonic::group_spans_by_resource_and_scope;
-use opentelemetry_sdk::trace::SpanData;
-use tokio::sync::mpsc;
-use tokio::time::{Instant, timeout, timeout_at};
-use tokio_util::sync::CancellationToken;
-use tonic::metadata::MetadataMap;
-use tonic::transport::Channel;
-use tonic::{Code, Request, Status};
 
-use super::collector::Collector;
+use archway_proto::trace::{COUNTS, Lost};
+use opentelemetry::Context;
+use opentelemetry_otlp::SpanExporter as OtlpExporter;
+use opentelemetry_sdk::{
+    Resource,
+    error::{OTelSdkError, OTelSdkResult},
+    trace::{BatchSpanProcessor, Span, SpanData, SpanExporter, SpanProcessor},
+};
+use tokio::{runtime::Handle, task_local, time::timeout};
+use tracing::{
+    Event, Level, Metadata, Subscriber,
+    field::{Field, Visit},
+};
+use tracing_subscriber::{
+    Layer,
+    filter::filter_fn,
+    layer::{self},
+    registry::LookupSpan,
+};
 
-/// Spans of one export, at most.
-const BATCH: usize = 512;
-/// How long the first span of a batch waits for others.
-const GATHER: Duration = Duration::from_secs(1);
-/// What the collector may take for one batch.
-const EXPORT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Before a batch is tried again.
-const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(2)];
+/// Spans that wait or are being exported, unless `OTEL_BSP_MAX_QUEUE_SIZE` says otherwise: the
+/// specification's default. Each takes about 1 KiB.
+const QUEUE_SIZE: usize = 2048;
+/// The exporter's events. One of them reports the spans that the collector rejected.
+const EXPORTER_TARGET: &str = "opentelemetry-otlp";
 
-/// Sends spans until it is told to stop, and then what is left.
-pub(super) struct Export {
-    client: TraceServiceClient<Channel>,
-    headers: MetadataMap,
-    resource: ResourceAttributesWithSchema,
-    spans: mpsc::Receiver<SpanData>,
-    stop: CancellationToken,
-    /// Whether the last batch was not taken: it is logged once.
-    is_away: bool,
+task_local! {
+    /// Spans of the current batch that the collector rejected (OTLP "partial success").
+    static REJECTED: Cell<u64>;
 }
 
-impl Export {
-    /// Connects when there is something to send; wants a runtime.
-    pub(super) fn new(
-        collector: Collector,
-        spans: mpsc::Receiver<SpanData>,
-        stop: CancellationToken,
-    ) -> Self {
-        Export {
-            resource: collector.resource().into(),
-            client: TraceServiceClient::new(collector.endpoint.connect_lazy()),
-            headers: collector.headers,
-            spans,
-            stop,
-            is_away: false,
-        }
-    }
+/// Offers spans to OpenTelemetry's batch processor and counts those that find its queue full.
+#[derive(Debug)]
+pub(super) struct CountingProcessor {
+    batches: BatchSpanProcessor,
+    /// Spans that are queued or in a batch under way.
+    waiting: Arc<AtomicUsize>,
+    queue_size: usize,
+}
 
-    pub(super) async fn run(mut self) {
-        loop {
-            let batch = self.gather().await;
-            if batch.is_empty() {
-                return;
-            }
-            self.send(batch).await;
-        }
-    }
-
-    /// The next batch. Empty once it is told to stop and nothing is left.
-    async fn gather(&mut self) -> Vec<SpanData> {
-        let mut batch = Vec::new();
-        let stop = self.stop.clone();
-        tokio::select! {
-            biased;
-            _some = self.spans.recv_many(&mut batch, BATCH) => {}
-            () = stop.cancelled() => return batch,
-        }
-        let until = Instant::now() + GATHER;
-        while batch.len() < BATCH && !stop.is_cancelled() {
-            let room = BATCH - batch.len();
-            tokio::select! {
-                more = timeout_at(until, self.spans.recv_many(&mut batch, room)) => {
-                    if !matches!(more, Ok(1..)) {
-                        break;
-                    }
-                }
-                () = stop.cancelled() => break,
-            }
-        }
-        batch
-    }
-
-    /// Has the collector take a batch, or gives it up.
-    async fn send(&mut self, batch: Vec<SpanData>) {
-        let spans = batch.len() as u64;
-        let message = ExportTraceServiceRequest {
-            resource_spans: group_spans_by_resource_and_scope(batch, &self.resource),
+impl CountingProcessor {
+    /// Exports through `exporter`, each batch within `deadline`, retries included. Call it within a
+    /// runtime, which runs the exports.
+    pub(super) fn new(exporter: OtlpExporter, deadline: Duration) -> Self {
+        let waiting = Arc::<AtomicUsize>::default();
+        let exporter = CountingExporter {
+            exporter: Arc::new(exporter),
+            deadline,
+            runtime: Handle::current(),
+            waiting: waiting.clone(),
+            is_away: AtomicBool::default(),
         };
-        let mut pauses = PAUSES.into_iter();
-        loop {
-            let failure = match self.export(message.clone()).await {
-                Ok(refused) => {
-                    let refused = refused.min(spans);
-                    COUNTS.exported(spans - refused);
-                    COUNTS.lost(Lost::NotTaken, refused);
-                    return self.told(None);
-                }
-                Err(failure) => failure,
-            };
-            let code = failure.code();
-            self.told(Some(code));
-            let pause = pauses.next().filter(|_| may_come(code));
-            let waited = match pause {
-                Some(pause) => {
-                    self.stop
-                        .run_until_cancelled(tokio::time::sleep(pause))
-                        .await
-                }
-                None => None,
-            };
-            if waited.is_none() {
-                return COUNTS.lost(Lost::NotTaken, spans);
-            }
+        let queue_size = env::var("OTEL_BSP_MAX_QUEUE_SIZE").ok();
+        CountingProcessor {
+            // Its settings are the variables `OTEL_BSP_…`.
+            batches: BatchSpanProcessor::builder(exporter).build(),
+            waiting,
+            queue_size: queue_size
+                .and_then(|size| size.parse().ok())
+                .unwrap_or(QUEUE_SIZE),
+        }
+    }
+}
+
+impl SpanProcessor for CountingProcessor {
+    fn on_start(&self, _span: &mut Span, _cx: &Context) {}
+
+    /// Never waits.
+    fn on_end(&self, span: SpanData) {
+        let admit = |waiting| (waiting < self.queue_size).then_some(waiting + 1);
+        let admitted = self
+            .waiting
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, admit);
+        match admitted {
+            Ok(_waiting) => self.batches.on_end(span),
+            Err(_full) => COUNTS.lost(Lost::QueueFull, 1),
         }
     }
 
-    /// How many spans the collector refused of those that it took.
-    async fn export(&mut self, message: ExportTraceServiceRequest) -> Result<u64, Status> {
-        let mut request = Request::new(message);
-        *request.metadata_mut() = self.headers.clone();
-        request.set_timeout(EXPORT_TIMEOUT);
-        let answer = timeout(EXPORT_TIMEOUT, self.client.export(request)).await;
-        let answer = answer.map_err(|_elapsed| Status::deadline_exceeded("no answer in time"))?;
-        let partial = answer?.into_inner().partial_success;
-        let refused = partial.map_or(0, |partial| partial.rejected_spans);
-        Ok(u64::try_from(refused).unwrap_or_default())
+    fn force_flush(&self) -> OTelSdkResult {
+        self.batches.force_flush()
     }
 
-    /// Logs that the collector is away, or back. Its own words may hold anything.
-    fn told(&mut self, failure: Option<Code>) {
-        match failure {
-            Some(code) if !self.is_away => {
-                let status = status_name(code);
-                tracing::warn!(status, "the collector of traces takes no spans");
+    fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
+        self.batches.shutdown_with_timeout(timeout)
+    }
+
+    fn set_resource(&mut self, resource: &Resource) {
+        self.batches.set_resource(resource);
+    }
+}
+
+/// Exports a batch and counts what became of it.
+struct CountingExporter {
+    exporter: Arc<OtlpExporter>,
+    deadline: Duration,
+    /// The SDK polls exports on a thread without a runtime, which tonic and reqwest need.
+    runtime: Handle,
+    waiting: Arc<AtomicUsize>,
+    /// Whether the last batch failed: only a change is logged.
+    is_away: AtomicBool,
+}
+
+impl SpanExporter for CountingExporter {
+    async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
+        let spans = batch.len();
+        let exporter = self.exporter.clone();
+        let deadline = self.deadline;
+        let export = REJECTED.scope(Cell::default(), async move {
+            let result = timeout(deadline, exporter.export(batch)).await;
+            let result = result.unwrap_or(Err(OTelSdkError::Timeout(deadline)));
+            (result, REJECTED.with(Cell::get))
+        });
+        let (result, rejected) = match self.runtime.spawn(export).await {
+            Ok(outcome) => outcome,
+            // The runtime ends, and the process with it.
+            Err(_stopped) => (Err(OTelSdkError::AlreadyShutdown), 0),
+        };
+        self.waiting.fetch_sub(spans, Ordering::Relaxed);
+        self.count(spans as u64, rejected, &result);
+        result
+    }
+
+    fn set_resource(&mut self, resource: &Resource) {
+        // Shared only while a batch is under way, and the SDK sets the resource before any.
+        if let Some(exporter) = Arc::get_mut(&mut self.exporter) {
+            exporter.set_resource(resource);
+        }
+    }
+}
+
+impl CountingExporter {
+    fn count(&self, spans: u64, rejected: u64, result: &OTelSdkResult) {
+        let rejected = match result {
+            Ok(()) => rejected.min(spans),
+            Err(_) => spans,
+        };
+        COUNTS.exported(spans - rejected);
+        COUNTS.lost(Lost::NotTaken, rejected);
+        let was_away = self.is_away.swap(result.is_err(), Ordering::Relaxed);
+        match result {
+            // The exporter's errors hold a status, never a header or the collector's own text.
+            Err(error) if !was_away => {
+                tracing::warn!(%error, "the trace collector accepts no spans");
             }
-            None if self.is_away => tracing::info!("the collector of traces takes spans again"),
+            Ok(()) if was_away => tracing::info!("the trace collector accepts spans again"),
             _ => {}
         }
-        self.is_away = failure.is_some();
     }
 }
 
-/// Whether what ended so may be taken later (OTLP, "Failures").
-fn may_come(code: Code) -> bool {
-    match code {
-        Code::Cancelled
-        | Code::DeadlineExceeded
-        | Code::Aborted
-        | Code::OutOfRange
-        | Code::Unavailable
-        | Code::DataLoss => true,
-        Code::Ok
-        | Code::Unknown
-        | Code::InvalidArgument
-        | Code::NotFound
-        | Code::AlreadyExists
-        | Code::PermissionDenied
-        | Code::ResourceExhausted
-        | Code::FailedPrecondition
-        | Code::Unimplemented
-        | Code::Internal
-        | Code::Unauthenticated => false,
+impl fmt::Debug for CountingExporter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CountingExporter").finish_non_exhaustive()
     }
+}
+
+/// Adds up the spans that the collector rejected. The exporter says so in an event alone.
+pub(crate) fn rejections<S>() -> impl Layer<S> + Send + Sync
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+{
+    Rejections.with_filter(filter_fn(|about: &Metadata<'_>| {
+        about.target() == EXPORTER_TARGET && *about.level() == Level::WARN
+    }))
+}
+
+struct Rejections;
+
+impl<S: Subscriber> Layer<S> for Rejections {
+    fn on_event(&self, event: &Event<'_>, _cx: layer::Context<'_, S>) {
+        event.record(&mut RejectedSpans);
+    }
+}
+
+/// Reads the field `rejected_spans` of an event.
+struct RejectedSpans;
+
+impl Visit for RejectedSpans {
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        if field.name() == "rejected_spans" {
+            let rejected = u64::try_from(value).unwrap_or_default();
+            // Outside of an export nobody counts.
+            REJECTED.try_with(|sum| sum.set(sum.get() + rejected)).ok();
+        }
+    }
+
+    fn record_debug(&mut self, _field: &Field, _value: &dyn fmt::Debug) {}
 }

@@ -53,7 +53,8 @@
 {{- end }}
 {{- include "archway.env" (list
   (list "OTEL_EXPORTER_OTLP_ENDPOINT" $otlp.endpoint)
-  (list "OTEL_EXPORTER_OTLP_PROTOCOL" "grpc")
+  (list "OTEL_EXPORTER_OTLP_PROTOCOL" (default "grpc" $otlp.protocol))
+  (list "OTEL_EXPORTER_OTLP_COMPRESSION" (default "none" $otlp.compression))
   (list "OTEL_SERVICE_NAME" (index . 2))
   (list "OTEL_RESOURCE_ATTRIBUTES" $told)) }}
 {{- with $otlp.existingSecret }}

@@ -71,7 +71,9 @@ impl Question {
 /// A piece of a line, punctuation and all.
 fn literal(random: &mut StdRng, files: &[PathBuf]) -> String {
     let line = line(random, files);
-    let characters: Vec<char> = line.trim().chars().collect();
+    // ripgrep takes no `\r` in a literal, so a line of old Macintosh ends there.
+    let line = line.trim().split('\r').next().unwrap_or_default();
+    let characters: Vec<char> = line.chars().collect();
     let length = random.random_range(1..=12).min(characters.len());
     let start = random.random_range(0..=characters.len() - length);
     let piece: String = characters[start..start + length].iter().collect();
