@@ -14,7 +14,7 @@ use std::{
 use tokio::sync::mpsc::{self, OwnedPermit};
 
 use crate::{
-    auth::Principal,
+    caller::Principal,
     metrics::{AuditMetrics, Outcome},
     recent::{Marks, RecentCall},
     secrets::RootSecret,
@@ -186,7 +186,7 @@ mod tests {
     use tokio_util::sync::CancellationToken;
 
     use super::*;
-    use crate::{metrics::Metrics, session::SessionKey};
+    use crate::{caller::SessionKey, metrics::Metrics};
 
     const PLACES: usize = 4;
 

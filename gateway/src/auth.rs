@@ -6,7 +6,10 @@
 //! all" looks different (RFC 6750). A good one is never answered 401 because Postgres or an issuer
 //! is away: that is 503. Who sends many bad ones gets 429 for them, and is never refused a good one.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use axum::{
     extract::{Request, State},
@@ -17,7 +20,11 @@ use http::{HeaderMap, header::AUTHORIZATION};
 use uuid::Uuid;
 
 use crate::{
-    error::GatewayError, mcp::Admitted, metrics::Metrics, secrets::RootSecret, store::Stores,
+    caller::{AuthenticatedAt, Principal},
+    error::GatewayError,
+    metrics::Metrics,
+    secrets::RootSecret,
+    store::Stores,
 };
 use address::{Source, TrustedProxies};
 use editions::Editions;
@@ -33,7 +40,6 @@ pub use issuers::{IssuerProblem, IssuersError};
 pub(crate) use address::Peer;
 pub(crate) use identity::Identity;
 pub(crate) use metadata::Metadata;
-pub(crate) use principal::Principal;
 
 // How they are checked, where they come from, keys, tokens of issuers, and what both come to.
 mod config;
@@ -49,7 +55,6 @@ mod identity;
 mod principals;
 mod editions;
 mod pause;
-mod principal;
 
 /// The checker of credentials.
 pub(crate) struct Auth {
@@ -269,7 +274,9 @@ pub(crate) async fn authenticate(
         Ok(Caller { principal, issuer }) => {
             request.headers_mut().remove(AUTHORIZATION);
             request.extensions_mut().insert(principal);
-            request.extensions_mut().insert(Admitted::now());
+            request
+                .extensions_mut()
+                .insert(AuthenticatedAt(SystemTime::now()));
             (next.run(request).await, issuer)
         }
         Err(why) => {

@@ -19,7 +19,7 @@ use std::{
 use archway_proto::{failure::Failure, fault::Fault};
 use tokio::time::Instant;
 
-use crate::{auth::Principal, metrics::BreakerMetrics};
+use crate::{caller::Principal, metrics::BreakerMetrics};
 use bulkhead::{Bulkhead, Place};
 use circuits::{Admitted, Caller, Circuits};
 use group::Ended;

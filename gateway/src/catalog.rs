@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::{auth::Principal, awaited::Awaited, error::GatewayError, terms, upstream::Upstream};
+use crate::{awaited::Awaited, caller::Principal, error::GatewayError, terms, upstream::Upstream};
 use arguments::ArgumentRules;
 use error::CatalogError;
 

@@ -3,8 +3,13 @@
 use archway_proto::name::checked;
 
 use crate::{
-    AuthConfig, BreakerConfig, ConsoleConfig, GuardConfig, IssuersError, LimitsConfig, LimitsError,
-    SamplingConfig, UpstreamConfig, UpstreamError,
+    admin::ConsoleConfig,
+    auth::{AuthConfig, IssuersError},
+    breaker::BreakerConfig,
+    limits::{LimitsConfig, LimitsError},
+    sampling::SamplingConfig,
+    server::guard::GuardConfig,
+    upstream::{UpstreamConfig, UpstreamError},
 };
 
 /// Everything about a gateway that is no secret and no connection.

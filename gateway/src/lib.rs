@@ -59,13 +59,14 @@ mod unread;
 pub mod audit;
 pub mod store;
 pub mod secrets;
-pub mod terms;
 mod slug;
 mod names;
 mod awaited;
 mod sampling;
 mod metrics;
 mod recent;
+mod caller;
+pub mod terms;
 mod error;
 
 #[cfg(test)]

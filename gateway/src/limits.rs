@@ -14,7 +14,10 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{auth::Principal, metrics::Metrics, session::SessionKey};
+use crate::{
+    caller::{Principal, SessionKey},
+    metrics::Metrics,
+};
 use charge::{Bill, Debts, Verdict};
 use holding::Holding;
 use local::Buckets;

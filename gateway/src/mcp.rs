@@ -18,7 +18,7 @@ use http::{HeaderMap, Method, StatusCode, request::Parts};
 use tokio::time::Instant;
 
 use crate::{
-    auth::Principal,
+    caller::Principal,
     error::GatewayError,
     limits::{Limits, Price},
     session::{HANDLE_HEADER, Session, Sessions},
@@ -33,7 +33,6 @@ use methods::Methods;
 
 pub(crate) use call::Calls;
 pub(crate) use content::LARGEST_BODY;
-pub(crate) use recorded::{Admitted, Came};
 
 // In the order a message meets them.
 mod content;

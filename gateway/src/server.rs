@@ -5,7 +5,11 @@
 //! place among those of its port (at most 10,000 for clients) and nothing else. The admin port is served
 //! by the same code.
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use axum::{
     body::Body,
@@ -29,8 +33,9 @@ use tower::{ServiceBuilder, ServiceExt, service_fn, util::BoxCloneSyncService};
 
 use crate::{
     auth::{self, Auth, Peer},
+    caller::ArrivedAt,
     error::RefusalReason,
-    mcp::{Came, Mcp},
+    mcp::Mcp,
     metrics::{Counted, Metrics},
     unread::{ConnectionRoom, Room},
 };
@@ -119,7 +124,9 @@ pub(crate) fn stack(stops: Stops) -> Stack {
 }
 
 async fn count(State(metrics): State<Arc<Metrics>>, mut request: Request, next: Next) -> Response {
-    request.extensions_mut().insert(Came::now());
+    request
+        .extensions_mut()
+        .insert(ArrivedAt(SystemTime::now()));
     let response = next.run(request).await;
     metrics.request(response.status());
     if let Some(RefusalReason(reason)) = response.extensions().get() {

@@ -7,14 +7,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use aws_lc_rs::digest;
 use http::{HeaderMap, HeaderName};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::{
-    auth::Principal,
+    caller::{Principal, SessionKey},
     error::GatewayError,
     secrets::RootSecret,
     store::{SessionChange, StoreError, Stores},
@@ -40,47 +39,6 @@ const ROUND: Duration = Duration::from_millis(500);
 /// How much longer the other gateways may take: they gather words for up to 50 ms, each by its own
 /// clock, and then ask Postgres.
 const OTHERS: Duration = Duration::from_millis(100);
-
-/// Which session a request belongs to. Says nothing to a reader: it is a hash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct SessionKey([u8; 16]);
-
-impl SessionKey {
-    /// The principal's own session.
-    fn own(who: &Principal) -> Self {
-        let tenant = who.tenant_id();
-        SessionKey::hash(&[tenant.as_bytes(), who.name().as_bytes()])
-    }
-
-    /// Its bytes, to name what is kept for it.
-    pub(crate) fn as_bytes(&self) -> &[u8; 16] {
-        &self.0
-    }
-
-    /// The same as a number, as workers are told.
-    pub(crate) fn as_number(self) -> u128 {
-        u128::from_be_bytes(self.0)
-    }
-
-    /// The session of a handle or label below this one.
-    fn child(self, name: impl AsRef<[u8]>) -> Self {
-        SessionKey::hash(&[&self.0, name.as_ref()])
-    }
-
-    /// The first part has a fixed length and there are two: no other parts have these bytes.
-    fn hash(parts: &[&[u8]; 2]) -> Self {
-        let digest = digest::digest(&digest::SHA256, &parts.concat());
-        let mut key = [0; 16];
-        key.copy_from_slice(digest.as_ref().first_chunk::<16>().unwrap_or(&[0; 16]));
-        SessionKey(key)
-    }
-}
-
-impl std::fmt::Display for SessionKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:032x}", self.as_number())
-    }
-}
 
 /// The session of one request.
 #[derive(Clone, Copy, Debug)]
@@ -292,12 +250,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    impl SessionKey {
-        pub(crate) fn for_tests(byte: u8) -> Self {
-            SessionKey([byte; 16])
-        }
-    }
 
     fn sessions() -> Sessions {
         let secret = RootSecret::parse(&RootSecret::generate_line().unwrap()).unwrap();

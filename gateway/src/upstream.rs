@@ -25,10 +25,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use uuid::Uuid;
 
 use crate::{
-    auth::Principal,
+    caller::{Principal, SessionKey},
     metrics::UpstreamMetrics,
     names::{self, Resolver},
-    session::SessionKey,
     unread::Asker,
 };
 use choice::Affinity;

@@ -8,7 +8,10 @@ use std::{
 use archway_proto::{context::TraceContext, misleading::visible_json};
 use serde::Serialize;
 
-use crate::{auth::Principal, metrics::Outcome, session::SessionKey};
+use crate::{
+    caller::{Principal, SessionKey},
+    metrics::Outcome,
+};
 
 /// Bytes of paths that a record names, as JSON: what is more is counted.
 const MOST_OF_PATHS: usize = 8 * 1024;

@@ -19,9 +19,9 @@ use super::{
     key::KeyId,
     lanes::{Lanes, Who},
     pause::Pause,
-    principal::{Principal, PrincipalFacts},
 };
 use crate::{
+    caller::{Principal, PrincipalFacts},
     store::{ApiKeyRow, StoreError, Stores},
     terms::Terms,
 };

@@ -9,11 +9,11 @@ use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header::WWW_AUTHENTICATE};
 use serde_json::json;
 
-use super::{
-    issuers::{Issuer, Issuers, IssuersError, trusted},
-    principal::SCOPES,
+use super::issuers::{Issuer, Issuers, IssuersError, trusted};
+use crate::{
+    caller::SCOPES,
+    error::{MissingScope, insufficient_scope},
 };
-use crate::error::{MissingScope, insufficient_scope};
 
 /// Where the document of the whole gateway is. That of the endpoint is beneath.
 pub(crate) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";

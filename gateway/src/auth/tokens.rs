@@ -11,15 +11,18 @@ use aws_lc_rs::digest::{SHA256, digest};
 use parking_lot::Mutex;
 
 use super::{
-    AuthError, Principal,
+    AuthError,
     editions::Editions,
     failures::Reason,
     issuers::{Facts, Issuer, Issuers, Unverified},
     lookup::LookupError,
-    principal::PrincipalFacts,
     principals::{PrincipalRecord, Principals},
 };
-use crate::{store::Stores, terms::Terms};
+use crate::{
+    caller::{Principal, PrincipalFacts},
+    store::Stores,
+    terms::Terms,
+};
 
 /// How long a signature is believed without being looked at.
 const VERIFIED_FOR: Duration = Duration::from_secs(30);

@@ -14,7 +14,10 @@ use std::sync::Arc;
 use aws_lc_rs::digest;
 use uuid::Uuid;
 
-use crate::{auth::Principal, session::SessionKey, terms::Level};
+use crate::{
+    caller::{Principal, SessionKey},
+    terms::Level,
+};
 
 /// What a bucket holds, in microseconds of its refilling.
 pub(crate) const FULL: u64 = 60_000_000;

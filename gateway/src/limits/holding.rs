@@ -22,7 +22,7 @@ use tokio::{
 use uuid::Uuid;
 
 use super::outcome::Over;
-use crate::auth::Principal;
+use crate::caller::Principal;
 
 /// How long a refusal waits in the middle; see [`spread`].
 const HOLD: Duration = Duration::from_millis(500);

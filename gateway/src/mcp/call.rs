@@ -23,8 +23,8 @@ use super::{
 };
 use crate::{
     audit::Audit,
-    auth::Principal,
     breaker::Breaker,
+    caller::Principal,
     catalog::{Catalog, Tool},
     cursor::{CURSOR, CursorContext, Cursors},
     error::GatewayError,

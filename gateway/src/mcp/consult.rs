@@ -22,8 +22,8 @@ use super::{
 };
 use crate::{
     audit::Facts,
-    auth::Principal,
     breaker::Permit,
+    caller::Principal,
     cursor::{CURSOR, CursorContext},
     error::GatewayError,
     metrics::Outcome,

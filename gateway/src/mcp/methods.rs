@@ -32,7 +32,7 @@ use super::{
     era::{Era, METHOD_HEADER, VERSION_HEADER},
 };
 use crate::{
-    auth::Principal,
+    caller::Principal,
     catalog::{self, Catalog},
     error::GatewayError,
 };

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{CALL, envelope::Envelope};
 use crate::{
-    auth::Principal,
+    caller::Principal,
     catalog::Snapshot,
     limits::{Price, Tariff},
     terms::{PROMPTS, PROMPTS_PER_MINUTE},

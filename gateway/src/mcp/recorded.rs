@@ -29,7 +29,11 @@ use super::{
     era::{self, Era},
     methods,
 };
-use crate::{auth::Principal, catalog::Catalog, sampling::Sampler};
+use crate::{
+    caller::{ArrivedAt, AuthenticatedAt, Principal},
+    catalog::Catalog,
+    sampling::Sampler,
+};
 
 const TRACEPARENT: &str = "traceparent";
 const TRACESTATE: &str = "tracestate";
@@ -41,16 +45,6 @@ const TAKEN: [&str; 3] = [
 ];
 /// What a method is called that is none of ours.
 const OTHER: &str = "_OTHER";
-
-/// When a request came; an extension of it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Came(SystemTime);
-
-impl Came {
-    pub(crate) fn now() -> Self {
-        Came(SystemTime::now())
-    }
-}
 
 /// A request, its message if it could be read, and who sent it.
 struct Asked<'a> {
@@ -134,8 +128,8 @@ impl Recorded {
 impl Asked<'_> {
     /// The span of the HTTP request, and in it what its credential took.
     fn begin_request(&self, parent: Option<&Parent>) -> Span {
-        let came = self.parts.extensions.get::<Came>();
-        let came = came.map_or_else(SystemTime::now, |came| came.0);
+        let came = self.parts.extensions.get::<ArrivedAt>();
+        let came = came.map_or_else(SystemTime::now, |at| at.0);
         let describe = || {
             SpanBuilder::from_name(format!("{} /mcp", self.parts.method))
                 .with_kind(SpanKind::Server)
@@ -153,9 +147,9 @@ impl Asked<'_> {
             None => Span::of_new_trace(describe),
         };
         http.set("tenant.id", self.who.tenant_id().to_string());
-        if let Some(admitted) = self.parts.extensions.get::<Admitted>() {
+        if let Some(verified) = self.parts.extensions.get::<AuthenticatedAt>() {
             let span = || SpanBuilder::from_name("authenticate").with_start_time(came);
-            http.within(span).end_at(admitted.0);
+            http.within(span).end_at(verified.0);
         }
         http
     }
@@ -218,16 +212,6 @@ impl Asked<'_> {
         let name = message.envelope.params.get("name").filter(|_| called)?;
         let known = self.catalog.snapshot()?.find(self.who, name.as_str()?);
         Some(known.ok()?.entry.name.clone())
-    }
-}
-
-/// When the credential of a request was found good; an extension of it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Admitted(SystemTime);
-
-impl Admitted {
-    pub(crate) fn now() -> Self {
-        Admitted(SystemTime::now())
     }
 }
 

@@ -10,7 +10,7 @@ use hyper::body::Body as _;
 use tokio::time::Instant;
 
 use crate::{
-    auth::Principal,
+    caller::Principal,
     error::GatewayError,
     unread::{Asker, NoRoom, PATIENCE, Room, SMALL_ANSWER, UnreadAnswers},
     upstream,

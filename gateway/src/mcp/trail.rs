@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::ask::Ask;
 use crate::{
     audit::{Asked, Audit, Facts, Open},
-    auth::Principal,
+    caller::Principal,
     metrics::{Metrics, Outcome, UNKNOWN_TOOL},
     recent::Marks,
 };

@@ -9,8 +9,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     audit::Audit,
-    auth::{Auth, AuthConfig, Principal, key::KeyText},
+    auth::{Auth, AuthConfig, key::KeyText},
     breaker::{Breaker, BreakerConfig},
+    caller::Principal,
     catalog::Catalog,
     cursor::Cursors,
     limits::{Limits, LimitsConfig},

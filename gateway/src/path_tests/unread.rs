@@ -11,7 +11,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::serving::{build_lonely_stack_for, serve};
-use crate::auth::Principal;
+use crate::caller::Principal;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The largest body that is read whoever sends it.

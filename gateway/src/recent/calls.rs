@@ -11,7 +11,7 @@ use std::{
 
 use parking_lot::Mutex;
 
-use crate::auth::Principal;
+use crate::caller::Principal;
 
 /// How many calls are kept.
 const MOST: usize = 200;

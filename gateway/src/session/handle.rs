@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use uuid::Uuid;
 
-use crate::{auth::Principal, secrets::RootSecret};
+use crate::{caller::Principal, secrets::RootSecret};
 
 /// How long a handle is good.
 pub(super) const LIFETIME: Duration = Duration::from_secs(24 * 3600);

@@ -9,7 +9,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::SessionKey;
+use crate::caller::SessionKey;
 
 /// Labels of one principal that have a session of their own.
 const MOST_LIVE: usize = 256;

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// What the endpoint asks for.
-pub(super) const SCOPES: [Scope; 2] = [Scope::ToolsRead, Scope::MemoryWrite];
+pub(crate) const SCOPES: [Scope; 2] = [Scope::ToolsRead, Scope::MemoryWrite];
 
 /// A caller whose credential was verified. Private fields: only `auth` builds one.
 #[derive(Clone, Debug)]
@@ -21,22 +21,22 @@ pub(crate) struct Principal(Arc<PrincipalFacts>);
 
 /// What a credential and its record say of its holder.
 #[derive(Debug)]
-pub(super) struct PrincipalFacts {
-    pub(super) tenant_id: Uuid,
-    pub(super) tenant: String,
-    pub(super) name: String,
-    pub(super) credential: String,
-    pub(super) scopes: Vec<Scope>,
-    pub(super) projects: Option<Vec<String>>,
-    pub(super) families: Option<Vec<String>>,
-    pub(super) default_project: Option<String>,
-    pub(super) pool: String,
-    pub(super) terms: Terms,
-    pub(super) edition: u64,
+pub(crate) struct PrincipalFacts {
+    pub(crate) tenant_id: Uuid,
+    pub(crate) tenant: String,
+    pub(crate) name: String,
+    pub(crate) credential: String,
+    pub(crate) scopes: Vec<Scope>,
+    pub(crate) projects: Option<Vec<String>>,
+    pub(crate) families: Option<Vec<String>>,
+    pub(crate) default_project: Option<String>,
+    pub(crate) pool: String,
+    pub(crate) terms: Terms,
+    pub(crate) edition: u64,
 }
 
 impl Principal {
-    pub(super) fn new(facts: PrincipalFacts) -> Self {
+    pub(crate) fn new(facts: PrincipalFacts) -> Self {
         Principal(Arc::new(facts))
     }
 

@@ -1,0 +1,22 @@
+//! What every stop of the path may know of a request's caller: the verified principal, the key of
+//! its session, and when the request arrived and was authenticated.
+//!
+//! Below the path, so that no stop depends on an earlier one. Only `auth` builds a [`Principal`]
+//! (`PrincipalFacts` is named nowhere else: the tidy test checks it), and only `session` chooses a
+//! [`SessionKey`].
+
+use std::time::SystemTime;
+
+pub(crate) use principal::{Principal, PrincipalFacts, SCOPES};
+pub(crate) use session_key::SessionKey;
+
+mod principal;
+mod session_key;
+
+/// When a request arrived; an extension of the request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ArrivedAt(pub(crate) SystemTime);
+
+/// When a request's credential was verified; an extension of the request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AuthenticatedAt(pub(crate) SystemTime);
