@@ -9,12 +9,12 @@
 
 use std::{future::ready, pin::pin, sync::Arc};
 
-use archway_proto::method::Method as Asked;
+use archway_proto::method::Method as WorkerMethod;
 use axum::{
     extract::Request,
     response::{IntoResponse, Response},
 };
-use http::{HeaderMap, Method, StatusCode, request::Parts};
+use http::{HeaderMap, StatusCode, request::Parts};
 use tokio::time::Instant;
 
 use crate::{
@@ -29,6 +29,7 @@ use content::{Accepts, Door, Unread, Whole};
 use crowd::Crowd;
 use envelope::{Envelope, RequestId, Unreadable};
 use era::Era;
+use method::Method;
 use methods::Methods;
 
 pub(crate) use call::Calls;
@@ -38,6 +39,7 @@ pub(crate) use content::LARGEST_BODY;
 mod content;
 mod crowd;
 mod envelope;
+mod method;
 mod json;
 mod era;
 mod price;
@@ -54,9 +56,6 @@ mod room;
 mod events;
 mod reply;
 mod methods;
-
-/// The method that calls a tool.
-const CALL: &str = "tools/call";
 
 /// The endpoint behind `/mcp`.
 pub(crate) struct Mcp {
@@ -86,7 +85,7 @@ impl Mcp {
         let Some(who) = parts.extensions.get::<Principal>().cloned() else {
             return GatewayError::NoCredential.into_response();
         };
-        if parts.method == Method::DELETE {
+        if parts.method == http::Method::DELETE {
             // Its body, if it has one, says nothing.
             let ended = Box::pin(self.end(&who, &parts));
             let recorded = self.calls.record(&who, &parts, None);
@@ -195,16 +194,16 @@ impl Mcp {
                 paid::answer(&spent, id.as_ref(), answer)
             }
             Err(refused) => {
-                let method = Asked::parse(&message.envelope.method);
+                let method = message.envelope.method;
                 let ask = id.clone().map(|id| arrived.ask(id, &message, None));
                 // The refusal may wait, and a message can be forty times as large as its body.
                 drop((message, arrived));
                 let refused = self.limits.turn_away(&who, refused).await;
                 match (ask, method) {
-                    (Some(ask), Some(Asked::ToolsCall)) => {
+                    (Some(ask), Some(Method::TOOLS_CALL)) => {
                         self.calls.limited(&who, ask, &price, &refused)
                     }
-                    (Some(ask), Some(method)) => {
+                    (Some(ask), Some(Method::Worker(method))) => {
                         self.calls.unpaid(&who, &ask, method);
                         paid::refuse(&refused, id.as_ref())
                     }
@@ -236,29 +235,27 @@ impl Mcp {
             Era::Modern => logging::level_of_request(envelope)?,
             Era::Legacy => self.sessions.log_level(&who, *session),
         };
-        match envelope.method.as_str() {
-            CALL => {
+        match (envelope.method, era) {
+            (Some(Method::TOOLS_CALL), _) => {
                 let ask = arrived.ask(id, &message, log_level);
                 self.calls.answer(&who, ask, message.envelope).await
             }
-            "logging/setLevel" if *era == Era::Legacy => {
+            (Some(Method::SetLevel), Era::Legacy) => {
                 let level = logging::requested_level(&envelope.params)?;
                 self.sessions.set_log_level(&who, *session, level).await?;
                 Ok(reply::empty(&id))
             }
-            "initialize" => {
+            (Some(Method::Initialize), _) => {
                 let answer = self.ask_sdk(*era, arrived, &id, envelope).await?;
                 Ok(reply::with_handle(answer, &self.sessions.open(&who)).await)
             }
-            _ => match consult::method_of(envelope) {
-                Some(method) => {
-                    let ask = arrived.ask(id, &message, None);
-                    self.calls
-                        .consult(&who, ask, method, message.envelope)
-                        .await
-                }
-                None => self.ask_sdk(*era, arrived, &id, envelope).await,
-            },
+            (Some(Method::Worker(method)), _) if method != WorkerMethod::ToolsList => {
+                let ask = arrived.ask(id, &message, None);
+                self.calls
+                    .consult(&who, ask, method, message.envelope)
+                    .await
+            }
+            _ => self.ask_sdk(*era, arrived, &id, envelope).await,
         }
     }
 
@@ -270,7 +267,9 @@ impl Mcp {
         message: &Envelope,
     ) -> Result<Response, GatewayError> {
         let cursor = message.params.get("cursor");
-        if message.method.ends_with("/list") && cursor.is_some_and(|cursor| !cursor.is_null()) {
+        if message.method == Some(Method::TOOLS_LIST)
+            && cursor.is_some_and(|cursor| !cursor.is_null())
+        {
             // The SDK takes any cursor that is no string for none; here only null is.
             return Err(GatewayError::BadParams(
                 "lists have one page, and no cursor",
@@ -279,7 +278,7 @@ impl Mcp {
         // Judged before: the SDK keeps no sessions and would refuse any.
         arrived.parts.headers.remove(HANDLE_HEADER);
         let answer = self.methods.answer(era, arrived.parts, id, message);
-        room::around(methods::most(&message.method), &arrived.asker, answer).await
+        room::around(methods::most(message.method), &arrived.asker, answer).await
     }
 
     /// The session that the message belongs to. One that opens a session has none yet.
@@ -292,7 +291,7 @@ impl Mcp {
     ) -> Result<Session, GatewayError> {
         match era {
             Era::Modern => self.sessions.of_label(who, headers, message.meta()),
-            Era::Legacy if message.method == "initialize" => Ok(Session::own(who)),
+            Era::Legacy if message.method == Some(Method::Initialize) => Ok(Session::own(who)),
             Era::Legacy => self.sessions.of_handle(who, headers),
         }
     }

@@ -36,12 +36,6 @@ const READ_TTL_MS: u64 = 2_000;
 /// The resource that changes with each call.
 const WORKFLOW: &str = "workflow:";
 
-/// The method of a message, if it is answered here.
-pub(super) fn method_of(message: &Envelope) -> Option<Method> {
-    let is_tools = |method: &Method| matches!(method, Method::ToolsList | Method::ToolsCall);
-    Method::parse(&message.method).filter(|method| !is_tools(method))
-}
-
 impl Calls {
     /// Answers what `method_of` says is answered here.
     #[tracing::instrument(

@@ -7,7 +7,10 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::json::{self, JsonError};
+use super::{
+    json::{self, JsonError},
+    method::Method,
+};
 use crate::error::{GatewayError, quoted};
 
 const LONGEST_ID: usize = 256;
@@ -24,7 +27,9 @@ pub(crate) enum RequestId {
 #[derive(Debug)]
 pub(crate) struct Envelope {
     pub(crate) id: Option<RequestId>,
-    pub(crate) method: String,
+    /// `None` for a method that the gateway does not know.
+    pub(super) method: Option<Method>,
+    pub(super) method_name: String,
     pub(crate) params: Map<String, Value>,
 }
 
@@ -68,7 +73,12 @@ pub(crate) fn parse(body: &[u8]) -> Result<Envelope, Unreadable> {
     };
     let id = message.remove("id").map(request_id).transpose()?;
     match rest(message, id.is_some()) {
-        Ok((method, params)) => Ok(Envelope { id, method, params }),
+        Ok((method_name, params)) => Ok(Envelope {
+            id,
+            method: Method::parse(&method_name),
+            method_name,
+            params,
+        }),
         Err(error) => Err(Unreadable { error, id }),
     }
 }
@@ -147,8 +157,8 @@ mod tests {
         let request = parse(body).unwrap();
         assert_eq!(request.id, Some(RequestId::Text("a".into())));
         assert_eq!(
-            (request.method.as_str(), &request.params["name"]),
-            ("tools/call", &"x".into())
+            (request.method, &request.params["name"]),
+            (Some(Method::TOOLS_CALL), &"x".into())
         );
 
         let body = br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;

@@ -4,11 +4,12 @@
 //! and match: middleboxes route on them without reading the body. The same headers are never
 //! believed for an older request, which is free to carry anything under these names.
 
+use archway_proto::method::Method as WorkerMethod;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::HeaderMap;
 use serde_json::Value;
 
-use super::{envelope::Envelope, logging::META_LEVEL};
+use super::{envelope::Envelope, logging::META_LEVEL, method::Method};
 use crate::error::{GatewayError, REVISIONS, quoted};
 
 pub(super) const MODERN: &str = "2026-07-28";
@@ -38,7 +39,7 @@ pub(crate) enum Era {
 pub(crate) fn judge(headers: &HeaderMap, message: &Envelope) -> Result<Era, GatewayError> {
     let version = header(headers, VERSION_HEADER)?;
     let signs = has_modern_signs(message);
-    if message.method == "initialize" {
+    if message.method == Some(Method::Initialize) {
         // Here the body negotiates: another version in the header decides nothing.
         return if signs || version == Some(MODERN) {
             Err(GatewayError::InitializeEnded)
@@ -119,25 +120,25 @@ fn has_modern_signs(message: &Envelope) -> bool {
     let in_meta = |meta: &serde_json::Map<String, Value>| {
         MODERN_META.iter().any(|key| meta.contains_key(*key))
     };
-    message.method == "server/discover" || message.meta().is_some_and(in_meta)
+    message.method == Some(Method::Discover) || message.meta().is_some_and(in_meta)
 }
 
 fn method_matches(headers: &HeaderMap, message: &Envelope) -> Result<(), GatewayError> {
     match header(headers, METHOD_HEADER)? {
         None => Err(mismatch("the header Mcp-Method is missing")),
-        Some(method) if method == message.method => Ok(()),
+        Some(method) if method == message.method_name => Ok(()),
         Some(_) => Err(mismatch(&format!(
             "the header Mcp-Method is not {}",
-            quoted(&message.method)
+            quoted(&message.method_name)
         ))),
     }
 }
 
 /// `Mcp-Name` repeats what the method is about; a body without that is refused later.
 fn name_matches(headers: &HeaderMap, message: &Envelope) -> Result<(), GatewayError> {
-    let key = match message.method.as_str() {
-        "tools/call" | "prompts/get" => "name",
-        "resources/read" => "uri",
+    let key = match message.method {
+        Some(Method::Worker(WorkerMethod::ToolsCall | WorkerMethod::PromptsGet)) => "name",
+        Some(Method::Worker(WorkerMethod::ResourcesRead)) => "uri",
         _ => return Ok(()),
     };
     let Some(name) = message.params.get(key).and_then(Value::as_str) else {

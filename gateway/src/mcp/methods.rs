@@ -30,6 +30,7 @@ use serde_json::{Map, Value, json};
 use super::{
     envelope::{Envelope, RequestId},
     era::{Era, METHOD_HEADER, VERSION_HEADER},
+    method::Method,
 };
 use crate::{
     caller::Principal,
@@ -56,47 +57,22 @@ const SHOWN_LEVELS: usize = 16;
 /// Bytes of a list of tools. Nothing else is large that is answered here.
 const LONGEST_LIST: usize = 256 * 1024;
 
-/// A method that is answered here.
-struct Offered {
-    name: &'static str,
-    /// The only era that has it, or both.
-    era: Option<Era>,
-    /// The params that the SDK is shown.
-    params: &'static [&'static str],
-}
-
-/// All of them: whatever else the SDK would answer is not found.
-const OFFERED: [Offered; 4] = [
-    Offered {
-        name: "initialize",
-        era: Some(Era::Legacy),
-        params: &["protocolVersion", "capabilities", "clientInfo"],
-    },
-    Offered {
-        name: "ping",
-        era: Some(Era::Legacy),
-        params: &[],
-    },
-    Offered {
-        name: "server/discover",
-        era: None,
-        params: &["_meta"],
-    },
-    Offered {
-        name: "tools/list",
-        era: None,
-        params: &["_meta"],
-    },
-];
-
-/// The names of all that is answered here.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    OFFERED.iter().map(|offered| offered.name)
+/// The params of a method that the SDK is shown; `None` for a method that it must not see in this
+/// era. Whatever else the SDK would answer is not found.
+fn shown_params(method: Option<Method>, era: Era) -> Option<&'static [&'static str]> {
+    match (method?, era) {
+        (Method::Initialize, Era::Legacy) => {
+            Some(&["protocolVersion", "capabilities", "clientInfo"])
+        }
+        (Method::Ping, Era::Legacy) => Some(&[]),
+        (Method::Discover | Method::TOOLS_LIST, _) => Some(&["_meta"]),
+        _ => None,
+    }
 }
 
 /// How large the answer to such a request may be, in bytes.
-pub(super) fn most(method: &str) -> usize {
-    let is_list = method == "tools/list";
+pub(super) fn most(method: Option<Method>) -> usize {
+    let is_list = method == Some(Method::TOOLS_LIST);
     if is_list { LONGEST_LIST } else { 0 }
 }
 
@@ -128,18 +104,15 @@ impl Methods {
         id: &RequestId,
         message: &Envelope,
     ) -> Result<Response, GatewayError> {
-        let method = &message.method;
-        let offered = OFFERED
-            .iter()
-            .find(|offered| offered.name == method && offered.era.is_none_or(|only| only == era));
-        let offered = offered.ok_or_else(|| not_offered(era, method))?;
+        let method = &message.method_name;
+        let shown = shown_params(message.method, era).ok_or_else(|| not_offered(era, method))?;
         let body = json!({
             "jsonrpc": "2.0",
             "id": id,
             "method": method,
-            "params": params(offered, message),
+            "params": params(shown, message),
         });
-        let request = rewritten(era, method, parts, Bytes::from(body.to_string()));
+        let request = rewritten(era, message.method, parts, Bytes::from(body.to_string()));
         let response = self.service.handle(request).await.map(Body::new);
         if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
             // Its media type was judged before: this is the SDK's word for a message it can't read.
@@ -159,8 +132,8 @@ fn not_offered(era: Era, method: &str) -> GatewayError {
 }
 
 /// What of the params the method reads.
-fn params(offered: &Offered, message: &Envelope) -> Map<String, Value> {
-    let given = offered.params.iter().filter_map(|name| {
+fn params(shown: &[&str], message: &Envelope) -> Map<String, Value> {
+    let given = shown.iter().filter_map(|name| {
         let value = message.params.get(*name)?;
         Some(((*name).to_owned(), shallow(value, SHOWN_LEVELS)))
     });
@@ -188,7 +161,12 @@ fn shallow(value: &Value, levels: usize) -> Value {
 }
 
 /// The request as the SDK gets it: who asks, and of the headers those that it looks at.
-fn rewritten(era: Era, method: &str, mut parts: Parts, body: Bytes) -> http::Request<Full<Bytes>> {
+fn rewritten(
+    era: Era,
+    method: Option<Method>,
+    mut parts: Parts,
+    body: Bytes,
+) -> http::Request<Full<Bytes>> {
     let mut headers = HeaderMap::new();
     headers.insert(header::HOST, HeaderValue::from_static("localhost"));
     let both = HeaderValue::from_static("application/json, text/event-stream");
@@ -197,7 +175,7 @@ fn rewritten(era: Era, method: &str, mut parts: Parts, body: Bytes) -> http::Req
     headers.insert(header::CONTENT_TYPE, json);
     let judged: &[&str] = match (era, method) {
         // Its body negotiates, whatever the header says.
-        (_, "initialize") => &[],
+        (_, Some(Method::Initialize)) => &[],
         (Era::Legacy, _) => &[VERSION_HEADER],
         (Era::Modern, _) => &[VERSION_HEADER, METHOD_HEADER],
     };

@@ -6,9 +6,10 @@
 
 use std::sync::Arc;
 
+use archway_proto::method::Method as WorkerMethod;
 use serde_json::Value;
 
-use super::{CALL, envelope::Envelope};
+use super::{envelope::Envelope, method::Method};
 use crate::{
     caller::Principal,
     catalog::Snapshot,
@@ -18,11 +19,14 @@ use crate::{
 
 /// The price of a message, by the catalogue in force if there is one.
 pub(super) fn of(message: &Envelope, who: &Principal, catalog: Option<&Snapshot>) -> Price {
-    let tool = match message.method.as_str() {
-        CALL => message.params.get("name").and_then(Value::as_str),
-        "resources/read" => Some("read_file"),
-        "completion/complete" => Some("list_files"),
-        PROMPTS => return prompts(),
+    let tool = match message.method {
+        Some(Method::Worker(method)) => match method {
+            WorkerMethod::ToolsCall => message.params.get("name").and_then(Value::as_str),
+            WorkerMethod::ResourcesRead => Some("read_file"),
+            WorkerMethod::Complete => Some("list_files"),
+            WorkerMethod::PromptsGet => return prompts(),
+            _ => None,
+        },
         _ => None,
     };
     tool.and_then(|name| catalog?.callable(who, name))

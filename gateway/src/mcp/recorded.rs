@@ -10,7 +10,6 @@ use std::{pin::Pin, time::SystemTime};
 
 use archway_proto::{
     context::TraceContext,
-    method::Method,
     trace::{self, Span},
 };
 use axum::response::Response;
@@ -22,12 +21,11 @@ use opentelemetry::{
 use serde_json::Value;
 
 use super::{
-    CALL,
     ask::Message,
     call::Calls,
     envelope::RequestId,
     era::{self, Era},
-    methods,
+    method::Method,
 };
 use crate::{
     caller::{ArrivedAt, AuthenticatedAt, Principal},
@@ -37,12 +35,6 @@ use crate::{
 
 const TRACEPARENT: &str = "traceparent";
 const TRACESTATE: &str = "tracestate";
-/// What else is taken from clients than what workers or the SDK answer.
-const TAKEN: [&str; 3] = [
-    "logging/setLevel",
-    "notifications/initialized",
-    "notifications/cancelled",
-];
 /// What a method is called that is none of ours.
 const OTHER: &str = "_OTHER";
 
@@ -158,7 +150,7 @@ impl Asked<'_> {
     /// request that it came in.
     fn begin_message(&self, message: &Message, parent: Option<&Parent>, http: &Span) -> Span {
         let describe = || {
-            let method = known_method(&message.envelope.method);
+            let method = message.envelope.method.map_or(OTHER, Method::name);
             let tool = self.tool(message);
             let name = match &tool {
                 Some(tool) => format!("{method} {tool}"),
@@ -208,7 +200,7 @@ impl Asked<'_> {
 
     /// The tool that is called, if there is one of the name.
     fn tool(&self, message: &Message) -> Option<String> {
-        let called = message.envelope.method == CALL;
+        let called = message.envelope.method == Some(Method::TOOLS_CALL);
         let name = message.envelope.params.get("name").filter(|_| called)?;
         let known = self.catalog.snapshot()?.find(self.who, name.as_str()?);
         Some(known.ok()?.entry.name.clone())
@@ -246,13 +238,6 @@ impl Parent {
             state: trace::state(state),
         })
     }
-}
-
-/// The method as spans name it: one of those that are answered, or any other.
-fn known_method(name: &str) -> &'static str {
-    let of_workers = Method::ALL.map(Method::name).into_iter();
-    let mut known = of_workers.chain(methods::names()).chain(TAKEN);
-    known.find(|known| *known == name).unwrap_or(OTHER)
 }
 
 /// The revision of MCP that a message speaks, as far as it says so.

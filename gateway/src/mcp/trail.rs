@@ -47,7 +47,7 @@ impl About {
     /// A call, of a tool that is not known yet.
     pub(super) fn call() -> Self {
         About {
-            method: super::CALL,
+            method: Method::ToolsCall.name(),
             label: Arc::from(UNKNOWN_TOOL),
         }
     }
