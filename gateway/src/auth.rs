@@ -28,11 +28,11 @@ use crate::{
 };
 use address::{Source, TrustedProxies};
 use editions::Editions;
-use failures::{Failures, Reason, TooMany};
+use failures::{FailedCredentials, FailureReason, TooManyFailures};
 use issuers::{Issuer, Issuers};
 use lanes::Lane;
 use lookup::{Keys, LookupError};
-use tokens::{Tokens, Vouched};
+use tokens::{TokenHolder, Tokens};
 
 pub use config::AuthConfig;
 pub use issuers::{IssuerProblem, IssuersError};
@@ -63,7 +63,7 @@ pub(crate) struct Auth {
     editions: Arc<Editions>,
     secret: Arc<RootSecret>,
     proxies: TrustedProxies,
-    failures: Failures,
+    failures: FailedCredentials,
     metrics: Arc<Metrics>,
 }
 
@@ -73,7 +73,7 @@ enum AuthError {
     /// It has no credential.
     Missing,
     /// It has one that isn't good.
-    Bad(Reason),
+    Bad(FailureReason),
     /// Nobody can say now whether its credential is good.
     Unchecked,
     /// Nobody says, because too many ask.
@@ -90,14 +90,14 @@ impl From<&LookupError> for AuthError {
     }
 }
 
-impl From<Reason> for AuthError {
-    fn from(reason: Reason) -> Self {
+impl From<FailureReason> for AuthError {
+    fn from(reason: FailureReason) -> Self {
         AuthError::Bad(reason)
     }
 }
 
 /// A caller, and the issuer that vouches for it, unless it has a key.
-struct Caller {
+struct AuthenticatedCaller {
     principal: Principal,
     issuer: Option<Arc<Issuer>>,
 }
@@ -129,7 +129,7 @@ impl Auth {
             editions,
             secret,
             proxies: TrustedProxies::new(&config.trusted_proxies),
-            failures: Failures::default(),
+            failures: FailedCredentials::default(),
             metrics,
         }))
     }
@@ -172,18 +172,22 @@ impl Auth {
     }
 
     /// The caller whose key or token the headers carry.
-    async fn verify(&self, headers: &HeaderMap, peer: Option<Peer>) -> Result<Caller, AuthError> {
+    async fn verify(
+        &self,
+        headers: &HeaderMap,
+        peer: Option<Peer>,
+    ) -> Result<AuthenticatedCaller, AuthError> {
         let credential = bearer(headers).ok_or(AuthError::Missing)?;
         match &self.tokens {
             Some((tokens, _)) if Tokens::is_one(credential) => {
-                let Vouched { principal, issuer } = tokens.verify(credential).await?;
+                let TokenHolder { principal, issuer } = tokens.verify(credential).await?;
                 let issuer = Some(issuer);
-                Ok(Caller { principal, issuer })
+                Ok(AuthenticatedCaller { principal, issuer })
             }
             _ => {
                 let principal = self.verify_key(credential, headers, peer).await?;
                 let issuer = None;
-                Ok(Caller { principal, issuer })
+                Ok(AuthenticatedCaller { principal, issuer })
             }
         }
     }
@@ -195,7 +199,7 @@ impl Auth {
         headers: &HeaderMap,
         peer: Option<Peer>,
     ) -> Result<Principal, AuthError> {
-        let key = key::KeyText::parse(text).ok_or(Reason::Malformed)?;
+        let key = key::KeyText::parse(text).ok_or(FailureReason::Malformed)?;
         // Of no interest for a key that is known.
         let lane = || match self.source(peer, headers) {
             Some(source) if self.failures.exhausted(source).is_some() => Lane::Suspects,
@@ -206,9 +210,9 @@ impl Auth {
             Ok(record) => {
                 let (line, hash) = (&record.secret_line, &record.secret_hash);
                 let reason = if !self.secret.key_matches(line, key.secret(), hash) {
-                    Reason::WrongSecret
+                    FailureReason::WrongSecret
                 } else if !record.is_good() {
-                    Reason::NotGood
+                    FailureReason::NotGood
                 } else {
                     return Ok(record.principal.clone());
                 };
@@ -221,7 +225,7 @@ impl Auth {
                 LookupError::Unknown => {
                     // The work that a wrong secret costs, so that the time tells nothing.
                     self.secret.key_matches("", key.secret(), &[0; 32]);
-                    Err(AuthError::Bad(Reason::Unknown))
+                    Err(AuthError::Bad(FailureReason::Unknown))
                 }
                 unknown_yet => Err(unknown_yet.into()),
             },
@@ -251,7 +255,7 @@ impl Auth {
         }
     }
 
-    fn throttled(&self, TooMany { retry_after }: TooMany) -> GatewayError {
+    fn throttled(&self, TooManyFailures { retry_after }: TooManyFailures) -> GatewayError {
         self.metrics.failed_credential("throttled");
         GatewayError::TooManyFailures { retry_after }
     }
@@ -271,7 +275,7 @@ pub(crate) async fn authenticate(
 ) -> Response {
     let peer = request.extensions().get::<Peer>().copied();
     let (mut response, issuer) = match auth.verify(request.headers(), peer).await {
-        Ok(Caller { principal, issuer }) => {
+        Ok(AuthenticatedCaller { principal, issuer }) => {
             request.headers_mut().remove(AUTHORIZATION);
             request.extensions_mut().insert(principal);
             request

@@ -2,7 +2,7 @@
 //!
 //! It comes from the workers, once at the start and every half minute after, and is kept while
 //! they are away: `tools/list` does not flap. While none was reached since the start it is what
-//! Postgres has of them ([`Shelf`]). A new catalogue replaces the old one as a whole or not at all;
+//! Postgres has of them ([`CatalogCache`]). A new catalogue replaces the old one as a whole or not at all;
 //! validators are compiled when it arrives, not when a call does.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
@@ -16,17 +16,19 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::{awaited::Awaited, caller::Principal, error::GatewayError, terms, upstream::Upstream};
+use crate::{
+    absence_log::AbsenceLog, caller::Principal, error::GatewayError, terms, upstream::Upstream,
+};
 use arguments::ArgumentRules;
 use error::CatalogError;
 
-pub(crate) use shelf::Shelf;
+pub(crate) use cache::CatalogCache;
 
 mod arguments;
 mod error;
 mod violation;
 mod nearest;
-mod shelf;
+mod cache;
 
 const REFRESH: Duration = Duration::from_secs(30);
 const FIRST_RETRY: Duration = Duration::from_millis(100);
@@ -158,7 +160,7 @@ fn judge(entry: &ToolEntry) -> Result<(), CatalogError> {
     let is_name = name.as_bytes().first().is_some_and(is_letter) && name.bytes().all(fits);
     let is_taken = [terms::TOTAL, terms::MEMORY].contains(&name.as_str());
     if !is_name || name.len() > LONGEST_NAME || is_taken {
-        return Err(CatalogError::Name(tool()));
+        return Err(CatalogError::HostName(tool()));
     }
     let weight = entry.weight;
     if !WEIGHTS.contains(&weight) {
@@ -232,7 +234,7 @@ impl Catalog {
     /// else every half minute.
     pub(crate) async fn keep(&self, upstream: &Upstream, shutdown: &CancellationToken) {
         let mut wait = FIRST_RETRY;
-        let mut awaited = Awaited::new();
+        let mut absence = AbsenceLog::new();
         loop {
             let refreshed = tokio::select! {
                 () = shutdown.cancelled() => return,
@@ -240,12 +242,12 @@ impl Catalog {
             };
             let pause = match refreshed {
                 Ok(()) => {
-                    awaited.is_there();
+                    absence.present();
                     wait = FIRST_RETRY;
                     REFRESH
                 }
                 Err(error) => {
-                    error.tell(awaited.is_missing());
+                    error.tell(absence.missing());
                     wait = (wait * 2).min(LONGEST_RETRY);
                     wait
                 }
@@ -385,7 +387,10 @@ mod tests {
             &longer,
         ] {
             let refused = named(name).err();
-            assert!(matches!(refused, Some(CatalogError::Name(_))), "{name:?}");
+            assert!(
+                matches!(refused, Some(CatalogError::HostName(_))),
+                "{name:?}"
+            );
             assert!(!refused.unwrap().to_string().contains(['\r', '\n']));
         }
     }

@@ -19,12 +19,12 @@ use serde_json::{Value, json};
 
 use quoted::cut;
 
-pub(crate) use failed::NOT_NOW;
+pub(crate) use failure::NOT_NOW;
 pub(crate) use quoted::{MOST_REPEATED, quoted};
 pub(crate) use reason::RefusalReason;
 pub(crate) use scope::{MissingScope, insufficient_scope};
 
-mod failed;
+mod failure;
 mod quoted;
 mod reason;
 mod scope;
@@ -192,7 +192,7 @@ impl GatewayError {
             GatewayError::BadLevel(_) => (StatusCode::OK, Some(-32602)),
             GatewayError::UnknownTool { .. } => (StatusCode::OK, Some(-32602)),
             GatewayError::BadParams(_) => (StatusCode::OK, Some(-32602)),
-            GatewayError::Failed(failure) => (StatusCode::OK, Some(failed::code(failure.code))),
+            GatewayError::Failed(failure) => (StatusCode::OK, Some(failure::code(failure.code))),
         }
     }
 
@@ -235,7 +235,7 @@ impl GatewayError {
                 Some(json!({ "requested": cut(requested), "supported": REVISIONS }))
             }
             GatewayError::RateLimited(limit) => Some(limit.details.clone()),
-            GatewayError::Failed(failure) => Some(failed::data(failure)),
+            GatewayError::Failed(failure) => Some(failure::data(failure)),
             _ => None,
         }
     }

@@ -12,17 +12,17 @@ use tokio_util::sync::CancellationToken;
 use admin::{Admin, Console};
 use audit::{Audit, Writer};
 use auth::Auth;
-use beside::Beside;
 use breaker::Breaker;
-use catalog::{Catalog, Shelf};
+use catalog::{Catalog, CatalogCache};
 use changes::Changes;
 use cursor::Cursors;
+use extra_metrics::ExtraMetrics;
 use limits::Limits;
 use mcp::{Calls, Mcp};
 use metrics::Metrics;
 use sampling::Sampler;
 use secrets::RootSecret;
-use server::{Port, Stops, guard::Guard};
+use server::{Port, StackParts, guard::Guard};
 use session::Sessions;
 use store::Stores;
 use upstream::Upstream;
@@ -40,7 +40,7 @@ pub use upstream::{AuthorityError, UpstreamConfig, UpstreamError};
 mod config;
 pub mod tenants;
 mod admin;
-mod beside;
+mod extra_metrics;
 mod changes;
 
 // The path, in the order a request meets it.
@@ -60,8 +60,8 @@ pub mod audit;
 pub mod store;
 pub mod secrets;
 mod slug;
-mod names;
-mod awaited;
+mod dns;
+mod absence_log;
 mod sampling;
 mod metrics;
 mod recent;
@@ -82,14 +82,14 @@ pub struct Gateway {
     parts: Arc<Parts>,
     drain_limit: Duration,
     most_connections: u32,
-    beside: Option<Beside>,
+    extra_metrics: Option<ExtraMetrics>,
     place: Option<AdminPlace>,
 }
 
 struct Parts {
     stack: server::Stack,
     admin: Arc<Admin>,
-    shelf: Shelf,
+    catalog_cache: CatalogCache,
     changes: Changes,
     /// Of the audit trail; only `serve` asks for it.
     records: tokio::sync::Mutex<Writer>,
@@ -108,7 +108,7 @@ impl Gateway {
         let upstream = Arc::new(Upstream::new(&config.upstream, minter, metrics.upstream())?);
         let breaker = Arc::new(Breaker::new(config.breaker, metrics.breaker.clone()));
         let catalog = Arc::new(Catalog::new());
-        let shelf = Shelf::new(stores.clone(), config.upstream.pool.clone());
+        let catalog_cache = CatalogCache::new(stores.clone(), config.upstream.pool.clone());
         let sessions = Arc::new(Sessions::new(secret.clone(), stores.clone()));
         let limits = Arc::new(Limits::new(&config.limits, metrics.clone())?);
         let cursors = Cursors::new(secret.clone());
@@ -116,7 +116,7 @@ impl Gateway {
         let (audit, records) = Audit::new(stores.clone(), secret.clone(), config.name(), trail);
         let auth = Auth::new(&config.auth, stores.clone(), secret, metrics.clone())?;
         let changes = Changes::new(&stores, &auth, &sessions, &metrics);
-        let stack = server::stack(Stops {
+        let stack = server::stack(StackParts {
             guard: Arc::new(Guard::new(&config.guard)),
             auth,
             mcp: Arc::new(Mcp::new(
@@ -150,7 +150,7 @@ impl Gateway {
         Ok(Gateway::of(Parts {
             stack,
             admin,
-            shelf,
+            catalog_cache,
             changes,
             records: records.into(),
         }))
@@ -160,7 +160,7 @@ impl Gateway {
         Gateway {
             drain_limit: DRAIN_LIMIT,
             most_connections: MOST_CLIENTS,
-            beside: None,
+            extra_metrics: None,
             place: None,
             parts: Arc::new(parts),
         }
@@ -184,11 +184,11 @@ impl Gateway {
     /// Tells on the admin port's `/metrics` what `write` writes, too: a whole exposition of
     /// `OpenMetrics`, by other names than ours, of what runs in the same process.
     #[must_use]
-    pub fn with_metrics_of(
+    pub fn with_extra_metrics(
         mut self,
         write: impl Fn() -> Result<String, std::fmt::Error> + Send + Sync + 'static,
     ) -> Self {
-        self.beside = Some(Beside::new(write));
+        self.extra_metrics = Some(ExtraMetrics::new(write));
         self
     }
 
@@ -217,7 +217,7 @@ impl Gateway {
         let Parts {
             stack,
             admin: parts,
-            shelf,
+            catalog_cache,
             changes,
             records,
         } = &*self.parts;
@@ -230,8 +230,8 @@ impl Gateway {
             ended: parts.metrics.unread().ended.clone(),
         };
         let mut admin = admin::port(admin, parts.clone());
-        if let Some(beside) = &self.beside {
-            admin.stack = beside.joined(admin.stack);
+        if let Some(extra_metrics) = &self.extra_metrics {
+            admin.stack = extra_metrics.joined(admin.stack);
         }
         let drained = CancellationToken::new();
         let serving = async {
@@ -242,7 +242,7 @@ impl Gateway {
             tokio::join!(
                 parts.catalog.keep(&parts.upstream, &shutdown),
                 parts.limits.keep(&drained),
-                shelf.keep(&parts.catalog, &shutdown),
+                catalog_cache.keep(&parts.catalog, &shutdown),
                 // What is revoked during the drain is revoked.
                 changes.keep(&drained),
                 // What is done during the drain is recorded.

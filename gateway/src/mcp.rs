@@ -3,7 +3,7 @@
 //! The body is read once, here, after the credential is good (a large one only if its caller could
 //! pay for it, and when there is a place for it), and judged in the order `envelope` (is it a message), `era` (which revision),
 //! session; then its price is spent, whatever comes of it. `tools/call` is the hot path and is
-//! answered by `call` directly, resources, prompts and completion by `consult`; the few other methods
+//! answered by `call` directly, resources, prompts and completion by `forward`; the few other methods
 //! go through the official SDK in `methods`, whose hazards are closed by what stands before it: it
 //! never sees a malformed message.
 
@@ -24,57 +24,57 @@ use crate::{
     session::{HANDLE_HEADER, Session, Sessions},
     unread::UnreadAnswers,
 };
-use ask::{Arrived, Message};
-use content::{Accepts, Door, Unread, Whole};
-use crowd::Crowd;
-use envelope::{Envelope, RequestId, Unreadable};
+use body_permits::BodyPermits;
+use content::{Accepts, BodyAdmission, BodyError, ReceivedBody};
+use envelope::{Envelope, InvalidMessage, RequestId};
 use era::Era;
 use method::Method;
-use methods::Methods;
+use request::{Message, ReceivedRequest};
+use sdk::Sdk;
 
 pub(crate) use call::Calls;
 pub(crate) use content::LARGEST_BODY;
 
 // In the order a message meets them.
 mod content;
-mod crowd;
+mod body_permits;
 mod envelope;
 mod method;
 mod json;
 mod era;
 mod price;
 mod logging;
-mod ask;
-mod recorded;
+mod request;
+mod request_spans;
 mod call;
-mod consult;
-mod hearing;
-mod settle;
-mod trail;
-mod paid;
+mod forward;
+mod notifications;
+mod settlement;
+mod outcome;
+mod limit_headers;
 mod room;
 mod events;
 mod reply;
-mod methods;
+mod sdk;
 
 /// The endpoint behind `/mcp`.
 pub(crate) struct Mcp {
-    crowd: Crowd,
+    body_permits: BodyPermits,
     unread: Arc<UnreadAnswers>,
     sessions: Arc<Sessions>,
     limits: Arc<Limits>,
     calls: Calls,
-    methods: Methods,
+    sdk: Sdk,
 }
 
 impl Mcp {
     pub(crate) fn new(sessions: Arc<Sessions>, limits: Arc<Limits>, calls: Calls) -> Self {
         Mcp {
-            crowd: Crowd::new(calls.metrics.bodies().clone()),
+            body_permits: BodyPermits::new(calls.metrics.bodies().clone()),
             unread: Arc::new(UnreadAnswers::new(calls.metrics.unread().clone())),
             sessions,
             limits,
-            methods: Methods::new(calls.catalog.clone()),
+            sdk: Sdk::new(calls.catalog.clone()),
             calls,
         }
     }
@@ -88,19 +88,19 @@ impl Mcp {
         if parts.method == http::Method::DELETE {
             // Its body, if it has one, says nothing.
             let ended = Box::pin(self.end(&who, &parts));
-            let recorded = self.calls.record(&who, &parts, None);
-            return recorded.run(pin!(self.for_a_unit(&who, None, ended))).await;
+            let spans = self.calls.begin_spans(&who, &parts, None);
+            return spans.run(pin!(self.for_a_unit(&who, None, ended))).await;
         }
-        let door = Door {
-            crowd: &self.crowd,
+        let admission = BodyAdmission {
+            permits: &self.body_permits,
             tenant: who.tenant_id(),
             refusal: || self.limits.foresee(&who),
         };
-        match content::read(&parts.headers, body, door).await {
+        match content::read(&parts.headers, body, admission).await {
             Ok((accepts, body)) => self.read(who, parts, accepts, body).await,
-            Err(Unread::Bad(error)) => self.for_a_unit(&who, None, ready(Err(error))).await,
-            Err(Unread::Unpaid(refused)) => {
-                paid::refuse(&self.limits.turn_away(&who, refused).await, None)
+            Err(BodyError::Invalid(error)) => self.for_a_unit(&who, None, ready(Err(error))).await,
+            Err(BodyError::Unpaid(refused)) => {
+                limit_headers::refuse(&self.limits.turn_away(&who, refused).await, None)
             }
         }
     }
@@ -119,30 +119,32 @@ impl Mcp {
         who: Principal,
         parts: Parts,
         accepts: Accepts,
-        body: Whole<'_>,
+        body: ReceivedBody<'_>,
     ) -> Response {
         let received = Instant::now();
         let asker = room::asker(&self.unread, &who, &parts);
         let understood = self.understand(&who, &parts.headers, &body.bytes);
         // Whoever waits from here on, for an answer or a refusal, keeps no body and no place.
         drop(body);
-        let recorded = self.calls.record(&who, &parts, understood.as_ref().ok());
-        let arrived = Arrived {
+        let spans = self
+            .calls
+            .begin_spans(&who, &parts, understood.as_ref().ok());
+        let request = ReceivedRequest {
             parts,
             accepts,
             received,
-            trace: recorded.trace,
+            trace: spans.trace,
             asker: asker.clone(),
         };
         let answering = async {
             match understood {
-                Ok(message) => self.pay(who, message, arrived).await,
-                Err(Unreadable { error, id }) => {
+                Ok(message) => self.pay(who, message, request).await,
+                Err(InvalidMessage { error, id }) => {
                     self.for_a_unit(&who, id.as_ref(), ready(Err(error))).await
                 }
             }
         };
-        let response = recorded.run(pin!(answering)).await;
+        let response = spans.run(pin!(answering)).await;
         let response = events::as_accepted(accepts, response).await;
         room::checked(response, &asker).await
     }
@@ -153,7 +155,7 @@ impl Mcp {
         who: &Principal,
         headers: &HeaderMap,
         body: &[u8],
-    ) -> Result<Message, Unreadable> {
+    ) -> Result<Message, InvalidMessage> {
         let envelope = envelope::parse(body)?;
         let judged = era::judge(headers, &envelope)
             .and_then(|era| Ok((era, self.session(who, era, &envelope, headers)?)));
@@ -163,7 +165,7 @@ impl Mcp {
                 era,
                 session,
             }),
-            Err(error) => Err(Unreadable {
+            Err(error) => Err(InvalidMessage {
                 error,
                 id: envelope.id,
             }),
@@ -178,36 +180,36 @@ impl Mcp {
         answer: impl Future<Output = Result<Response, GatewayError>>,
     ) -> Response {
         match self.limits.spend(who, None, &Price::UNIT).await {
-            Ok(spent) => paid::answer(&spent, id, answer.await),
-            Err(refused) => paid::refuse(&self.limits.turn_away(who, refused).await, id),
+            Ok(spent) => limit_headers::answer(&spent, id, answer.await),
+            Err(refused) => limit_headers::refuse(&self.limits.turn_away(who, refused).await, id),
         }
     }
 
     /// Does what the message asks for if the caller can pay for it.
-    async fn pay(&self, who: Principal, message: Message, arrived: Arrived) -> Response {
+    async fn pay(&self, who: Principal, message: Message, request: ReceivedRequest) -> Response {
         let catalog = self.calls.catalog.snapshot();
         let price = price::of(&message.envelope, &who, catalog.as_deref());
         let (id, session) = (message.envelope.id.clone(), message.session.key);
         match self.limits.spend(&who, Some(session), &price).await {
             Ok(spent) => {
-                let answer = self.dispatch(who, message, arrived).await;
-                paid::answer(&spent, id.as_ref(), answer)
+                let answer = self.dispatch(who, message, request).await;
+                limit_headers::answer(&spent, id.as_ref(), answer)
             }
             Err(refused) => {
                 let method = message.envelope.method;
-                let ask = id.clone().map(|id| arrived.ask(id, &message, None));
+                let info = id.clone().map(|id| request.info(id, &message, None));
                 // The refusal may wait, and a message can be forty times as large as its body.
-                drop((message, arrived));
+                drop((message, request));
                 let refused = self.limits.turn_away(&who, refused).await;
-                match (ask, method) {
-                    (Some(ask), Some(Method::TOOLS_CALL)) => {
-                        self.calls.limited(&who, ask, &price, &refused)
+                match (info, method) {
+                    (Some(info), Some(Method::TOOLS_CALL)) => {
+                        self.calls.limited(&who, info, &price, &refused)
                     }
-                    (Some(ask), Some(Method::Worker(method))) => {
-                        self.calls.unpaid(&who, &ask, method);
-                        paid::refuse(&refused, id.as_ref())
+                    (Some(info), Some(Method::Worker(method))) => {
+                        self.calls.unpaid(&who, &info, method);
+                        limit_headers::refuse(&refused, id.as_ref())
                     }
-                    _ => paid::refuse(&refused, id.as_ref()),
+                    _ => limit_headers::refuse(&refused, id.as_ref()),
                 }
             }
         }
@@ -217,7 +219,7 @@ impl Mcp {
         &self,
         who: Principal,
         message: Message,
-        arrived: Arrived,
+        request: ReceivedRequest,
     ) -> Result<Response, GatewayError> {
         let Message {
             envelope,
@@ -237,8 +239,8 @@ impl Mcp {
         };
         match (envelope.method, era) {
             (Some(Method::TOOLS_CALL), _) => {
-                let ask = arrived.ask(id, &message, log_level);
-                self.calls.answer(&who, ask, message.envelope).await
+                let info = request.info(id, &message, log_level);
+                self.calls.answer(&who, info, message.envelope).await
             }
             (Some(Method::SetLevel), Era::Legacy) => {
                 let level = logging::requested_level(&envelope.params)?;
@@ -246,23 +248,23 @@ impl Mcp {
                 Ok(reply::empty(&id))
             }
             (Some(Method::Initialize), _) => {
-                let answer = self.ask_sdk(*era, arrived, &id, envelope).await?;
+                let answer = self.ask_sdk(*era, request, &id, envelope).await?;
                 Ok(reply::with_handle(answer, &self.sessions.open(&who)).await)
             }
             (Some(Method::Worker(method)), _) if method != WorkerMethod::ToolsList => {
-                let ask = arrived.ask(id, &message, None);
+                let info = request.info(id, &message, None);
                 self.calls
-                    .consult(&who, ask, method, message.envelope)
+                    .forward(&who, info, method, message.envelope)
                     .await
             }
-            _ => self.ask_sdk(*era, arrived, &id, envelope).await,
+            _ => self.ask_sdk(*era, request, &id, envelope).await,
         }
     }
 
     async fn ask_sdk(
         &self,
         era: Era,
-        mut arrived: Arrived,
+        mut request: ReceivedRequest,
         id: &RequestId,
         message: &Envelope,
     ) -> Result<Response, GatewayError> {
@@ -276,9 +278,9 @@ impl Mcp {
             ));
         }
         // Judged before: the SDK keeps no sessions and would refuse any.
-        arrived.parts.headers.remove(HANDLE_HEADER);
-        let answer = self.methods.answer(era, arrived.parts, id, message);
-        room::around(methods::most(message.method), &arrived.asker, answer).await
+        request.parts.headers.remove(HANDLE_HEADER);
+        let answer = self.sdk.answer(era, request.parts, id, message);
+        room::around(sdk::max_answer(message.method), &request.asker, answer).await
     }
 
     /// The session that the message belongs to. One that opens a session has none yet.

@@ -24,34 +24,34 @@ mod answers;
 mod breakers;
 mod bulkheads;
 mod calls;
-mod crowd;
-mod door;
-mod farewell;
+mod body_permits;
+mod proxy;
+mod connection_close;
 mod fleet;
-mod garbage;
-mod leaving;
+mod malformed_workers;
+mod disconnects;
 mod limits;
-mod losing;
-mod mortal;
-mod places;
+mod worker_deaths;
+mod dying_worker;
+mod connection_limit;
 mod replicas;
-mod scene;
-mod serving;
+mod fixture;
+mod stacks;
 mod shutdown;
-mod strangers;
-mod times;
+mod pass_refusals;
+mod timeouts;
 mod unread;
-mod untaken;
-mod words;
+mod unread_answers;
+mod notifications;
 mod worker;
 
-use worker::{Scripted, Seen};
+use worker::{ObservedCall, ScriptedWorker};
 
 /// A gateway on loopback with one worker behind it.
 struct Harness {
     address: String,
     key: String,
-    seen: mpsc::Receiver<Seen>,
+    seen: mpsc::Receiver<ObservedCall>,
     metrics: Arc<Metrics>,
     _shutdown: DropGuard,
 }
@@ -75,7 +75,7 @@ impl Harness {
         let minter = PassMinter::generate().unwrap();
         let (tell, seen) = mpsc::channel(64);
         let verifier = PassVerifier::new(&[minter.public_key()], "shared");
-        workers.push(worker::serve(Scripted::new(verifier, tell)).await);
+        workers.push(worker::serve(ScriptedWorker::new(verifier, tell)).await);
         let config = UpstreamConfig {
             workers,
             pool: "shared".into(),
@@ -87,16 +87,16 @@ impl Harness {
     }
 
     /// A gateway with this way to the workers, which tell of calls to `seen`.
-    async fn around(upstream: Arc<Upstream>, seen: mpsc::Receiver<Seen>) -> Self {
+    async fn around(upstream: Arc<Upstream>, seen: mpsc::Receiver<ObservedCall>) -> Self {
         let shutdown = CancellationToken::new();
         let catalog = Arc::new(Catalog::new());
         let (fetching, fetched) = (catalog.clone(), upstream.clone());
         let until = shutdown.clone();
         tokio::spawn(async move { fetching.keep(&fetched, &until).await });
         catalog.fetched().await;
-        let (stack, key, metrics) = serving::build_stack(catalog, upstream).await;
+        let (stack, key, metrics) = stacks::build_stack(catalog, upstream).await;
         let places = server::MOST_CLIENTS;
-        let address = serving::serve(stack, &metrics, places, shutdown.clone()).await;
+        let address = stacks::serve(stack, &metrics, places, shutdown.clone()).await;
         Harness {
             address: address.to_string(),
             key,

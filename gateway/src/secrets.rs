@@ -71,11 +71,11 @@ impl From<aws_lc_rs::error::Unspecified> for SecretError {
 
 /// The root secret with its derived keys. `Debug` shows the lines' ids only.
 pub struct RootSecret {
-    newest: Line,
-    older: Vec<Line>,
+    newest: SecretLine,
+    older: Vec<SecretLine>,
 }
 
-struct Line {
+struct SecretLine {
     id: String,
     api_keys: hmac::Key,
     cursors: RandomizedNonceKey,
@@ -106,13 +106,13 @@ impl RootSecret {
 
     /// Reads the secret from its text.
     pub fn parse(text: &str) -> Result<Self, SecretError> {
-        let mut lines: Vec<Line> = Vec::new();
+        let mut lines: Vec<SecretLine> = Vec::new();
         for (index, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let parsed = Line::parse(line, index + 1)?;
+            let parsed = SecretLine::parse(line, index + 1)?;
             if lines.iter().any(|earlier| earlier.id == parsed.id) {
                 return Err(SecretError::Malformed { line: index + 1 });
             }
@@ -206,7 +206,7 @@ impl RootSecret {
             .any(|line| hmac::verify(&line.sessions, handle, tag).is_ok())
     }
 
-    fn lines(&self) -> impl Iterator<Item = &Line> {
+    fn lines(&self) -> impl Iterator<Item = &SecretLine> {
         std::iter::once(&self.newest).chain(&self.older)
     }
 }
@@ -219,8 +219,8 @@ impl std::fmt::Debug for RootSecret {
     }
 }
 
-impl Line {
-    fn parse(text: &str, line: usize) -> Result<Line, SecretError> {
+impl SecretLine {
+    fn parse(text: &str, line: usize) -> Result<SecretLine, SecretError> {
         let (id, encoded) = text
             .split_once(':')
             .ok_or(SecretError::Malformed { line })?;
@@ -234,7 +234,7 @@ impl Line {
             return Err(SecretError::Weak { line });
         }
         let root = hkdf::Salt::new(hkdf::HKDF_SHA256, b"archway").extract(&bytes);
-        Ok(Line {
+        Ok(SecretLine {
             id: id.to_owned(),
             api_keys: hmac::Key::new(hmac::HMAC_SHA256, &derive(&root, "api-key")?),
             cursors: RandomizedNonceKey::new(&AES_256_GCM, &derive(&root, "cursor")?)?,

@@ -39,21 +39,21 @@ use crate::{
     metrics::{Counted, Metrics},
     unread::{ConnectionRoom, Room},
 };
-use accepting::Accepting;
-use answer::Answering;
+use acceptor::Acceptor;
+use answer::AnswerGuard;
 use connection::Activity;
 use guard::Guard;
 use streams::Streams;
-use watched::Watched;
+use tracked_socket::TrackedSocket;
 
 // A connection, then what a request on it meets.
-mod accepting;
+mod acceptor;
 mod connection;
-mod watched;
+mod tracked_socket;
 mod answer;
 mod taking;
 mod streams;
-mod farewell;
+mod connection_close;
 mod cors;
 mod well_known;
 pub(crate) mod guard;
@@ -74,7 +74,7 @@ const CONNECTION_WINDOW: u32 = MOST_STREAMS * STREAM_WINDOW;
 const DRAIN: Duration = Duration::from_secs(27);
 
 /// What the stack needs of each stop.
-pub(crate) struct Stops {
+pub(crate) struct StackParts {
     pub(crate) guard: Arc<Guard>,
     pub(crate) auth: Arc<Auth>,
     pub(crate) mcp: Arc<Mcp>,
@@ -99,15 +99,15 @@ pub(crate) struct Port {
 pub(crate) type Stack = BoxCloneSyncService<Request, Response, Infallible>;
 
 /// Builds the stack. Runs from the top line down; a refusal never reaches the line below.
-pub(crate) fn stack(stops: Stops) -> Stack {
-    let Stops {
+pub(crate) fn stack(stops: StackParts) -> Stack {
+    let StackParts {
         guard,
         auth,
         mcp,
         metrics,
     } = stops;
     let stack = ServiceBuilder::new()
-        .layer(from_fn(farewell::close_if_unread))
+        .layer(from_fn(connection_close::close_if_unread))
         .layer(from_fn_with_state(metrics, count))
         .layer(from_fn_with_state(guard.clone(), guard::check_names))
         .layer(from_fn_with_state(auth.clone(), cors::admit_preflight))
@@ -147,7 +147,7 @@ pub(crate) async fn serve(port: Port, shutdown: CancellationToken) {
     } = port;
     let places = Arc::new(Semaphore::new(most as usize));
     let builder = Arc::new(builder(ended.clone()));
-    let mut accepting = Accepting::new(listener);
+    let mut accepting = Acceptor::new(listener);
     let taking = async {
         loop {
             // The semaphore is never closed: without a place this waits, it does not end.
@@ -155,7 +155,7 @@ pub(crate) async fn serve(port: Port, shutdown: CancellationToken) {
                 return;
             };
             let (socket, peer) = accepting.next().await;
-            let client = Client {
+            let client = ClientConnection {
                 peer: Peer(peer),
                 stack: stack.clone(),
                 place,
@@ -164,7 +164,7 @@ pub(crate) async fn serve(port: Port, shutdown: CancellationToken) {
                 ended: ended.clone(),
                 shutdown: shutdown.clone(),
             };
-            tokio::spawn(converse(builder.clone(), socket, client));
+            tokio::spawn(serve_connection(builder.clone(), socket, client));
         }
     };
     tokio::select! {
@@ -201,7 +201,7 @@ pub(crate) fn builder(ended: Counter) -> Builder<Streams> {
 }
 
 /// What one connection is served with.
-pub(crate) struct Client {
+pub(crate) struct ClientConnection {
     pub(crate) peer: Peer,
     pub(crate) stack: Stack,
     /// Given back when the connection ends.
@@ -213,11 +213,14 @@ pub(crate) struct Client {
 }
 
 /// Serves one connection to its end.
-pub(crate) async fn converse<S>(builder: Arc<Builder<Streams>>, socket: S, client: Client)
-where
+pub(crate) async fn serve_connection<S>(
+    builder: Arc<Builder<Streams>>,
+    socket: S,
+    client: ClientConnection,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let Client {
+    let ClientConnection {
         peer,
         stack,
         place: _place,
@@ -228,10 +231,10 @@ where
     } = client;
     let _open = Counted::one_of(&open);
     let (activity, room) = (Activity::new(idle), ConnectionRoom::default());
-    let io = TokioIo::new(Watched::new(socket, activity.clone()));
+    let io = TokioIo::new(TrackedSocket::new(socket, activity.clone()));
     let answered = activity.clone();
     let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
-        let answering = Answering::begin(&answered);
+        let answering = AnswerGuard::begin(&answered);
         let (version, activity) = (request.version(), answered.clone());
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(peer);
@@ -240,7 +243,7 @@ where
         async move {
             let mut response = answer.await?;
             if version <= http::Version::HTTP_11 && activity.is_draining() {
-                farewell::close(&mut response);
+                connection_close::close(&mut response);
             }
             let room = response.extensions_mut().remove::<Arc<Room>>();
             Ok::<_, Infallible>(response.map(|body| answering.with_body(body, version, room)))
@@ -253,7 +256,7 @@ where
             activity.drain();
             // hyper ends a quiet connection of HTTP/1 at once, and with it the request that is on
             // its way. Ours lingers: its next answer says that it was the last.
-            if !activity.may_be_asked() {
+            if !activity.may_receive_request() {
                 connection.as_mut().graceful_shutdown();
             }
             connection::run(connection.as_mut(), &activity).await

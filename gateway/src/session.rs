@@ -19,11 +19,11 @@ use crate::{
     store::{SessionChange, StoreError, Stores},
 };
 use archway_proto::{chain::Chain, log::LogLevel};
-use changed::Changed;
+use changed_sessions::ChangedSessions;
 use handle::Handle;
 use labels::Labels;
 
-mod changed;
+mod changed_sessions;
 mod handle;
 mod labels;
 
@@ -66,7 +66,7 @@ impl Session {
 pub(crate) struct Sessions {
     secret: Arc<RootSecret>,
     stores: Stores,
-    changed: Changed,
+    changed: ChangedSessions,
     /// How far changes were read, in microseconds since 1970 by Postgres' clock; `None` while
     /// word of them is not heard.
     read: watch::Sender<Option<i64>>,
@@ -78,7 +78,7 @@ impl Sessions {
         Sessions {
             secret,
             stores,
-            changed: Changed::default(),
+            changed: ChangedSessions::default(),
             read: watch::Sender::new(None),
             labels: Labels::new(),
         }

@@ -26,8 +26,8 @@ use uuid::Uuid;
 
 use crate::{
     caller::{Principal, SessionKey},
+    dns::{self, Resolver},
     metrics::UpstreamMetrics,
-    names::{self, Resolver},
     unread::Asker,
 };
 use choice::Affinity;
@@ -120,7 +120,7 @@ impl Upstream {
         minter: PassMinter,
         metrics: &UpstreamMetrics,
     ) -> Result<Self, UpstreamError> {
-        Upstream::with_resolver(config, minter, metrics, &names::system())
+        Upstream::with_resolver(config, minter, metrics, &dns::system())
     }
 
     /// With another way to find the addresses of hosts than the system's.

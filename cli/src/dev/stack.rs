@@ -124,7 +124,7 @@ impl Stack {
         )?;
         let of_worker = worker.admin();
         let gateway = gateway
-            .with_metrics_of(move || of_worker.exposition())
+            .with_extra_metrics(move || of_worker.exposition())
             .with_admin_place(AdminPlace {
                 host: host_name("gateway"),
                 address: plan.listeners.addresses.admin,

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use super::address::Source;
 
-/// Failures of one source in a minute that are answered 401; those above it are answered 429.
+/// FailedCredentials of one source in a minute that are answered 401; those above it are answered 429.
 const MOST_FAILURES: u32 = 60;
 const MINUTE: Duration = Duration::from_secs(60);
 /// Sources remembered, at about 100 bytes each. At the bound the oldest go.
@@ -25,7 +25,7 @@ const MOST_SOURCES: usize = 100_000;
 
 /// Why a credential that is there is not good. A label of the metric; the answer is the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reason {
+pub(crate) enum FailureReason {
     /// Not the form of a key or token, or a wrong checksum.
     Malformed,
     /// Nobody was issued this id.
@@ -56,69 +56,70 @@ pub(crate) enum Reason {
     WrongClaims,
 }
 
-impl Reason {
+impl FailureReason {
     pub(crate) fn label(self) -> &'static str {
         match self {
-            Reason::Malformed => "malformed",
-            Reason::Unknown => "unknown",
-            Reason::WrongSecret => "wrong_secret",
-            Reason::NotGood => "not_good",
-            Reason::UnknownIssuer => "unknown_issuer",
-            Reason::WrongAlgorithm => "wrong_algorithm",
-            Reason::UnknownSigner => "unknown_signer",
-            Reason::WrongSignature => "wrong_signature",
-            Reason::WrongAudience => "wrong_audience",
-            Reason::Expired => "expired",
-            Reason::NotYet => "not_yet",
-            Reason::LivesTooLong => "lives_too_long",
-            Reason::WrongTenant => "wrong_tenant",
-            Reason::WrongClaims => "wrong_claims",
+            FailureReason::Malformed => "malformed",
+            FailureReason::Unknown => "unknown",
+            FailureReason::WrongSecret => "wrong_secret",
+            FailureReason::NotGood => "not_good",
+            FailureReason::UnknownIssuer => "unknown_issuer",
+            FailureReason::WrongAlgorithm => "wrong_algorithm",
+            FailureReason::UnknownSigner => "unknown_signer",
+            FailureReason::WrongSignature => "wrong_signature",
+            FailureReason::WrongAudience => "wrong_audience",
+            FailureReason::Expired => "expired",
+            FailureReason::NotYet => "not_yet",
+            FailureReason::LivesTooLong => "lives_too_long",
+            FailureReason::WrongTenant => "wrong_tenant",
+            FailureReason::WrongClaims => "wrong_claims",
         }
     }
 }
 
 /// The failures of the last minute.
 #[derive(Default)]
-pub(crate) struct Failures(Mutex<Table>);
+pub(crate) struct FailedCredentials(Mutex<FailureTable>);
 
 #[derive(Default)]
-struct Table {
-    counted: HashMap<Source, Count>,
+struct FailureTable {
+    counted: HashMap<Source, FailureCount>,
     /// The same sources, oldest first.
     order: VecDeque<Source>,
 }
 
-struct Count {
+struct FailureCount {
     since: Instant,
     failures: u32,
 }
 
 /// A source failed too often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TooMany {
+pub(crate) struct TooManyFailures {
     /// Whole seconds until its failures are forgotten, at least 1.
     pub(crate) retry_after: u64,
 }
 
-impl TooMany {
+impl TooManyFailures {
     fn until_over(left: Duration) -> Self {
-        TooMany {
+        TooManyFailures {
             retry_after: left.as_secs() + u64::from(left.subsec_nanos() > 0),
         }
     }
 }
 
-impl Failures {
+impl FailedCredentials {
     /// For how long a further failure of `source` is one too many, if it is.
-    pub(crate) fn exhausted(&self, source: Source) -> Option<TooMany> {
+    pub(crate) fn exhausted(&self, source: Source) -> Option<TooManyFailures> {
         let table = self.0.lock();
         let count = table.counted.get(&source)?;
         let left = (count.since + MINUTE).duration_since(Instant::now());
-        (count.failures >= MOST_FAILURES && !left.is_zero()).then(|| TooMany::until_over(left))
+        (count.failures >= MOST_FAILURES && !left.is_zero())
+            .then(|| TooManyFailures::until_over(left))
     }
 
     /// Counts a failure of `source`.
-    pub(crate) fn note(&self, source: Source) -> Result<(), TooMany> {
+    pub(crate) fn note(&self, source: Source) -> Result<(), TooManyFailures> {
         let now = Instant::now();
         let mut table = self.0.lock();
         table.forget(now);
@@ -126,11 +127,11 @@ impl Failures {
     }
 }
 
-impl Table {
+impl FailureTable {
     /// Drops the sources whose minute is over, and the oldest where a new one may need the place.
     fn forget(&mut self, now: Instant) {
         while let Some(oldest) = self.order.front() {
-            let over = |count: &Count| now >= count.since + MINUTE;
+            let over = |count: &FailureCount| now >= count.since + MINUTE;
             if self.order.len() < MOST_SOURCES && !self.counted.get(oldest).is_none_or(over) {
                 return;
             }
@@ -139,10 +140,10 @@ impl Table {
         }
     }
 
-    fn count(&mut self, source: Source, now: Instant) -> Result<(), TooMany> {
+    fn count(&mut self, source: Source, now: Instant) -> Result<(), TooManyFailures> {
         let count = self.counted.entry(source).or_insert_with(|| {
             self.order.push_back(source);
-            Count {
+            FailureCount {
                 since: now,
                 failures: 0,
             }
@@ -151,7 +152,7 @@ impl Table {
             count.failures += 1;
             return Ok(());
         }
-        Err(TooMany::until_over(
+        Err(TooManyFailures::until_over(
             (count.since + MINUTE).duration_since(now),
         ))
     }
@@ -164,13 +165,13 @@ mod tests {
     const HERE: Source = Source::V4(1);
     const THERE: Source = Source::V6(1);
 
-    fn exhaust(failures: &Failures, source: Source) {
+    fn exhaust(failures: &FailedCredentials, source: Source) {
         for _ in 0..MOST_FAILURES {
             assert_eq!(failures.note(source), Ok(()));
         }
     }
 
-    fn remembered(failures: &Failures) -> usize {
+    fn remembered(failures: &FailedCredentials) -> usize {
         let table = failures.0.lock();
         assert_eq!(table.counted.len(), table.order.len());
         table.order.len()
@@ -178,16 +179,22 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_sixty_first_failure_of_a_minute_is_one_too_many() {
-        let failures = Failures::default();
+        let failures = FailedCredentials::default();
         assert_eq!(failures.exhausted(HERE), None);
         exhaust(&failures, HERE);
-        assert_eq!(failures.exhausted(HERE), Some(TooMany { retry_after: 60 }));
+        assert_eq!(
+            failures.exhausted(HERE),
+            Some(TooManyFailures { retry_after: 60 })
+        );
         assert_eq!(failures.exhausted(THERE), None);
-        assert_eq!(failures.note(HERE), Err(TooMany { retry_after: 60 }));
+        assert_eq!(
+            failures.note(HERE),
+            Err(TooManyFailures { retry_after: 60 })
+        );
         tokio::time::advance(Duration::from_millis(58_500)).await;
-        assert_eq!(failures.note(HERE), Err(TooMany { retry_after: 2 }));
+        assert_eq!(failures.note(HERE), Err(TooManyFailures { retry_after: 2 }));
         tokio::time::advance(Duration::from_millis(1_499)).await;
-        assert_eq!(failures.note(HERE), Err(TooMany { retry_after: 1 }));
+        assert_eq!(failures.note(HERE), Err(TooManyFailures { retry_after: 1 }));
         tokio::time::advance(Duration::from_millis(1)).await;
         assert_eq!(failures.exhausted(HERE), None);
         exhaust(&failures, HERE);
@@ -196,7 +203,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn one_source_says_nothing_of_another() {
-        let failures = Failures::default();
+        let failures = FailedCredentials::default();
         exhaust(&failures, HERE);
         assert!(failures.note(HERE).is_err());
         exhaust(&failures, THERE);
@@ -204,7 +211,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn sources_are_forgotten_after_their_minute() {
-        let failures = Failures::default();
+        let failures = FailedCredentials::default();
         for number in 0..1_000 {
             failures.note(Source::V4(number)).unwrap();
         }
@@ -218,7 +225,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn at_the_bound_the_oldest_go() {
-        let failures = Failures::default();
+        let failures = FailedCredentials::default();
         exhaust(&failures, THERE);
         exhaust(&failures, HERE);
         for number in 2..MOST_SOURCES {

@@ -9,16 +9,16 @@ use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 use archway_proto::catalog::Scope;
 
-use super::{AuthError, failures::Reason};
+use super::{AuthError, failures::FailureReason};
 use crate::metrics::Metrics;
 use config::IssuerConfig;
-use fetch::Source;
-use keyring::{Keyring, Unjudged};
+use fetch::KeySource;
+use keyring::{Keyring, KeysUnavailable};
 
-pub(super) use claims::Facts;
+pub(super) use claims::VerifiedClaims;
 pub(super) use config::trusted;
 pub use error::{IssuerProblem, IssuersError};
-pub(super) use token::Unverified;
+pub(super) use token::UnverifiedToken;
 
 mod document;
 mod config;
@@ -35,7 +35,7 @@ pub(super) struct Issuers(Vec<Arc<Issuer>>);
 /// One of them.
 pub(super) struct Issuer {
     pub(super) config: IssuerConfig,
-    keys: Keyring<Source>,
+    keys: Keyring<KeySource>,
 }
 
 impl Issuers {
@@ -43,7 +43,7 @@ impl Issuers {
     pub(super) fn load(path: &Path, metrics: &Arc<Metrics>) -> Result<Self, IssuersError> {
         let configs = config::load(path)?.into_iter().zip(1..);
         let issuers = configs.map(|(config, place)| {
-            let source = Source::new(&config);
+            let source = KeySource::new(&config);
             let source = source.map_err(|problem| IssuersError::Issuer { place, problem })?;
             let keys = Keyring::new(&config.name, source, metrics.clone());
             Ok(Arc::new(Issuer { config, keys }))
@@ -57,21 +57,24 @@ impl Issuers {
     }
 
     /// Which issuer made a token, and what it says; unless it is not good.
-    pub(super) async fn check(&self, text: &str) -> Result<(Arc<Issuer>, Facts), AuthError> {
-        let token = Unverified::parse(text).ok_or(Reason::Malformed)?;
+    pub(super) async fn check(
+        &self,
+        text: &str,
+    ) -> Result<(Arc<Issuer>, VerifiedClaims), AuthError> {
+        let token = UnverifiedToken::parse(text).ok_or(FailureReason::Malformed)?;
         let issuer = token.issuer().and_then(|name| self.find(name));
-        let issuer = issuer.ok_or(Reason::UnknownIssuer)?;
+        let issuer = issuer.ok_or(FailureReason::UnknownIssuer)?;
         let allowed = &issuer.config.algorithms;
         let algorithm = token.algorithm.filter(|one| allowed.contains(one));
-        let algorithm = algorithm.ok_or(Reason::WrongAlgorithm)?;
+        let algorithm = algorithm.ok_or(FailureReason::WrongAlgorithm)?;
         let age = token.least_age(issuer.config.leeway);
         let key = token.key_id.as_deref();
         let key = issuer.keys.find(key, algorithm, age).await;
-        let key = key.map_err(|Unjudged| AuthError::Unchecked)?;
-        let key = key.ok_or(Reason::UnknownSigner)?;
+        let key = key.map_err(|KeysUnavailable| AuthError::Unchecked)?;
+        let key = key.ok_or(FailureReason::UnknownSigner)?;
         let claims = token.verified(&key, algorithm);
-        let claims = claims.ok_or(Reason::WrongSignature)?;
-        let facts = Facts::new(&issuer.config, &claims)?;
+        let claims = claims.ok_or(FailureReason::WrongSignature)?;
+        let facts = VerifiedClaims::new(&issuer.config, &claims)?;
         Ok((issuer.clone(), facts))
     }
 

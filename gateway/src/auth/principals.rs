@@ -24,7 +24,7 @@ const MOST_PRINCIPALS: u64 = 50_000;
 const MOST_UNKNOWN: u64 = 1_000;
 
 /// A tenant's slug and a principal's id.
-type Place = (String, String);
+type PrincipalKey = (String, String);
 
 /// A principal within a tenant, as Postgres has it.
 pub(super) struct PrincipalRecord {
@@ -51,8 +51,8 @@ impl PrincipalRecord {
 /// The look-up with its caches.
 pub(super) struct Principals {
     stores: Stores,
-    fresh: moka::future::Cache<Place, Arc<PrincipalRecord>>,
-    confirmed: moka::sync::Cache<Place, Arc<PrincipalRecord>>,
+    fresh: moka::future::Cache<PrincipalKey, Arc<PrincipalRecord>>,
+    confirmed: moka::sync::Cache<PrincipalKey, Arc<PrincipalRecord>>,
     /// Tenants that an issuer may speak for and that are not there.
     unknown: moka::sync::Cache<String, ()>,
     pause: Pause,
@@ -87,43 +87,43 @@ impl Principals {
         tenant: &str,
         who: &Identity,
     ) -> Result<Arc<PrincipalRecord>, Arc<LookupError>> {
-        let place = (tenant.to_owned(), who.id().to_owned());
+        let key = (tenant.to_owned(), who.id().to_owned());
         for _reading in 0..READINGS {
             if self.unknown.contains_key(tenant) {
                 return Err(Arc::new(LookupError::Unknown));
             }
             // Callers that arrive together wait for one question.
-            let asked = self.fresh.try_get_with_by_ref(&place, self.ask(&place));
+            let asked = self.fresh.try_get_with_by_ref(&key, self.ask(&key));
             match asked.await {
-                Ok(record) if self.is_fresh(&place, &record) => return Ok(record),
-                Ok(_overtaken) => self.fresh.invalidate(&place).await,
+                Ok(record) if self.is_fresh(&key, &record) => return Ok(record),
+                Ok(_overtaken) => self.fresh.invalidate(&key).await,
                 Err(error) if matches!(*error, LookupError::Unknown) => return Err(error),
-                Err(error) => return self.confirmed(&place).ok_or(error),
+                Err(error) => return self.confirmed(&key).ok_or(error),
             }
         }
         Err(Arc::new(LookupError::Overtaken))
     }
 
-    fn is_fresh(&self, (_, id): &Place, record: &PrincipalRecord) -> bool {
+    fn is_fresh(&self, (_, id): &PrincipalKey, record: &PrincipalRecord) -> bool {
         self.editions.is_fresh(id, record.tenant_id, record.read)
     }
 
-    fn is_current(&self, (_, id): &Place, record: &PrincipalRecord) -> bool {
+    fn is_current(&self, (_, id): &PrincipalKey, record: &PrincipalRecord) -> bool {
         self.editions.is_current(id, record.tenant_id, record.read)
     }
 
     /// What Postgres confirmed within the grace, unless word came since that it changed.
-    fn confirmed(&self, place: &Place) -> Option<Arc<PrincipalRecord>> {
-        let record = self.confirmed.get(place)?;
-        self.is_current(place, &record).then_some(record)
+    fn confirmed(&self, key: &PrincipalKey) -> Option<Arc<PrincipalRecord>> {
+        let record = self.confirmed.get(key)?;
+        self.is_current(key, &record).then_some(record)
     }
 
-    async fn ask(&self, place: &Place) -> Result<Arc<PrincipalRecord>, LookupError> {
+    async fn ask(&self, key: &PrincipalKey) -> Result<Arc<PrincipalRecord>, LookupError> {
         if self.pause.lasts() {
             return Err(LookupError::Paused);
         }
         let read = self.editions.reading();
-        let (tenant, id) = place;
+        let (tenant, id) = key;
         let row = self.stores.find_principal(tenant, id).await;
         match &row {
             Ok(_) => self.pause.answered(),
@@ -134,13 +134,13 @@ impl Principals {
             }
         }
         let Some(row) = row? else {
-            self.confirmed.invalidate(place);
+            self.confirmed.invalidate(key);
             self.unknown.insert(tenant.clone(), ());
             return Err(LookupError::Unknown);
         };
         let record = Arc::new(record(row, read));
-        if self.is_current(place, &record) {
-            self.confirmed.insert(place.clone(), record.clone());
+        if self.is_current(key, &record) {
+            self.confirmed.insert(key.clone(), record.clone());
         }
         Ok(record)
     }

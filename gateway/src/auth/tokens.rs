@@ -13,8 +13,8 @@ use parking_lot::Mutex;
 use super::{
     AuthError,
     editions::Editions,
-    failures::Reason,
-    issuers::{Facts, Issuer, Issuers, Unverified},
+    failures::FailureReason,
+    issuers::{Issuer, Issuers, UnverifiedToken, VerifiedClaims},
     lookup::LookupError,
     principals::{PrincipalRecord, Principals},
 };
@@ -33,20 +33,20 @@ const MOST_VERIFIED: u64 = 20_000;
 pub(super) struct Tokens {
     issuers: Issuers,
     principals: Principals,
-    verified: moka::sync::Cache<[u8; 32], Arc<Verified>>,
+    verified: moka::sync::Cache<[u8; 32], Arc<VerifiedToken>>,
     editions: Arc<Editions>,
 }
 
 /// A token whose signature and claims were good.
-struct Verified {
+struct VerifiedToken {
     issuer: Arc<Issuer>,
-    facts: Facts,
+    facts: VerifiedClaims,
     /// The caller by the last reading of its record.
     caller: Mutex<Option<(u64, Principal)>>,
 }
 
 /// A caller, and who vouches for it.
-pub(super) struct Vouched {
+pub(super) struct TokenHolder {
     pub(super) principal: Principal,
     pub(super) issuer: Arc<Issuer>,
 }
@@ -72,7 +72,7 @@ impl Tokens {
 
     /// Whether a text is a token rather than a key.
     pub(super) fn is_one(text: &str) -> bool {
-        Unverified::is_one(text)
+        UnverifiedToken::is_one(text)
     }
 
     pub(super) fn issuers(&self) -> &Issuers {
@@ -80,14 +80,14 @@ impl Tokens {
     }
 
     /// The caller whose token this is.
-    pub(super) async fn verify(&self, text: &str) -> Result<Vouched, AuthError> {
+    pub(super) async fn verify(&self, text: &str) -> Result<TokenHolder, AuthError> {
         let mut key = [0; 32];
         key.copy_from_slice(digest(&SHA256, text.as_bytes()).as_ref());
         if let Some(verified) = self.verified.get(&key) {
             return self.vouch(&verified).await;
         }
         let (issuer, facts) = self.issuers.check(text).await?;
-        let verified = Arc::new(Verified {
+        let verified = Arc::new(VerifiedToken {
             issuer,
             facts,
             caller: Mutex::new(None),
@@ -97,20 +97,20 @@ impl Tokens {
     }
 
     /// Holds a good token against what Postgres knows of its principal and tenant.
-    async fn vouch(&self, token: &Verified) -> Result<Vouched, AuthError> {
+    async fn vouch(&self, token: &VerifiedToken) -> Result<TokenHolder, AuthError> {
         let facts = &token.facts;
         if facts.is_over() {
-            return Err(Reason::Expired.into());
+            return Err(FailureReason::Expired.into());
         }
         let record = self.principals.find(&facts.tenant, &facts.identity).await;
         let record = record.map_err(|error| match &*error {
-            LookupError::Unknown => AuthError::from(Reason::NotGood),
+            LookupError::Unknown => AuthError::from(FailureReason::NotGood),
             unknown_yet => unknown_yet.into(),
         })?;
         if !record.is_good(facts.earliest) {
-            return Err(Reason::NotGood.into());
+            return Err(FailureReason::NotGood.into());
         }
-        Ok(Vouched {
+        Ok(TokenHolder {
             principal: self.principal(token, &record),
             issuer: token.issuer.clone(),
         })
@@ -118,7 +118,7 @@ impl Tokens {
 
     /// The caller by this reading of its record. Each token's has an edition of its own: two tokens
     /// of one principal may allow different things.
-    fn principal(&self, token: &Verified, record: &PrincipalRecord) -> Principal {
+    fn principal(&self, token: &VerifiedToken, record: &PrincipalRecord) -> Principal {
         let mut caller = token.caller.lock();
         if let Some((edition, principal)) = &*caller
             && *edition == record.read.edition

@@ -3,7 +3,7 @@
 use archway_proto::{chain::Chain, failure::Failure};
 
 use super::{LONGEST_NAME, WEIGHTS, arguments::SchemaError};
-use crate::{awaited::Tone, terms};
+use crate::{absence_log::Severity, terms};
 
 /// Why a worker's catalogue was not taken.
 #[derive(Debug, thiserror::Error)]
@@ -18,7 +18,7 @@ pub(super) enum CatalogError {
         "{0:?} is no name of a tool: a-z, 0-9 and _, a letter first, at most {LONGEST_NAME} bytes, \
          and neither {total} nor {memory}", total = terms::TOTAL, memory = terms::MEMORY
     )]
-    Name(String),
+    HostName(String),
     #[error("{tool} weighs {weight}, which is not from 1 to {most}", most = WEIGHTS.end())]
     Weight { tool: String, weight: u32 },
     #[error("{tool} allows {per_minute} calls a minute, more than {most}", most = terms::MOST)]
@@ -34,10 +34,10 @@ pub(super) enum CatalogError {
 impl CatalogError {
     /// Writes it to the log. That no worker gives one is told as an absence; what a worker gives and
     /// is no good, each time.
-    pub(super) fn tell(&self, absence: Option<Tone>) {
+    pub(super) fn tell(&self, absence: Option<Severity>) {
         match (self, absence) {
             // Workers may start after their gateway.
-            (CatalogError::Fetch(_), Some(Tone::Note)) => {
+            (CatalogError::Fetch(_), Some(Severity::Note)) => {
                 tracing::info!(error = %Chain(self), "no catalogue yet");
             }
             (CatalogError::Fetch(_), None) => {}

@@ -1,7 +1,7 @@
 //! How many gateways there are, counted by the addresses of a DNS name.
 //!
 //! Beside the path: asked every few seconds, and the last good count is kept when DNS fails. A
-//! gateway that has an address of each family is one (`names`).
+//! gateway that has an address of each family is one (`dns`).
 
 use std::sync::{
     Arc,
@@ -11,8 +11,8 @@ use std::sync::{
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::{
+    dns::{self, HostName, REFRESH, Resolver},
     metrics::Metrics,
-    names::{self, Name, REFRESH, Resolver},
 };
 
 /// The count: at least 1.
@@ -46,7 +46,7 @@ impl Replicas {
 
     /// Counts until it is dropped; without a name there is nothing to do.
     pub(super) async fn keep(&self) {
-        self.keep_by(&names::system()).await;
+        self.keep_by(&dns::system()).await;
     }
 
     async fn keep_by(&self, resolver: &Resolver) {
@@ -54,7 +54,7 @@ impl Replicas {
             return;
         };
         // The port is no part of the question, only of the answer's type.
-        let mut name = Name::new(service.clone(), 0);
+        let mut name = HostName::new(service.clone(), 0);
         let mut ticks = interval(REFRESH);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {

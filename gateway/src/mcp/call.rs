@@ -2,7 +2,7 @@
 //!
 //! A refusal (unknown tool, missing scope) is an error of the protocol; a failure (bad arguments,
 //! a worker away) is a result that the agent reads. The answer is one JSON message; only if the
-//! worker says something on its way that the client wants to hear (`hearing`), it is a stream of
+//! worker says something on its way that the client wants to hear (`notifications`), it is a stream of
 //! events. A client that goes away drops the future, with it the upstream's stream, and so cancels
 //! the call.
 
@@ -15,11 +15,11 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{
-    ask::{Ask, arguments, idempotency_key, tool_name},
     envelope::Envelope,
-    hearing::Hearing,
-    settle::{SMALL_EVENTS, Settle, Word},
-    trail::{About, Stop, Trail},
+    notifications::NotificationFilter,
+    outcome::{OutcomeRecorder, RecordSubject, Stage},
+    request::{RequestInfo, arguments, idempotency_key, tool_name},
+    settlement::{EventMessage, SMALL_EVENTS, Settlement},
 };
 use crate::{
     audit::Audit,
@@ -52,37 +52,43 @@ impl Calls {
         name = "tool.call",
         level = "debug",
         skip_all,
-        fields(tenant.id = %who.tenant_id(), key.id = who.key_id(), session.id = %ask.session.key, trace.id = %ask.trace.trace_id(), span.id = %ask.trace.span_id())
+        fields(tenant.id = %who.tenant_id(), key.id = who.key_id(), session.id = %info.session.key, trace.id = %info.trace.trace_id(), span.id = %info.trace.span_id())
     )]
     pub(super) async fn answer(
         &self,
         who: &Principal,
-        ask: Ask,
+        info: RequestInfo,
         message: Envelope,
     ) -> Result<Response, GatewayError> {
-        let trail = Trail::begin(&self.audit, &self.metrics, who, &ask, About::call());
-        let mut trail = trail.await;
-        let name = tool_name(&message).inspect_err(|_refused| trail.refused())?;
+        let recorder = OutcomeRecorder::begin(
+            &self.audit,
+            &self.metrics,
+            who,
+            &info,
+            RecordSubject::call(),
+        );
+        let mut recorder = recorder.await;
+        let name = tool_name(&message).inspect_err(|_refused| recorder.refused())?;
         let Some(catalog) = self.catalog.snapshot() else {
-            let settle = self.settle(trail, ask);
-            return Ok(settle.respond(Err(upstream::unavailable())));
+            let settlement = self.settlement(recorder, info);
+            return Ok(settlement.respond(Err(upstream::unavailable())));
         };
         let tool = catalog
             .find(who, name)
-            .inspect_err(|_refused| trail.refused())?;
-        trail.calls(&tool.label);
-        let hearing = Hearing::of(&message, &ask, self.metrics.clone());
-        let wanted = Wanted::of(message, &tool).inspect_err(|_refused| trail.refused())?;
-        trail.with(&self.audit, &wanted.arguments);
-        let mut settle = self.settle(trail, ask);
-        settle.hearing = hearing;
-        match self.start(who, &tool, wanted, &mut settle).await {
-            Ok(First::Result(result, room)) => {
-                settle.room = room;
-                Ok(settle.respond(Ok(result)))
+            .inspect_err(|_refused| recorder.refused())?;
+        recorder.set_tool(&tool.label);
+        let notifications = NotificationFilter::for_request(&message, &info, self.metrics.clone());
+        let input = CallInput::of(message, &tool).inspect_err(|_refused| recorder.refused())?;
+        recorder.set_arguments(&self.audit, &input.arguments);
+        let mut settlement = self.settlement(recorder, info);
+        settlement.notifications = notifications;
+        match self.start(who, &tool, input, &mut settlement).await {
+            Ok(FirstEvent::Result(result, room)) => {
+                settlement.room = room;
+                Ok(settlement.respond(Ok(result)))
             }
-            Ok(First::Event(event, events)) => Ok(settle.stream(event, events)),
-            Err(failure) => Ok(settle.respond(Err(failure))),
+            Ok(FirstEvent::Event(event, events)) => Ok(settlement.stream(event, events)),
+            Err(failure) => Ok(settlement.respond(Err(failure))),
         }
     }
 
@@ -90,15 +96,23 @@ impl Calls {
     pub(super) fn limited(
         &self,
         who: &Principal,
-        ask: Ask,
+        info: RequestInfo,
         price: &Price,
         refused: &Refused,
     ) -> Response {
-        let mut trail = Trail::of_refusal(&self.audit, &self.metrics, who, &ask, About::call());
+        let mut recorder = OutcomeRecorder::for_refusal(
+            &self.audit,
+            &self.metrics,
+            who,
+            &info,
+            RecordSubject::call(),
+        );
         if let Some(tool) = &price.tool {
-            trail.calls(&tool.name);
+            recorder.set_tool(&tool.name);
         }
-        let mut response = self.settle(trail, ask).respond(Err(refused.failure()));
+        let mut response = self
+            .settlement(recorder, info)
+            .respond(Err(refused.failure()));
         refused.tell(response.headers_mut());
         response
     }
@@ -108,30 +122,30 @@ impl Calls {
         &self,
         who: &Principal,
         tool: &Tool,
-        wanted: Wanted,
-        settle: &mut Settle,
-    ) -> Result<First, Failure> {
-        let trace = settle.ask.trace;
+        input: CallInput,
+        settlement: &mut Settlement,
+    ) -> Result<FirstEvent, Failure> {
+        let trace = settlement.info.trace;
         let name = tool.entry.name.as_str();
-        let mut arguments = tool.check(wanted.arguments)?;
+        let mut arguments = tool.check(input.arguments)?;
         if tool.takes(CURSOR) {
             let project = who.default_project();
             let context = CursorContext::new(who.tenant_id(), name, project, &arguments);
             if let Some(Value::String(cursor)) = arguments.get_mut(CURSOR) {
                 *cursor = self.cursors.open(&context, cursor)?;
             }
-            settle.context = Some(context);
+            settlement.context = Some(context);
         }
         let project = arguments.get("project").and_then(Value::as_str);
         let project = project.or_else(|| who.default_project());
-        settle.trail.of_project(project);
+        settlement.recorder.set_project(project);
         let params = serde_json::to_vec(&CallParams {
             name,
             arguments: &arguments,
-            meta: wanted.key.as_deref().map(|it| CallMeta { key: it }),
+            meta: input.key.as_deref().map(|it| CallMeta { key: it }),
         })
         .map_err(|error| upstream::internal(trace, &error))?;
-        let received = settle.ask.received;
+        let received = settlement.info.received;
         let until = self.upstream.until(received);
         let call = Outgoing {
             who,
@@ -140,26 +154,26 @@ impl Calls {
             project,
             idempotent: tool.entry.idempotent,
             repeatable: tool.entry.idempotent || tool.entry.once,
-            session: settle.ask.session.key,
+            session: settlement.info.session.key,
             trace,
             until,
-            asker: settle.ask.asker.clone(),
+            asker: settlement.info.asker.clone(),
         };
         self.upstream.judge(&call)?;
         let family = &tool.entry.family;
-        settle.trail.reached(Stop::Checked);
-        settle.permit = Some(self.breaker.admit(who, family, received, until).await?);
-        settle.trail.reached(Stop::Admitted);
+        settlement.recorder.reached(Stage::Checked);
+        settlement.permit = Some(self.breaker.admit(who, family, received, until).await?);
+        settlement.recorder.reached(Stage::Admitted);
         let events = self.upstream.call(call).await?;
-        first(events, settle).await
+        first(events, settlement).await
     }
 
-    fn settle(&self, trail: Trail, ask: Ask) -> Settle {
-        Settle {
+    fn settlement(&self, recorder: OutcomeRecorder, info: RequestInfo) -> Settlement {
+        Settlement {
             cursors: self.cursors.clone(),
-            trail,
-            ask,
-            hearing: Hearing::nothing(self.metrics.clone()),
+            recorder,
+            info,
+            notifications: NotificationFilter::none(self.metrics.clone()),
             context: None,
             permit: None,
             room: None,
@@ -168,17 +182,17 @@ impl Calls {
 }
 
 /// What a call asks of its tool.
-struct Wanted {
+struct CallInput {
     arguments: Map<String, Value>,
     /// Under which a write is done once. What may be done twice has none: it would only make two
     /// calls of one.
     key: Option<String>,
 }
 
-impl Wanted {
+impl CallInput {
     fn of(message: Envelope, tool: &Tool) -> Result<Self, GatewayError> {
         let key = idempotency_key(&message)?;
-        Ok(Wanted {
+        Ok(CallInput {
             key: key.filter(|_| !tool.entry.idempotent),
             arguments: arguments(message)?,
         })
@@ -201,25 +215,25 @@ struct CallMeta<'a> {
     key: &'a str,
 }
 
-enum First {
+enum FirstEvent {
     Result(Bytes, Option<Room>),
-    Event(Word, Box<CallStream>),
+    Event(EventMessage, Box<CallStream>),
 }
 
 /// What decides the form of the answer: the result, or a word before it that the client wants.
-async fn first(mut events: CallStream, settle: &mut Settle) -> Result<First, Failure> {
+async fn first(mut events: CallStream, settlement: &mut Settlement) -> Result<FirstEvent, Failure> {
     loop {
         match events.next().await? {
-            Step::Result(result) => return Ok(First::Result(result, events.take_room())),
+            Step::Result(result) => return Ok(FirstEvent::Result(result, events.take_room())),
             Step::Said(said) => {
-                if let Some(message) = settle.hearing.notification(&said) {
-                    let word = Word {
+                if let Some(message) = settlement.notifications.notification(&said) {
+                    let message = EventMessage {
                         message,
                         room: events.take_room(),
                     };
-                    settle.room = events.room_for_events(SMALL_EVENTS).await?;
+                    settlement.room = events.room_for_events(SMALL_EVENTS).await?;
                     events.passed_on();
-                    return Ok(First::Event(word, Box::new(events)));
+                    return Ok(FirstEvent::Event(message, Box::new(events)));
                 }
             }
         }

@@ -2,7 +2,7 @@
 //! the body, read once, within a size and a time.
 //!
 //! What a reader would miss: a large body is read only if its caller could pay for it as far as is
-//! known beforehand, and if there is a place for it (`crowd`). A small one always is, since what it
+//! known beforehand, and if there is a permit for it (`permits`). A small one always is, since what it
 //! says decides the form of a refusal.
 
 use std::time::Duration;
@@ -14,13 +14,13 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Body as _;
 use uuid::Uuid;
 
-use super::crowd::{Crowd, Place};
+use super::body_permits::{BodyPermit, BodyPermits};
 use crate::{error::GatewayError, limits::Refused};
 
 /// The largest body read, in bytes.
 pub(crate) const LARGEST_BODY: usize = 1024 * 1024;
 /// The largest body that is read whoever sends it, in bytes: few calls have more.
-const LARGEST_FREE: usize = 64 * 1024;
+const MAX_FREE_BODY: usize = 64 * 1024;
 const BODY_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The media types a client takes. Never neither.
@@ -83,61 +83,61 @@ fn refuses(parameter: &str) -> bool {
 }
 
 /// Why there is no message.
-pub(super) enum Unread {
+pub(super) enum BodyError {
     /// It can't be one.
-    Bad(GatewayError),
+    Invalid(GatewayError),
     /// It is large, and its caller could not have paid for it.
     Unpaid(Refused),
 }
 
-impl From<GatewayError> for Unread {
+impl From<GatewayError> for BodyError {
     fn from(error: GatewayError) -> Self {
-        Unread::Bad(error)
+        BodyError::Invalid(error)
     }
 }
 
-/// A whole message, with its place if it is large.
-pub(super) struct Whole<'a> {
+/// A whole message, with its permit if it is large.
+pub(super) struct ReceivedBody<'a> {
     pub(super) bytes: Bytes,
-    _place: Option<Place<'a>>,
+    _permit: Option<BodyPermit<'a>>,
 }
 
 /// What has to be granted before a large body is kept.
-pub(super) struct Door<'a, F> {
-    pub(super) crowd: &'a Crowd,
+pub(super) struct BodyAdmission<'a, F> {
+    pub(super) permits: &'a BodyPermits,
     /// Who sends it.
     pub(super) tenant: Uuid,
     /// Why its caller could not pay for it.
     pub(super) refusal: F,
 }
 
-impl<'a, F: Fn() -> Option<Refused>> Door<'a, F> {
+impl<'a, F: Fn() -> Option<Refused>> BodyAdmission<'a, F> {
     /// Lets a large body in. Whether its caller could pay is asked again after it waited: others of
     /// its bodies were read meanwhile.
-    async fn pass(&self) -> Result<Place<'a>, Unread> {
-        let paid = || (self.refusal)().map_or(Ok(()), |refused| Err(Unread::Unpaid(refused)));
+    async fn admit(&self) -> Result<BodyPermit<'a>, BodyError> {
+        let paid = || (self.refusal)().map_or(Ok(()), |refused| Err(BodyError::Unpaid(refused)));
         paid()?;
-        let place = self.crowd.place(self.tenant).await;
-        let place = place.ok_or(GatewayError::BodyCrowded)?;
-        if place.waited {
+        let permit = self.permits.acquire(self.tenant).await;
+        let permit = permit.ok_or(GatewayError::BodyCrowded)?;
+        if permit.waited {
             paid()?;
         }
-        Ok(place)
+        Ok(permit)
     }
 }
 
-/// What the client takes, and its whole message. A large one has to pass the door before that much of
+/// What the client takes, and its whole message. A large one has to pass the admission before that much of
 /// it is kept.
 pub(super) async fn read<'a>(
     headers: &HeaderMap,
     body: Body,
-    door: Door<'a, impl Fn() -> Option<Refused>>,
-) -> Result<(Accepts, Whole<'a>), Unread> {
+    admission: BodyAdmission<'a, impl Fn() -> Option<Refused>>,
+) -> Result<(Accepts, ReceivedBody<'a>), BodyError> {
     let accepts = Accepts::of(headers)?;
     check_content(headers)?;
-    match tokio::time::timeout(BODY_TIMEOUT, read_body(body, door)).await {
+    match tokio::time::timeout(BODY_TIMEOUT, read_body(body, admission)).await {
         Ok(body) => Ok((accepts, body?)),
-        Err(_elapsed) => Err(Unread::Bad(GatewayError::BodyTooSlow)),
+        Err(_elapsed) => Err(BodyError::Invalid(GatewayError::BodyTooSlow)),
     }
 }
 
@@ -166,22 +166,22 @@ fn check_content(headers: &HeaderMap) -> Result<(), GatewayError> {
 /// The whole body, within 1 MiB.
 async fn read_body<'a>(
     body: Body,
-    door: Door<'a, impl Fn() -> Option<Refused>>,
-) -> Result<Whole<'a>, Unread> {
+    admission: BodyAdmission<'a, impl Fn() -> Option<Refused>>,
+) -> Result<ReceivedBody<'a>, BodyError> {
     let declared = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     let mut body = Limited::new(body, LARGEST_BODY);
     let mut bytes = BytesMut::new();
-    let mut place = None;
+    let mut permit = None;
     loop {
         // Before any of it, if its length was declared.
-        if place.is_none() && declared.max(bytes.len()) > LARGEST_FREE {
-            place = Some(door.pass().await?);
+        if permit.is_none() && declared.max(bytes.len()) > MAX_FREE_BODY {
+            permit = Some(admission.admit().await?);
         }
         let data = match body.frame().await {
             None => {
-                return Ok(Whole {
+                return Ok(ReceivedBody {
                     bytes: bytes.freeze(),
-                    _place: place,
+                    _permit: permit,
                 });
             }
             Some(Ok(frame)) => frame.into_data().unwrap_or_default(),

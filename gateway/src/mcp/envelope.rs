@@ -42,25 +42,25 @@ impl Envelope {
 
 /// A message that is answered with an error, under its id where that could be read.
 #[derive(Debug)]
-pub(crate) struct Unreadable {
+pub(crate) struct InvalidMessage {
     pub(crate) error: GatewayError,
     pub(crate) id: Option<RequestId>,
 }
 
-impl From<GatewayError> for Unreadable {
+impl From<GatewayError> for InvalidMessage {
     fn from(error: GatewayError) -> Self {
-        Unreadable { error, id: None }
+        InvalidMessage { error, id: None }
     }
 }
 
-impl From<JsonError> for Unreadable {
+impl From<JsonError> for InvalidMessage {
     fn from(error: JsonError) -> Self {
         GatewayError::NotJson(error.to_string()).into()
     }
 }
 
 /// Reads a body as one JSON-RPC request or notification.
-pub(crate) fn parse(body: &[u8]) -> Result<Envelope, Unreadable> {
+pub(crate) fn parse(body: &[u8]) -> Result<Envelope, InvalidMessage> {
     let document = json::read(body)?;
     if let Some(key) = document.repeated_key {
         let error = format!("the key {} stands twice in one object", quoted(&key));
@@ -79,7 +79,7 @@ pub(crate) fn parse(body: &[u8]) -> Result<Envelope, Unreadable> {
             method_name,
             params,
         }),
-        Err(error) => Err(Unreadable { error, id }),
+        Err(error) => Err(InvalidMessage { error, id }),
     }
 }
 

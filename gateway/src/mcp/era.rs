@@ -134,7 +134,7 @@ fn method_matches(headers: &HeaderMap, message: &Envelope) -> Result<(), Gateway
     }
 }
 
-/// `Mcp-Name` repeats what the method is about; a body without that is refused later.
+/// `Mcp-Name` repeats what the method is subject; a body without that is refused later.
 fn name_matches(headers: &HeaderMap, message: &Envelope) -> Result<(), GatewayError> {
     let key = match message.method {
         Some(Method::Worker(WorkerMethod::ToolsCall | WorkerMethod::PromptsGet)) => "name",

@@ -51,7 +51,7 @@ struct WorkerResult<'a> {
 }
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct JsonRpcAnswer<'a> {
     jsonrpc: &'static str,
     id: &'a RequestId,
     result: ToolResult<'a>,
@@ -74,7 +74,7 @@ struct ToolResult<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Content<'a> {
-    Written(&'a RawValue),
+    WrittenReply(&'a RawValue),
     Text([TextBlock<'a>; 1]),
 }
 
@@ -85,7 +85,7 @@ struct TextBlock<'a> {
 }
 
 /// A worker's result, as it goes to the client.
-pub(crate) struct Written {
+pub(crate) struct WrittenReply {
     /// The JSON-RPC message.
     pub(crate) message: Vec<u8>,
     /// The fault that it carries, if any.
@@ -103,7 +103,7 @@ pub(crate) fn result(
     head: &Head<'_>,
     result: &[u8],
     seal: impl FnOnce(&str) -> Option<String>,
-) -> Result<Written, ReplyError> {
+) -> Result<WrittenReply, ReplyError> {
     let mut worker: WorkerResult<'_> = serde_json::from_slice(result)?;
     let (mut spliced, mut told) = (None, None);
     if let (Some(Value::String(plain)), Some(structured)) =
@@ -116,7 +116,7 @@ pub(crate) fn result(
     }
     let structured = spliced.as_deref().or(worker.structured_content);
     let content = match (told.as_deref().or(worker.content), structured) {
-        (Some(content), _) => Content::Written(content),
+        (Some(content), _) => Content::WrittenReply(content),
         (None, Some(json)) => Content::Text([TextBlock {
             r#type: "text",
             text: json.get(),
@@ -127,7 +127,7 @@ pub(crate) fn result(
     let incomplete = worker.meta.contains_key(meta::INCOMPLETE);
     let facts = facts(&mut worker.meta);
     let message = write(head, content, structured, worker.is_error, worker.meta)?;
-    Ok(Written {
+    Ok(WrittenReply {
         message,
         fault,
         incomplete,
@@ -170,7 +170,7 @@ fn write(
     let mut message = Vec::with_capacity(size(&result));
     serde_json::to_writer(
         &mut message,
-        &Answer {
+        &JsonRpcAnswer {
             jsonrpc: "2.0",
             id: head.id,
             result,
@@ -179,11 +179,11 @@ fn write(
     Ok(message)
 }
 
-/// About how large the message is that carries this result: too small, it would grow to twice of that.
+/// RecordSubject how large the message is that carries this result: too small, it would grow to twice of that.
 fn size(result: &ToolResult<'_>) -> usize {
     let data = result.structured_content.map_or("", RawValue::get);
     let content = match result.content {
-        Content::Written(content) => content.get().len(),
+        Content::WrittenReply(content) => content.get().len(),
         // Each of these is escaped by one more.
         Content::Text([TextBlock { text, .. }]) => {
             let escaped = |byte: &u8| matches!(byte, b'"' | b'\\' | b'\n' | b'\r' | b'\t');
@@ -209,7 +209,7 @@ fn fault(worker: &WorkerResult<'_>) -> Option<Fault> {
     })
 }
 
-/// What a worker's `_meta` says for the audit trail; what is for nobody else is taken out.
+/// What a worker's `_meta` says for the audit recorder; what is for nobody else is taken out.
 pub(crate) fn facts(told: &mut Map<String, Value>) -> Facts {
     let commit = told.get(meta::COMMIT).and_then(|it| it.get("id"));
     let commit = commit.and_then(Value::as_str).map(str::to_owned);

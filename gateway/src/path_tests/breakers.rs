@@ -6,14 +6,14 @@ use futures::future::join_all;
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::scene::{PATIENCE, Scene, code, skip};
+use super::fixture::{GatewayFixture, PATIENCE, code, skip};
 use crate::BreakerConfig;
 
 const SECOND: Duration = Duration::from_secs(1);
 
 #[tokio::test]
 async fn a_storm_of_internal_errors_rests_its_family_for_everybody_and_no_other_family() {
-    let scene = Scene::start().await;
+    let scene = GatewayFixture::start().await;
     let listed = scene.harness.ask("tools/list", json!({})).await;
     for _ in 0..10 {
         assert_eq!(scene.call("status").await, "internal_error");
@@ -59,7 +59,7 @@ async fn a_storm_of_internal_errors_rests_its_family_for_everybody_and_no_other_
 
 #[tokio::test]
 async fn answers_that_are_no_results_are_faults_and_failures_that_tools_tell_are_not() {
-    let scene = Scene::start().await;
+    let scene = GatewayFixture::start().await;
     for _ in 0..12 {
         assert_eq!(scene.call("denies").await, "internal_error");
         scene.harness.call("echo", json!({ "max_depth": 10 })).await;
@@ -79,7 +79,7 @@ async fn answers_that_are_no_results_are_faults_and_failures_that_tools_tell_are
 
 #[tokio::test]
 async fn after_its_rest_three_calls_probe_and_their_success_closes_the_circuit() {
-    let mut scene = Scene::start().await;
+    let mut scene = GatewayFixture::start().await;
     scene.calls("status", 10).await;
     assert_eq!(scene.call("gate").await, "circuit_open");
     skip(5 * SECOND).await;
@@ -110,7 +110,7 @@ async fn after_its_rest_three_calls_probe_and_their_success_closes_the_circuit()
 
 #[tokio::test]
 async fn a_probe_that_fails_opens_the_circuit_for_longer() {
-    let scene = Scene::start().await;
+    let scene = GatewayFixture::start().await;
     scene.calls("status", 10).await;
     skip(5 * SECOND).await;
     assert_eq!(scene.circuit().await["state"], "half-open");
@@ -123,7 +123,7 @@ async fn a_probe_that_fails_opens_the_circuit_for_longer() {
 
 #[tokio::test]
 async fn a_client_that_goes_away_amid_a_probe_frees_its_slot() {
-    let mut scene = Scene::start().await;
+    let mut scene = GatewayFixture::start().await;
     scene.calls("status", 10).await;
     skip(5 * SECOND).await;
     let mut probes = Vec::new();
@@ -148,7 +148,7 @@ async fn deadlines_and_slowness_of_one_tenant_touch_no_other() {
         ("late", "search_timeout", 10),
     ];
     let cases = cases.map(async |(tool, came, deadline)| {
-        let scene = Scene::with(deadline, BreakerConfig::default()).await;
+        let scene = GatewayFixture::with(deadline, BreakerConfig::default()).await;
         assert_eq!(scene.calls(tool, 10).await, [came; 10]);
         let refused = scene.refused("echo").await;
         assert_eq!(refused["code"], "circuit_open", "{refused}");
@@ -173,7 +173,7 @@ async fn deadlines_and_slowness_of_one_tenant_touch_no_other() {
 
 #[tokio::test]
 async fn calls_that_the_gateways_own_end_ends_are_no_faults() {
-    let mut scene = Scene::start().await;
+    let mut scene = GatewayFixture::start().await;
     let ends = async {
         scene.until(20, 0).await;
         scene.shutdown.cancel();

@@ -10,8 +10,8 @@ use tokio::{
 };
 
 use super::{
+    fixture::{GatewayFixture, PATIENCE, code, skip},
     modern,
-    scene::{PATIENCE, Scene, code, skip},
 };
 use crate::BreakerConfig;
 
@@ -19,7 +19,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 #[tokio::test]
 async fn a_tenant_runs_64_calls_and_64_wait_and_one_more_is_refused_at_once() {
-    let scene = Scene::start().await;
+    let scene = GatewayFixture::start().await;
     let rest = async {
         scene.until(64, 64).await;
         let refused = scene.refused("echo").await;
@@ -52,7 +52,7 @@ async fn a_tenant_runs_64_calls_and_64_wait_and_one_more_is_refused_at_once() {
 
 #[tokio::test]
 async fn calls_wait_in_order_and_what_they_waited_is_gone_from_their_time() {
-    let scene = Scene::with(30, BreakerConfig { tenant_calls: 3 }).await;
+    let scene = GatewayFixture::with(30, BreakerConfig { tenant_calls: 3 }).await;
     let (tell, mut told) = mpsc::channel(8);
     for place in 0..6_usize {
         scene.until(place.min(3), place.saturating_sub(3)).await;
@@ -80,7 +80,7 @@ async fn calls_wait_in_order_and_what_they_waited_is_gone_from_their_time() {
 
 #[tokio::test]
 async fn a_client_that_does_not_read_its_events_holds_its_place_no_longer_than_its_deadline() {
-    let scene = Scene::with(1, BreakerConfig::default()).await;
+    let scene = GatewayFixture::with(1, BreakerConfig::default()).await;
     let meta = json!({ "io.modelcontextprotocol/logLevel": "debug" });
     let (extra, body) = modern("tools/call", json!({ "name": "spate", "_meta": meta }));
     let mut unread = scene.harness.open(&extra, &body).await;
@@ -97,7 +97,7 @@ async fn a_client_that_does_not_read_its_events_holds_its_place_no_longer_than_i
 
 #[tokio::test]
 async fn a_call_gives_up_waiting_at_half_of_its_time_and_then_newcomers_do_not_wait() {
-    let scene = Scene::with(30, BreakerConfig { tenant_calls: 1 }).await;
+    let scene = GatewayFixture::with(30, BreakerConfig { tenant_calls: 1 }).await;
     let half = 15 * SECOND;
     let _held = scene.open("hang").await;
     scene.until(1, 0).await;

@@ -20,13 +20,13 @@ use tonic_health::server::HealthReporter;
 
 use super::{
     Harness,
-    door::{Door, Life},
-    mortal::Mortal,
-    worker::Scripted,
+    dying_worker::DyingWorker,
+    proxy::{Proxy, WorkerLife},
+    worker::ScriptedWorker,
 };
 use crate::{
+    dns::Resolver,
     metrics::Metrics,
-    names::Resolver,
     upstream::{ReplicaStatus, State, Upstream, UpstreamConfig},
 };
 
@@ -36,7 +36,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 /// One worker of a fleet.
 pub(super) struct Member {
     pub(super) name: String,
-    pub(super) door: Door,
+    pub(super) door: Proxy,
     pub(super) health: HealthReporter,
     calls: Arc<AtomicU64>,
 }
@@ -71,7 +71,7 @@ impl Fleet {
         let deaths = Arc::<AtomicU64>::default();
         let mut members = Vec::new();
         for number in 0..count {
-            let scripted = Scripted::new(verifier(), tell.clone());
+            let scripted = ScriptedWorker::new(verifier(), tell.clone());
             let name = format!("worker-{number}");
             members.push(Member::start(scripted, name, deaths.clone()).await);
         }
@@ -143,9 +143,9 @@ impl Fleet {
 }
 
 impl Member {
-    async fn start(scripted: Scripted, name: String, deaths: Arc<AtomicU64>) -> Self {
-        let (life, health, calls) = (Life::default(), HealthReporter::new(), Arc::default());
-        let mortal = Mortal {
+    async fn start(scripted: ScriptedWorker, name: String, deaths: Arc<AtomicU64>) -> Self {
+        let (life, health, calls) = (WorkerLife::default(), HealthReporter::new(), Arc::default());
+        let mortal = DyingWorker {
             scripted,
             name: name.clone(),
             life: life.clone(),
@@ -155,7 +155,7 @@ impl Member {
         };
         Member {
             name,
-            door: Door::before(mortal.serve().await, life).await,
+            door: Proxy::before(mortal.serve().await, life).await,
             health,
             calls,
         }

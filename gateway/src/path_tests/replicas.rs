@@ -21,7 +21,7 @@ use tonic_health::ServingStatus;
 use super::{
     Harness,
     fleet::{Fleet, PATIENCE, code},
-    worker::{self, Scripted, Seen},
+    worker::{self, ObservedCall, ScriptedWorker},
 };
 use crate::{
     metrics::Metrics,
@@ -249,9 +249,9 @@ async fn a_name_that_is_not_answered_keeps_its_workers() {
 /// A gateway whose one worker, of the pool `pool`, is where `at` says of its port.
 async fn with_worker(at: impl Fn(u16) -> String, pool: &str) -> (Harness, Arc<Upstream>, Metrics) {
     let minter = PassMinter::generate().unwrap();
-    let (tell, seen) = mpsc::channel::<Seen>(64);
+    let (tell, seen) = mpsc::channel::<ObservedCall>(64);
     let verifier = PassVerifier::new(&[minter.public_key()], pool);
-    let served = worker::serve(Scripted::new(verifier, tell)).await;
+    let served = worker::serve(ScriptedWorker::new(verifier, tell)).await;
     let port = served.rsplit(':').next().unwrap().parse().unwrap();
     let config = UpstreamConfig {
         workers: vec![at(port)],

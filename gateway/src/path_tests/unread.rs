@@ -10,7 +10,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::serving::{build_lonely_stack_for, serve};
+use super::stacks::{build_lonely_stack_for, serve};
 use crate::caller::Principal;
 
 const PATIENCE: Duration = Duration::from_secs(20);

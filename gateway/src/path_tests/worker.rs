@@ -36,24 +36,24 @@ pub(super) const QUOTES: usize = 192 * 1024;
 
 /// What the worker tells of a call that does not end by itself.
 #[derive(Debug)]
-pub(super) enum Seen {
+pub(super) enum ObservedCall {
     Began,
     /// Its stream was dropped, and when.
     Gone(Instant),
 }
 
 /// The worker's service.
-pub(super) struct Scripted {
+pub(super) struct ScriptedWorker {
     pub(super) verifier: PassVerifier,
-    pub(super) seen: mpsc::Sender<Seen>,
+    pub(super) seen: mpsc::Sender<ObservedCall>,
     /// Calls of `gate` wait here, and take what the test adds.
     pub(super) gate: Arc<Semaphore>,
 }
 
-impl Scripted {
+impl ScriptedWorker {
     /// A worker whose gate is shut.
-    pub(super) fn new(verifier: PassVerifier, seen: mpsc::Sender<Seen>) -> Self {
-        Scripted {
+    pub(super) fn new(verifier: PassVerifier, seen: mpsc::Sender<ObservedCall>) -> Self {
+        ScriptedWorker {
             verifier,
             seen,
             gate: Arc::new(Semaphore::new(0)),
@@ -62,12 +62,12 @@ impl Scripted {
 }
 
 /// Tells when the stream that holds it is dropped.
-struct Held(mpsc::Sender<Seen>);
+struct BlockedCall(mpsc::Sender<ObservedCall>);
 
-impl Drop for Held {
+impl Drop for BlockedCall {
     fn drop(&mut self) {
         // The test may have ended before its calls.
-        self.0.try_send(Seen::Gone(Instant::now())).ok();
+        self.0.try_send(ObservedCall::Gone(Instant::now())).ok();
     }
 }
 
@@ -167,10 +167,10 @@ fn denial() -> Value {
 /// Events that never end.
 fn endless(
     first: Vec<Result<CallEvent, Status>>,
-    seen: &mpsc::Sender<Seen>,
+    seen: &mpsc::Sender<ObservedCall>,
 ) -> impl Stream<Item = Result<CallEvent, Status>> + use<> {
-    let held = Held(seen.clone());
-    seen.try_send(Seen::Began).ok();
+    let held = BlockedCall(seen.clone());
+    seen.try_send(ObservedCall::Began).ok();
     stream::iter(first)
         .chain(stream::pending())
         .inspect(move |_| {
@@ -179,7 +179,7 @@ fn endless(
 }
 
 #[tonic::async_trait]
-impl Worker for Scripted {
+impl Worker for ScriptedWorker {
     type CallStream = Pin<Box<dyn Stream<Item = Result<CallEvent, Status>> + Send>>;
 
     async fn call(
@@ -225,7 +225,7 @@ impl Worker for Scripted {
                 Box::pin(stream::iter([result(&nothing_in_time())]))
             }
             "gate" => {
-                self.seen.try_send(Seen::Began).ok();
+                self.seen.try_send(ObservedCall::Began).ok();
                 self.gate.acquire().await.unwrap().forget();
                 Box::pin(stream::iter([result(&data)]))
             }
@@ -238,7 +238,7 @@ impl Worker for Scripted {
 }
 
 /// Serves the worker; its address.
-pub(super) async fn serve(worker: Scripted) -> String {
+pub(super) async fn serve(worker: ScriptedWorker) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let server = tonic::transport::Server::builder().add_service(WorkerServer::new(worker));

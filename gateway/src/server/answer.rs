@@ -23,16 +23,16 @@ use crate::unread::Room;
 const PIECE: usize = 16 * 1024;
 
 /// A request that is being answered, until this is dropped.
-pub(super) struct Answering {
+pub(super) struct AnswerGuard {
     activity: Activity,
     /// The client waits for us.
     owing: bool,
 }
 
-impl Answering {
+impl AnswerGuard {
     pub(super) fn begin(activity: &Activity) -> Self {
         activity.begin_answer();
-        Answering {
+        AnswerGuard {
             activity: activity.clone(),
             owing: true,
         }
@@ -74,7 +74,7 @@ impl Answering {
     }
 }
 
-impl Drop for Answering {
+impl Drop for AnswerGuard {
     fn drop(&mut self) {
         self.activity.end_answer(self.owing);
     }
@@ -89,13 +89,13 @@ pub(super) struct AnswerBody {
     taking: Option<Taking>,
     /// Over HTTP/2.
     in_stream: bool,
-    answering: Answering,
+    answering: AnswerGuard,
 }
 
 /// The client had its time to take an answer.
 #[derive(Debug, thiserror::Error)]
 #[error("the client did not take the answer")]
-struct Untaken;
+struct ReadTimedOut;
 
 impl AnswerBody {
     fn piece(&mut self, mut whole: Bytes) -> Bytes {
@@ -108,13 +108,13 @@ impl AnswerBody {
     }
 
     /// Ready when the next piece may be handed over.
-    fn poll_taken(&self, cx: &mut Context<'_>) -> Poll<Result<(), Untaken>> {
+    fn poll_taken(&self, cx: &mut Context<'_>) -> Poll<Result<(), ReadTimedOut>> {
         let Some(taking) = &self.taking else {
             return Poll::Ready(Ok(()));
         };
         ready!(taking.poll_taken(cx));
         Poll::Ready(match taking.has_ended() {
-            true => Err(Untaken),
+            true => Err(ReadTimedOut),
             false => Ok(()),
         })
     }

@@ -32,10 +32,10 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// What a connection is doing, as far as its times are concerned.
 #[derive(Clone, Debug)]
-pub(crate) struct Activity(Arc<Mutex<State>>);
+pub(crate) struct Activity(Arc<Mutex<ConnectionState>>);
 
 #[derive(Debug)]
-struct State {
+struct ConnectionState {
     idle_timeout: Duration,
     /// Requests whose answers have not ended.
     unfinished: usize,
@@ -82,7 +82,7 @@ impl Protocol {
 impl Activity {
     /// Of a connection that may be idle for so long.
     pub(super) fn new(idle_timeout: Duration) -> Self {
-        let state = State {
+        let state = ConnectionState {
             idle_timeout,
             unfinished: 0,
             owing: 0,
@@ -108,7 +108,7 @@ impl Activity {
 
     /// Whether a request may be on its way: HTTP/1 announces its end in an answer, and none is
     /// under way.
-    pub(super) fn may_be_asked(&self) -> bool {
+    pub(super) fn may_receive_request(&self) -> bool {
         let state = self.0.lock();
         state.protocol == Protocol::Http1 && state.unfinished == 0
     }
@@ -177,7 +177,7 @@ impl Activity {
     }
 }
 
-impl State {
+impl ConnectionState {
     /// When it has to be closed or asked again for what its client does not take.
     fn unread_until(&self) -> Option<Instant> {
         let blocked = self.blocked_since.map(|since| since + BLOCKED_TIMEOUT);

@@ -20,11 +20,11 @@ const MOST_PRINCIPALS: u64 = 10_000;
 
 /// The live labels of all principals: at most 20 KiB for each.
 pub(super) struct Labels {
-    live: moka::sync::Cache<SessionKey, Arc<Mutex<Live>>>,
+    live: moka::sync::Cache<SessionKey, Arc<Mutex<LiveLabels>>>,
 }
 
 /// When each label was last used.
-type Live = HashMap<SessionKey, Instant>;
+type LiveLabels = HashMap<SessionKey, Instant>;
 
 impl Labels {
     pub(super) fn new() -> Self {

@@ -1,7 +1,7 @@
 //! Which workers there are: the addresses that the configured names have, asked for every 5 s.
 //!
 //! Off the path: calls use the last answer, and go on with it while a name can't be resolved
-//! (`names`).
+//! (`dns`).
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use http::Uri;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{config::Place, pool::Pool, replica::Address};
-use crate::names::{Name, REFRESH, Resolver};
+use crate::dns::{HostName, REFRESH, Resolver};
 
 /// Between two questions, however many workers are lost.
 const LEAST_PAUSE: Duration = Duration::from_millis(500);
@@ -39,7 +39,7 @@ struct Search {
 
 /// A name of workers.
 struct Known {
-    name: Name,
+    name: HostName,
     /// What they are called in requests.
     origin: Uri,
 }
@@ -54,7 +54,7 @@ impl Search {
             match place {
                 Place::Fixed(text) => search.fixed.push(Address { text, origin: None }),
                 Place::Named { host, port, origin } => search.names.push(Known {
-                    name: Name::new(host, port),
+                    name: HostName::new(host, port),
                     origin,
                 }),
             }

@@ -20,7 +20,7 @@ use super::{
     standing::{Standing, State},
     valve::ValvedChannel,
 };
-use crate::awaited::{Awaited, Tone};
+use crate::absence_log::{AbsenceLog, Severity};
 
 mod address;
 
@@ -39,7 +39,7 @@ pub(super) struct Replica {
     in_flight: AtomicUsize,
     process: Mutex<Process>,
     /// What the log has to tell of its absence.
-    awaited: Mutex<Awaited>,
+    absence: Mutex<AbsenceLog>,
     /// Until when it counts as away, whatever it says of itself.
     aside: Mutex<Option<Instant>>,
     /// Has its watch ask anew.
@@ -75,7 +75,7 @@ impl Replica {
             announced: AtomicU64::new(0),
             in_flight: AtomicUsize::new(0),
             process: Mutex::default(),
-            awaited: Mutex::new(Awaited::new()),
+            absence: Mutex::new(AbsenceLog::new()),
             aside: Mutex::default(),
             doubted: Notify::new(),
             gone,
@@ -133,7 +133,7 @@ impl Replica {
     pub(super) fn hear(&self, epoch: u64, said: State) -> Option<State> {
         let before = self.standing.hear(epoch, said)?;
         if matches!(said, State::Ready | State::Draining) {
-            self.awaited.lock().is_there();
+            self.absence.lock().present();
         }
         match said {
             State::Draining => self.announced.store(epoch, Ordering::Relaxed),
@@ -160,7 +160,7 @@ impl Replica {
         }
         if before.is_some() {
             // Whoever is told of the loss tells of it.
-            self.awaited.lock().is_missing();
+            self.absence.lock().missing();
         }
         before
     }
@@ -168,10 +168,10 @@ impl Replica {
     /// Writes to the log that it can't be reached, where that is new: not yet, or no longer. Asked
     /// after each try, since any may be the one after which it is warned of.
     pub(super) fn tell_of_absence(&self, pool: &str) {
-        let (worker, tone) = (self.address(), self.awaited.lock().is_missing());
-        match tone {
-            Some(Tone::Note) => tracing::info!(pool, worker, "worker can't be reached yet"),
-            Some(Tone::Warning) => tracing::warn!(pool, worker, "worker can't be reached"),
+        let (worker, severity) = (self.address(), self.absence.lock().missing());
+        match severity {
+            Some(Severity::Note) => tracing::info!(pool, worker, "worker can't be reached yet"),
+            Some(Severity::Warning) => tracing::warn!(pool, worker, "worker can't be reached"),
             None => {}
         }
     }

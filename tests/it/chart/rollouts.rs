@@ -32,7 +32,7 @@ fn by_default_no_gateway_and_no_worker_ends_before_a_new_one_is_ready() {
     }
 }
 
-/// Seconds after which gateways ask again which workers there are (`gateway/src/names.rs`), and those for
+/// Seconds after which gateways ask again which workers there are (`gateway/src/dns.rs`), and those for
 /// which a cluster's DNS remembers an answer unless it was told otherwise.
 const HEARD_OF: u64 = 5 + 5;
 

@@ -9,7 +9,7 @@ use archway_proto::catalog::Scope;
 use serde_json::{Map, Value};
 
 use super::{
-    super::{failures::Reason, identity::Identity},
+    super::{failures::FailureReason, identity::Identity},
     config::{IssuerConfig, TenantRule},
 };
 
@@ -44,7 +44,7 @@ impl ClaimPath {
 
 /// What a token says of its holder.
 #[derive(Debug)]
-pub(crate) struct Facts {
+pub(crate) struct VerifiedClaims {
     /// The tenant's slug.
     pub(crate) tenant: String,
     pub(crate) identity: Identity,
@@ -55,9 +55,12 @@ pub(crate) struct Facts {
     pub(crate) ends: f64,
 }
 
-impl Facts {
+impl VerifiedClaims {
     /// Holds verified claims against what their issuer may say.
-    pub(crate) fn new(issuer: &IssuerConfig, claims: &Map<String, Value>) -> Result<Self, Reason> {
+    pub(crate) fn new(
+        issuer: &IssuerConfig,
+        claims: &Map<String, Value>,
+    ) -> Result<Self, FailureReason> {
         let meant = |audience: &Value| {
             let audience = audience.as_str();
             audience.is_some_and(|one| issuer.audiences.iter().any(|ours| ours == one))
@@ -67,14 +70,14 @@ impl Facts {
             Some(one) => meant(one),
             None => false,
         };
-        for_us.then_some(()).ok_or(Reason::WrongAudience)?;
+        for_us.then_some(()).ok_or(FailureReason::WrongAudience)?;
         let (earliest, ends) = times(claims, issuer.leeway, now())?;
         let subject = issuer.subject.of(claims).and_then(Value::as_str);
         let identity = subject.and_then(|subject| Identity::new(&issuer.name, subject));
-        Ok(Facts {
-            tenant: tenant(&issuer.tenant, claims).ok_or(Reason::WrongTenant)?,
-            identity: identity.ok_or(Reason::WrongClaims)?,
-            scopes: scopes(issuer, claims).ok_or(Reason::WrongClaims)?,
+        Ok(VerifiedClaims {
+            tenant: tenant(&issuer.tenant, claims).ok_or(FailureReason::WrongTenant)?,
+            identity: identity.ok_or(FailureReason::WrongClaims)?,
+            scopes: scopes(issuer, claims).ok_or(FailureReason::WrongClaims)?,
             earliest,
             ends,
         })
@@ -102,25 +105,29 @@ pub(super) fn least_age(claims: &Map<String, Value>, leeway: Duration) -> Option
 }
 
 /// When the token was issued at the earliest, and when it ends, both with the leeway.
-fn times(claims: &Map<String, Value>, leeway: Duration, now: f64) -> Result<(f64, f64), Reason> {
+fn times(
+    claims: &Map<String, Value>,
+    leeway: Duration,
+    now: f64,
+) -> Result<(f64, f64), FailureReason> {
     let moment = |name: &str| match claims.get(name) {
         None => Ok(None),
         Some(value) => {
             let moment = value.as_f64().filter(|at| (0.0..=LAST_MOMENT).contains(at));
-            moment.map(Some).ok_or(Reason::WrongClaims)
+            moment.map(Some).ok_or(FailureReason::WrongClaims)
         }
     };
     let leeway = leeway.as_secs_f64();
-    let issued = moment("iat")?.ok_or(Reason::WrongClaims)?;
-    let end = moment("exp")?.ok_or(Reason::WrongClaims)?;
+    let issued = moment("iat")?.ok_or(FailureReason::WrongClaims)?;
+    let end = moment("exp")?.ok_or(FailureReason::WrongClaims)?;
     if end + leeway <= now {
-        return Err(Reason::Expired);
+        return Err(FailureReason::Expired);
     }
     if end - issued > LONGEST_LIFE {
-        return Err(Reason::LivesTooLong);
+        return Err(FailureReason::LivesTooLong);
     }
     if issued.max(moment("nbf")?.unwrap_or(0.0)) > now + leeway {
-        return Err(Reason::NotYet);
+        return Err(FailureReason::NotYet);
     }
     Ok((issued - leeway, end + leeway))
 }
@@ -200,13 +207,13 @@ mod tests {
     use serde_json::json;
 
     use super::{
-        super::{config::checked, document::Document},
+        super::{config::checked, document::IssuersFile},
         *,
     };
 
     const NOW: f64 = 1_000_000.0;
 
-    fn times_of(claims: Value) -> Result<(f64, f64), Reason> {
+    fn times_of(claims: Value) -> Result<(f64, f64), FailureReason> {
         times(claims.as_object().unwrap(), Duration::from_secs(60), NOW)
     }
 
@@ -216,27 +223,36 @@ mod tests {
         assert_eq!(good, Ok((998_940.0, 1_000_001.5)));
         assert!(times_of(json!({ "iat": 1_000_060, "exp": 1_000_070 })).is_ok());
         for (claims, reason) in [
-            (json!({ "iat": 999_000, "exp": 999_940 }), Reason::Expired),
+            (
+                json!({ "iat": 999_000, "exp": 999_940 }),
+                FailureReason::Expired,
+            ),
             (
                 json!({ "iat": 1_000_061, "exp": 1_000_070 }),
-                Reason::NotYet,
+                FailureReason::NotYet,
             ),
             (
                 json!({ "iat": 999_000, "nbf": 1_000_061, "exp": 1_000_070 }),
-                Reason::NotYet,
+                FailureReason::NotYet,
             ),
             (
                 json!({ "iat": 999_000, "exp": 1_002_601 }),
-                Reason::LivesTooLong,
+                FailureReason::LivesTooLong,
             ),
-            (json!({ "exp": 1_000_100 }), Reason::WrongClaims),
-            (json!({ "iat": 999_000 }), Reason::WrongClaims),
+            (json!({ "exp": 1_000_100 }), FailureReason::WrongClaims),
+            (json!({ "iat": 999_000 }), FailureReason::WrongClaims),
             (
                 json!({ "iat": "999000", "exp": 1_000_100 }),
-                Reason::WrongClaims,
+                FailureReason::WrongClaims,
             ),
-            (json!({ "iat": -1, "exp": 1_000_100 }), Reason::WrongClaims),
-            (json!({ "iat": 999_000, "exp": 1e300 }), Reason::WrongClaims),
+            (
+                json!({ "iat": -1, "exp": 1_000_100 }),
+                FailureReason::WrongClaims,
+            ),
+            (
+                json!({ "iat": 999_000, "exp": 1e300 }),
+                FailureReason::WrongClaims,
+            ),
         ] {
             assert_eq!(times_of(claims.clone()), Err(reason), "{claims}");
         }
@@ -260,15 +276,17 @@ mod tests {
 
     fn issuer(more: &str) -> IssuerConfig {
         let text = format!("issuers: [{{issuer: 'https://a.example', audience: us, {more}}}]");
-        checked(Document::parse(&text).unwrap()).unwrap().remove(0)
+        checked(IssuersFile::parse(&text).unwrap())
+            .unwrap()
+            .remove(0)
     }
 
-    fn facts(issuer: &IssuerConfig, more: Value) -> Result<Facts, Reason> {
+    fn facts(issuer: &IssuerConfig, more: Value) -> Result<VerifiedClaims, FailureReason> {
         let mut claims = json!({ "aud": "us", "sub": "42", "iat": now(), "exp": now() + 60.0 });
         for (name, value) in more.as_object().unwrap() {
             claims[name] = value.clone();
         }
-        Facts::new(issuer, claims.as_object().unwrap())
+        VerifiedClaims::new(issuer, claims.as_object().unwrap())
     }
 
     #[test]
@@ -282,7 +300,11 @@ mod tests {
             json!({ "slug": ["one"] }),
             json!(null),
         ] {
-            assert_eq!(tenant(org.clone()), Err(Reason::WrongTenant), "{org}");
+            assert_eq!(
+                tenant(org.clone()),
+                Err(FailureReason::WrongTenant),
+                "{org}"
+            );
         }
         // A name with dots is one name.
         let named = issuer("tenant_claim: 'https://us.example/org', tenants: [acme]");
@@ -308,7 +330,7 @@ mod tests {
         assert_eq!(scopes(&mapped, roles(json!(["guest", "tools:read"]))), []);
         assert_eq!(scopes(&mapped, json!({})), [read]);
         let refused = facts(&mapped, roles(json!([7]))).err();
-        assert_eq!(refused, Some(Reason::WrongClaims));
+        assert_eq!(refused, Some(FailureReason::WrongClaims));
     }
 
     #[test]

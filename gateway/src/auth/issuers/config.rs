@@ -8,7 +8,7 @@ use reqwest::{Certificate, Url};
 
 use super::{
     claims::ClaimPath,
-    document::{self, Document, Entry, Tenants},
+    document::{self, IssuerEntry, IssuersFile, TenantEntry},
     error::{IssuerProblem, IssuersError, MOST_ISSUERS, MOST_LEEWAY, MOST_PROJECTS},
 };
 use crate::slug::is_slug;
@@ -60,10 +60,10 @@ pub(crate) struct IssuerConfig {
 
 /// The issuers that a file names.
 pub(super) fn load(path: &Path) -> Result<Vec<IssuerConfig>, IssuersError> {
-    checked(Document::load(path)?)
+    checked(IssuersFile::load(path)?)
 }
 
-pub(super) fn checked(document: Document) -> Result<Vec<IssuerConfig>, IssuersError> {
+pub(super) fn checked(document: IssuersFile) -> Result<Vec<IssuerConfig>, IssuersError> {
     let count = document.issuers.len();
     if !(1..=MOST_ISSUERS).contains(&count) {
         return Err(IssuersError::Number(count));
@@ -83,7 +83,7 @@ pub(super) fn checked(document: Document) -> Result<Vec<IssuerConfig>, IssuersEr
 }
 
 impl IssuerConfig {
-    fn new(entry: Entry) -> Result<Self, IssuerProblem> {
+    fn new(entry: IssuerEntry) -> Result<Self, IssuerProblem> {
         let url = trusted(&entry.issuer).ok_or(IssuerProblem::Url("issuer"))?;
         let jwks_uri = entry.jwks_uri.as_deref().map(|uri| {
             let uri = Url::parse(uri).ok().filter(|uri| may_ask(uri, &url));
@@ -94,8 +94,8 @@ impl IssuerConfig {
         if audiences.is_empty() || audiences.iter().any(String::is_empty) {
             return Err(IssuerProblem::Audience);
         }
-        let claim = |what, words: Option<document::Words>, default: &str| {
-            let words = words.map_or_else(|| vec![default.to_owned()], document::Words::list);
+        let claim = |what, words: Option<document::ScopeWords>, default: &str| {
+            let words = words.map_or_else(|| vec![default.to_owned()], document::ScopeWords::list);
             ClaimPath::new(words).ok_or(IssuerProblem::Claim(what))
         };
         let tenant = tenant_rule(entry.tenant, entry.tenant_claim, entry.tenants)?;
@@ -170,8 +170,8 @@ pub(super) fn algorithm(name: &str) -> Option<Algorithm> {
 
 fn tenant_rule(
     fixed: Option<String>,
-    claim: Option<document::Words>,
-    tenants: Option<Tenants>,
+    claim: Option<document::ScopeWords>,
+    tenants: Option<TenantEntry>,
 ) -> Result<TenantRule, IssuerProblem> {
     match (fixed, claim, tenants) {
         (Some(slug), None, None) => {
@@ -181,10 +181,10 @@ fn tenant_rule(
         (None, Some(claim), Some(tenants)) => {
             let claim = ClaimPath::new(claim.list()).ok_or(IssuerProblem::Claim("tenant_claim"))?;
             let slugs: BTreeMap<String, String> = match tenants {
-                Tenants::List(slugs) => {
+                TenantEntry::List(slugs) => {
                     slugs.into_iter().map(|slug| (slug.clone(), slug)).collect()
                 }
-                Tenants::Map(slugs) => slugs,
+                TenantEntry::Map(slugs) => slugs,
             };
             if slugs.is_empty() {
                 return Err(IssuerProblem::Tenants);
@@ -248,7 +248,7 @@ mod tests {
     const URL: &str = "https://a.example";
 
     fn read(text: &str) -> Result<Vec<IssuerConfig>, IssuersError> {
-        checked(Document::parse(text)?)
+        checked(IssuersFile::parse(text)?)
     }
 
     /// What is wrong with an issuer that says so.

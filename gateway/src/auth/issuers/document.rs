@@ -17,32 +17,32 @@ const LARGEST_FILE: u64 = 1 << 20;
 /// The whole file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Document {
+pub(super) struct IssuersFile {
     /// In any order.
-    pub(super) issuers: Vec<Entry>,
+    pub(super) issuers: Vec<IssuerEntry>,
 }
 
 /// An issuer as the operator wrote it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Entry {
+pub(super) struct IssuerEntry {
     /// What its tokens say in `iss`, letter by letter.
     pub(super) issuer: String,
     /// What its tokens must say in `aud` beside whatever else: one, or any of a list.
-    pub(super) audience: Words,
+    pub(super) audience: ScopeWords,
     /// What its tokens may be signed by; RS256 if left out.
     #[serde(default)]
     pub(super) algorithms: Vec<String>,
     /// The one tenant that it speaks for.
     pub(super) tenant: Option<String>,
     /// Or: the claim that says for which of `tenants` a token speaks.
-    pub(super) tenant_claim: Option<Words>,
+    pub(super) tenant_claim: Option<ScopeWords>,
     /// With `tenant_claim`: the slugs that it may say, or for each thing that it may say a slug.
-    pub(super) tenants: Option<Tenants>,
+    pub(super) tenants: Option<TenantEntry>,
     /// The claim that says who calls; `sub` if left out.
-    pub(super) subject_claim: Option<Words>,
+    pub(super) subject_claim: Option<ScopeWords>,
     /// The claim that says what the token may do, a list or a text with blanks; `scope` if left out.
-    pub(super) scope_claim: Option<Words>,
+    pub(super) scope_claim: Option<ScopeWords>,
     /// What the words of that claim mean here; if left out, they are our own.
     pub(super) scopes: Option<BTreeMap<String, Vec<Scope>>>,
     /// What a token may do that lacks the claim; nothing if left out.
@@ -66,7 +66,7 @@ pub(super) struct Entry {
 /// or slashes is a name.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged, expecting = "expected a text or a list of texts")]
-pub(super) enum Words {
+pub(super) enum ScopeWords {
     One(String),
     Many(Vec<String>),
 }
@@ -77,28 +77,28 @@ pub(super) enum Words {
     untagged,
     expecting = "expected a list of tenants' slugs, or a slug for each value of the claim"
 )]
-pub(super) enum Tenants {
+pub(super) enum TenantEntry {
     List(Vec<String>),
     Map(BTreeMap<String, String>),
 }
 
-impl Words {
+impl ScopeWords {
     pub(super) fn list(self) -> Vec<String> {
         match self {
-            Words::One(word) => vec![word],
-            Words::Many(words) => words,
+            ScopeWords::One(word) => vec![word],
+            ScopeWords::Many(words) => words,
         }
     }
 }
 
-impl Document {
+impl IssuersFile {
     /// Reads a file.
-    pub(super) fn load(path: &Path) -> Result<Document, IssuersError> {
-        Document::parse(&read("the file", path)?)
+    pub(super) fn load(path: &Path) -> Result<IssuersFile, IssuersError> {
+        IssuersFile::parse(&read("the file", path)?)
     }
 
     /// Reads a file's text.
-    pub(super) fn parse(text: &str) -> Result<Document, IssuersError> {
+    pub(super) fn parse(text: &str) -> Result<IssuersFile, IssuersError> {
         // Without a snippet of the text: somebody will have put a secret there by mistake.
         let options = serde_saphyr::options! { with_snippet: false };
         serde_saphyr::from_str_with_options(text, options).map_err(|error| {

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use super::{
     config::{self, IssuerConfig},
     error::IssuerProblem,
-    keyring::{Fetch, Fetched},
+    keyring::{Fetch, FetchedKeys},
     keyset::{KeySet, KeySetError},
 };
 
@@ -47,7 +47,7 @@ pub(crate) enum FetchError {
 }
 
 /// The way to one issuer.
-pub(super) struct Source {
+pub(super) struct KeySource {
     http: Client,
     issuer: String,
     jwks_uri: Option<Url>,
@@ -63,7 +63,7 @@ struct Discovered {
     jwks_uri: String,
 }
 
-impl Source {
+impl KeySource {
     pub(super) fn new(config: &IssuerConfig) -> Result<Self, IssuerProblem> {
         let builder = Client::builder()
             .user_agent(concat!("archway/", env!("CARGO_PKG_VERSION")))
@@ -75,7 +75,7 @@ impl Source {
             let roots = config.roots.iter().cloned();
             builder.https_only(true).tls_certs_merge(roots)
         };
-        Ok(Source {
+        Ok(KeySource {
             http: http.build().map_err(IssuerProblem::Client)?,
             issuer: config.name.clone(),
             jwks_uri: config.jwks_uri.clone(),
@@ -111,12 +111,12 @@ impl Source {
     }
 }
 
-impl Fetch for Source {
-    async fn fetch(&self) -> Result<Fetched, FetchError> {
+impl Fetch for KeySource {
+    async fn fetch(&self) -> Result<FetchedKeys, FetchError> {
         let answer = self.ask(&self.keys_at().await?).await?;
         let max_age = max_age(&answer);
         let keys = KeySet::parse(&body(answer, "a key set").await?, &self.algorithms)?;
-        Ok(Fetched { keys, max_age })
+        Ok(FetchedKeys { keys, max_age })
     }
 }
 

@@ -38,33 +38,33 @@ const WAIT: Duration = Duration::from_secs(9);
 
 /// What asks an issuer.
 pub(super) trait Fetch: Send + Sync {
-    fn fetch(&self) -> impl Future<Output = Result<Fetched, FetchError>> + Send;
+    fn fetch(&self) -> impl Future<Output = Result<FetchedKeys, FetchError>> + Send;
 }
 
 /// What an issuer answered.
-pub(super) struct Fetched {
+pub(super) struct FetchedKeys {
     pub(super) keys: KeySet,
     pub(super) max_age: Option<Duration>,
 }
 
 /// Nobody can say now whether a key is the issuer's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Unjudged;
+pub(super) struct KeysUnavailable;
 
 /// The keys of one issuer.
 pub(super) struct Keyring<F> {
     issuer: String,
     source: F,
     metrics: Arc<Metrics>,
-    state: Mutex<State>,
+    state: Mutex<KeyringState>,
     /// Tells callers that a question ended.
     ended: watch::Sender<()>,
     /// Tells the task that a caller asks.
     asked: Notify,
 }
 
-struct State {
-    known: Option<Known>,
+struct KeyringState {
+    known: Option<CachedKeys>,
     /// A question is under way, or about to be.
     asking: bool,
     /// The last question failed.
@@ -73,7 +73,7 @@ struct State {
     asked: Option<Instant>,
 }
 
-struct Known {
+struct CachedKeys {
     keys: KeySet,
     /// When the question began to which they are the answer.
     asked: Instant,
@@ -81,7 +81,7 @@ struct Known {
 }
 
 /// The key of a token.
-struct Sought<'a> {
+struct KeyQuery<'a> {
     id: Option<&'a str>,
     algorithm: Algorithm,
     /// When the token was issued at the latest; `None` for long ago.
@@ -89,14 +89,14 @@ struct Sought<'a> {
 }
 
 /// What can be said of a key at once.
-enum Look {
+enum KeyLookup {
     Is(Arc<DecodingKey>),
     IsNot,
     /// The issuer is to be asked.
     Ask,
     /// It was, and its answer is on its way.
     Wait,
-    Unjudged,
+    KeysUnavailable,
 }
 
 impl<F: Fetch> Keyring<F> {
@@ -106,7 +106,7 @@ impl<F: Fetch> Keyring<F> {
             issuer: issuer.to_owned(),
             source,
             metrics,
-            state: Mutex::new(State {
+            state: Mutex::new(KeyringState {
                 known: None,
                 // The task begins with it.
                 asking: true,
@@ -125,28 +125,28 @@ impl<F: Fetch> Keyring<F> {
         id: Option<&str>,
         algorithm: Algorithm,
         age: Option<Duration>,
-    ) -> Result<Option<Arc<DecodingKey>>, Unjudged> {
-        let sought = Sought {
+    ) -> Result<Option<Arc<DecodingKey>>, KeysUnavailable> {
+        let query = KeyQuery {
             id,
             algorithm,
             issued: age.and_then(|age| Instant::now().checked_sub(age)),
         };
         let mut ended = self.ended.subscribe();
-        let mut look = self.state.lock().look(&sought);
-        if let Look::Ask | Look::Wait = look {
-            if let Look::Ask = look {
+        let mut look = self.state.lock().look(&query);
+        if let KeyLookup::Ask | KeyLookup::Wait = look {
+            if let KeyLookup::Ask = look {
                 self.asked.notify_one();
             }
             let heard = timeout(WAIT, ended.changed()).await;
             heard
-                .map_err(|_elapsed| Unjudged)?
-                .map_err(|_gone| Unjudged)?;
-            look = self.state.lock().look_again(&sought);
+                .map_err(|_elapsed| KeysUnavailable)?
+                .map_err(|_gone| KeysUnavailable)?;
+            look = self.state.lock().look_again(&query);
         }
         match look {
-            Look::Is(key) => Ok(Some(key)),
-            Look::IsNot => Ok(None),
-            Look::Ask | Look::Wait | Look::Unjudged => Err(Unjudged),
+            KeyLookup::Is(key) => Ok(Some(key)),
+            KeyLookup::IsNot => Ok(None),
+            KeyLookup::Ask | KeyLookup::Wait | KeyLookup::KeysUnavailable => Err(KeysUnavailable),
         }
     }
 
@@ -182,41 +182,41 @@ impl<F: Fetch> Keyring<F> {
     }
 }
 
-impl State {
-    /// What is known of a key; [`Look::Ask`] at most once in a while.
-    fn look(&mut self, sought: &Sought<'_>) -> Look {
-        if let Some(key) = self.key(sought) {
-            return Look::Is(key);
+impl KeyringState {
+    /// What is known of a key; [`KeyLookup::Ask`] at most once in a while.
+    fn look(&mut self, query: &KeyQuery<'_>) -> KeyLookup {
+        if let Some(key) = self.key(query) {
+            return KeyLookup::Is(key);
         }
         if self.asking {
-            return Look::Wait;
+            return KeyLookup::Wait;
         }
         let is_soon = self.asked.is_some_and(|at| at.elapsed() < ASK_AGAIN);
         if self.failing || is_soon {
-            return self.absent(sought);
+            return self.absent(query);
         }
         (self.asked, self.asking) = (Some(Instant::now()), true);
-        Look::Ask
+        KeyLookup::Ask
     }
 
     /// The same after an answer, and nothing is asked again.
-    fn look_again(&self, sought: &Sought<'_>) -> Look {
-        let key = self.key(sought);
-        key.map_or_else(|| self.absent(sought), Look::Is)
+    fn look_again(&self, query: &KeyQuery<'_>) -> KeyLookup {
+        let key = self.key(query);
+        key.map_or_else(|| self.absent(query), KeyLookup::Is)
     }
 
     /// What can be said of a key that is not known. One that signed a token before the issuer was
     /// asked would be.
-    fn absent(&self, sought: &Sought<'_>) -> Look {
+    fn absent(&self, query: &KeyQuery<'_>) -> KeyLookup {
         let asked = self.known.as_ref().map(|known| known.asked);
-        match self.failing || asked < sought.issued {
-            true => Look::Unjudged,
-            false => Look::IsNot,
+        match self.failing || asked < query.issued {
+            true => KeyLookup::KeysUnavailable,
+            false => KeyLookup::IsNot,
         }
     }
 
-    fn key(&self, sought: &Sought<'_>) -> Option<Arc<DecodingKey>> {
-        self.usable()?.find(sought.id, sought.algorithm)
+    fn key(&self, query: &KeyQuery<'_>) -> Option<Arc<DecodingKey>> {
+        self.usable()?.find(query.id, query.algorithm)
     }
 
     fn usable(&self) -> Option<&KeySet> {
@@ -229,18 +229,18 @@ impl State {
     /// alone then.
     fn note(
         &mut self,
-        answer: Result<Fetched, FetchError>,
+        answer: Result<FetchedKeys, FetchError>,
         asked: Instant,
         issuer: &str,
     ) -> Option<Duration> {
         self.asking = false;
         let had_failed = std::mem::replace(&mut self.failing, answer.is_err());
         match answer {
-            Ok(Fetched { keys, max_age }) => {
+            Ok(FetchedKeys { keys, max_age }) => {
                 if had_failed || self.known.is_none() {
                     tracing::info!(issuer, keys = keys.len(), "the issuer's keys were read");
                 }
-                self.known = Some(Known {
+                self.known = Some(CachedKeys {
                     keys,
                     asked,
                     read: Instant::now(),
@@ -275,14 +275,14 @@ mod tests {
     }
 
     impl Fetch for Arc<Issuer> {
-        async fn fetch(&self) -> Result<Fetched, FetchError> {
+        async fn fetch(&self) -> Result<FetchedKeys, FetchError> {
             self.questions.fetch_add(1, Ordering::SeqCst);
             let slow = *self.slow.lock();
             tokio::time::sleep(slow).await;
             let names = self.keys.lock().clone().ok_or(FetchError::TooLarge)?;
             let keys: Vec<_> = names.iter().map(|name| ed(name)).collect();
             let text = json!({ "keys": keys }).to_string();
-            Ok(Fetched {
+            Ok(FetchedKeys {
                 keys: KeySet::parse(text.as_bytes(), &[ED])?,
                 max_age: None,
             })
@@ -320,11 +320,15 @@ mod tests {
     }
 
     /// Whether the key of a token is there that was issued a second ago at the least.
-    async fn find(ring: &Keyring<Arc<Issuer>>, name: &str) -> Result<bool, Unjudged> {
+    async fn find(ring: &Keyring<Arc<Issuer>>, name: &str) -> Result<bool, KeysUnavailable> {
         find_of(ring, name, 1).await
     }
 
-    async fn find_of(ring: &Keyring<Arc<Issuer>>, name: &str, age: u64) -> Result<bool, Unjudged> {
+    async fn find_of(
+        ring: &Keyring<Arc<Issuer>>,
+        name: &str,
+        age: u64,
+    ) -> Result<bool, KeysUnavailable> {
         let age = Some(Duration::from_secs(age));
         let found = ring.find(Some(name), ED, age).await;
         found.map(|key| key.is_some())
@@ -365,7 +369,7 @@ mod tests {
         assert_eq!(find(&ring, "stranger").await, Ok(false), "asked for it");
         pass(2).await;
         issuer.has(&["old", "new"]);
-        assert_eq!(find_of(&ring, "new", 1).await, Err(Unjudged));
+        assert_eq!(find_of(&ring, "new", 1).await, Err(KeysUnavailable));
         assert_eq!(find_of(&ring, "stranger", 3).await, Ok(false));
         let of_none = ring.find(Some("new"), ED, None).await;
         assert!(matches!(of_none, Ok(None)), "no key makes its token good");
@@ -386,7 +390,7 @@ mod tests {
         };
         let (asks, late) = tokio::join!(find_of(&ring, "a", 0), late);
         assert_eq!(asks, Ok(false));
-        assert_eq!(late, (Err(Unjudged), Ok(false)));
+        assert_eq!(late, (Err(KeysUnavailable), Ok(false)));
     }
 
     #[tokio::test(start_paused = true)]
@@ -409,11 +413,11 @@ mod tests {
         let (ring, issuer) = kept(&["known"]);
         assert_eq!(find(&ring, "known").await, Ok(true));
         issuer.fail();
-        assert_eq!(find(&ring, "new").await, Err(Unjudged));
+        assert_eq!(find(&ring, "new").await, Err(KeysUnavailable));
         pass(3_500).await;
         assert_eq!(find(&ring, "known").await, Ok(true));
         pass(101).await;
-        assert_eq!(find(&ring, "known").await, Err(Unjudged));
+        assert_eq!(find(&ring, "known").await, Err(KeysUnavailable));
         issuer.has(&["known"]);
         pass(10).await;
         assert_eq!(find(&ring, "known").await, Ok(true));
@@ -422,10 +426,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_gateway_that_starts_before_its_issuer_judges_nothing_until_that_is_there() {
         let (ring, issuer) = kept(&[]);
-        assert_eq!(find(&ring, "known").await, Err(Unjudged));
+        assert_eq!(find(&ring, "known").await, Err(KeysUnavailable));
         let before = issuer.questions();
         for _ in 0..100 {
-            assert_eq!(find(&ring, "known").await, Err(Unjudged));
+            assert_eq!(find(&ring, "known").await, Err(KeysUnavailable));
         }
         assert_eq!(issuer.questions(), before, "its task asks, not its callers");
         issuer.has(&["known"]);
@@ -438,7 +442,7 @@ mod tests {
         let (ring, issuer) = kept(&["known"]);
         *issuer.slow.lock() = Duration::from_secs(3_600);
         let start = Instant::now();
-        assert_eq!(find(&ring, "known").await, Err(Unjudged));
+        assert_eq!(find(&ring, "known").await, Err(KeysUnavailable));
         assert_eq!(start.elapsed(), PATIENCE);
     }
 

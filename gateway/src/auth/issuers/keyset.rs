@@ -42,14 +42,14 @@ struct SigningKey {
 }
 
 #[derive(Deserialize)]
-struct Set {
+struct JwkSet {
     keys: Vec<Value>,
 }
 
 impl KeySet {
     /// Reads a key set for an issuer that may sign by these algorithms.
     pub(super) fn parse(text: &[u8], allowed: &[Algorithm]) -> Result<Self, KeySetError> {
-        let set: Set = serde_json::from_slice(text).map_err(KeySetError::Malformed)?;
+        let set: JwkSet = serde_json::from_slice(text).map_err(KeySetError::Malformed)?;
         if set.keys.len() > MOST_KEYS {
             return Err(KeySetError::TooMany(set.keys.len()));
         }

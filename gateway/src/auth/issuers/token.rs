@@ -28,7 +28,7 @@ struct Header {
 }
 
 /// A token whose signature nobody looked at.
-pub(crate) struct Unverified<'a> {
+pub(crate) struct UnverifiedToken<'a> {
     /// `None` for one that no issuer could be allowed: `none`, or one with a shared secret.
     pub(super) algorithm: Option<Algorithm>,
     pub(super) key_id: Option<String>,
@@ -38,7 +38,7 @@ pub(crate) struct Unverified<'a> {
     claims: Map<String, Value>,
 }
 
-impl<'a> Unverified<'a> {
+impl<'a> UnverifiedToken<'a> {
     /// Whether a text has the form of a token: three parts. No key has.
     pub(crate) fn is_one(text: &str) -> bool {
         text.bytes().filter(|byte| *byte == b'.').count() == 2
@@ -62,7 +62,7 @@ impl<'a> Unverified<'a> {
         if !is_plain || !named {
             return None;
         }
-        Some(Unverified {
+        Some(UnverifiedToken {
             algorithm: config::algorithm(&header.alg),
             key_id: header.kid,
             signed,
@@ -107,13 +107,13 @@ mod tests {
     }
 
     fn is_read(header: &str) -> bool {
-        Unverified::parse(&token(header, r#"{"iss":"a"}"#)).is_some()
+        UnverifiedToken::parse(&token(header, r#"{"iss":"a"}"#)).is_some()
     }
 
     #[test]
     fn a_token_is_three_parts_of_json_objects_within_its_bounds() {
         let good = token(r#"{"alg":"RS256","kid":"1"}"#, r#"{"iss":"a"}"#);
-        let read = Unverified::parse(&good).unwrap();
+        let read = UnverifiedToken::parse(&good).unwrap();
         assert_eq!(read.issuer(), Some("a"));
         assert_eq!(read.key_id.as_deref(), Some("1"));
         let huge = token(
@@ -131,7 +131,7 @@ mod tests {
             &token(r#"{"kid":"1"}"#, "{}"),
             &huge,
         ] {
-            assert!(Unverified::parse(bad).is_none(), "{bad:.40}");
+            assert!(UnverifiedToken::parse(bad).is_none(), "{bad:.40}");
         }
     }
 
@@ -166,7 +166,7 @@ mod tests {
             ("HS256", false),
         ] {
             let token = token(&format!(r#"{{"alg":"{name}"}}"#), "{}");
-            let read = Unverified::parse(&token).unwrap();
+            let read = UnverifiedToken::parse(&token).unwrap();
             assert_eq!(read.algorithm.is_some(), known, "{name}");
         }
     }

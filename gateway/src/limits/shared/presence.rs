@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::failure::StoreFailure;
 use crate::{
-    awaited::{Awaited, Tone},
+    absence_log::{AbsenceLog, Severity},
     metrics::Metrics,
 };
 
@@ -68,19 +68,19 @@ impl<W> Presence<W> {
         C: Future<Output = Result<W, StoreFailure>>,
         T: Future<Output = Result<(), StoreFailure>>,
     {
-        let mut awaited = Awaited::new();
+        let mut absence = AbsenceLog::new();
         loop {
             match connect().await {
                 Ok(way) => {
                     tracing::info!("the store of limits answers: limits are shared");
-                    awaited.is_there();
+                    absence.present();
                     let line = Arc::new(Line::new(way));
                     self.hold(&line, &test).await;
                     if let Some(failure) = line.failure.get() {
-                        self.tell(failure, awaited.is_missing(), &meanwhile);
+                        self.tell(failure, absence.missing(), &meanwhile);
                     }
                 }
-                Err(failure) => self.tell(&failure, awaited.is_missing(), &meanwhile),
+                Err(failure) => self.tell(&failure, absence.missing(), &meanwhile),
             }
             tokio::time::sleep(REST).await;
         }
@@ -108,17 +108,22 @@ impl<W> Presence<W> {
 
     /// Counts the failure. What is new of it is written to the log, with what passes until the store
     /// is there.
-    fn tell(&self, failure: &StoreFailure, tone: Option<Tone>, meanwhile: &impl Fn() -> String) {
+    fn tell(
+        &self,
+        failure: &StoreFailure,
+        severity: Option<Severity>,
+        meanwhile: &impl Fn() -> String,
+    ) {
         let reason = failure.reason();
         self.metrics.limit_store().failed(reason);
-        match tone {
-            Some(Tone::Warning) => tracing::warn!(
+        match severity {
+            Some(Severity::Warning) => tracing::warn!(
                 reason,
                 error = %Chain(failure),
                 "the store of limits is away: {}",
                 meanwhile()
             ),
-            Some(Tone::Note) => tracing::info!(
+            Some(Severity::Note) => tracing::info!(
                 reason,
                 error = %Chain(failure),
                 "the store of limits is not there yet: {}",

@@ -10,7 +10,7 @@ use tower::ServiceExt;
 
 use super::JSON;
 use crate::{
-    catalog::Catalog, metrics::Metrics, path_tests::serving::build_lonely_stack_with, server::Stack,
+    catalog::Catalog, metrics::Metrics, path_tests::stacks::build_lonely_stack_with, server::Stack,
 };
 
 /// A gateway that knows two tools, of a worker that has gone.

@@ -31,9 +31,9 @@ use super::{
 use crate::upstream::State;
 
 /// A worker that is ready, tells its tools, and refuses every pass.
-struct Stranger(Arc<AtomicUsize>);
+struct PassRefuser(Arc<AtomicUsize>);
 
-impl Stranger {
+impl PassRefuser {
     /// Serves one; where it is, and how many calls it refused.
     async fn start() -> (SocketAddr, Arc<AtomicUsize>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -45,14 +45,14 @@ impl Stranger {
         let refused = Arc::<AtomicUsize>::default();
         let server = tonic::transport::Server::builder()
             .add_service(health)
-            .add_service(WorkerServer::new(Stranger(refused.clone())));
+            .add_service(WorkerServer::new(PassRefuser(refused.clone())));
         tokio::spawn(server.serve_with_incoming(TcpListenerStream::new(listener)));
         (address, refused)
     }
 }
 
 #[tonic::async_trait]
-impl Worker for Stranger {
+impl Worker for PassRefuser {
     type CallStream = Pin<Box<dyn Stream<Item = Result<CallEvent, Status>> + Send>>;
 
     async fn call(
@@ -74,7 +74,7 @@ impl Worker for Stranger {
 
 #[tokio::test]
 async fn a_worker_that_refuses_passes_is_asked_once_and_another_answers() {
-    let (address, refused) = Stranger::start().await;
+    let (address, refused) = PassRefuser::start().await;
     let fleet = Fleet::of(1).await;
     fleet.found.lock().push(address);
     fleet.upstream.look_again();
@@ -106,8 +106,8 @@ async fn a_worker_that_refuses_passes_is_asked_once_and_another_answers() {
 
 #[tokio::test]
 async fn where_every_worker_refuses_the_pass_the_agent_is_told_so() {
-    let (first, _refused) = Stranger::start().await;
-    let (second, _refused) = Stranger::start().await;
+    let (first, _refused) = PassRefuser::start().await;
+    let (second, _refused) = PassRefuser::start().await;
     let fleet = Fleet::of(1).await;
     *fleet.found.lock() = vec![first, second];
     fleet.upstream.look_again();

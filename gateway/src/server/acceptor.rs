@@ -1,6 +1,6 @@
 //! The next connection of a listener.
 //!
-//! Accepting fails when the process is out of file descriptors, and then again at once, for as
+//! Acceptor fails when the process is out of file descriptors, and then again at once, for as
 //! long as it is: so it pauses, and says so in the log only now and then. What went wrong with one
 //! connection says nothing of the next, which waits for none.
 
@@ -28,25 +28,25 @@ const SEND_BUFFER: usize = 128 * 1024;
 /// Above this many bytes that the network has not taken yet, the kernel takes no more. So a client that
 /// reads slowly is seen to read, and one that reads nothing has little kept for it.
 #[cfg(target_os = "linux")]
-const NOT_SENT: u32 = 32 * 1024;
+const MAX_UNSENT: u32 = 32 * 1024;
 /// How long bytes may wait for a client that acknowledges or takes none of them. Then the kernel drops
 /// the connection and the bytes, also after the gateway closed it.
 #[cfg(target_os = "linux")]
-const UNTAKEN: Duration = Duration::from_secs(30);
+const UNACKNOWLEDGED_TIMEOUT: Duration = Duration::from_secs(30);
 /// Between two lines in the log.
-const TOLD_EVERY: Duration = Duration::from_secs(10);
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// A listener, and what went wrong with it.
-pub(super) struct Accepting {
+pub(super) struct Acceptor {
     listener: TcpListener,
-    failures: Failures,
+    failures: AcceptErrors,
 }
 
-impl Accepting {
+impl Acceptor {
     pub(super) fn new(listener: TcpListener) -> Self {
-        Accepting {
+        Acceptor {
             listener,
-            failures: Failures::default(),
+            failures: AcceptErrors::default(),
         }
     }
 
@@ -57,7 +57,7 @@ impl Accepting {
             match accepted.map(|(socket, address)| (prepared(socket), address)) {
                 Ok((Ok(socket), address)) => return (socket, address.ip()),
                 Ok((Err(error), _)) => tracing::debug!(%error, "connection not taken"),
-                Err(error) if is_its_own(&error) => {
+                Err(error) if is_of_one_connection(&error) => {
                     tracing::debug!(%error, "connection ended before it was accepted");
                 }
                 Err(error) => {
@@ -79,15 +79,15 @@ fn prepared(socket: TcpStream) -> io::Result<TcpStream> {
     #[cfg(target_os = "linux")]
     {
         let options = SockRef::from(&socket);
-        options.set_tcp_notsent_lowat(NOT_SENT)?;
-        options.set_tcp_user_timeout(Some(UNTAKEN))?;
+        options.set_tcp_notsent_lowat(MAX_UNSENT)?;
+        options.set_tcp_user_timeout(Some(UNACKNOWLEDGED_TIMEOUT))?;
     }
     Ok(socket)
 }
 
 /// Whether accepting failed for the one connection that was next, which is gone with that: what
 /// accept(2) says of it, and says to go on after. All else may be there the next time, too.
-fn is_its_own(error: &io::Error) -> bool {
+fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),
         Some(
@@ -106,18 +106,18 @@ fn is_its_own(error: &io::Error) -> bool {
     )
 }
 
-/// Failures since they were last told of.
+/// AcceptErrors since they were last told of.
 #[derive(Default)]
-struct Failures {
+struct AcceptErrors {
     untold: u64,
     told: Option<Instant>,
 }
 
-impl Failures {
+impl AcceptErrors {
     /// Counts one; how many to tell of, if it is time to.
     fn count(&mut self) -> Option<u64> {
         self.untold += 1;
-        if self.told.is_some_and(|told| told.elapsed() < TOLD_EVERY) {
+        if self.told.is_some_and(|told| told.elapsed() < LOG_INTERVAL) {
             return None;
         }
         self.told = Some(Instant::now());
@@ -137,18 +137,18 @@ mod tests {
             Errno::PERM,
             Errno::NETDOWN,
         ] {
-            assert!(is_its_own(&own.into()), "{own}");
+            assert!(is_of_one_connection(&own.into()), "{own}");
         }
         for out_of in [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM] {
-            assert!(!is_its_own(&out_of.into()), "{out_of}");
+            assert!(!is_of_one_connection(&out_of.into()), "{out_of}");
         }
         // Nor does it go on at once where nobody knows why it failed.
-        assert!(!is_its_own(&io::Error::other("unknown")));
+        assert!(!is_of_one_connection(&io::Error::other("unknown")));
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_first_failure_is_told_and_then_every_10_seconds_how_many() {
-        let mut failures = Failures::default();
+        let mut failures = AcceptErrors::default();
         assert_eq!(failures.count(), Some(1));
         for _ in 0..199 {
             tokio::time::advance(PAUSE).await;

@@ -29,7 +29,7 @@ pub(super) async fn close_if_unread(request: Request, next: Next) -> Response {
     }
     let read = Arc::new(AtomicBool::new(false));
     let request = request.map(|body| {
-        Body::new(Followed {
+        Body::new(TrackedBody {
             body,
             read: read.clone(),
         })
@@ -48,12 +48,12 @@ pub(super) fn close(response: &mut Response) {
 }
 
 /// A body that tells whether it was read to its end.
-struct Followed {
+struct TrackedBody {
     body: Body,
     read: Arc<AtomicBool>,
 }
 
-impl hyper::body::Body for Followed {
+impl hyper::body::Body for TrackedBody {
     type Data = Bytes;
     type Error = axum::Error;
 

@@ -19,7 +19,7 @@ use crate::{
     metrics::Metrics,
     sampling::{Sampler, SamplingConfig},
     secrets::RootSecret,
-    server::{self, Port, Stack, Stops, guard::Guard},
+    server::{self, Port, Stack, StackParts, guard::Guard},
     session::Sessions,
     store::Stores,
     upstream::{Upstream, UpstreamConfig},
@@ -82,7 +82,7 @@ async fn build_stack_for(
     let auth = auth.unwrap();
     let key = KeyText::generate().unwrap();
     auth.know_as_for_tests(&key, who).await;
-    let stack = server::stack(Stops {
+    let stack = server::stack(StackParts {
         guard: Arc::new(Guard::new(&Default::default())),
         auth,
         mcp: Arc::new(Mcp::new(

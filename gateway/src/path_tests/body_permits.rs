@@ -14,14 +14,14 @@ use tokio::{
 
 use super::{
     Harness,
-    scene::{PATIENCE, Scene, skip},
+    fixture::{GatewayFixture, PATIENCE, skip},
 };
 
 const LARGE: usize = 100_000;
 /// Of a tenant, at once.
 const MOST: usize = 64;
 
-impl Scene {
+impl GatewayFixture {
     /// Begins to send a large body as the holder of this key.
     async fn begin(&self, key: &str) -> TcpStream {
         let head = self.harness.head(LARGE, "");
@@ -72,7 +72,7 @@ async fn finish(mut socket: TcpStream) -> String {
 
 #[tokio::test]
 async fn a_tenant_waits_for_its_own_large_bodies_and_no_other_does() {
-    let scene = Scene::start().await;
+    let scene = GatewayFixture::start().await;
     let mut begun = scene.crowd().await;
     let late = scene.begin(&scene.harness.key).await;
     scene.bodies("waiting", 1).await;
@@ -94,7 +94,7 @@ async fn a_tenant_waits_for_its_own_large_bodies_and_no_other_does() {
 
 #[tokio::test]
 async fn who_waits_for_long_is_told_what_to_do() {
-    let scene = Scene::start().await;
+    let scene = GatewayFixture::start().await;
     let begun = scene.crowd().await;
     let mut late = scene.begin(&scene.harness.key).await;
     scene.bodies("waiting", 1).await;

@@ -9,7 +9,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::serving::{build_lonely_stack, serve};
+use super::stacks::{build_lonely_stack, serve};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 

@@ -23,13 +23,13 @@ const LARGEST: usize = 64 << 20;
 
 /// Writes the metrics of another part, as `OpenMetrics` has them.
 #[derive(Clone)]
-pub(crate) struct Beside(Arc<dyn Fn() -> Result<String, fmt::Error> + Send + Sync>);
+pub(crate) struct ExtraMetrics(Arc<dyn Fn() -> Result<String, fmt::Error> + Send + Sync>);
 
-impl Beside {
+impl ExtraMetrics {
     pub(crate) fn new(
         write: impl Fn() -> Result<String, fmt::Error> + Send + Sync + 'static,
     ) -> Self {
-        Beside(Arc::new(write))
+        ExtraMetrics(Arc::new(write))
     }
 
     /// The admin port with these metrics among its own.
@@ -39,7 +39,7 @@ impl Beside {
     }
 }
 
-async fn join(State(beside): State<Beside>, request: Request, next: Next) -> Response {
+async fn join(State(extra): State<ExtraMetrics>, request: Request, next: Next) -> Response {
     let asked = request.method() == Method::GET && request.uri().path() == "/metrics";
     let answer = next.run(request).await;
     if !asked || answer.status() != StatusCode::OK {
@@ -48,7 +48,7 @@ async fn join(State(beside): State<Beside>, request: Request, next: Next) -> Res
     let (mut parts, body) = answer.into_parts();
     let own = to_bytes(body, LARGEST).await.ok();
     let own = own.and_then(|own| String::from_utf8(own.into()).ok());
-    let both = own.and_then(|own| exposition(&own, &(beside.0)().ok()?));
+    let both = own.and_then(|own| exposition(&own, &(extra.0)().ok()?));
     let Some(both) = both else {
         tracing::error!("metrics could not be written");
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
@@ -73,8 +73,8 @@ mod tests {
         let admin = Router::new()
             .route("/metrics", get(async || "a 1\n# EOF\n"))
             .route("/healthz", get(async || "ok\n"));
-        let beside = Beside::new(move || other.clone());
-        let joined = beside.joined(BoxCloneSyncService::new(admin));
+        let extra = ExtraMetrics::new(move || other.clone());
+        let joined = extra.joined(BoxCloneSyncService::new(admin));
         let request = Request::get(path).body(Body::empty()).unwrap();
         let answer = joined.oneshot(request).await.unwrap();
         let status = answer.status();

@@ -3,7 +3,7 @@
 //! They are begun once the message is read, since only then is it known what continues whom: the
 //! trace context in `_meta` is the message's (SEP-414), the headers' is the request's, and the
 //! message's wins. So the first begins in the past, when the request came; nothing of strangers
-//! is recorded. Names are those of OpenTelemetry's conventions for HTTP and for MCP. What clients
+//! is spans. Names are those of OpenTelemetry's conventions for HTTP and for MCP. What clients
 //! write goes into them only where few words are possible.
 
 use std::{pin::Pin, time::SystemTime};
@@ -21,11 +21,11 @@ use opentelemetry::{
 use serde_json::Value;
 
 use super::{
-    ask::Message,
     call::Calls,
     envelope::RequestId,
     era::{self, Era},
     method::Method,
+    request::Message,
 };
 use crate::{
     caller::{ArrivedAt, AuthenticatedAt, Principal},
@@ -39,61 +39,61 @@ const TRACESTATE: &str = "tracestate";
 const OTHER: &str = "_OTHER";
 
 /// A request, its message if it could be read, and who sent it.
-struct Asked<'a> {
+struct TracedRequest<'a> {
     who: &'a Principal,
     parts: &'a Parts,
     message: Option<&'a Message>,
     catalog: &'a Catalog,
 }
 
-/// What is recorded of a request.
-pub(super) struct Recorded {
+/// What is spans of a request.
+pub(super) struct RequestSpans {
     http: Span,
     message: Span,
-    /// The trace that the message belongs to, recorded or not.
+    /// The trace that the message belongs to, spans or not.
     pub(super) trace: TraceContext,
 }
 
 impl Calls {
-    /// Begins what is recorded of a request, if anything is.
-    pub(super) fn record(
+    /// Begins what is spans of a request, if anything is.
+    pub(super) fn begin_spans(
         &self,
         who: &Principal,
         parts: &Parts,
         message: Option<&Message>,
-    ) -> Recorded {
-        let asked = Asked {
+    ) -> RequestSpans {
+        let request = TracedRequest {
             who,
             parts,
             message,
             catalog: &self.catalog,
         };
-        Recorded::begin(&self.sampler, &asked)
+        RequestSpans::begin(&self.sampler, &request)
     }
 }
 
-impl Recorded {
-    fn begin(sampler: &Sampler, asked: &Asked<'_>) -> Self {
-        let of_request = Parent::of_headers(&asked.parts.headers);
-        let of_message = asked.message.and_then(Parent::of_meta);
+impl RequestSpans {
+    fn begin(sampler: &Sampler, request: &TracedRequest<'_>) -> Self {
+        let of_request = RemoteParent::of_headers(&request.parts.headers);
+        let of_message = request.message.and_then(RemoteParent::of_meta);
         let parent = of_message.as_ref().or(of_request.as_ref());
         let hint = parent.map(|it| it.trace.is_sampled());
-        if !sampler.records(asked.who.tenant_id(), hint) {
+        if !sampler.records(request.who.tenant_id(), hint) {
             let trace = parent.map_or_else(TraceContext::start, |it| it.trace.child());
-            return Recorded {
+            return RequestSpans {
                 http: Span::default(),
                 message: Span::default(),
                 trace: trace.unsampled(),
             };
         }
         let sampled = of_request.filter(|it| it.trace.is_sampled());
-        let http = asked.begin_request(sampled.as_ref().or(of_message.as_ref()));
-        let message = match asked.message {
-            Some(message) => asked.begin_message(message, of_message.as_ref(), &http),
+        let http = request.begin_request(sampled.as_ref().or(of_message.as_ref()));
+        let message = match request.message {
+            Some(message) => request.begin_message(message, of_message.as_ref(), &http),
             None => Span::default(),
         };
         let trace = message.trace().or(http.trace());
-        Recorded {
+        RequestSpans {
             trace: trace.unwrap_or_else(TraceContext::start),
             http,
             message,
@@ -117,9 +117,9 @@ impl Recorded {
     }
 }
 
-impl Asked<'_> {
+impl TracedRequest<'_> {
     /// The span of the HTTP request, and in it what its credential took.
-    fn begin_request(&self, parent: Option<&Parent>) -> Span {
+    fn begin_request(&self, parent: Option<&RemoteParent>) -> Span {
         let came = self.parts.extensions.get::<ArrivedAt>();
         let came = came.map_or_else(SystemTime::now, |at| at.0);
         let describe = || {
@@ -148,7 +148,7 @@ impl Asked<'_> {
 
     /// The span of the message: its caller's, continued, if `_meta` says so, with a link to the HTTP
     /// request that it came in.
-    fn begin_message(&self, message: &Message, parent: Option<&Parent>, http: &Span) -> Span {
+    fn begin_message(&self, message: &Message, parent: Option<&RemoteParent>, http: &Span) -> Span {
         let describe = || {
             let method = message.envelope.method.map_or(OTHER, Method::name);
             let tool = self.tool(message);
@@ -208,12 +208,12 @@ impl Asked<'_> {
 }
 
 /// A trace that goes on here.
-struct Parent {
+struct RemoteParent {
     trace: TraceContext,
     state: TraceState,
 }
 
-impl Parent {
+impl RemoteParent {
     fn of_headers(headers: &HeaderMap) -> Option<Self> {
         // Two parents are none, by the specification.
         let text = |name| {
@@ -221,19 +221,19 @@ impl Parent {
             let value = values.next()?.to_str().ok();
             value.filter(|_| values.next().is_none())
         };
-        Parent::of(text(TRACEPARENT)?, text(TRACESTATE))
+        RemoteParent::of(text(TRACEPARENT)?, text(TRACESTATE))
     }
 
     fn of_meta(message: &Message) -> Option<Self> {
         let meta = message.envelope.meta()?;
         let text = |name| meta.get(name).and_then(Value::as_str);
-        Parent::of(text(TRACEPARENT)?, text(TRACESTATE))
+        RemoteParent::of(text(TRACEPARENT)?, text(TRACESTATE))
     }
 
     fn of(parent: &str, state: Option<&str>) -> Option<Self> {
         let trace = TraceContext::parse(parent)?;
         let state = trace.is_sampled().then_some(state).flatten();
-        Some(Parent {
+        Some(RemoteParent {
             trace,
             state: trace::state(state),
         })

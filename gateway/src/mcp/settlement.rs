@@ -1,4 +1,4 @@
-//! The end of one call: its outcome becomes an answer, and is counted and recorded.
+//! The end of one call: its outcome becomes an answer, and is counted and spans.
 //!
 //! Owns what a call holds while it is made, so that whatever ends it, the client's going away
 //! included, gives everything back. What a reader would get wrong: a result that is no tool result
@@ -17,12 +17,13 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::Instrument;
 
 use super::{
-    ask::Ask,
     content::json_response,
     events,
-    hearing::Hearing,
-    reply, room,
-    trail::{Stop, Trail},
+    notifications::NotificationFilter,
+    outcome::{OutcomeRecorder, Stage},
+    reply,
+    request::RequestInfo,
+    room,
 };
 use crate::{
     audit::Facts,
@@ -39,12 +40,12 @@ const MOST_UNREAD: usize = 16;
 /// Room for the small events of one call that wait, in bytes.
 pub(super) const SMALL_EVENTS: usize = 64 * 1024;
 
-/// Turns the outcome of one call into its answer, and ends its trail.
-pub(super) struct Settle {
+/// Turns the outcome of one call into its answer, and ends its recorder.
+pub(super) struct Settlement {
     pub(super) cursors: Cursors,
-    pub(super) trail: Trail,
-    pub(super) ask: Ask,
-    pub(super) hearing: Hearing,
+    pub(super) recorder: OutcomeRecorder,
+    pub(super) info: RequestInfo,
+    pub(super) notifications: NotificationFilter,
     /// What cursors of the call are bound to, where the tool has pages.
     pub(super) context: Option<CursorContext>,
     /// What the call holds from before it was made until its answer is written.
@@ -54,13 +55,13 @@ pub(super) struct Settle {
 }
 
 /// One message of an answer in events.
-pub(super) struct Word {
+pub(super) struct EventMessage {
     pub(super) message: Vec<u8>,
     /// Of a large one.
     pub(super) room: Option<Room>,
 }
 
-impl Word {
+impl EventMessage {
     /// The event that tells it, which keeps its room until it is read.
     fn event(self) -> Bytes {
         let event = events::one(&self.message);
@@ -68,28 +69,28 @@ impl Word {
             None => event,
             Some(mut room) => {
                 room.shrink(event.len());
-                Bytes::from_owner(Told { event, _room: room })
+                Bytes::from_owner(BufferedEvent { event, _room: room })
             }
         }
     }
 }
 
 /// An event with its room.
-struct Told {
+struct BufferedEvent {
     event: Bytes,
     _room: Room,
 }
 
-impl AsRef<[u8]> for Told {
+impl AsRef<[u8]> for BufferedEvent {
     fn as_ref(&self) -> &[u8] {
         &self.event
     }
 }
 
-impl Settle {
+impl Settlement {
     /// The answer of a call that said nothing before.
     pub(super) fn respond(mut self, outcome: Result<Bytes, Failure>) -> Response {
-        let in_events = !self.ask.accepts.json;
+        let in_events = !self.info.accepts.json;
         let message = self.message(outcome);
         let size = message.capacity();
         let response = if in_events {
@@ -103,12 +104,12 @@ impl Settle {
     /// The JSON-RPC message that answers the call.
     fn message(&mut self, outcome: Result<Bytes, Failure>) -> Vec<u8> {
         if outcome.is_ok() {
-            self.trail.reached(Stop::Answered);
+            self.recorder.reached(Stage::Answered);
         }
-        let took = self.ask.received.elapsed();
+        let took = self.info.received.elapsed();
         let head = reply::Head {
-            id: &self.ask.id,
-            era: self.ask.era,
+            id: &self.info.id,
+            era: self.info.era,
             took,
         };
         let seal = |plain: &str| match &self.context {
@@ -117,7 +118,7 @@ impl Settle {
         };
         let written = outcome.and_then(|result| {
             reply::result(&head, &result, seal)
-                .map_err(|error| upstream::internal(self.ask.trace, &error))
+                .map_err(|error| upstream::internal(self.info.trace, &error))
         });
         let permit = self.permit.take();
         let (message, fault, facts) = match written {
@@ -141,13 +142,14 @@ impl Settle {
             trace::fail("tool_error");
         }
         let outcome = fault.map_or(Outcome::Ok, Outcome::Failed);
-        self.trail.end(outcome, self.ask.received.elapsed(), facts);
+        self.recorder
+            .end(outcome, self.info.received.elapsed(), facts);
         message
     }
 
     /// What the call says as it comes, the answer last. A task follows the call: what its client has
     /// not read yet must not keep it from its deadline, and its tenant's place with it.
-    pub(super) fn stream(mut self, first: Word, events: Box<CallStream>) -> Response {
+    pub(super) fn stream(mut self, first: EventMessage, events: Box<CallStream>) -> Response {
         let room = self.room.take();
         let (tell, mut told) = mpsc::channel(MOST_UNREAD);
         let (answer, answered) = oneshot::channel();
@@ -157,7 +159,7 @@ impl Settle {
         let said = stream::poll_fn(move |cx| told.poll_recv(cx));
         let answer = stream::once(answered).filter_map(|answer| ready(answer.ok()));
         let messages = stream::iter([first]).chain(said).chain(answer);
-        let body = messages.map(|word: Word| Ok::<_, Infallible>(word.event()));
+        let body = messages.map(|message: EventMessage| Ok::<_, Infallible>(message.event()));
         let response = events::response(Body::from_stream(body));
         room::waiting(room, SMALL_EVENTS, response)
     }
@@ -166,8 +168,8 @@ impl Settle {
     async fn follow(
         mut self,
         mut events: Box<CallStream>,
-        tell: mpsc::Sender<Word>,
-        mut answer: oneshot::Sender<Word>,
+        tell: mpsc::Sender<EventMessage>,
+        mut answer: oneshot::Sender<EventMessage>,
     ) {
         let outcome = tokio::select! {
             outcome = self.listen(&mut events, &tell) => outcome,
@@ -176,24 +178,24 @@ impl Settle {
         let room = events.take_room();
         let message = self.message(outcome);
         // An error is a client that went away since.
-        answer.send(Word { message, room }).ok();
+        answer.send(EventMessage { message, room }).ok();
     }
 
     /// Tells what the call says until its result.
     async fn listen(
         &mut self,
         events: &mut CallStream,
-        tell: &mpsc::Sender<Word>,
+        tell: &mpsc::Sender<EventMessage>,
     ) -> Result<Bytes, Failure> {
         loop {
             match events.next().await? {
                 Step::Result(result) => return Ok(result),
                 Step::Said(said) => {
-                    if let Some(message) = self.hearing.notification(&said) {
+                    if let Some(message) = self.notifications.notification(&said) {
                         let room = events.take_room();
-                        let word = Word { message, room };
+                        let message = EventMessage { message, room };
                         // An error is a client that went away, of which `follow` knows.
-                        events.wait(tell.send(word)).await?.ok();
+                        events.wait(tell.send(message)).await?.ok();
                     }
                 }
             }

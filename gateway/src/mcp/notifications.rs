@@ -12,7 +12,7 @@ use archway_proto::{
 };
 use serde_json::{Value, json};
 
-use super::{ask::Ask, envelope::Envelope};
+use super::{envelope::Envelope, request::RequestInfo};
 use crate::{metrics::Metrics, upstream::Said};
 
 /// The largest log message passed on, in bytes: its data and its logger's name.
@@ -21,7 +21,7 @@ const LARGEST_LOG: usize = 64 * 1024;
 const MOST_LOGS: u32 = 1_000;
 
 /// What the client of one call wants to hear.
-pub(crate) struct Hearing {
+pub(crate) struct NotificationFilter {
     /// Under which it takes progress.
     token: Option<Value>,
     /// From which level on it takes log messages.
@@ -31,23 +31,27 @@ pub(crate) struct Hearing {
     metrics: Arc<Metrics>,
 }
 
-impl Hearing {
+impl NotificationFilter {
     /// What this request asks for.
-    pub(crate) fn of(message: &Envelope, ask: &Ask, metrics: Arc<Metrics>) -> Self {
-        if !ask.accepts.events {
-            return Hearing::nothing(metrics);
+    pub(crate) fn for_request(
+        message: &Envelope,
+        info: &RequestInfo,
+        metrics: Arc<Metrics>,
+    ) -> Self {
+        if !info.accepts.events {
+            return NotificationFilter::none(metrics);
         }
         let token = message.meta().and_then(|meta| meta.get("progressToken"));
-        Hearing {
+        NotificationFilter {
             token: token.cloned(),
-            level: ask.log_level,
-            ..Hearing::nothing(metrics)
+            level: info.log_level,
+            ..NotificationFilter::none(metrics)
         }
     }
 
     /// The answer alone.
-    pub(crate) fn nothing(metrics: Arc<Metrics>) -> Self {
-        Hearing {
+    pub(crate) fn none(metrics: Arc<Metrics>) -> Self {
+        NotificationFilter {
             token: None,
             level: None,
             logs_left: MOST_LOGS,

@@ -11,9 +11,9 @@ use tokio_util::sync::CancellationToken;
 
 /// The life of a worker: its end breaks every connection, and the next begins at once.
 #[derive(Clone, Default)]
-pub(super) struct Life(Arc<Mutex<CancellationToken>>);
+pub(super) struct WorkerLife(Arc<Mutex<CancellationToken>>);
 
-impl Life {
+impl WorkerLife {
     pub(super) fn end(&self) {
         std::mem::take(&mut *self.0.lock()).cancel();
     }
@@ -24,19 +24,19 @@ impl Life {
 }
 
 /// A door at an address of its own.
-pub(super) struct Door {
+pub(super) struct Proxy {
     pub(super) address: SocketAddr,
-    pub(super) life: Life,
+    pub(super) life: WorkerLife,
     behind: SocketAddr,
     frozen: CancellationToken,
     open: Mutex<CancellationToken>,
 }
 
-impl Door {
+impl Proxy {
     /// An open door before what listens behind it.
-    pub(super) async fn before(behind: SocketAddr, life: Life) -> Self {
+    pub(super) async fn before(behind: SocketAddr, life: WorkerLife) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let door = Door {
+        let door = Proxy {
             address: listener.local_addr().unwrap(),
             life,
             behind,

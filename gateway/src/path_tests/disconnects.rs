@@ -17,7 +17,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use super::{Harness, modern, scene::skip, worker::Seen};
+use super::{Harness, fixture::skip, modern, worker::ObservedCall};
 
 /// How soon a worker must have dropped the call of a client that left.
 const SOON: Duration = Duration::from_secs(5);
@@ -28,7 +28,7 @@ impl Harness {
     /// Waits until the worker has begun a call.
     pub(super) async fn began(&mut self) {
         let seen = timeout(PATIENCE, self.seen.recv()).await;
-        assert!(matches!(seen, Ok(Some(Seen::Began))), "{seen:?}");
+        assert!(matches!(seen, Ok(Some(ObservedCall::Began))), "{seen:?}");
     }
 
     /// Whether the worker was rid of its call soon after `left`.
@@ -38,7 +38,7 @@ impl Harness {
     )]
     async fn was_cancelled(&mut self, left: Instant) {
         match timeout(PATIENCE, self.seen.recv()).await {
-            Ok(Some(Seen::Gone(at))) => {
+            Ok(Some(ObservedCall::Gone(at))) => {
                 println!("the call was dropped after {:?}", at - left);
                 assert!(at - left < SOON, "{:?}", at - left);
             }

@@ -18,7 +18,7 @@ use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 use futures::future::BoxFuture;
 use tokio::time::{Instant, timeout};
 
-use crate::awaited::{Awaited, Tone};
+use crate::absence_log::{AbsenceLog, Severity};
 
 /// How often a name that has an answer is asked for.
 pub(crate) const REFRESH: Duration = Duration::from_secs(5);
@@ -39,7 +39,7 @@ pub(crate) fn system() -> Resolver {
 }
 
 /// A host's name and what it last stood for.
-pub(crate) struct Name {
+pub(crate) struct HostName {
     host: String,
     port: u16,
     addresses: Vec<SocketAddr>,
@@ -47,19 +47,19 @@ pub(crate) struct Name {
     asked: Option<LookUp>,
     /// Since when all its addresses are of the family that was not taken.
     other_since: Option<Instant>,
-    awaited: Awaited,
+    absence: AbsenceLog,
 }
 
-impl Name {
+impl HostName {
     /// A name that was not asked for yet.
     pub(crate) fn new(host: String, port: u16) -> Self {
-        Name {
+        HostName {
             host,
             port,
             addresses: Vec::new(),
             asked: None,
             other_since: None,
-            awaited: Awaited::new(),
+            absence: AbsenceLog::new(),
         }
     }
 
@@ -90,9 +90,11 @@ impl Name {
             }
         };
         let (host, kept) = (&self.host, self.addresses.len());
-        match self.awaited.is_missing() {
-            Some(Tone::Note) => tracing::info!(host, %error, "a host's name can't be resolved yet"),
-            Some(Tone::Warning) => tracing::warn!(
+        match self.absence.missing() {
+            Some(Severity::Note) => {
+                tracing::info!(host, %error, "a host's name can't be resolved yet")
+            }
+            Some(Severity::Warning) => tracing::warn!(
                 host, %error, kept,
                 "a host's name can't be resolved: the last answer is kept"
             ),
@@ -117,7 +119,7 @@ impl Name {
         }
         self.addresses = of_one_family(addresses, taken.unwrap_or(false));
         self.other_since = None;
-        self.awaited.is_there();
+        self.absence.present();
         Ok(())
     }
 }
@@ -180,7 +182,7 @@ mod tests {
                 None => Box::pin(std::future::pending()),
             }
         });
-        let mut name = Name::new("workers.test".to_owned(), 7);
+        let mut name = HostName::new("workers.test".to_owned(), 7);
         assert!(name.addresses().is_empty());
         for answered in [true, false, false, false] {
             assert_eq!(name.ask(&resolver).await, answered);
@@ -200,7 +202,7 @@ mod tests {
                 Ok(list(&["10.0.0.1:7"]))
             })
         });
-        let mut name = Name::new("workers.test".to_owned(), 7);
+        let mut name = HostName::new("workers.test".to_owned(), 7);
         for _ in 0..10 {
             let began = Instant::now();
             assert!(!name.ask(&resolver).await);
@@ -222,7 +224,7 @@ mod tests {
             let answer = answers.lock().clone();
             Box::pin(async { Ok(answer) })
         });
-        let mut name = Name::new("workers.test".to_owned(), 7);
+        let mut name = HostName::new("workers.test".to_owned(), 7);
         let (fourth, sixth) = (list(&["10.0.0.1:7"]), list(&["[fd00::1]:7", "[fd00::2]:7"]));
         let mut ask = async |said: &Vec<SocketAddr>| {
             answer.lock().clone_from(said);
@@ -246,10 +248,10 @@ mod tests {
 
     #[tokio::test]
     async fn the_system_knows_itself_and_no_name_that_is_nobodys() {
-        let mut itself = Name::new("localhost".to_owned(), 7);
+        let mut itself = HostName::new("localhost".to_owned(), 7);
         assert!(itself.ask(&system()).await);
         assert!(itself.addresses().iter().all(|one| one.port() == 7));
-        let mut nobody = Name::new("gateways.invalid".to_owned(), 7);
+        let mut nobody = HostName::new("gateways.invalid".to_owned(), 7);
         assert!(!nobody.ask(&system()).await);
     }
 }

@@ -10,7 +10,7 @@ pub(crate) const GRACE: Duration = Duration::from_secs(15);
 
 /// How the log tells of an absence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tone {
+pub(crate) enum Severity {
     /// It may still come.
     Note,
     /// It was there, or should have been by now.
@@ -19,37 +19,37 @@ pub(crate) enum Tone {
 
 /// Whether something is there, as far as the log has to tell.
 #[derive(Debug)]
-pub(crate) struct Awaited {
+pub(crate) struct AbsenceLog {
     since: Instant,
     was_there: bool,
-    told: Option<Tone>,
+    logged: Option<Severity>,
 }
 
-impl Awaited {
+impl AbsenceLog {
     /// Something that is waited for from now on.
     pub(crate) fn new() -> Self {
-        Awaited {
+        AbsenceLog {
             since: Instant::now(),
             was_there: false,
-            told: None,
+            logged: None,
         }
     }
 
     /// It is there.
-    pub(crate) fn is_there(&mut self) {
+    pub(crate) fn present(&mut self) {
         self.was_there = true;
-        self.told = None;
+        self.logged = None;
     }
 
     /// It is not there. How the log tells of that, if it has not yet: once while it may still come,
     /// and once as a warning.
-    pub(crate) fn is_missing(&mut self) -> Option<Tone> {
+    pub(crate) fn missing(&mut self) -> Option<Severity> {
         let tone = match self.was_there || self.since.elapsed() >= GRACE {
-            true => Tone::Warning,
-            false => Tone::Note,
+            true => Severity::Warning,
+            false => Severity::Note,
         };
-        let is_news = self.told != Some(tone);
-        self.told = Some(tone);
+        let is_news = self.logged != Some(tone);
+        self.logged = Some(tone);
         is_news.then_some(tone)
     }
 }
@@ -62,22 +62,22 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_may_still_come_is_a_note_and_what_stays_away_one_warning() {
-        let mut awaited = Awaited::new();
-        assert_eq!(awaited.is_missing(), Some(Tone::Note));
+        let mut absence = AbsenceLog::new();
+        assert_eq!(absence.missing(), Some(Severity::Note));
         advance(GRACE - Duration::from_millis(1)).await;
-        assert_eq!(awaited.is_missing(), None);
+        assert_eq!(absence.missing(), None);
         advance(Duration::from_millis(1)).await;
-        assert_eq!(awaited.is_missing(), Some(Tone::Warning));
-        assert_eq!(awaited.is_missing(), None);
+        assert_eq!(absence.missing(), Some(Severity::Warning));
+        assert_eq!(absence.missing(), None);
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_was_there_and_is_gone_is_a_warning_each_time() {
-        let mut awaited = Awaited::new();
+        let mut absence = AbsenceLog::new();
         for _ in 0..2 {
-            awaited.is_there();
-            assert_eq!(awaited.is_missing(), Some(Tone::Warning));
-            assert_eq!(awaited.is_missing(), None);
+            absence.present();
+            assert_eq!(absence.missing(), Some(Severity::Warning));
+            assert_eq!(absence.missing(), None);
         }
     }
 }

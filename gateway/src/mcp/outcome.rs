@@ -1,4 +1,4 @@
-//! What a message leaves behind, however it ends: one count, and one record of the audit trail.
+//! What a message leaves behind, however it ends: one count, and one record of the audit recorder.
 //!
 //! It is there before anything is done, so that a client that goes away leaves as much.
 
@@ -8,7 +8,7 @@ use archway_proto::method::Method;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use super::ask::Ask;
+use super::request::RequestInfo;
 use crate::{
     audit::{Asked, Audit, Facts, Open},
     caller::Principal,
@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// A message whose outcome is not known yet.
-pub(super) struct Trail {
+pub(super) struct OutcomeRecorder {
     metrics: Arc<Metrics>,
     /// The tool, or the method of what is no call.
     label: Arc<str>,
@@ -28,7 +28,7 @@ pub(super) struct Trail {
 
 /// How far a message got: each stop once, in this order.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Stop {
+pub(super) enum Stage {
     /// Its limits were spent, its arguments checked, its record has a place.
     Checked,
     /// It has a place among its tenant's calls.
@@ -37,16 +37,16 @@ pub(super) enum Stop {
     Answered,
 }
 
-/// What a message is about: the method's name, and what metrics call it.
-pub(super) struct About {
+/// What a message is subject: the method's name, and what metrics call it.
+pub(super) struct RecordSubject {
     pub(super) method: &'static str,
     pub(super) label: Arc<str>,
 }
 
-impl About {
+impl RecordSubject {
     /// A call, of a tool that is not known yet.
     pub(super) fn call() -> Self {
-        About {
+        RecordSubject {
             method: Method::ToolsCall.name(),
             label: Arc::from(UNKNOWN_TOOL),
         }
@@ -54,52 +54,52 @@ impl About {
 
     /// What is no call.
     pub(super) fn method(method: Method) -> Self {
-        About {
+        RecordSubject {
             method: method.name(),
             label: Arc::from(method.name()),
         }
     }
 }
 
-impl Trail {
+impl OutcomeRecorder {
     /// Begins, once there is a place for its record.
     pub(super) async fn begin(
         audit: &Audit,
         metrics: &Arc<Metrics>,
         who: &Principal,
-        ask: &Ask,
-        about: About,
+        info: &RequestInfo,
+        subject: RecordSubject,
     ) -> Self {
-        let asked = Asked::new(about.method, ask.session.key, ask.trace);
+        let asked = Asked::new(subject.method, info.session.key, info.trace);
         let open = audit.open(who, asked).await;
-        Trail::of(metrics, ask, about.label, open)
+        OutcomeRecorder::of(metrics, info, subject.label, open)
     }
 
     /// Begins for what is refused already.
-    pub(super) fn of_refusal(
+    pub(super) fn for_refusal(
         audit: &Audit,
         metrics: &Arc<Metrics>,
         who: &Principal,
-        ask: &Ask,
-        about: About,
+        info: &RequestInfo,
+        subject: RecordSubject,
     ) -> Self {
-        let asked = Asked::new(about.method, ask.session.key, ask.trace);
+        let asked = Asked::new(subject.method, info.session.key, info.trace);
         let open = audit.open_now(who, asked);
-        Trail::of(metrics, ask, about.label, open)
+        OutcomeRecorder::of(metrics, info, subject.label, open)
     }
 
-    fn of(metrics: &Arc<Metrics>, ask: &Ask, label: Arc<str>, open: Open) -> Self {
-        Trail {
+    fn of(metrics: &Arc<Metrics>, info: &RequestInfo, label: Arc<str>, open: Open) -> Self {
+        OutcomeRecorder {
             metrics: metrics.clone(),
             label,
-            received: ask.received,
+            received: info.received,
             open: Some(open),
             marks: Marks::default(),
         }
     }
 
     /// Says which tool is called.
-    pub(super) fn calls(&mut self, tool: &Arc<str>) {
+    pub(super) fn set_tool(&mut self, tool: &Arc<str>) {
         self.label = tool.clone();
         if let Some(open) = &mut self.open {
             open.asked().tool = Some(tool.clone());
@@ -107,26 +107,26 @@ impl Trail {
     }
 
     /// Says what for: of the arguments, as compact JSON in the order given, their MAC is kept.
-    pub(super) fn with(&mut self, audit: &Audit, arguments: &Map<String, Value>) {
+    pub(super) fn set_arguments(&mut self, audit: &Audit, arguments: &Map<String, Value>) {
         if let (Some(open), Ok(written)) = (&mut self.open, serde_json::to_vec(arguments)) {
             open.asked().arguments = Some(audit.digest(&written));
         }
     }
 
     /// Says of which project.
-    pub(super) fn of_project(&mut self, project: Option<&str>) {
+    pub(super) fn set_project(&mut self, project: Option<&str>) {
         if let Some(open) = &mut self.open {
             open.asked().of_project(project);
         }
     }
 
     /// Says how far it got.
-    pub(super) fn reached(&mut self, stop: Stop) {
+    pub(super) fn reached(&mut self, stage: Stage) {
         if self.metrics.recent_calls().are_kept() {
-            let mark = match stop {
-                Stop::Checked => &mut self.marks.checked,
-                Stop::Admitted => &mut self.marks.admitted,
-                Stop::Answered => &mut self.marks.answered,
+            let mark = match stage {
+                Stage::Checked => &mut self.marks.checked,
+                Stage::Admitted => &mut self.marks.admitted,
+                Stage::Answered => &mut self.marks.answered,
             };
             *mark = Some(self.received.elapsed());
         }
@@ -150,7 +150,7 @@ impl Trail {
     }
 }
 
-impl Drop for Trail {
+impl Drop for OutcomeRecorder {
     /// Dropped before its end: the client went away.
     fn drop(&mut self) {
         self.end(

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Harness,
-    worker::{self, Scripted, Seen},
+    worker::{self, ObservedCall, ScriptedWorker},
 };
 use crate::{
     AuthConfig, BreakerConfig, ConsoleConfig, Gateway, GatewayConfig, GuardConfig, LimitsConfig,
@@ -30,7 +30,7 @@ use crate::{
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// It, and who calls.
-pub(super) struct Scene {
+pub(super) struct GatewayFixture {
     /// Calls as `acme`.
     pub(super) harness: Harness,
     /// The key of `zeta`.
@@ -55,15 +55,16 @@ fn config(breaker: BreakerConfig, upstream: UpstreamConfig) -> GatewayConfig {
     }
 }
 
-impl Scene {
-    pub(super) async fn start() -> Scene {
-        Scene::with(10, BreakerConfig::default()).await
+impl GatewayFixture {
+    pub(super) async fn start() -> GatewayFixture {
+        GatewayFixture::with(10, BreakerConfig::default()).await
     }
 
-    pub(super) async fn with(call_deadline: u64, breaker: BreakerConfig) -> Scene {
+    pub(super) async fn with(call_deadline: u64, breaker: BreakerConfig) -> GatewayFixture {
         let minter = PassMinter::generate().unwrap();
         let (tell, seen) = mpsc::channel(256);
-        let scripted = Scripted::new(PassVerifier::new(&[minter.public_key()], "shared"), tell);
+        let scripted =
+            ScriptedWorker::new(PassVerifier::new(&[minter.public_key()], "shared"), tell);
         let gate = scripted.gate.clone();
         let upstream = UpstreamConfig {
             workers: vec![worker::serve(scripted).await],
@@ -89,7 +90,7 @@ impl Scene {
         timeout(PATIENCE, gateway.parts.admin.catalog.fetched())
             .await
             .unwrap();
-        Scene {
+        GatewayFixture {
             harness: Harness {
                 address: address.to_string(),
                 key: key.text().expose_secret().to_owned(),
@@ -176,7 +177,7 @@ impl Scene {
     pub(super) async fn began(&mut self, count: usize) {
         for _ in 0..count {
             let seen = timeout(PATIENCE, self.harness.seen.recv()).await;
-            assert!(matches!(seen, Ok(Some(Seen::Began))), "{seen:?}");
+            assert!(matches!(seen, Ok(Some(ObservedCall::Began))), "{seen:?}");
         }
     }
 

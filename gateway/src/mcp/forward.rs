@@ -10,15 +10,15 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::{
-    ask::Ask,
     call::Calls,
     content::json_response,
     envelope::Envelope,
     era::Era,
-    methods::TTL_MS,
+    outcome::{OutcomeRecorder, RecordSubject, Stage},
     reply,
+    request::RequestInfo,
     room::waiting,
-    trail::{About, Stop, Trail},
+    sdk::TTL_MS,
 };
 use crate::{
     audit::Facts,
@@ -42,94 +42,100 @@ impl Calls {
         name = "mcp.consult",
         level = "debug",
         skip_all,
-        fields(mcp.method.name = method.name(), tenant.id = %who.tenant_id(), key.id = who.key_id(), session.id = %ask.session.key, trace.id = %ask.trace.trace_id(), span.id = %ask.trace.span_id())
+        fields(mcp.method.name = method.name(), tenant.id = %who.tenant_id(), key.id = who.key_id(), session.id = %info.session.key, trace.id = %info.trace.trace_id(), span.id = %info.trace.span_id())
     )]
-    pub(super) async fn consult(
+    pub(super) async fn forward(
         &self,
         who: &Principal,
-        ask: Ask,
+        info: RequestInfo,
         method: Method,
         message: Envelope,
     ) -> Result<Response, GatewayError> {
-        let about = About::method(method);
-        let mut trail = Trail::begin(&self.audit, &self.metrics, who, &ask, about).await;
-        let question = Question::of(method, message).inspect_err(|_bad| trail.refused())?;
-        trail.with(&self.audit, &question.params);
-        let project = question.project().or_else(|| who.default_project());
-        trail.of_project(project);
+        let subject = RecordSubject::method(method);
+        let mut recorder =
+            OutcomeRecorder::begin(&self.audit, &self.metrics, who, &info, subject).await;
+        let request = WorkerRequest::of(method, message).inspect_err(|_bad| recorder.refused())?;
+        recorder.set_arguments(&self.audit, &request.params);
+        let project = request.project().or_else(|| who.default_project());
+        recorder.set_project(project);
         if !who.holds(Scope::ToolsRead) {
-            trail.refused();
-            let nothing = question.nothing();
+            recorder.refused();
+            let nothing = request.nothing();
             let nothing = nothing.ok_or_else(|| who.lacks(Scope::ToolsRead))?;
-            return Ok(question.answer(&ask, nothing, None));
+            return Ok(request.answer(&info, nothing, None));
         }
         let mut permit = None;
-        let inquiry = self.inquire(who, &ask, &question, (&mut trail, &mut permit));
-        let outcome = inquiry.await.and_then(|result| {
-            trail.reached(Stop::Answered);
+        let sent = self.send(who, &info, &request, (&mut recorder, &mut permit));
+        let outcome = sent.await.and_then(|result| {
+            recorder.reached(Stage::Answered);
             if let Some(permit) = permit.take() {
                 permit.answered(false);
             }
             let (result, room) = result;
-            let read = self.read(who, &question, &result);
-            let read = read.map_err(|error| upstream::internal(ask.trace, &error))?;
+            let read = self.parse(who, &request, &result);
+            let read = read.map_err(|error| upstream::internal(info.trace, &error))?;
             read.map(|(read, facts)| (read, facts, room))
         });
         match outcome {
             Ok((result, facts, room)) => {
-                trail.end(Outcome::Ok, ask.received.elapsed(), facts);
-                Ok(question.answer(&ask, result, room))
+                recorder.end(Outcome::Ok, info.received.elapsed(), facts);
+                Ok(request.answer(&info, result, room))
             }
             Err(failure) => {
                 if let Some(permit) = permit.filter(|_| !upstream::is_refusal(&failure)) {
                     permit.failed(failure.code);
                 }
                 let outcome = Outcome::Failed(failure.code);
-                trail.end(outcome, ask.received.elapsed(), Facts::default());
+                recorder.end(outcome, info.received.elapsed(), Facts::default());
                 Err(GatewayError::Failed(Box::new(failure)))
             }
         }
     }
 
-    /// Records a question that its caller could not pay for.
-    pub(super) fn unpaid(&self, who: &Principal, ask: &Ask, method: Method) {
-        let about = About::method(method);
-        let mut trail = Trail::of_refusal(&self.audit, &self.metrics, who, ask, about);
+    /// Records a request that its caller could not pay for.
+    pub(super) fn unpaid(&self, who: &Principal, info: &RequestInfo, method: Method) {
+        let subject = RecordSubject::method(method);
+        let mut recorder =
+            OutcomeRecorder::for_refusal(&self.audit, &self.metrics, who, info, subject);
         let outcome = Outcome::Failed(Fault::RateLimited);
-        trail.end(outcome, ask.received.elapsed(), Facts::default());
+        recorder.end(outcome, info.received.elapsed(), Facts::default());
     }
 
-    /// Gets the question its place, and asks a worker.
-    async fn inquire(
+    /// Gets the request its place, and asks a worker.
+    async fn send(
         &self,
         who: &Principal,
-        ask: &Ask,
-        question: &Question,
-        (trail, permit): (&mut Trail, &mut Option<Permit>),
+        info: &RequestInfo,
+        request: &WorkerRequest,
+        (recorder, permit): (&mut OutcomeRecorder, &mut Option<Permit>),
     ) -> Result<(Bytes, Option<Room>), Failure> {
-        let mut params = question.params.clone();
+        let mut params = request.params.clone();
         if let Some(Value::String(cursor)) = params.get_mut(CURSOR) {
-            *cursor = self.cursors.open(&question.context(who), cursor)?;
+            *cursor = self.cursors.open(&request.context(who), cursor)?;
         }
         let params = Value::Object(params).to_string();
-        let until = self.upstream.until(ask.received);
+        let until = self.upstream.until(info.received);
         let call = Outgoing {
             who,
-            method: question.method,
+            method: request.method,
             params: params.into(),
-            project: question.project().or_else(|| who.default_project()),
+            project: request.project().or_else(|| who.default_project()),
             idempotent: true,
             repeatable: true,
-            session: ask.session.key,
-            trace: ask.trace,
+            session: info.session.key,
+            trace: info.trace,
             until,
-            asker: ask.asker.clone(),
+            asker: info.asker.clone(),
         };
         self.upstream.judge(&call)?;
-        let family = question.family();
-        trail.reached(Stop::Checked);
-        *permit = Some(self.breaker.admit(who, family, ask.received, until).await?);
-        trail.reached(Stop::Admitted);
+        let family = request.family();
+        recorder.reached(Stage::Checked);
+        *permit = Some(
+            self.breaker
+                .admit(who, family, info.received, until)
+                .await?,
+        );
+        recorder.reached(Stage::Admitted);
         let mut events = self.upstream.call(call).await?;
         loop {
             // What it says on its way nobody asked to hear.
@@ -140,12 +146,12 @@ impl Calls {
     }
 
     /// A worker's result, or the failure that it carries.
-    fn read(
+    fn parse(
         &self,
         who: &Principal,
-        question: &Question,
+        request: &WorkerRequest,
         result: &[u8],
-    ) -> Result<Result<Read, Failure>, serde_json::Error> {
+    ) -> Result<Result<MethodResult, Failure>, serde_json::Error> {
         let mut result: Map<String, Value> = serde_json::from_slice(result)?;
         let mut told = match result.remove("_meta") {
             Some(Value::Object(told)) => told,
@@ -157,7 +163,7 @@ impl Calls {
             return serde_json::from_value(error).map(Err);
         }
         if let Some(Value::String(plain)) = told.remove(meta::CURSOR) {
-            let sealed = self.cursors.seal(&question.context(who), &plain);
+            let sealed = self.cursors.seal(&request.context(who), &plain);
             // Without one the list ends early, and says so nowhere: better none.
             let Ok(sealed) = sealed else {
                 let why = "the place of the next page could not be sealed";
@@ -172,16 +178,16 @@ impl Calls {
 }
 
 /// A worker's result, and what the audit trail tells of it.
-type Read = (Map<String, Value>, Facts);
+type MethodResult = (Map<String, Value>, Facts);
 
 /// What is asked of a worker.
-struct Question {
+struct WorkerRequest {
     method: Method,
     /// Those of the message that the method has.
     params: Map<String, Value>,
 }
 
-impl Question {
+impl WorkerRequest {
     fn of(method: Method, mut message: Envelope) -> Result<Self, GatewayError> {
         let (needed, others): (&[&str], &[&str]) = match method {
             Method::ResourcesList | Method::PromptsList => (&[], &[CURSOR]),
@@ -214,10 +220,10 @@ impl Question {
                 "this list has one page, and no cursor",
             ));
         }
-        Ok(Question { method, params })
+        Ok(WorkerRequest { method, params })
     }
 
-    /// The project that it is about, as far as it says so: for the choice of a worker alone.
+    /// The project that it is subject, as far as it says so: for the choice of a worker alone.
     fn project(&self) -> Option<&str> {
         let text = |name| self.params.get(name).and_then(Value::as_str);
         match self.method {
@@ -272,18 +278,23 @@ impl Question {
     }
 
     /// The JSON-RPC message, with what the revision asks for.
-    fn answer(&self, ask: &Ask, mut result: Map<String, Value>, room: Option<Room>) -> Response {
-        let micros = u32::try_from(ask.received.elapsed().as_micros()).unwrap_or(u32::MAX);
+    fn answer(
+        &self,
+        info: &RequestInfo,
+        mut result: Map<String, Value>,
+        room: Option<Room>,
+    ) -> Response {
+        let micros = u32::try_from(info.received.elapsed().as_micros()).unwrap_or(u32::MAX);
         let told = result.entry("_meta").or_insert_with(|| json!({}));
         told[meta::DURATION_MS] = json!(f64::from(micros) / 1000.0);
-        if ask.era == Era::Modern {
+        if info.era == Era::Modern {
             result.insert("resultType".to_owned(), "complete".into());
             if let Some(ttl) = self.ttl() {
                 result.insert("ttlMs".to_owned(), ttl.into());
                 result.insert("cacheScope".to_owned(), "private".into());
             }
         }
-        let message = json!({ "jsonrpc": "2.0", "id": ask.id, "result": result });
+        let message = json!({ "jsonrpc": "2.0", "id": info.id, "result": result });
         let mut message = message.to_string().into_bytes();
         message.shrink_to_fit();
         waiting(room, message.len(), json_response(message))

@@ -32,8 +32,8 @@ use tonic_health::{
 };
 
 use super::{
-    door::Life,
-    worker::{Scripted, entry, progress, result},
+    proxy::WorkerLife,
+    worker::{ScriptedWorker, entry, progress, result},
 };
 
 /// Its tools. `max_depth` tells the mortal ones how many lives to end before they answer.
@@ -52,12 +52,12 @@ const TOOLS: [&str; 11] = [
 ];
 
 /// The worker's service.
-pub(super) struct Mortal {
-    pub(super) scripted: Scripted,
+pub(super) struct DyingWorker {
+    pub(super) scripted: ScriptedWorker,
     /// What it is called in its answers.
     pub(super) name: String,
     /// What the mortal tools end.
-    pub(super) life: Life,
+    pub(super) life: WorkerLife,
     /// How many lives they ended, of all workers that share this.
     pub(super) deaths: Arc<AtomicU64>,
     /// How many calls of tools it got.
@@ -67,7 +67,7 @@ pub(super) struct Mortal {
 
 type Events = Pin<Box<dyn Stream<Item = Result<CallEvent, Status>> + Send>>;
 
-impl Mortal {
+impl DyingWorker {
     /// Serves it, with the health service; its address.
     pub(super) async fn serve(self) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -107,7 +107,7 @@ impl Mortal {
 }
 
 #[tonic::async_trait]
-impl Worker for Mortal {
+impl Worker for DyingWorker {
     type CallStream = Events;
 
     async fn call(&self, request: Request<CallRequest>) -> Result<Response<Events>, Status> {

@@ -11,15 +11,15 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::connection::Activity;
 
 /// A socket that reports what comes in, and whether it takes what goes out.
-pub(crate) struct Watched<S> {
+pub(crate) struct TrackedSocket<S> {
     socket: S,
     activity: Activity,
     blocked: bool,
 }
 
-impl<S> Watched<S> {
+impl<S> TrackedSocket<S> {
     pub(crate) fn new(socket: S, activity: Activity) -> Self {
-        Watched {
+        TrackedSocket {
             socket,
             activity,
             blocked: false,
@@ -35,7 +35,7 @@ impl<S> Watched<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for TrackedSocket<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -54,7 +54,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for TrackedSocket<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

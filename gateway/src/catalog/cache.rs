@@ -18,15 +18,15 @@ use crate::store::{LARGEST_CATALOG, StoreError, Stores};
 const REST: Duration = Duration::from_secs(10);
 
 /// Where the catalogue of the default pool is kept.
-pub(crate) struct Shelf {
+pub(crate) struct CatalogCache {
     stores: Stores,
     pool: String,
 }
 
-impl Shelf {
+impl CatalogCache {
     /// The row of this pool.
     pub(crate) fn new(stores: Stores, pool: String) -> Self {
-        Shelf { stores, pool }
+        CatalogCache { stores, pool }
     }
 
     /// Puts what is kept in force unless a worker's is, and keeps what workers give, until

@@ -20,10 +20,10 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use tower::{service_fn, util::BoxCloneSyncService};
 
-use super::serving::build_lonely_stack;
+use super::stacks::build_lonely_stack;
 use crate::{
     auth::Peer,
-    server::{self, Client, Stack},
+    server::{self, ClientConnection, Stack},
 };
 
 /// What an HTTP/2 client says first: the preface, and settings that change nothing.
@@ -34,20 +34,20 @@ const SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
 /// A connection to a gateway without workers, and a good key.
 async fn connect() -> (DuplexStream, String) {
     let (stack, key, _metrics) = build_lonely_stack().await;
-    (Served::by(stack).await.socket, key)
+    (ServedConnection::by(stack).await.socket, key)
 }
 
 /// One connection that is served, and what to watch and end it by.
-struct Served {
+struct ServedConnection {
     socket: DuplexStream,
     open: Gauge,
     shutdown: CancellationToken,
 }
 
-impl Served {
-    async fn by(stack: Stack) -> Served {
+impl ServedConnection {
+    async fn by(stack: Stack) -> ServedConnection {
         let (open, shutdown) = (Gauge::default(), CancellationToken::new());
-        let client = Client {
+        let client = ClientConnection {
             peer: Peer(Ipv4Addr::LOCALHOST.into()),
             stack,
             place: Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap(),
@@ -57,7 +57,7 @@ impl Served {
             shutdown: shutdown.clone(),
         };
         let (socket, theirs) = duplex(64 << 10);
-        let served = server::converse(
+        let served = server::serve_connection(
             Arc::new(server::builder(Counter::default())),
             theirs,
             client,
@@ -66,7 +66,7 @@ impl Served {
         while open.get() == 0 {
             tokio::task::yield_now().await;
         }
-        Served {
+        ServedConnection {
             socket,
             open,
             shutdown,
@@ -103,7 +103,7 @@ fn answering(piece: Bytes, pause: Duration) -> Stack {
 
 /// Sends `pieces`, three seconds apart, for as long as the gateway takes them; what came back
 /// until it closed the connection, and how long that took.
-async fn converse(socket: DuplexStream, pieces: &[&str]) -> (String, Duration) {
+async fn talk(socket: DuplexStream, pieces: &[&str]) -> (String, Duration) {
     let start = Instant::now();
     let (mut reading, mut writing) = tokio::io::split(socket);
     let sending = async {
@@ -134,7 +134,7 @@ fn assert_about(took: Duration, seconds: u64) {
 async fn headers_that_drip_are_cut_off_after_10_seconds() {
     let (socket, _key) = connect().await;
     let drip = ["POST /mcp HTTP/1.1\r\n", "Ho", "st", ": ", "lo", "ca", "l"];
-    let (answer, took) = converse(socket, &drip).await;
+    let (answer, took) = talk(socket, &drip).await;
     assert_eq!(answer, "");
     assert_about(took, 10);
 }
@@ -147,7 +147,7 @@ async fn a_body_that_drips_is_refused_after_15_seconds() {
          Content-Type: application/json\r\nContent-Length: 100\r\n\r\n"
     );
     let drip = [&head, "{", "\"", "i", "d", "\"", ":", "1", ","];
-    let (answer, took) = converse(socket, &drip).await;
+    let (answer, took) = talk(socket, &drip).await;
     assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
     assert!(!answer.contains("jsonrpc"), "{answer}");
     assert_about(took, 15);
@@ -156,12 +156,12 @@ async fn a_body_that_drips_is_refused_after_15_seconds() {
 #[tokio::test(start_paused = true)]
 async fn an_idle_connection_is_closed_after_75_seconds_used_or_not() {
     let (fresh, _key) = connect().await;
-    let (answer, took) = converse(fresh, &[]).await;
+    let (answer, took) = talk(fresh, &[]).await;
     assert_eq!(answer, "");
     assert_about(took, 75);
 
     let (used, _key) = connect().await;
-    let (answer, took) = converse(used, &["GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n"]).await;
+    let (answer, took) = talk(used, &["GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n"]).await;
     assert!(answer.starts_with("HTTP/1.1 405 "), "{answer}");
     assert_about(took, 75);
 }
@@ -194,9 +194,9 @@ const SLOW: Duration = Duration::from_secs(100);
 
 #[tokio::test(start_paused = true)]
 async fn a_streamed_answer_may_be_silent_for_longer_than_a_connection() {
-    let served = Served::by(answering(Bytes::from_static(b"piece"), SLOW)).await;
+    let served = ServedConnection::by(answering(Bytes::from_static(b"piece"), SLOW)).await;
     let ask = ["GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"];
-    let (answer, took) = converse(served.socket, &ask).await;
+    let (answer, took) = talk(served.socket, &ask).await;
     assert_eq!(answer.matches("piece").count(), 3, "{answer}");
     assert!(answer.ends_with("0\r\n\r\n"), "{answer}");
     assert_about(took, 4 * 100 + 75);
@@ -204,7 +204,7 @@ async fn a_streamed_answer_may_be_silent_for_longer_than_a_connection() {
 
 #[tokio::test(start_paused = true)]
 async fn a_streamed_answer_over_http2_is_whole_too_and_then_the_connection_is_idle() {
-    let served = Served::by(answering(Bytes::from_static(b"piece"), SLOW)).await;
+    let served = ServedConnection::by(answering(Bytes::from_static(b"piece"), SLOW)).await;
     let io = TokioIo::new(served.socket);
     let shaken = hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await;
     let (mut sender, connection) = shaken.unwrap();
@@ -223,7 +223,7 @@ async fn a_streamed_answer_over_http2_is_whole_too_and_then_the_connection_is_id
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_nobody_takes_keeps_no_connection() {
     let large = Bytes::from(vec![b'x'; 1 << 20]);
-    let mut served = Served::by(answering(large, Duration::ZERO)).await;
+    let mut served = ServedConnection::by(answering(large, Duration::ZERO)).await;
     let ask = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
     served.socket.write_all(ask).await.unwrap();
     assert_about(served.gone().await, 30);
@@ -233,7 +233,7 @@ async fn an_answer_that_nobody_takes_keeps_no_connection() {
 async fn at_the_end_a_connection_that_asks_nothing_is_gone_after_a_second() {
     for said in [&b""[..], b"POST /mcp HTTP/1.1\r\nHo", HELLO] {
         let (stack, _key, _metrics) = build_lonely_stack().await;
-        let mut served = Served::by(stack).await;
+        let mut served = ServedConnection::by(stack).await;
         served.socket.write_all(said).await.unwrap();
         sleep(Duration::from_secs(3)).await;
         served.shutdown.cancel();
@@ -245,14 +245,14 @@ async fn at_the_end_a_connection_that_asks_nothing_is_gone_after_a_second() {
 #[tokio::test(start_paused = true)]
 async fn at_the_end_an_answer_in_flight_is_finished() {
     let piece = Bytes::from_static(b"piece");
-    let served = Served::by(answering(piece, Duration::from_secs(5))).await;
+    let served = ServedConnection::by(answering(piece, Duration::from_secs(5))).await;
     let end = served.shutdown.clone();
     tokio::spawn(async move {
         sleep(Duration::from_secs(1)).await;
         end.cancel();
     });
     let ask = ["GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"];
-    let (answer, took) = converse(served.socket, &ask).await;
+    let (answer, took) = talk(served.socket, &ask).await;
     assert_eq!(answer.matches("piece").count(), 3, "{answer}");
     assert!(answer.ends_with("0\r\n\r\n"), "{answer}");
     assert_about(took, 4 * 5);
@@ -266,7 +266,7 @@ async fn a_connection_whose_service_panics_is_not_counted_as_open() {
         }
         Ok(Response::new(Body::empty()))
     });
-    let mut served = Served::by(BoxCloneSyncService::new(stack)).await;
+    let mut served = ServedConnection::by(BoxCloneSyncService::new(stack)).await;
     let ask = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
     served.socket.write_all(ask).await.unwrap();
     let took = served.gone().await;

@@ -17,7 +17,7 @@ use crate::{error::GatewayError, session::Session, unread::Asker};
 const LONGEST_KEY: usize = 128;
 
 /// A request, and what was learnt of it before the message was read.
-pub(super) struct Arrived {
+pub(super) struct ReceivedRequest {
     pub(super) parts: Parts,
     pub(super) accepts: Accepts,
     pub(super) received: Instant,
@@ -26,10 +26,15 @@ pub(super) struct Arrived {
     pub(super) asker: Asker,
 }
 
-impl Arrived {
+impl ReceivedRequest {
     /// How the caller of a tool wants to be answered.
-    pub(super) fn ask(&self, id: RequestId, message: &Message, log_level: Option<LogLevel>) -> Ask {
-        Ask {
+    pub(super) fn info(
+        &self,
+        id: RequestId,
+        message: &Message,
+        log_level: Option<LogLevel>,
+    ) -> RequestInfo {
+        RequestInfo {
             id,
             era: message.era,
             session: message.session,
@@ -50,7 +55,7 @@ pub(super) struct Message {
 }
 
 /// How the caller wants to be answered.
-pub(super) struct Ask {
+pub(super) struct RequestInfo {
     pub(super) id: RequestId,
     pub(super) era: Era,
     pub(super) session: Session,

@@ -15,7 +15,7 @@ use tokio::{
 
 use super::{
     Harness,
-    scene::{PATIENCE, Scene, code, skip},
+    fixture::{GatewayFixture, PATIENCE, code, skip},
     worker::QUOTES,
 };
 
@@ -185,7 +185,7 @@ async fn a_small_answer_that_nobody_takes_is_reset_too() {
 
 #[tokio::test]
 async fn over_http1_an_answer_that_nobody_takes_ends_its_connection() {
-    let scene = Scene::start().await;
+    let scene = GatewayFixture::start().await;
     let harness = &scene.harness;
     let mut stalled = harness.ask_and_leave("large").await;
     // Less than was kept for it before it was written.
@@ -203,7 +203,7 @@ async fn over_http1_an_answer_that_nobody_takes_ends_its_connection() {
 
 #[tokio::test]
 async fn what_one_tenant_does_not_take_is_bounded_and_costs_no_other_tenant_its_answers() {
-    let scene = Scene::start().await;
+    let scene = GatewayFixture::start().await;
     let harness = &scene.harness;
     let mut stalled = join_all((0..40).map(|_| harness.ask_and_leave("large"))).await;
     harness

@@ -71,17 +71,17 @@ fn shown_params(method: Option<Method>, era: Era) -> Option<&'static [&'static s
 }
 
 /// How large the answer to such a request may be, in bytes.
-pub(super) fn most(method: Option<Method>) -> usize {
+pub(super) fn max_answer(method: Option<Method>) -> usize {
     let is_list = method == Some(Method::TOOLS_LIST);
     if is_list { LONGEST_LIST } else { 0 }
 }
 
 /// The methods that no worker answers.
-pub(crate) struct Methods {
+pub(crate) struct Sdk {
     service: StreamableHttpService<Handler, NeverSessionManager>,
 }
 
-impl Methods {
+impl Sdk {
     pub(crate) fn new(catalog: Arc<Catalog>) -> Self {
         let handler = Handler { catalog };
         let config = StreamableHttpServerConfig::default()
@@ -93,7 +93,7 @@ impl Methods {
             Arc::new(NeverSessionManager::default()),
             config,
         );
-        Methods { service }
+        Sdk { service }
     }
 
     /// Answers a request whose message and headers were read and judged.

@@ -22,26 +22,26 @@ const MOST_OF_ONE: usize = 2_000;
 
 /// The table.
 #[derive(Default)]
-pub(super) struct Changed {
-    state: RwLock<State>,
+pub(super) struct ChangedSessions {
+    state: RwLock<SessionTable>,
 }
 
 #[derive(Default)]
-struct State {
-    owners: HashMap<Uuid, HashMap<String, Owner>>,
+struct SessionTable {
+    owners: HashMap<Uuid, HashMap<String, OwnerSessions>>,
     rows: usize,
 }
 
 /// What is known of one principal's sessions.
 #[derive(Default)]
-struct Owner {
+struct OwnerSessions {
     /// Sessions issued before it are ended; milliseconds since 1970.
     floor: u64,
-    sessions: HashMap<Uuid, Row>,
+    sessions: HashMap<Uuid, SessionRow>,
 }
 
 #[derive(Clone, Copy)]
-struct Row {
+struct SessionRow {
     ended: bool,
     log_level: Option<LogLevel>,
     /// Milliseconds since 1970.
@@ -50,7 +50,7 @@ struct Row {
     written: i64,
 }
 
-impl Changed {
+impl ChangedSessions {
     /// Whether the session was ended.
     pub(super) fn is_ended(&self, tenant: Uuid, principal: &str, handle: Handle) -> bool {
         let state = self.state.read();
@@ -89,8 +89,8 @@ impl Changed {
     }
 }
 
-impl State {
-    fn owner(&self, tenant: Uuid, principal: &str) -> Option<&Owner> {
+impl SessionTable {
+    fn owner(&self, tenant: Uuid, principal: &str) -> Option<&OwnerSessions> {
         self.owners.get(&tenant)?.get(principal)
     }
 
@@ -101,7 +101,7 @@ impl State {
         let before = owner.sessions.len();
         match change.id {
             Some(id) if !full || owner.sessions.contains_key(&id) => {
-                let row = Row {
+                let row = SessionRow {
                     ended: change.ended,
                     log_level: change.log_level,
                     expires: change.moment,
@@ -131,10 +131,10 @@ impl State {
     }
 }
 
-impl Owner {
+impl OwnerSessions {
     /// Puts a row, unless a newer one is there. Where there are too many the oldest level makes
     /// room; where all of them are ends, one floor takes their place.
-    fn put(&mut self, id: Uuid, row: Row) {
+    fn put(&mut self, id: Uuid, row: SessionRow) {
         let known = self.sessions.get(&id);
         if known.is_some_and(|known| row.written < known.written) {
             return;
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn an_end_is_the_owners_alone() {
-        let (changed, handle) = (Changed::default(), Handle::issue());
+        let (changed, handle) = (ChangedSessions::default(), Handle::issue());
         changed.take(vec![ended(handle.id())]);
         assert!(changed.is_ended(TENANT, "key:1", handle));
         assert!(!changed.is_ended(TENANT, "key:2", handle));
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_floor_ends_what_was_issued_before_it_and_takes_its_rows_along() {
-        let changed = Changed::default();
+        let changed = ChangedSessions::default();
         let old: Vec<_> = (0..5).map(|_| Handle::issue()).collect();
         changed.take(old.iter().map(|handle| ended(handle.id())).collect());
         let floor = SessionChange {
@@ -217,8 +217,8 @@ mod tests {
     }
 
     /// As many ends as are kept, a thousand of each principal.
-    fn full() -> Changed {
-        let changed = Changed::default();
+    fn full() -> ChangedSessions {
+        let changed = ChangedSessions::default();
         let others = (0..MOST_ROWS).map(|number| SessionChange {
             principal: format!("key:other-{}", number / 1000),
             ..ended(Uuid::now_v7())
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn more_ends_of_one_owner_than_are_kept_become_one_floor() {
-        let changed = Changed::default();
+        let changed = ChangedSessions::default();
         let ends: Vec<_> = (0..=MOST_OF_ONE).map(|_| Handle::issue()).collect();
         changed.take(ends.iter().map(|end| ended(end.id())).collect());
         assert!(changed.len() <= 1, "{}", changed.len());
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn an_owners_levels_make_room_for_each_other() {
-        let changed = Changed::default();
+        let changed = ChangedSessions::default();
         let level = |written: i64| SessionChange {
             ended: false,
             log_level: Some(LogLevel::Info),
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn what_is_read_late_does_not_undo_what_is_known() {
-        let changed = Changed::default();
+        let changed = ChangedSessions::default();
         let handle = Handle::issue();
         let end = ended(handle.id());
         let before = SessionChange {
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn what_has_expired_is_forgotten() {
-        let changed = Changed::default();
+        let changed = ChangedSessions::default();
         let gone = SessionChange {
             moment: handle::now() - 1,
             ..ended(Uuid::now_v7())
