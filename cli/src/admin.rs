@@ -24,8 +24,8 @@ mod spending;
 mod input;
 mod print;
 
+use crate::tenants::TenantError;
 use archway_gateway::secrets::SecretError;
-use archway_gateway::tenants::TenantError;
 
 use crate::dev::ProjectsError;
 use crate::output::OutputError;

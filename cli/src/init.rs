@@ -15,8 +15,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use crate::tenants::{TenantError, generate_key};
 use archway_gateway::secrets::{RootSecret, SecretError};
-use archway_gateway::tenants::{TenantError, generate_key};
 use archway_proto::pass::PassError;
 use archway_proto::pass::files::{PassFileError, PassKeyPair, load_minter, load_public_keys};
 use aws_lc_rs::rand;
@@ -256,7 +256,7 @@ fn password() -> Result<String, InitError> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use archway_gateway::tenants::key_id;
+    use crate::tenants::key_id;
 
     use super::*;
     use crate::password_file;

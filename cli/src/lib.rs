@@ -3,9 +3,10 @@
 //!
 //! This crate is the composition root: the only one that knows gateway and workers both.
 
-// What the binary runs, then what its commands stand on.
+// What the binary runs, then what its commands use.
 pub mod command;
 pub mod admin;
+pub mod tenants;
 pub mod dev;
 pub mod gateway;
 pub mod worker;

@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use archway_gateway::tenants::key_id;
+use crate::tenants::key_id;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::call;

@@ -8,7 +8,7 @@ mod carry_out;
 mod compare;
 mod report;
 
-use archway_gateway::tenants::{KeyRequest, TenantError};
+use crate::tenants::{KeyRequest, TenantError};
 use archway_gateway::terms::Level;
 use secrecy::SecretString;
 

@@ -35,17 +35,18 @@ use lookup::{Keys, LookupError};
 use tokens::{TokenHolder, Tokens};
 
 pub use config::AuthConfig;
+pub use identity::Identity;
 pub use issuers::{IssuerProblem, IssuersError};
+pub use key::{KeyId, KeyText};
 
 pub(crate) use address::Peer;
-pub(crate) use identity::Identity;
 pub(crate) use metadata::Metadata;
 
 // How they are checked, where they come from, keys, tokens of issuers, and what both come to.
 mod config;
 mod address;
 mod failures;
-pub(crate) mod key;
+mod key;
 mod lookup;
 mod lanes;
 mod tokens;
@@ -154,7 +155,7 @@ impl Auth {
 
     /// Forgets what is known of the key of this id.
     pub(crate) async fn key_changed(&self, id: &str) {
-        if let Some(id) = key::KeyId::parse(id) {
+        if let Some(id) = KeyId::parse(id) {
             self.keys.key_changed(&id).await;
         }
     }
@@ -199,7 +200,7 @@ impl Auth {
         headers: &HeaderMap,
         peer: Option<Peer>,
     ) -> Result<Principal, AuthError> {
-        let key = key::KeyText::parse(text).ok_or(FailureReason::Malformed)?;
+        let key = KeyText::parse(text).ok_or(FailureReason::Malformed)?;
         // Of no interest for a key that is known.
         let lane = || match self.source(peer, headers) {
             Some(source) if self.failures.exhausted(source).is_some() => Lane::Suspects,
@@ -317,13 +318,13 @@ mod tests {
 
     impl Auth {
         /// Behaves as if Postgres had just confirmed this key.
-        pub(crate) async fn know_for_tests(&self, key: &key::KeyText, scopes: &[Scope]) {
+        pub(crate) async fn know_for_tests(&self, key: &KeyText, scopes: &[Scope]) {
             let principal = Principal::for_tests(scopes, None);
             self.know_as_for_tests(key, principal).await;
         }
 
         /// The same for this caller's key.
-        pub(crate) async fn know_as_for_tests(&self, key: &key::KeyText, principal: Principal) {
+        pub(crate) async fn know_as_for_tests(&self, key: &KeyText, principal: Principal) {
             let (line, hash) = self.secret.hash_key(key.secret());
             let record = lookup::KeyRecord {
                 secret_hash: hash,

@@ -28,7 +28,7 @@ use store::Stores;
 use upstream::Upstream;
 
 pub use admin::{AdminPlace, ConsoleConfig};
-pub use auth::{AuthConfig, IssuerProblem, IssuersError};
+pub use auth::{AuthConfig, Identity, IssuerProblem, IssuersError, KeyId, KeyText};
 pub use breaker::BreakerConfig;
 pub use config::{GatewayConfig, GatewayConfigError};
 pub use limits::{LimitsConfig, LimitsError, WhenDown};
@@ -38,7 +38,6 @@ pub use upstream::{AuthorityError, UpstreamConfig, UpstreamError};
 
 // Above the path: how a gateway is set up, and what administrators and probes ask.
 mod config;
-pub mod tenants;
 mod admin;
 mod extra_metrics;
 mod changes;
@@ -59,7 +58,7 @@ mod unread;
 pub mod audit;
 pub mod store;
 pub mod secrets;
-mod slug;
+pub mod slug;
 mod dns;
 mod absence_log;
 mod sampling;

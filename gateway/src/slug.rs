@@ -1,10 +1,10 @@
 //! Slugs: what tenants, projects and pools are called in addresses, folders and settings.
 
 /// Characters of a slug at most.
-pub(crate) const LONGEST: usize = 63;
+pub const LONGEST: usize = 63;
 
 /// Whether a text is `[a-z0-9][a-z0-9-]{0,62}`, as the schema has it.
-pub(crate) fn is_slug(text: &str) -> bool {
+pub fn is_slug(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     (1..=LONGEST).contains(&text.len())
         && text.bytes().next().is_some_and(plain)

@@ -22,7 +22,7 @@ pub(crate) use audit::AuditRows;
 pub(crate) use catalogs::LARGEST_CATALOG;
 pub(crate) use health::Health;
 pub(crate) use listener::{Heard, Listener};
-pub(crate) use moments::{micros, moment};
+pub use moments::{micros, moment};
 pub use overview::{IndexOverview, LimitSet, LimitsOverview, UnfinishedIndex};
 pub(crate) use principals::PrincipalRow;
 pub(crate) use sessions::{MOST_READ, SessionChange};

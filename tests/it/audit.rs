@@ -6,9 +6,9 @@ mod months;
 mod outage;
 mod tampering;
 
+use archway::tenants::TenantsTx;
 use archway_gateway::audit::chain::Row;
 use archway_gateway::audit::verify::{Place, Verified, Verifier};
-use archway_gateway::tenants::TenantsTx;
 use archway_gateway::terms::Level;
 use archway_proto::catalog::Scope;
 use e2e::{Client, Harness, Key, Repo, Stack, Tenant};

@@ -5,10 +5,8 @@ mod failures;
 
 use std::time::{Duration, SystemTime};
 
-use archway_gateway::{
-    secrets::RootSecret,
-    tenants::{KeyRequest, Tenants},
-};
+use archway::tenants::{KeyRequest, Tenants};
+use archway_gateway::secrets::RootSecret;
 use archway_proto::catalog::Scope;
 use e2e::{
     Client, Harness, Key, Repo, Stack, Tenant,

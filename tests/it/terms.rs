@@ -2,7 +2,7 @@
 //! than a second where the machine has nothing else to do: its limits and those of its keys, and
 //! which workers serve it.
 
-use archway_gateway::tenants::{Spender, Tenants};
+use archway::tenants::{Spender, Tenants};
 use archway_gateway::terms::Level;
 use e2e::{Client, Harness, Key, Repo, Stack, Tenant, http::Response, in_force, limit_in_force};
 use serde_json::Value;

@@ -8,9 +8,10 @@ use std::{
     time::Duration,
 };
 
+use archway::tenants::Tenants;
 use archway_gateway::{
     AuthConfig, BreakerConfig, ConsoleConfig, GatewayConfig, GuardConfig, LimitsConfig,
-    SamplingConfig, UpstreamConfig, secrets::RootSecret, tenants::Tenants,
+    SamplingConfig, UpstreamConfig, secrets::RootSecret,
 };
 use archway_workers::chat::ChatConfig;
 use archway_workers::index::config::IndexConfig;

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use archway_gateway::{tenants::KeyRequest, terms::Level};
+use archway::tenants::KeyRequest;
+use archway_gateway::terms::Level;
 use archway_proto::catalog::Scope;
 
 use crate::{Repo, stack::PLAIN};

@@ -9,8 +9,8 @@ mod verify;
 use std::io::{self, BufWriter, Write};
 use std::time::{Duration, SystemTime};
 
+use crate::tenants::{AuditPlace, TenantsTx};
 use archway_gateway::audit::chain::{Row, hex};
-use archway_gateway::tenants::{AuditPlace, TenantsTx};
 use clap::Subcommand;
 use jiff::civil::Date;
 use jiff::{Timestamp, tz::TimeZone};

@@ -10,8 +10,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::tenants::{TenantError, Tenants, TenantsTx};
 use archway_gateway::secrets::{RootSecret, SecretError};
-use archway_gateway::tenants::{TenantError, Tenants, TenantsTx};
 use archway_workers::store::{DatabaseFileError, read_files};
 use secrecy::SecretString;
 use sqlx::PgPool;

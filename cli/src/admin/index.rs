@@ -7,7 +7,7 @@ mod bar;
 
 use std::time::Duration;
 
-use archway_gateway::tenants::{IndexState, TenantsTx};
+use crate::tenants::{IndexState, TenantsTx};
 use clap::Subcommand;
 use serde::Serialize;
 use tokio::time::Instant;

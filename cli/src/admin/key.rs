@@ -4,7 +4,7 @@
 
 mod answer;
 
-use archway_gateway::tenants::{Key, KeyRequest, TenantError, TenantsTx, generate_key};
+use crate::tenants::{Key, KeyRequest, TenantError, TenantsTx, generate_key};
 use archway_proto::catalog::Scope;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Subcommand, value_parser};

@@ -6,7 +6,7 @@
 mod answer;
 mod words;
 
-use archway_gateway::tenants::{Key, KeyState, Spender, TenantError, TenantsTx};
+use crate::tenants::{Key, KeyState, Spender, TenantError, TenantsTx};
 use archway_gateway::terms::{Level, Terms};
 use clap::Subcommand;
 

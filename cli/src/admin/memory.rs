@@ -3,7 +3,7 @@
 //! Memory is append-only, and so is this: of what is erased a tombstone stays in its place, and who
 //! erased it and why is kept in the table `memory_erasures`.
 
-use archway_gateway::tenants::Remembered;
+use crate::tenants::Remembered;
 use clap::Subcommand;
 use serde::Serialize;
 

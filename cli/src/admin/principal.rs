@@ -3,7 +3,7 @@
 //! What can be done here is to take back what tokens they have. Whether they get others is their
 //! issuer's to say.
 
-use archway_gateway::tenants::RevokedPrincipal;
+use crate::tenants::RevokedPrincipal;
 use clap::Subcommand;
 use serde::Serialize;
 

@@ -7,7 +7,7 @@ mod answer;
 
 use std::path::{Path, PathBuf};
 
-use archway_gateway::tenants::{ProjectSettings, TenantsTx};
+use crate::tenants::{ProjectSettings, TenantsTx};
 use clap::{ArgGroup, Subcommand};
 
 use super::connect::{Connected, Place};

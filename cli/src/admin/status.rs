@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::tenants::{Census, GatewaySeen};
 use archway_gateway::store::{IndexOverview, LimitsOverview};
-use archway_gateway::tenants::{Census, GatewaySeen};
 use archway_proto::chain::Chain;
 use http::Uri;
 use serde::Serialize;

@@ -1,6 +1,6 @@
 //! `archway tenant`: makes tenants, lists and changes them, puts them out of use, erases them.
 
-use archway_gateway::tenants::{Tenant, TenantError, TenantsTx};
+use crate::tenants::{Tenant, TenantError, TenantsTx};
 use clap::{ArgGroup, Subcommand};
 use serde::Serialize;
 use uuid::Uuid;

@@ -1,6 +1,6 @@
 //! Whose things a command lists: one tenant's, or those of all.
 
-use archway_gateway::tenants::{TenantError, TenantsTx};
+use crate::tenants::{TenantError, TenantsTx};
 use uuid::Uuid;
 
 /// One tenant, by position or by name, or all.

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use archway_gateway::tenants::{LONGEST_SLUG, is_project_slug};
+use crate::tenants::{LONGEST_SLUG, is_project_slug};
 use serde::{Deserialize, Serialize};
 
 use crate::data_dir::{self, DataDir, DataDirError};

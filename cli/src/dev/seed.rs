@@ -4,10 +4,10 @@
 //! What was changed by command since stays: names, path rules, the key's scopes and end, projects that
 //! were removed. Only the folder that `--repo` names comes back, because its user asks for it.
 
-use archway_gateway::secrets::RootSecret;
-use archway_gateway::tenants::{
+use crate::tenants::{
     KeyRequest, Project as StoredProject, TenantError, Tenants, TenantsTx, generate_key, key_id,
 };
+use archway_gateway::secrets::RootSecret;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::TENANT;

@@ -10,10 +10,10 @@ mod limits;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use archway_gateway::secrets::RootSecret;
-use archway_gateway::tenants::{
+use crate::tenants::{
     Key, KeyState, Project, ProjectSettings, Spender, TenantError, TenantsTx, key_id,
 };
+use archway_gateway::secrets::RootSecret;
 use uuid::Uuid;
 
 use super::compare::{differing_settings, differing_terms};

@@ -1,6 +1,6 @@
 //! What is wanted, beside what is there: how the two make one, and in which fields they differ.
 
-use archway_gateway::tenants::{KeyRequest, ProjectSettings};
+use crate::tenants::{KeyRequest, ProjectSettings};
 
 use super::{WantedName, WantedProject};
 

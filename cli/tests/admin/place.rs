@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 
 use archway::data_dir::DataDir;
 use archway::postgres::{EmbeddedPostgres, PostgresConfig};
+use archway::tenants::Tenants;
 use archway_gateway::secrets::RootSecret;
-use archway_gateway::tenants::Tenants;
 use serde_json::Value;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection, PgPool};

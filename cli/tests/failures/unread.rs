@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
+use archway::tenants::{KeyRequest, Tenants};
 use archway_gateway::secrets::RootSecret;
-use archway_gateway::tenants::{KeyRequest, Tenants};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;

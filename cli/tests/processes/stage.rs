@@ -7,8 +7,8 @@ use std::process::Command;
 
 use archway::data_dir::DataDir;
 use archway::postgres::{EmbeddedPostgres, PostgresConfig};
+use archway::tenants::{KeyRequest, Tenants};
 use archway_gateway::secrets::RootSecret;
-use archway_gateway::tenants::{KeyRequest, Tenants};
 use secrecy::ExposeSecret;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, ConnectOptions, PgPool};

@@ -65,12 +65,12 @@ fn anchored(tenant: Uuid, chain: Uuid, place: &Place) -> Vec<u8> {
 }
 
 /// Says that what stands before and at this place of a chain was pruned.
-pub(crate) fn seal(tenant: Uuid, chain: Uuid, place: &Place, secret: &RootSecret) -> Mac {
+pub fn seal(tenant: Uuid, chain: Uuid, place: &Place, secret: &RootSecret) -> Mac {
     secret.sign_record(&anchored(tenant, chain, place))
 }
 
 /// Whether that was said by who has the secret.
-pub(crate) fn is_sealed(
+pub fn is_sealed(
     (tenant, chain): (Uuid, Uuid),
     place: &Place,
     seal: &Mac,

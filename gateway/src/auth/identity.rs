@@ -16,7 +16,7 @@ const ID: usize = 43;
 
 /// A subject of an issuer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Identity {
+pub struct Identity {
     id: String,
     name: String,
 }
@@ -24,7 +24,7 @@ pub(crate) struct Identity {
 impl Identity {
     /// The subject of this issuer; `None` for one that is empty, longer than 255 bytes, or holds
     /// control characters.
-    pub(crate) fn new(issuer: &str, subject: &str) -> Option<Identity> {
+    pub fn new(issuer: &str, subject: &str) -> Option<Identity> {
         let fits = (1..=LONGEST_SUBJECT).contains(&subject.len())
             && !subject.chars().any(char::is_control);
         // No issuer's URL holds a NUL, so no two pairs share these bytes.
@@ -37,7 +37,7 @@ impl Identity {
     }
 
     /// Of a fixed length, and says nothing of either name: for logs, notifications and look-ups.
-    pub(crate) fn id(&self) -> &str {
+    pub fn id(&self) -> &str {
         &self.id
     }
 

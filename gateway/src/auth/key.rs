@@ -15,7 +15,7 @@ const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 
 /// The public part of a key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct KeyId(String);
+pub struct KeyId(String);
 
 impl KeyId {
     /// The id of a text that has an id's form.
@@ -23,20 +23,21 @@ impl KeyId {
         is_base62(text, ID_LENGTH).then(|| KeyId(text.to_owned()))
     }
 
-    pub(crate) fn as_str(&self) -> &str {
+    /// Its 12 characters.
+    pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 /// A key whose form is right, which says nothing about whether anyone issued it.
-pub(crate) struct KeyText {
+pub struct KeyText {
     id: KeyId,
     secret: SecretString,
 }
 
 impl KeyText {
     /// Makes a key of random characters.
-    pub(crate) fn generate() -> Result<KeyText, Unspecified> {
+    pub fn generate() -> Result<KeyText, Unspecified> {
         let (id, secret) = (random(ID_LENGTH)?, random(SECRET_LENGTH)?);
         Ok(KeyText {
             id: KeyId(id),
@@ -45,7 +46,7 @@ impl KeyText {
     }
 
     /// Reads a key; `None` for anything malformed or with another checksum.
-    pub(crate) fn parse(text: &str) -> Option<KeyText> {
+    pub fn parse(text: &str) -> Option<KeyText> {
         let (body, checksum) = text.rsplit_once('_')?;
         let mut parts = body.split('_');
         let (prefix, id, secret) = (parts.next()?, parts.next()?, parts.next()?);
@@ -60,17 +61,18 @@ impl KeyText {
         })
     }
 
-    pub(crate) fn id(&self) -> &KeyId {
+    /// The public part.
+    pub fn id(&self) -> &KeyId {
         &self.id
     }
 
     /// The secret part. Hash it or compare it; never print it.
-    pub(crate) fn secret(&self) -> &str {
+    pub fn secret(&self) -> &str {
         self.secret.expose_secret()
     }
 
     /// The whole key, as its owner gets it, once.
-    pub(crate) fn text(&self) -> SecretString {
+    pub fn text(&self) -> SecretString {
         let body = format!("{PREFIX}_{}_{}", self.id.as_str(), self.secret());
         format!("{body}_{}", checksum(&body)).into()
     }

@@ -4,7 +4,7 @@ use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
 use super::{Harness, worker::TOOLS};
-use crate::auth::key::KeyText;
+use crate::auth::KeyText;
 
 #[tokio::test]
 async fn without_a_good_credential_the_body_is_never_read() {

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     AuthConfig, BreakerConfig, ConsoleConfig, Gateway, GatewayConfig, GuardConfig, LimitsConfig,
-    SamplingConfig, UpstreamConfig, auth::key::KeyText, caller::Principal, secrets::RootSecret,
+    SamplingConfig, UpstreamConfig, auth::KeyText, caller::Principal, secrets::RootSecret,
     store::Stores,
 };
 

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     audit::Audit,
-    auth::{Auth, AuthConfig, key::KeyText},
+    auth::{Auth, AuthConfig, KeyText},
     breaker::{Breaker, BreakerConfig},
     caller::Principal,
     catalog::Catalog,

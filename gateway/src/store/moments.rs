@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 /// A moment as queries return it: microseconds since 1970, what Postgres keeps.
-pub(crate) fn moment(micros: i64) -> SystemTime {
+pub fn moment(micros: i64) -> SystemTime {
     let distance = Duration::from_micros(micros.unsigned_abs());
     if micros < 0 {
         SystemTime::UNIX_EPOCH - distance
@@ -14,7 +14,7 @@ pub(crate) fn moment(micros: i64) -> SystemTime {
 
 /// A moment as queries take it; one that no clock reaches becomes the last that Postgres can keep
 /// without thinking.
-pub(crate) fn micros(moment: SystemTime) -> i64 {
+pub fn micros(moment: SystemTime) -> i64 {
     /// The year 9999.
     const LAST: i64 = 253_402_300_799_000_000;
     match moment.duration_since(SystemTime::UNIX_EPOCH) {

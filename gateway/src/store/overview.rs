@@ -70,7 +70,7 @@ pub struct LimitSet {
 
 impl IndexOverview {
     /// Read with any connection whose role may.
-    pub(crate) async fn read(from: impl PgExecutor<'_>) -> Result<Self, sqlx::Error> {
+    pub async fn read(from: impl PgExecutor<'_>) -> Result<Self, sqlx::Error> {
         let rows = sqlx::query!(
             r#"select state as "state!", projects, tenant, project, done, total, failure
                from index_overview($1)"#,
@@ -102,7 +102,7 @@ impl IndexOverview {
 
 impl LimitsOverview {
     /// Read with any connection whose role may.
-    pub(crate) async fn read(from: impl PgExecutor<'_>) -> Result<Self, sqlx::Error> {
+    pub async fn read(from: impl PgExecutor<'_>) -> Result<Self, sqlx::Error> {
         let rows = sqlx::query!(
             r#"select tenant as "tenant!", key, level as "level!", of as "of!",
                       per_minute as "per_minute!", all_rows as "all_rows!"

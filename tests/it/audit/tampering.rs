@@ -2,8 +2,8 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use archway::tenants::{AuditCuts, TenantError};
 use archway_gateway::audit::verify::Finding;
-use archway_gateway::tenants::{AuditCuts, TenantError};
 use e2e::Stack;
 use sqlx::{AssertSqlSafe, Executor, PgPool};
 

@@ -1,6 +1,6 @@
 //! What may not be read is not found, whatever the index once had.
 
-use archway_gateway::tenants::{ProjectSettings, Tenants};
+use archway::tenants::{ProjectSettings, Tenants};
 use e2e::{Repo, Stack};
 use serde_json::json;
 

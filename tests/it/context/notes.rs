@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use archway_gateway::tenants::Tenants;
+use archway::tenants::Tenants;
 use e2e::{Client, Reply, Stack};
 use serde_json::{Value, json};
 use tokio::time::Instant;

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use archway_gateway::tenants::{ProjectSettings, Tenants};
+use archway::tenants::{ProjectSettings, Tenants};
 use e2e::{Repo, Stack};
 use serde_json::{Value, json};
 

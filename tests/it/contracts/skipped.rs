@@ -1,6 +1,6 @@
 //! What a search does not read, it says.
 
-use archway_gateway::tenants::TenantsTx;
+use archway::tenants::TenantsTx;
 use e2e::{Client, Harness, Key, Repo, Tenant};
 use serde_json::{Value, json};
 

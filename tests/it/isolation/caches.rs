@@ -1,7 +1,7 @@
 //! What a worker keeps between calls is kept for one tenant and project: two with the same slug, the
 //! same paths and the very same commit differ in what is uncommitted and in what is closed to them.
 
-use archway_gateway::tenants::{ProjectSettings, Tenants};
+use archway::tenants::{ProjectSettings, Tenants};
 use e2e::{Client, Embeddings, Harness, Repo, Stack, Tenant, git};
 use serde_json::{Value, json};
 use sqlx::PgPool;

@@ -1,6 +1,6 @@
 //! What the operator erases is gone, its place is not; and a project takes its memory with it.
 
-use archway_gateway::tenants::Tenants;
+use archway::tenants::Tenants;
 use e2e::{Repo, Stack};
 use serde_json::json;
 use sqlx::PgPool;

@@ -1,6 +1,6 @@
 //! A tenant's memory has a bound, which the operator sets.
 
-use archway_gateway::tenants::{Spender, Tenants};
+use archway::tenants::{Spender, Tenants};
 use archway_gateway::terms::{Level, MEMORY};
 use e2e::{Client, Harness, Repo, Stack, Tenant};
 use serde_json::json;

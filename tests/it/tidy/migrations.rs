@@ -1,4 +1,4 @@
-//! Who owns a table: the crate that line 1 of its migration names, and no other speaks of it.
+//! Table ownership: line 1 of a migration names the crate that owns its tables. SQL of other crates must not name them.
 
 use std::{collections::BTreeMap, fs};
 
@@ -6,6 +6,9 @@ use super::{assert_none, root, sources, words};
 
 /// Words of SQL after which a table's name stands.
 const BEFORE_A_TABLE: [&str; 6] = ["from", "join", "into", "update", "table", "lock"];
+/// The administration of the gateway's tables. It runs under the database owner's role, which no
+/// gateway has, so it is part of the command line and not of the gateway's crate.
+const GATEWAY_ADMINISTRATION: &str = "cli/src/tenants";
 /// Tables that another crate may read.
 const SHARED: [(&str, &str); 2] = [("projects", "workers"), ("worker_mounts", "gateway")];
 
@@ -16,6 +19,10 @@ fn a_table_is_named_only_by_the_crate_that_owns_it() {
     let mut violations = Vec::new();
     for folder in ["gateway", "workers", "cli"] {
         for source in sources(&format!("{folder}/src")) {
+            let folder = match source.path.starts_with(GATEWAY_ADMINISTRATION) {
+                true => "gateway",
+                false => folder,
+            };
             let code = source.code().to_lowercase();
             let all: Vec<&str> = words(&code).collect();
             for pair in all.windows(2) {

@@ -1,6 +1,7 @@
 //! What a tenant of a stack is given before it starts.
 
-use archway_gateway::{secrets::RootSecret, tenants::Tenants};
+use archway::tenants::Tenants;
+use archway_gateway::secrets::RootSecret;
 use secrecy::ExposeSecret;
 use uuid::Uuid;
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use archway_gateway::tenants::{KeyRequest, key_id};
+use crate::tenants::{KeyRequest, key_id};
 use archway_gateway::terms::Level;
 use secrecy::SecretString;
 
@@ -230,7 +230,7 @@ mod tests {
             "{refusal}"
         );
 
-        let key = archway_gateway::tenants::generate_key().unwrap().api_key;
+        let key = crate::tenants::generate_key().unwrap().api_key;
         let wanted = wanted(KEY, Some(key)).unwrap();
         assert!(wanted.has_keys());
         assert!(!format!("{wanted:?}").contains("awy_"));
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn what_is_listed_twice_or_makes_no_sense_is_named() {
-        let key = archway_gateway::tenants::generate_key().unwrap().api_key;
+        let key = crate::tenants::generate_key().unwrap().api_key;
         let refusal = |text: &str| wanted(text, Some(key.clone())).unwrap_err().to_string();
         let twice = refusal("tenants: [{slug: acme}, {slug: acme}]");
         assert_eq!(twice, "tenant acme is listed twice");

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::tenants::{AuditChain, TenantsTx};
 use archway_gateway::audit::chain::hex;
 use archway_gateway::audit::verify::{Finding, Place as ChainPlace, Verified, Verifier};
 use archway_gateway::secrets::RootSecret;
-use archway_gateway::tenants::{AuditChain, TenantsTx};
 use serde::Serialize;
 use uuid::Uuid;
 

@@ -1,6 +1,6 @@
 //! What `archway key` answers. Types that hold a secret have no `Debug`.
 
-use archway_gateway::tenants::{IssuedKey, Key, KeyState};
+use crate::tenants::{IssuedKey, Key, KeyState};
 use secrecy::ExposeSecret;
 use serde::Serialize;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use archway_gateway::tenants::Project;
+use crate::tenants::Project;
 use serde::Serialize;
 use uuid::Uuid;
 

@@ -5,7 +5,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use archway_gateway::tenants::GatewaySeen;
+use crate::tenants::GatewaySeen;
 
 use super::asking::Asked;
 use crate::host_name::host_name;

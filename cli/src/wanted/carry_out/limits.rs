@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use archway_gateway::tenants::{SetLimits, Spender, TenantError, key_id};
+use crate::tenants::{SetLimits, Spender, TenantError, key_id};
 use uuid::Uuid;
 
 use super::{Applying, refused};

@@ -8,13 +8,13 @@
 //! database, so what one of them looked up is still so when it writes; those that only read wait
 //! for nobody and see one moment.
 
-use sqlx::{PgPool, Postgres, Transaction};
-use uuid::Uuid;
-
-use crate::{
+use archway_gateway::{
     secrets::RootSecret,
     store::{micros, moment},
 };
+use sqlx::{PgPool, Postgres, Transaction};
+use uuid::Uuid;
+
 use error::query;
 
 pub use audit::{AuditChain, AuditPlace};

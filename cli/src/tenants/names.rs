@@ -1,7 +1,8 @@
 //! Which slugs and names can be had: the same rules for all commands, and as the schema has them.
 
+use archway_gateway::slug;
+
 use super::TenantError;
-use crate::slug;
 
 /// Words that addresses of architecture resources need.
 const RESERVED: [&str; 3] = ["adr", "pattern", "guideline"];

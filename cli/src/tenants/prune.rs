@@ -6,6 +6,13 @@
 
 use std::{collections::BTreeMap, time::SystemTime};
 
+use archway_gateway::{
+    audit::{
+        chain::{Row, seal},
+        verify::{Place, Verifier},
+    },
+    secrets::RootSecret,
+};
 use uuid::Uuid;
 
 use super::{
@@ -13,13 +20,6 @@ use super::{
     audit::{Anchor, sized},
     error::query,
     micros,
-};
-use crate::{
-    audit::{
-        chain::{Row, seal},
-        verify::{Place, Verifier},
-    },
-    secrets::RootSecret,
 };
 
 const WHAT: &str = "prune audit records";

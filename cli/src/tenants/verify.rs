@@ -3,10 +3,10 @@
 //! What a reader would get wrong: a secret that is not the gateways' is a secret like any other;
 //! only the keys that are stored tell. Keys made or hashed anew under it are good nowhere.
 
+use archway_gateway::{KeyText, secrets::RootSecret};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::{KeyState, TenantError, Tenants, TenantsTx, error::query};
-use crate::{auth::key::KeyText, secrets::RootSecret};
 
 impl TenantsTx {
     /// Whether this can be the gateways' root secret: where keys are good, one of its lines made

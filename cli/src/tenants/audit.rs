@@ -2,16 +2,16 @@
 
 use std::time::SystemTime;
 
-use uuid::Uuid;
-
-use super::{TenantError, TenantsTx, error::query, micros};
-use crate::{
+use archway_gateway::{
     audit::{
         chain::{Mac, Row, is_sealed},
         verify::Place,
     },
     secrets::RootSecret,
 };
+use uuid::Uuid;
+
+use super::{TenantError, TenantsTx, error::query, micros};
 
 /// Records read at a time.
 const PAGE: i64 = 2_000;

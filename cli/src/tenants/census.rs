@@ -1,7 +1,8 @@
 //! What the database says of the whole installation: counts, and the workers that reported.
 
+use archway_gateway::store::{IndexOverview, LimitsOverview};
+
 use super::{TenantError, TenantsTx, error::query};
-use crate::store::{IndexOverview, LimitsOverview};
 
 /// How many there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

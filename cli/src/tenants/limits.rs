@@ -2,12 +2,12 @@
 //!
 //! What a key's row says outlives the key: it goes by lineage, so a rotation changes nothing.
 //! Gateways go by a change within a second: the table's trigger tells them to read the tenant's
-//! keys again. What no row says is [`Terms`](crate::terms::Terms)' to say.
+//! keys again. What no row says is [`Terms`](archway_gateway::terms::Terms)' to say.
 
+use archway_gateway::terms::{Level, MEMORY, MOST, Override, TOTAL};
 use uuid::Uuid;
 
 use super::{TenantError, TenantsTx, error::query};
-use crate::terms::{Level, MEMORY, MOST, Override, TOTAL};
 
 /// Bytes of a name at most.
 const LONGEST_NAME: usize = 64;
@@ -55,7 +55,7 @@ pub struct SetLimits(Vec<(Option<Uuid>, Override)>);
 
 impl SetLimits {
     /// What goes for a key of this lineage, or for one that nothing was set for: the tenant's, and
-    /// its own. As [`Terms`](crate::terms::Terms) takes them.
+    /// its own. As [`Terms`](archway_gateway::terms::Terms) takes them.
     pub fn in_force(&self, lineage: Option<Uuid>) -> Vec<Override> {
         let of_tenant = self.of(None);
         let own = self.of(lineage).filter(|set| set.of_key);

@@ -3,8 +3,9 @@
 
 use std::time::SystemTime;
 
+use archway_gateway::Identity;
+
 use super::{TenantError, TenantsTx, error::query, moment};
-use crate::auth::Identity;
 
 /// A principal whose tokens were taken back.
 #[derive(Clone, Debug)]

@@ -5,13 +5,13 @@
 
 use std::time::{Duration, SystemTime};
 
+use archway_gateway::{KeyText, secrets::RootSecret};
 use secrecy::{ExposeSecret, SecretString};
 use uuid::Uuid;
 
 use super::{
     Key, KeyRequest, KeyState, TenantError, TenantsTx, error::query, keys::scope_names, micros,
 };
-use crate::{auth::key::KeyText, secrets::RootSecret};
 
 /// A key at the one moment its secret is known. `Debug` doesn't show it.
 #[derive(Debug)]
