@@ -18,6 +18,9 @@ mod calling;
 #[path = "roles/database.rs"]
 mod database;
 
+#[path = "../../tests/src/self_signed.rs"]
+mod self_signed;
+
 #[path = "roles/door.rs"]
 mod door;
 

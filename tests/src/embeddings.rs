@@ -82,7 +82,7 @@ impl Embeddings {
     /// One that speaks TLS, under a certificate for `localhost` that nobody else believes.
     pub async fn encrypted(dimensions: usize) -> Embeddings {
         archway::tls::choose_cryptography();
-        Embeddings::serve(dimensions, Some(identity().await)).await
+        Embeddings::serve(dimensions, Some(identity())).await
     }
 
     async fn serve(dimensions: usize, identity: Option<TempDir>) -> Embeddings {

@@ -70,7 +70,7 @@ impl Issuer {
     /// One that speaks TLS, under a certificate for `localhost` that nobody else believes.
     pub async fn encrypted() -> Issuer {
         archway::tls::choose_cryptography();
-        Issuer::serve(Some(identity().await)).await
+        Issuer::serve(Some(identity())).await
     }
 
     async fn serve(identity: Option<TempDir>) -> Issuer {

@@ -28,6 +28,7 @@ mod proxy;
 mod qdrant;
 mod redis;
 mod repo;
+mod self_signed;
 mod stack;
 mod tenant;
 mod tls;

@@ -1,4 +1,4 @@
-//! TLS for the services that tests run: under a certificate for `localhost` that nobody else believes.
+//! TLS for the services that tests run, under a self-signed certificate for `localhost`.
 
 use std::{
     io,
@@ -11,7 +11,6 @@ use tempfile::TempDir;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
-    process::Command,
 };
 use tokio_rustls::{
     TlsAcceptor,
@@ -21,11 +20,13 @@ use tokio_rustls::{
     },
 };
 
-/// Either.
+use crate::self_signed::SelfSigned;
+
+/// A connection with or without TLS.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Send {}
 impl<T: AsyncRead + AsyncWrite + Send> Stream for T {}
 
-/// A connection as it came, or with TLS. Who doesn't believe the certificate hangs up.
+/// The connection itself, or TLS over it. A client that does not trust the certificate hangs up.
 pub(crate) async fn secured(
     socket: TcpStream,
     tls: Option<TlsAcceptor>,
@@ -36,31 +37,23 @@ pub(crate) async fn secured(
     })
 }
 
-/// The certificate in such a folder.
+/// The certificate in a folder that [`identity`] made.
 pub(crate) fn certificate(folder: &Path) -> PathBuf {
-    folder.join("certificate.pem")
+    SelfSigned::in_folder(folder).certificate
 }
 
-/// A folder with a certificate for `localhost` and its key, as openssl makes them.
-pub(crate) async fn identity() -> TempDir {
+/// A folder with a self-signed certificate for `localhost` and its key.
+pub(crate) fn identity() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let mut openssl = Command::new("openssl");
-    openssl.args(["req", "-x509", "-nodes", "-days", "2"]);
-    openssl.args(["-subj", "/CN=localhost"]);
-    openssl.args(["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]);
-    openssl.args(["-addext", "subjectAltName=DNS:localhost"]);
-    openssl.args(["-addext", "basicConstraints=critical,CA:FALSE"]);
-    openssl.arg("-keyout").arg(folder.path().join("key.pem"));
-    openssl.arg("-out").arg(certificate(folder.path()));
-    let made = openssl.output().await.expect("openssl is installed");
-    assert!(made.status.success(), "{made:?}");
+    SelfSigned::make(folder.path());
     folder
 }
 
-/// Speaks TLS under such a folder's certificate.
+/// Accepts TLS under the certificate of a folder that [`identity`] made.
 pub(crate) fn acceptor(folder: &Path) -> TlsAcceptor {
-    let key = PrivateKeyDer::from_pem_file(folder.join("key.pem")).unwrap();
-    let chain = vec![CertificateDer::from_pem_file(certificate(folder)).unwrap()];
+    let files = SelfSigned::in_folder(folder);
+    let key = PrivateKeyDer::from_pem_file(files.key).unwrap();
+    let chain = vec![CertificateDer::from_pem_file(files.certificate).unwrap()];
     let config = ServerConfig::builder().with_no_client_auth();
     TlsAcceptor::from(Arc::new(config.with_single_cert(chain, key).unwrap()))
 }

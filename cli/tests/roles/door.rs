@@ -3,7 +3,6 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -12,6 +11,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::http::Connection;
+use crate::self_signed::SelfSigned;
 
 /// A door, and what it serves: as many requests as were stated.
 pub(crate) struct Door {
@@ -65,23 +65,10 @@ impl Door {
     }
 }
 
-/// A certificate for `localhost` that nobody else believes: how it is served, and its file.
+/// The TLS configuration and the file of a new self-signed certificate for `localhost`.
 pub(crate) fn identity(folder: &Path) -> (Arc<ServerConfig>, PathBuf) {
     archway::tls::choose_cryptography();
-    let (key, certificate) = (folder.join("door.key"), folder.join("door.pem"));
-    let mut openssl = Command::new("openssl");
-    openssl.args(["req", "-x509", "-nodes", "-days", "2"]);
-    openssl.args(["-subj", "/CN=localhost"]);
-    openssl.args(["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]);
-    openssl.args(["-addext", "subjectAltName=DNS:localhost"]);
-    openssl.args(["-addext", "basicConstraints=critical,CA:FALSE"]);
-    openssl
-        .arg("-keyout")
-        .arg(&key)
-        .arg("-out")
-        .arg(&certificate);
-    let made = openssl.output().unwrap();
-    assert!(made.status.success(), "{made:?}");
+    let SelfSigned { certificate, key } = SelfSigned::make(folder);
     let chain = vec![CertificateDer::from_pem_file(&certificate).unwrap()];
     let key = PrivateKeyDer::from_pem_file(&key).unwrap();
     let config = ServerConfig::builder().with_no_client_auth();
