@@ -6,9 +6,9 @@ mod place;
 
 use std::time::Duration;
 
-use archway_workers::index::{
-    embed::{EmbedError, Embedder, EmbedderConfig},
-    home::Shelf,
+use archway_workers::{
+    index::embed::{EmbedError, Embedder, EmbedderConfig},
+    store::Shelf,
 };
 use e2e::{Embeddings, Mishap};
 use tokio::time::{Instant, timeout};

@@ -18,7 +18,7 @@ use suite::cases::{self, Stage};
 #[macro_use]
 #[path = "../../workers/src/index/home/tests"]
 mod suite {
-    use archway_workers::index;
+    use archway_workers::{index, store};
 
     #[macro_use]
     pub(crate) mod cases;

@@ -7,6 +7,7 @@
 //! time is left to it whatever the service does.
 
 mod config;
+mod metrics;
 mod service;
 mod complaints;
 
@@ -19,13 +20,14 @@ use uuid::Uuid;
 
 use crate::{
     blocking::Queue,
-    metrics::{Asked, ChatMetrics, Metrics, Waited},
-    openai::{Failure, Unasked, Unreadable},
+    metrics::{Metrics, Waited},
+    openai::{Asked, Failure, Unasked, Unreadable},
     repo::Cancel,
 };
 
 use complaints::Complaints;
 pub use config::ChatConfig;
+pub(crate) use metrics::ChatMetrics;
 pub use service::ChatService;
 
 /// Questions at once: a model on hardware of one's own answers few.

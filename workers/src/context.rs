@@ -18,13 +18,14 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
+use crate::store::Shelf;
 use crate::{
     architecture::{library::Libraries, search::Vectors},
     blocking::Blocking,
     chat::Chat,
     dependencies::ImportCache,
     history::Histories,
-    index::{home::Shelf, meaning::Meaning},
+    index::meaning::Meaning,
     projects::{Project, Projects},
     repo::{Cancel, Repo, Repos, Rules},
     store::{
@@ -408,7 +409,7 @@ mod tests {
             let doors = Doors {
                 meaning: Arc::new(Index::open(&config, &stores, parts, &metrics.index()).meaning()),
                 repos: Arc::new(Repos::new(mounts, turns, 0).unwrap()),
-                histories: Histories::new(),
+                histories: Histories::start(None, metrics.history()).unwrap(),
                 projects: Projects::new(stores.clone()),
                 workflows: Workflows::new(stores.clone(), crate::workflows::PATIENCE),
                 stores,

@@ -6,6 +6,7 @@
 //! called: a file that was renamed is at home already.
 
 pub mod config;
+pub(crate) mod metrics;
 
 // In the order in which a text comes to be found.
 pub mod chunk;

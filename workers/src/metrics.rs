@@ -14,15 +14,7 @@ use prometheus_client::{
 };
 use tokio::time::Instant;
 
-pub(crate) use chat::ChatMetrics;
-pub(crate) use embedder::EmbedderMetrics;
-pub(crate) use index::{IndexMetrics, Ran};
-pub(crate) use service::{Asked, ServiceMetrics};
-
-mod chat;
-mod embedder;
-mod index;
-mod service;
+use crate::{history::HistoryMetrics, index::metrics::IndexMetrics};
 
 /// The tool label of names that are not in the registry.
 pub(crate) const UNKNOWN_TOOL: &str = "unknown";
@@ -52,38 +44,6 @@ pub(crate) enum Waited {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct WaitedLabel {
     of: &'static str,
-}
-
-/// How the making of a commit-graph or a ledger ended.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Build {
-    /// There is a new one.
-    Made,
-    /// There are no commits, or too many, or none that are new.
-    Unfit,
-    /// The worker ended, or it took too long.
-    Stopped,
-    /// The repository could not be read.
-    Failed,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct BuildLabels {
-    part: &'static str,
-    outcome: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct LookupLabels {
-    kind: &'static str,
-    outcome: &'static str,
-}
-
-/// What is counted of histories.
-#[derive(Clone)]
-pub(crate) struct HistoryMetrics {
-    builds: Family<BuildLabels, Histogram, fn() -> Histogram>,
-    lookups: Family<LookupLabels, Counter>,
 }
 
 /// The worker's counters.
@@ -141,17 +101,10 @@ impl Metrics {
         }
     }
 
-    /// Tells of an embedder, too.
+    /// Also exposes what `register` adds: the counters of a service that this worker uses.
     #[must_use]
-    pub(crate) fn with_embedder(mut self, embedder: &EmbedderMetrics) -> Self {
-        embedder.register(&mut self.registry);
-        self
-    }
-
-    /// Tells of a chat model, too.
-    #[must_use]
-    pub(crate) fn with_chat(mut self, chat: &ChatMetrics) -> Self {
-        chat.register(&mut self.registry);
+    pub(crate) fn with(mut self, register: impl FnOnce(&mut Registry)) -> Self {
+        register(&mut self.registry);
         self
     }
 
@@ -200,37 +153,6 @@ impl Metrics {
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
         Ok(text)
-    }
-}
-
-impl HistoryMetrics {
-    fn registered(registry: &mut Registry) -> Self {
-        let builds = Family::<BuildLabels, _, _>::new_with_constructor(long_buckets as fn() -> _);
-        let lookups = Family::<LookupLabels, Counter>::default();
-        let help = "Time that making a project's commit-graph or ledger took, by outcome";
-        registry.register_with_unit("history_build", help, Unit::Seconds, builds.clone());
-        let help = "Answers about histories that were looked for among kept ones";
-        registry.register("history_lookups", help, lookups.clone());
-        HistoryMetrics { builds, lookups }
-    }
-
-    /// A commit-graph or a ledger was made, or not.
-    pub(crate) fn built(&self, part: &'static str, outcome: Build, took: Duration) {
-        let outcome = match outcome {
-            Build::Made => "made",
-            Build::Unfit => "unfit",
-            Build::Stopped => "stopped",
-            Build::Failed => "failed",
-        };
-        let builds = self.builds.get_or_create(&BuildLabels { part, outcome });
-        builds.observe(took.as_secs_f64());
-    }
-
-    /// An answer of a kind was looked for.
-    pub(crate) fn looked_up(&self, kind: &'static str, is_there: bool) {
-        let outcome = if is_there { "hit" } else { "miss" };
-        let lookups = self.lookups.get_or_create(&LookupLabels { kind, outcome });
-        lookups.inc();
     }
 }
 
@@ -290,11 +212,6 @@ impl Drop for Running {
 /// 1 ms to about 33 s: from a cached answer to the longest deadline.
 fn buckets() -> Histogram {
     Histogram::new(exponential_buckets(0.001, 2.0, 16))
-}
-
-/// 10 ms to about 44 minutes: from a small repository to one that ends after half an hour.
-fn long_buckets() -> Histogram {
-    Histogram::new(exponential_buckets(0.01, 2.0, 19))
 }
 
 #[cfg(test)]

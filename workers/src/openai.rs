@@ -11,6 +11,7 @@ mod circuit;
 mod client;
 mod transport;
 mod failure;
+mod metrics;
 #[cfg(test)]
 pub(crate) mod testing;
 
@@ -19,13 +20,13 @@ use std::time::Duration;
 use archway_proto::trace::Span;
 use tokio::time::{Instant, timeout_at};
 
-use crate::metrics::{Asked, ServiceMetrics};
 use circuit::Breaker;
 use pace::Pace;
 
 pub(crate) use client::{Client, asked, client, recorded};
 pub use failure::Unreadable;
 pub(crate) use failure::{Failure, is_about_texts};
+pub(crate) use metrics::{Asked, ServiceMetrics};
 pub(crate) use pace::FIRST_WAIT;
 pub(crate) use place::{Place, Told, given};
 pub use place::{PlaceError, Which};

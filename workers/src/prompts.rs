@@ -90,7 +90,7 @@ pub(crate) async fn get(
     let tools = expanded.tools.clone();
     let kept = match expanded.has_results() {
         true => {
-            let workflow = cx.workflow(registry).await;
+            let workflow = cx.workflow(|tool| registry.may_call(cx, tool)).await;
             workflow.map_or(Kept::Away, Kept::Workflow)
         }
         false => Kept::Workflow(None),

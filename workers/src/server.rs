@@ -143,10 +143,11 @@ impl Worker {
         let (accesses, recorder) = Accesses::new(stores.clone(), recorded.clone(), dropped);
         let threads = config.search_threads();
         let cache = config.cache_folder(&mounts)?;
-        let histories = Histories::start(cache, &metrics).map_err(|source| WorkerError::Start {
-            what: "thread that makes commit-graphs",
-            source,
-        })?;
+        let histories =
+            Histories::start(cache, metrics.history()).map_err(|source| WorkerError::Start {
+                what: "thread that makes commit-graphs",
+                source,
+            })?;
         let cached = config.search_cache_bytes;
         let repos = Arc::new(Repos::new(mounts.clone(), threads, cached)?);
         let index = Index::open(&config.index, &stores, parts.index, &metrics.index());

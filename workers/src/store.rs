@@ -21,6 +21,7 @@ mod mounts;
 mod notes;
 mod projects;
 mod reads;
+mod shelf;
 mod workflows;
 
 pub(crate) use accesses::{Access, Accesses};
@@ -31,6 +32,7 @@ pub(crate) use indexes::{
 pub(crate) use notes::{Note, NoteId};
 pub(crate) use projects::ProjectRow;
 pub(crate) use reads::FileReads;
+pub use shelf::{Blob, Shelf};
 pub(crate) use workflows::{OfSession, Opening, WorkflowRow};
 
 /// What Postgres calls the end of a statement that took too long.

@@ -130,6 +130,12 @@ impl Registry {
         self.list.tools.iter().find(|tool| tool.name == name)
     }
 
+    /// Whether there is a tool of this name that the caller may call.
+    pub(crate) fn may_call(&self, cx: &ToolContext, name: &str) -> bool {
+        self.entry(name)
+            .is_some_and(|tool| cx.may_call(&tool.family, tool.scope))
+    }
+
     /// Adds a tool.
     pub fn with<T: Tool>(mut self) -> Result<Self, RegistryError> {
         let schema_of = |which, schema| match schema {

@@ -18,10 +18,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::{
-    store::{OfSession, Opening, StoreError, Stores, WorkflowRow},
-    tools::Registry,
-};
+use crate::store::{OfSession, Opening, StoreError, Stores, WorkflowRow};
 use kept::Results;
 pub(crate) use kept::{Ruled, Stood};
 
@@ -83,14 +80,19 @@ impl Stored {
         self.results.projects()
     }
 
-    /// As its caller may see it: of the results those that it may have by now, under the path rules
-    /// that its projects have now.
-    pub(crate) fn seen_by(self, pass: &Pass, registry: &Registry, rules: &Ruled) -> Workflow {
+    /// As its caller may see it: the results of tools that it may call now, under the path rules that
+    /// its projects have now.
+    pub(crate) fn seen_by(
+        self,
+        pass: &Pass,
+        may_call: impl Fn(&str) -> bool,
+        rules: &Ruled,
+    ) -> Workflow {
         let Stored { row, results } = self;
         Workflow {
             prompt: row.prompt,
             arguments: serde_json::from_str(&row.arguments).unwrap_or_default(),
-            results: results.allowed(pass, registry, rules),
+            results: results.allowed(pass, may_call, rules),
             since: format!(
                 "{:.3}",
                 Timestamp::from_millisecond(row.opened_ms).unwrap_or_default()

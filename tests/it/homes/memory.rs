@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use archway_workers::index::home::{Asked, Home, HomeError, Shelf, Text};
+use archway_workers::{
+    index::home::{Asked, Home, HomeError, Text},
+    store::Shelf,
+};
 use sqlx::{Connection, PgConnection};
 use tokio::time::Instant;
 use uuid::Uuid;

@@ -7,11 +7,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{ChatConfig, ChatError, Question};
-use crate::{
-    metrics::ChatMetrics,
-    openai::{Failure, Line, PlaceError, is_about_texts},
-};
+use super::{ChatConfig, ChatError, ChatMetrics, Question};
+use crate::openai::{Failure, Line, PlaceError, is_about_texts};
 use forms::Forms;
 use wire::{Form, Wire};
 

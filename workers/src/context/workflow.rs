@@ -10,7 +10,6 @@ use super::{Doors, ToolContext};
 use crate::{
     projects::Project,
     store::{Opening, StoreError},
-    tools::Registry,
     workflows::{Caller, Ruled, Stood, Workflow},
 };
 
@@ -68,10 +67,11 @@ impl ToolContext {
         Some(slugs.zip(rules.map(|rules| rules.fingerprint())).collect())
     }
 
-    /// What the caller's session works on; the log has why it can't be told, if it can't.
+    /// What the caller's session works on, of the tools that it may call; the log has why it can't be
+    /// told, if it can't.
     pub(crate) async fn workflow(
         &self,
-        registry: &Registry,
+        may_call: impl Fn(&str) -> bool,
     ) -> Result<Option<Workflow>, StoreError> {
         let Some(caller) = self.caller() else {
             return Ok(None);
@@ -88,7 +88,7 @@ impl ToolContext {
         projects.retain(|project| slugs.contains(&project.slug));
         // What can't be asked gives no result away.
         let rules = self.ruled(projects).await.unwrap_or_default();
-        Ok(Some(stored.seen_by(&self.pass, registry, &rules)))
+        Ok(Some(stored.seen_by(&self.pass, may_call, &rules)))
     }
 
     /// Has the caller's session work on a prompt.

@@ -17,6 +17,8 @@ use std::sync::Arc;
 use gix::ObjectId;
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
+#[cfg(test)]
+use prometheus_client::registry::Registry;
 use tokio::time::Duration;
 
 pub use folder::{CacheFolder, CacheFolderError};
@@ -24,8 +26,8 @@ pub use folder::{CacheFolder, CacheFolderError};
 use super::course::Courses;
 use super::graph::Graph;
 use super::ledger::Ledger;
+use super::metrics::HistoryMetrics;
 use super::reachable::Reach;
-use crate::metrics::{HistoryMetrics, Metrics};
 use crate::repo::{Cancel, Key, Repo, RepoPath, Rules, Stopped};
 use builder::Builder;
 use graphs::Graphs;
@@ -126,10 +128,12 @@ impl Histories {
     ///
     /// # Errors
     /// If the thread can't be started.
-    pub(crate) fn start(folder: Option<CacheFolder>, metrics: &Metrics) -> io::Result<Histories> {
+    pub(crate) fn start(
+        folder: Option<CacheFolder>,
+        metrics: HistoryMetrics,
+    ) -> io::Result<Histories> {
         let ledgers = Ledgers::new(folder.clone());
         let graphs = Graphs::new(folder);
-        let metrics = metrics.history();
         let weigh = |_: &Address, answer: &Answer| answer.bytes;
         let kib = |_: &Key, courses: &Arc<Courses>| {
             u32::try_from((courses.bytes() >> 10) + 1).unwrap_or(u32::MAX)
@@ -160,7 +164,7 @@ impl Histories {
     /// Kept in memory only.
     #[cfg(test)]
     pub(crate) fn new() -> Histories {
-        Histories::start(None, &Metrics::new()).unwrap()
+        Histories::start(None, HistoryMetrics::registered(&mut Registry::default())).unwrap()
     }
 
     /// What is kept for calls on this project, whose repository is `git` and whose clone ends at the
@@ -285,6 +289,7 @@ impl Kept {
 
 #[cfg(test)]
 mod tests {
+    use prometheus_client::encoding::text::encode;
     use tokio::time::Instant;
 
     use super::super::{History, graph, ledger};
@@ -299,6 +304,19 @@ mod tests {
         fn bytes(&self) -> usize {
             self.0
         }
+    }
+
+    /// Histories and where they are counted.
+    fn counted(folder: Option<CacheFolder>) -> (Histories, Registry) {
+        let mut registry = Registry::default();
+        let metrics = HistoryMetrics::registered(&mut registry);
+        (Histories::start(folder, metrics).unwrap(), registry)
+    }
+
+    fn text(registry: &Registry) -> String {
+        let mut text = String::new();
+        encode(&mut text, registry).unwrap();
+        text
     }
 
     fn question(repo: &Repo, detail: &str) -> Question {
@@ -331,8 +349,7 @@ mod tests {
     fn an_answer_is_given_again_under_the_same_rules_only() {
         let app = Sandbox::new();
         app.file("a", "1").committed();
-        let metrics = Metrics::new();
-        let histories = Histories::start(None, &metrics).unwrap();
+        let (histories, registry) = counted(None);
         let repo = app.repo();
         let (asked, other) = (question(&repo, ""), question(&repo, "lines 1 to 2"));
         kept(&histories, &repo).keep(&asked, Arc::new(Told(7)));
@@ -343,8 +360,8 @@ mod tests {
         let closed = Rules::new(&[], &["b".to_owned()], None).unwrap();
         let narrower = kept(&histories, &app.repo_with(closed));
         assert!(narrower.get::<Told>(&asked).is_none());
-        let text = metrics.text().unwrap();
-        let line = "archway_worker_history_lookups_total{kind=\"told\",outcome=";
+        let text = text(&registry);
+        let line = "history_lookups_total{kind=\"told\",outcome=";
         assert!(text.contains(&format!("{line}\"hit\"}} 1")), "{text}");
         assert!(text.contains(&format!("{line}\"miss\"}} 2")), "{text}");
     }
@@ -367,11 +384,10 @@ mod tests {
         app.file("a", "1").committed();
         let temp = tempfile::tempdir().unwrap();
         let folder = || Some(CacheFolder::open(temp.path(), &[]).unwrap());
-        let metrics = Metrics::new();
-        let histories = Histories::start(folder(), &metrics).unwrap();
+        let (histories, _) = counted(folder());
         assert!(has_all(&app, &histories));
         drop(histories);
-        let next = Histories::start(folder(), &Metrics::new()).unwrap();
+        let (next, _) = counted(folder());
         let history = History::of(&app.repo(), &next, &cancel()).unwrap();
         assert!(history.graph().has_filters(), "it was saved");
         let head = history.head().unwrap();
@@ -391,8 +407,7 @@ mod tests {
         for command in ["init -q -b main", "commit -q --allow-empty -m one"] {
             git(&repository, &command.split(' ').collect::<Vec<_>>());
         }
-        let (metrics, current) = (Metrics::new(), app.host("acme/app/current"));
-        let histories = Histories::start(None, &metrics).unwrap();
+        let (histories, current) = (Histories::new(), app.host("acme/app/current"));
         let show = |name: &str| {
             git(
                 &repository,
@@ -442,12 +457,11 @@ mod tests {
         let app = Sandbox::new();
         app.file("a", "1").committed();
         app.git(&["commit-graph", "write", "--reachable", "--changed-paths"]);
-        let metrics = Metrics::new();
-        let histories = Histories::start(None, &metrics).unwrap();
+        let (histories, registry) = counted(None);
         let history = History::of(&app.repo(), &histories, &cancel()).unwrap();
         assert!(history.graph().has_filters());
         drop((history, histories));
-        assert!(!metrics.text().unwrap().contains("part=\"graph\""));
+        assert!(!text(&registry).contains("part=\"graph\""));
     }
 
     #[test]

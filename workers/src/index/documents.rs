@@ -8,7 +8,7 @@ use moka::sync::Cache;
 use tokio::sync::Mutex;
 use tokio::time::Duration;
 
-use super::home::{Blob, Shelf};
+use crate::store::{Blob, Shelf};
 use crate::store::{Document, Source, StoreError, Stores};
 
 /// What all projects' documents together may take, in KiB.

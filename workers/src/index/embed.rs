@@ -8,8 +8,7 @@ use std::{error::Error, sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use super::home::Shelf;
-use crate::metrics::EmbedderMetrics;
+use crate::store::Shelf;
 use service::{Lane, Service};
 use table::Table;
 
@@ -17,10 +16,12 @@ pub use config::{EmbedderConfig, EmbedderConfigError, EmbedderKind, Prefixes};
 pub use service::AnswerError;
 
 mod config;
+mod metrics;
 mod queries;
 mod service;
 pub mod table;
 
+pub(crate) use metrics::EmbedderMetrics;
 use queries::Queries;
 
 /// Texts that a table encodes before others get their turn: about a millisecond's work.

@@ -8,7 +8,8 @@ use std::collections::HashMap;
 
 use uuid::Uuid;
 
-use super::home::{Blob, Candidates, Hit, Place};
+use super::home::{Candidates, Hit, Place};
+use crate::store::Blob;
 
 /// What the vectors' list counts, where the words' counts 1.
 const DENSE: f32 = 2.0;

@@ -16,39 +16,13 @@ use uuid::Uuid;
 
 use super::chunk::Kind;
 use super::terms::{Term, Terms};
+use crate::store::{Blob, Shelf};
 pub(crate) use counted::CountedHome;
 pub use exact::{ExactHome, Room};
 
 pub mod qdrant;
 #[cfg(test)]
 mod tests;
-
-/// The id of a blob in git, or of an entry of memory.
-pub type Blob = [u8; 20];
-
-/// A tenant's project. Nothing is kept, found or counted without one, and none is nobody's:
-///
-/// ```no_run
-/// # use archway_workers::index::home::Shelf;
-/// # use uuid::Uuid;
-/// fn shelf(tenant: Uuid, project: Uuid) -> Shelf {
-///     Shelf { tenant, project }
-/// }
-/// ```
-/// ```compile_fail
-/// # use archway_workers::index::home::Shelf;
-/// # use uuid::Uuid;
-/// fn shelf(tenant: Uuid, project: Uuid) -> Shelf {
-///     Shelf { project }
-/// }
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Shelf {
-    /// Whose it is.
-    pub tenant: Uuid,
-    /// Which of the tenant's.
-    pub project: Uuid,
-}
 
 /// A blob cut into chunks, at home as one.
 #[derive(Clone, Debug, PartialEq)]
@@ -216,37 +190,37 @@ pub enum HomeError {
 /// Nor do chunks that are counted, kept or removed as a project's alone.
 ///
 /// ```no_run
-/// # use archway_workers::index::home::{Home, Shelf};
+/// # use archway_workers::{index::home::Home, store::Shelf};
 /// fn count(home: &dyn Home, shelf: Shelf) {
 ///     drop(home.count(shelf));
 /// }
 /// ```
 /// ```compile_fail
-/// # use archway_workers::index::home::{Home, Shelf};
+/// # use archway_workers::{index::home::Home, store::Shelf};
 /// fn count(home: &dyn Home, shelf: Shelf) {
 ///     drop(home.count(shelf.project));
 /// }
 /// ```
 /// ```no_run
-/// # use archway_workers::index::home::{Home, Shelf};
+/// # use archway_workers::{index::home::Home, store::Shelf};
 /// fn keep(home: &dyn Home, shelf: Shelf) {
 ///     drop(home.upsert(shelf, &[]));
 /// }
 /// ```
 /// ```compile_fail
-/// # use archway_workers::index::home::{Home, Shelf};
+/// # use archway_workers::{index::home::Home, store::Shelf};
 /// fn keep(home: &dyn Home, shelf: Shelf) {
 ///     drop(home.upsert(shelf.project, &[]));
 /// }
 /// ```
 /// ```no_run
-/// # use archway_workers::index::home::{Home, Shelf};
+/// # use archway_workers::{index::home::Home, store::Shelf};
 /// fn remove(home: &dyn Home, shelf: Shelf) {
 ///     drop(home.remove(shelf, &[]));
 /// }
 /// ```
 /// ```compile_fail
-/// # use archway_workers::index::home::{Home, Shelf};
+/// # use archway_workers::{index::home::Home, store::Shelf};
 /// fn remove(home: &dyn Home, shelf: Shelf) {
 ///     drop(home.remove(&[]));
 /// }

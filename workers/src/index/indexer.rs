@@ -20,12 +20,13 @@ use tracing::Instrument as _;
 use uuid::Uuid;
 
 use super::embed::Embedder;
-use super::home::{Home, Shelf};
+use super::home::Home;
 use super::lost;
+use super::metrics::{IndexMetrics, Ran};
 use super::run::{Progress, Run, RunError};
 use super::thread::Thread;
-use crate::metrics::{IndexMetrics, Ran};
 use crate::repo::{Mounts, RepoError, Repos};
+use crate::store::Shelf;
 use crate::store::{LEASE, Lease, Mounted, Stores};
 use clock::Clock;
 use memory::Memory;

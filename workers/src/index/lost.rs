@@ -13,10 +13,10 @@ use archway_proto::chain::Chain;
 use tokio::time::{Duration, Instant};
 use uuid::Uuid;
 
-use super::home::Shelf;
 use super::indexer::Tools;
 use super::run::RunError;
 use crate::store::Mounted;
+use crate::store::Shelf;
 
 /// How often the chunks of a project are counted that nothing else is done about.
 const EVERY: Duration = Duration::from_secs(20);

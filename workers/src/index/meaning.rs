@@ -18,8 +18,9 @@ use super::chunk::Kind;
 use super::documents::{Documents, KnownDocuments};
 use super::embed::Embedder;
 use super::fuse::{Candidate, fuse};
-use super::home::{Asked, Blob, Filter, Home, HomeError, Question, Shelf};
+use super::home::{Asked, Filter, Home, HomeError, Question};
 use super::terms;
+use crate::store::{Blob, Shelf};
 use crate::store::{IndexRow, StoreError, Stores};
 
 /// How many candidates each list has.

@@ -1,10 +1,11 @@
 //! A file's text made ready for its home: cut into chunks, its words counted.
 
 use super::chunk::{self, Chunk, Kind};
-use super::home::{Blob, Piece, Place, Text};
+use super::home::{Piece, Place, Text};
 use super::named;
 use super::terms::Terms;
 use crate::repo::{Cancel, RepoPath, Stopped};
+use crate::store::Blob;
 use crate::store::{Note, NoteId};
 
 /// A text whose vectors are still to be made.

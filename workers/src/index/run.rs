@@ -20,11 +20,12 @@ use uuid::Uuid;
 
 use super::documents::differences;
 use super::embed::EmbedError;
-use super::home::{Blob, HomeError};
+use super::home::HomeError;
 use super::indexer::Indexer;
 use super::lost;
 use super::thread::Panicked;
 use crate::repo::{Cancel, RepoError};
+use crate::store::Blob;
 use crate::store::{Document, LEASE, Lease, Mounted, Standing, StoreError, TenantStore, Whole};
 pub(super) use progress::Progress;
 use wanted::Wanted;

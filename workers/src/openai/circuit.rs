@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::Unasked;
-use crate::metrics::ServiceMetrics;
+use super::metrics::ServiceMetrics;
 
 /// Failures in a row that open it: more than one request has attempts, so that one unlucky request
 /// does not.

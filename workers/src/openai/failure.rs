@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use http::{HeaderMap, StatusCode};
 
+use super::metrics::Asked;
 use super::pace::asked_to_wait;
-use crate::metrics::Asked;
 
 /// Why one request brought nothing. Carries nothing of what was sent or answered. `E` is why an
 /// answer is not what was asked for.

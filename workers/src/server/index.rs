@@ -10,8 +10,8 @@ use crate::index::home::qdrant::QdrantHome;
 use crate::index::home::{CountedHome, ExactHome, Home, Room};
 use crate::index::indexer::{Indexer, Tools};
 use crate::index::meaning::Meaning;
+use crate::index::metrics::IndexMetrics;
 use crate::index::named::short_hash;
-use crate::metrics::IndexMetrics;
 use crate::repo::{Mounts, RepoError, Repos};
 use crate::store::Stores;
 

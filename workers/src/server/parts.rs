@@ -49,9 +49,10 @@ impl WorkerParts {
 
     /// What is counted, of the parts too.
     pub(super) fn metrics(&self) -> Metrics {
-        let metrics = Metrics::new().with_embedder(self.index.embedder.metrics());
+        let embedder = self.index.embedder.metrics();
+        let metrics = Metrics::new().with(|registry| embedder.register(registry));
         match &self.chat {
-            Some(chat) => metrics.with_chat(chat.metrics()),
+            Some(chat) => metrics.with(|registry| chat.metrics().register(registry)),
             None => metrics,
         }
     }

@@ -15,8 +15,8 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::{NoteId, StoreError, Stores, TenantStore, failed};
-use crate::index::home::{Blob, Shelf};
 use crate::repo::Rules;
+use crate::store::{Blob, Shelf};
 
 pub(crate) use lease::{LEASE, Lease, Whole};
 pub(crate) use pieces::Pieces;

@@ -8,11 +8,8 @@ use async_openai::types::chat::{
 };
 use serde::Deserialize;
 
-use super::Question;
-use crate::{
-    metrics::ChatMetrics,
-    openai::{Client, Failure, Place, PlaceError, Unreadable, asked, client, recorded},
-};
+use super::{ChatMetrics, Question};
+use crate::openai::{Client, Failure, Place, PlaceError, Unreadable, asked, client, recorded};
 
 /// What an answer may take, in bytes: some models say what they thought beside it.
 const MOST_BYTES: usize = 256 << 10;

@@ -11,12 +11,12 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::super::error::HistoryError;
 use super::super::graph::build;
 use super::super::ledger;
+use super::super::metrics::{Build, HistoryMetrics};
 use super::super::packs;
 use super::folder::Part;
 use super::graphs::Graphs;
 use super::ledgers::Ledgers;
 use super::{MAX_WAITING, is_good};
-use crate::metrics::{Build, HistoryMetrics};
 use crate::repo::{self, Cancel, Key, RepoError};
 
 /// Above the niceness of the threads that answer calls: sched(7).

@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use moka::{policy::EvictionPolicy, sync::Cache};
 
-use crate::index::home::Shelf;
+use crate::store::Shelf;
 
 /// Vectors may change when the service's model does, under the same name.
 const LIFETIME: Duration = Duration::from_secs(10 * 60);

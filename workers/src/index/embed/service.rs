@@ -17,9 +17,9 @@ use tokio::{
     time::{Instant, sleep, timeout_at},
 };
 
+use super::metrics::EmbedderMetrics;
 use super::{EmbedError, EmbedderConfigError, Model, config::ServiceConfig};
 use crate::index::named::short_hash;
-use crate::metrics::EmbedderMetrics;
 use crate::openai::{FIRST_WAIT, Line, Unasked};
 use wire::Wire;
 

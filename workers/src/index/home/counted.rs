@@ -12,8 +12,9 @@ use parking_lot::Mutex;
 use tokio::time::{Duration, Instant};
 use uuid::Uuid;
 
-use super::{Asked, Blob, Candidates, Home, HomeError, Question, Shelf, Text};
-use crate::metrics::IndexMetrics;
+use super::{Asked, Candidates, Home, HomeError, Question, Text};
+use crate::index::metrics::IndexMetrics;
+use crate::store::{Blob, Shelf};
 
 /// A home that answers and fails by turns is logged no more often.
 const QUIET: Duration = Duration::from_secs(10);
@@ -171,11 +172,11 @@ impl Drop for Request {
 mod tests {
     use std::future::{pending, ready};
 
+    use prometheus_client::{encoding::text::encode, registry::Registry};
     use tokio::time::{Duration, timeout};
 
     use super::*;
     use crate::index::home::Filter;
-    use crate::metrics::Metrics;
     use crate::openai::testing::Log;
 
     /// Never answers a search, and counts only to fail.
@@ -216,8 +217,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_home_that_is_away_or_late_is_counted_as_that() {
-        let metrics = Metrics::new();
-        let home = CountedHome::new(Arc::new(Hangs), metrics.index());
+        let mut registry = Registry::default();
+        let metrics = IndexMetrics::registered(&mut registry);
+        let home = CountedHome::new(Arc::new(Hangs), metrics);
         let shelf = Shelf {
             tenant: Uuid::nil(),
             project: Uuid::nil(),
@@ -236,7 +238,8 @@ mod tests {
         }
         assert!(home.count(shelf).await.is_err());
         assert!(home.remove(shelf, &[]).await.is_ok());
-        let text = metrics.text().unwrap();
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
         for (operation, outcome) in [
             ("search", "cancelled"),
             ("search", "late"),
@@ -244,7 +247,7 @@ mod tests {
             ("remove", "answered"),
         ] {
             let labels = format!(r#"{{operation="{operation}",outcome="{outcome}"}} 1"#);
-            let line = format!("archway_worker_index_store_requests_total{labels}");
+            let line = format!("index_store_requests_total{labels}");
             assert!(text.contains(&line), "{line} in {text}");
         }
     }

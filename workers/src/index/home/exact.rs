@@ -19,8 +19,9 @@ use prometheus_client::metrics::gauge::Gauge;
 use tokio::time::timeout_at;
 use uuid::Uuid;
 
-use super::{Asked, Blob, Candidates, Home, HomeError, Question, Shelf, Text};
+use super::{Asked, Candidates, Home, HomeError, Question, Text};
 use crate::index::embed::Model;
+use crate::store::{Blob, Shelf};
 use crate::store::{Pieces, StoreError, Stores};
 use turns::Turns;
 use views::Views;

@@ -13,8 +13,9 @@ use tokio::time::Instant;
 use tonic::{Request, Response, Status};
 use uuid::Uuid;
 
-use super::{Asked, Blob, Candidates, Home, HomeError, Question, Shelf, Text};
+use super::{Asked, Candidates, Home, HomeError, Question, Text};
 use crate::index::embed::Model;
+use crate::store::{Blob, Shelf};
 use batches::batches;
 use collection::Collection;
 use failure::Asking;

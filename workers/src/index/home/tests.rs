@@ -16,10 +16,11 @@ use tonic::transport::Channel;
 use uuid::Uuid;
 
 use super::{
-    Asked, Filter, Home, HomeError, Piece, Place, Question, Shelf, Text,
+    Asked, Filter, Home, HomeError, Piece, Place, Question, Text,
     qdrant::{QdrantConfig, QdrantHome, QdrantServer},
 };
 use crate::index::{self, chunk::Kind, embed::Model, terms::Terms};
+use crate::store::{self, Shelf};
 use cases::Stage;
 use double::Double;
 

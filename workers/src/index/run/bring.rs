@@ -7,10 +7,11 @@ use std::sync::Arc;
 use tokio::time::{Duration, Instant, timeout, timeout_at};
 
 use super::super::embed::EmbedError;
-use super::super::home::{Blob, HomeError, Text};
+use super::super::home::{HomeError, Text};
 use super::texts::{Cut, FULL, noted, prepared};
 use super::{BATCH, BATCH_TIME, Run, RunError, Wanted, cancel};
 use crate::repo::{Repo, RepoError, Stopped};
+use crate::store::Blob;
 use crate::store::{AtHome, Document, Note, NoteId, Standing};
 
 /// How long the documents of a run wait for vectors, all texts together. What is indexed with them is

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::super::{StoreError, TenantStore, failed};
-use crate::index::home::Blob;
+use crate::store::Blob;
 
 /// A text as it is kept.
 pub(crate) struct Pieces {

@@ -3,11 +3,12 @@
 //! It never changes. Texts that went are known to who asks ([`Texts`]), which also says which of
 //! them may be found.
 
-use super::super::{Blob, Place, Question};
+use super::super::{Place, Question};
 use super::form::{self, Read};
 use super::view::Row;
 use crate::index::chunk::Kind;
 use crate::index::terms::Term;
+use crate::store::Blob;
 
 /// What a query's numbers are multiplied with to be whole ones: 12 bits, so that the products of a
 /// thousand of them fit 32.

@@ -12,10 +12,11 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::super::{Blob, Candidates, Hit, HomeError, Question};
+use super::super::{Candidates, Hit, HomeError, Question};
 use super::form::{self, Read};
 use super::segment::{Segment, Texts};
 use crate::index::terms::{self, Term};
+use crate::store::Blob;
 use best::Best;
 
 /// With more segments all is read anew.

@@ -15,7 +15,8 @@ use tokio::time::{Duration, timeout};
 use super::turns::Turns;
 use super::view::View;
 use super::{Room, away, blocking, ended};
-use crate::index::home::{HomeError, Shelf};
+use crate::index::home::HomeError;
+use crate::store::Shelf;
 use crate::store::Stores;
 
 /// How many projects are held, however small they are.

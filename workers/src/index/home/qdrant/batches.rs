@@ -1,7 +1,8 @@
 //! Texts made points, a bounded number at a time.
 
 use super::{point::Kept, requests::Batch};
-use crate::index::home::{Blob, HomeError, Shelf, Text};
+use crate::index::home::{HomeError, Text};
+use crate::store::{Blob, Shelf};
 
 /// Points that are sent together, at most.
 const MOST_POINTS: usize = 256;

@@ -13,9 +13,10 @@ use uuid::{Builder, Uuid};
 
 use crate::index::{
     chunk::Kind,
-    home::{Blob, Hit, HomeError, Piece, Place, Shelf},
+    home::{Hit, HomeError, Piece, Place},
     terms::{self, Term, Terms},
 };
+use crate::store::{Blob, Shelf};
 
 /// The vector of meaning.
 pub(super) const DENSE: &str = "dense";

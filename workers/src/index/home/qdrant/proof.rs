@@ -12,7 +12,8 @@ use tokio::time::Duration;
 use uuid::Uuid;
 
 use super::{QdrantHome, failure::Asking};
-use crate::index::home::{Asked, HomeError, Shelf};
+use crate::index::home::{Asked, HomeError};
+use crate::store::Shelf;
 
 /// Chunks up to which a project is counted for each answer.
 const CHEAP: u64 = 10_000;

@@ -12,7 +12,8 @@ use super::{
     point,
     requests::{Scope, Search},
 };
-use crate::index::home::{Asked, Blob, Candidates, Filter, Hit, HomeError, Question};
+use crate::index::home::{Asked, Candidates, Filter, Hit, HomeError, Question};
+use crate::store::Blob;
 
 /// Requests of one question that are under way together.
 const TOGETHER: usize = 4;

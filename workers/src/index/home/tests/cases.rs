@@ -14,13 +14,12 @@ use futures::{
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::index::home::{
-    Asked, Blob, Candidates, Filter, Hit, Home, Piece, Place, Question, Shelf, Text,
-};
+use super::index::home::{Asked, Candidates, Filter, Hit, Home, Piece, Place, Question, Text};
 use super::index::{
     chunk::Kind,
     terms::{AVERAGE, Term, Terms},
 };
+use super::store::{Blob, Shelf};
 
 pub(crate) mod filters;
 pub(crate) mod keeping;

@@ -10,10 +10,10 @@ use super::asked::Asked;
 use super::found::{Named, away};
 use super::ranked::Ranked;
 use crate::index::fuse::Candidate;
-use crate::index::home::Blob;
 use crate::index::meaning::Whole;
 use crate::projects::Project;
 use crate::repo::{Kind, RepoError, RepoPath, Rules};
+use crate::store::Blob;
 use crate::store::{NoteId, Source};
 use crate::tools::ToolContext;
 

@@ -2,7 +2,7 @@
 
 use prometheus_client::{metrics::counter::Counter, registry::Registry};
 
-use super::ServiceMetrics;
+use crate::openai::ServiceMetrics;
 
 /// What is counted of the chat model.
 #[derive(Clone, Default)]

@@ -5,11 +5,14 @@ use std::time::Duration;
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
-    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
+    metrics::{
+        counter::Counter,
+        family::Family,
+        gauge::Gauge,
+        histogram::{Histogram, exponential_buckets},
+    },
     registry::{Registry, Unit},
 };
-
-use super::buckets;
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,4 +103,9 @@ impl ServiceMetrics {
     pub(crate) fn circuit(&self, state: i64) {
         self.circuit.set(state);
     }
+}
+
+/// 1 ms to about 33 s: from a cached answer to the longest deadline.
+fn buckets() -> Histogram {
+    Histogram::new(exponential_buckets(0.001, 2.0, 16))
 }

@@ -55,7 +55,8 @@ pub(crate) struct IndexMetrics {
 }
 
 impl IndexMetrics {
-    pub(super) fn registered(registry: &mut Registry) -> IndexMetrics {
+    /// Registers them, under the prefix that `registry` has.
+    pub(crate) fn registered(registry: &mut Registry) -> IndexMetrics {
         let metrics = IndexMetrics {
             runs: Family::new_with_constructor(buckets as fn() -> _),
             texts: Counter::default(),
