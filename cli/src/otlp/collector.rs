@@ -41,14 +41,14 @@ enum Transport {
 pub enum OtlpError {
     /// The endpoint is not the URL of a collector.
     #[error(
-        "--otlp-endpoint (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT) can't be \
+        "--otlp-endpoint (OTEL_EXPORTER_OTLP_ENDPOINT) can't be \
          used: name a collector as http://host:4317 or https://host:4317 for gRPC, as \
          http://host:4318 or https://host:4318 for http/protobuf"
     )]
     Endpoint,
     /// The protocol is neither gRPC nor HTTP with protobuf.
     #[error(
-        "--otlp-protocol (OTEL_EXPORTER_OTLP_PROTOCOL, OTEL_EXPORTER_OTLP_TRACES_PROTOCOL) can't be \
+        "--otlp-protocol (OTEL_EXPORTER_OTLP_PROTOCOL) can't be \
          used: set grpc or http/protobuf"
     )]
     Protocol,
