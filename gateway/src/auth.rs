@@ -30,8 +30,8 @@ use address::{Source, TrustedProxies};
 use editions::Editions;
 use failures::{FailedCredentials, FailureReason, TooManyFailures};
 use issuers::{Issuer, Issuers};
-use lanes::Lane;
 use lookup::{Keys, LookupError};
+use lookup_slots::Origin;
 use tokens::{TokenHolder, Tokens};
 
 pub use config::AuthConfig;
@@ -48,7 +48,7 @@ mod address;
 mod failures;
 mod key;
 mod lookup;
-mod lanes;
+mod lookup_slots;
 mod tokens;
 mod issuers;
 mod metadata;
@@ -201,13 +201,13 @@ impl Auth {
         peer: Option<Peer>,
     ) -> Result<Principal, AuthError> {
         let key = KeyText::parse(text).ok_or(FailureReason::Malformed)?;
-        // Of no interest for a key that is known.
-        let lane = || match self.source(peer, headers) {
-            Some(source) if self.failures.exhausted(source).is_some() => Lane::Suspects,
-            _ => Lane::Strangers,
+        let origin = || {
+            let source = self.source(peer, headers);
+            let is_suspect = source.is_some_and(|it| self.failures.exhausted(it).is_some());
+            Origin { source, is_suspect }
         };
         let began = tokio::time::Instant::now();
-        match self.keys.find(key.id(), &lane).await {
+        match self.keys.find(key.id(), &origin).await {
             Ok(record) => {
                 let (line, hash) = (&record.secret_line, &record.secret_hash);
                 let reason = if !self.secret.key_matches(line, key.secret(), hash) {
@@ -217,10 +217,13 @@ impl Auth {
                 } else {
                     return Ok(record.principal.clone());
                 };
-                // An unknown id would have been asked about.
-                let keys = &self.keys;
-                let asked = keys.ask_as_unknown(key.id(), &record, began, &lane).await;
-                Err(asked.map_or_else(|why| (&why).into(), |()| AuthError::Bad(reason)))
+                let spent = self
+                    .keys
+                    .spend_as_unknown(key.id(), &record, began, &origin);
+                Err(match spent.await {
+                    Ok(()) => AuthError::Bad(reason),
+                    Err(why) => (&why).into(),
+                })
             }
             Err(error) => match &*error {
                 LookupError::Unknown => {
@@ -335,6 +338,7 @@ mod tests {
                     at: tokio::time::Instant::now(),
                     edition: 1,
                 },
+                used_slot: false,
                 principal,
             };
             self.keys.know_for_tests(key.id(), record).await;

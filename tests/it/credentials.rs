@@ -2,6 +2,7 @@
 
 mod admin;
 mod failures;
+mod first_uses;
 
 use std::time::{Duration, SystemTime};
 

@@ -1,23 +1,26 @@
-//! Records of API keys: from a cache that is at most 30 s old, else from Postgres.
+//! API key records: from a cache for at most 30 s, else from Postgres.
 //!
-//! A record is not believed any more once word came that its key or tenant changed (`editions`).
+//! A change notification for a key or its tenant ends the use of older records (`editions`).
 //!
-//! What a reader would get wrong: the cache answers *freshness*, not failure. While Postgres can't
-//! be asked, a key that was confirmed within the grace is still good; one that was never seen gets
-//! "can't tell", never "no". Ids that were never confirmed have a small table and a few places of
-//! their own, so that a flood of invented keys neither displaces a good one nor takes its place at
-//! Postgres.
+//! What a reader would get wrong: the cache serves fresh records, and a second table covers
+//! failures. While Postgres is away, a key that it confirmed within the grace stays good. A key that
+//! it never confirmed is answered 503, never 401. Ids that were never confirmed have a small table and
+//! a few look-up slots of their own, so a flood of made-up keys neither displaces good keys nor takes
+//! their connections.
+//!
+//! A 401 takes equally long for known and unknown ids, or its time would say which ids exist. Each bad
+//! key costs one wait for a slot and one query, and then nothing for 5 s.
 
 use std::{sync::Arc, time::Duration};
 
 use archway_proto::catalog::Scope;
-use tokio::{sync::SemaphorePermit, time::Instant};
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{
     editions::{Editions, Reading},
     key::KeyId,
-    lanes::{Lanes, Who},
+    lookup_slots::{LookupSlots, OriginFn, SlotPermit},
     pause::Pause,
 };
 use crate::{
@@ -26,31 +29,37 @@ use crate::{
     terms::Terms,
 };
 
-/// How long a record is believed without being read again.
+/// How long a record is used before it is read again.
 pub(super) const FRESH: Duration = Duration::from_secs(30);
-/// How often a record is read again because word of a change overtook it.
+/// Reads of a record in one look-up. A change notification that arrives during a read voids it.
 pub(super) const READINGS: usize = 3;
+/// How long a bad key is refused without a query.
 pub(super) const UNKNOWN_FOR: Duration = Duration::from_secs(5);
-/// Records kept; at about 500 bytes each.
+/// Cached records, about 500 bytes each.
 const MOST_KEYS: u64 = 50_000;
 const MOST_UNKNOWN: u64 = 10_000;
 
 /// Why there is no record of a key.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LookupError {
+    /// Postgres has no such id.
     #[error("no such key")]
     Unknown,
+    /// The query failed.
     #[error("the key can't be checked now")]
     Unavailable(#[from] StoreError),
+    /// No query was sent, since Postgres failed within the last second.
     #[error("the key can't be checked now: postgres failed a moment ago")]
     Paused,
+    /// No slot was free in time.
     #[error("the key can't be checked now: too many unknown keys are")]
     Crowded,
+    /// Change notifications voided every read.
     #[error("the key can't be checked now: it changes faster than it can be read")]
     Overtaken,
 }
 
-/// A key as Postgres has it.
+/// A key's row in Postgres.
 pub(crate) struct KeyRecord {
     pub(crate) secret_hash: Vec<u8>,
     pub(crate) secret_line: String,
@@ -60,11 +69,13 @@ pub(crate) struct KeyRecord {
     pub(crate) expires_at: Option<Instant>,
     pub(crate) principal: Principal,
     pub(super) read: Reading,
+    /// Whether the query waited for a look-up slot.
+    pub(super) used_slot: bool,
 }
 
 impl KeyRecord {
-    /// Whether the key is good at this moment. To be asked for each request: a record is kept for
-    /// longer than a key may have left.
+    /// Whether the key is good now. Check it for each request: a key may expire while its record is
+    /// cached.
     pub(crate) fn is_good(&self) -> bool {
         self.live && self.expires_at.is_none_or(|end| Instant::now() < end)
     }
@@ -84,16 +95,16 @@ pub(crate) struct Keys {
     fresh: moka::future::Cache<KeyId, Arc<KeyRecord>>,
     confirmed: moka::sync::Cache<KeyId, Arc<KeyRecord>>,
     unknown: moka::sync::Cache<KeyId, ()>,
-    /// Known ids that came with a secret or at a time that was not good: like unknown ones, each
-    /// is asked about once in a while.
+    /// Known ids whose secret was wrong or whose key was not good: like unknown ids, each costs one
+    /// query per [`UNKNOWN_FOR`].
     failing: moka::sync::Cache<KeyId, ()>,
-    lanes: Lanes,
+    slots: LookupSlots,
     pause: Pause,
     editions: Arc<Editions>,
 }
 
 impl Keys {
-    /// `grace`: how long after Postgres confirmed a key it is good while Postgres can't be asked.
+    /// `grace`: how long a key stays good after Postgres confirmed it, while Postgres is away.
     pub(super) fn new(stores: Stores, grace: Duration, editions: Arc<Editions>) -> Self {
         let table = |capacity, age| {
             moka::sync::Cache::<KeyId, _>::builder()
@@ -107,33 +118,37 @@ impl Keys {
                 .time_to_live(FRESH)
                 .build(),
             confirmed: table(MOST_KEYS, grace).build(),
-            unknown: few_seconds(),
-            failing: few_seconds(),
-            lanes: Lanes::default(),
+            unknown: bad_ids(),
+            failing: bad_ids(),
+            slots: LookupSlots::default(),
             pause: Pause::default(),
             editions,
         }
     }
 
-    /// The record of a key, at most 30 s old or, while Postgres is away, within the grace. A key
-    /// that was never confirmed waits for its place.
+    /// Returns the record of a key: at most 30 s old or, while Postgres is away, within the grace. A
+    /// key that was never confirmed waits for a look-up slot.
     pub(crate) async fn find(
         &self,
         id: &KeyId,
-        who: Who<'_>,
+        origin: OriginFn<'_>,
     ) -> Result<Arc<KeyRecord>, Arc<LookupError>> {
         for _reading in 0..READINGS {
             if self.unknown.contains_key(id) {
                 return Err(Arc::new(LookupError::Unknown));
             }
-            // Callers that arrive together wait for one question.
+            // Concurrent callers share one query.
             let answer = match self.fresh.get(id).await {
                 Some(record) => Ok(record),
-                None => self.fresh.try_get_with_by_ref(id, self.ask(id, who)).await,
+                None => {
+                    self.fresh
+                        .try_get_with_by_ref(id, self.read(id, origin))
+                        .await
+                }
             };
             match answer {
                 Ok(record) if record.is_fresh(id, &self.editions) => return Ok(record),
-                Ok(_overtaken) => self.fresh.invalidate(id).await,
+                Ok(_outdated) => self.fresh.invalidate(id).await,
                 Err(error) if matches!(*error, LookupError::Unknown) => return Err(error),
                 Err(error) => return self.confirmed(id).ok_or(error),
             }
@@ -141,45 +156,50 @@ impl Keys {
         Err(Arc::new(LookupError::Overtaken))
     }
 
-    /// Takes as long for a known id as `find` does for one that nobody has: one question, and then
-    /// none for some seconds. What Postgres says is of no interest. A record that was read since the
-    /// call `began` has cost its question.
-    pub(crate) async fn ask_as_unknown(
+    /// Makes the 401 of a known id take as long as that of an unknown one, for which `find` waits for
+    /// a slot and sends a query, once per [`UNKNOWN_FOR`]. The query's answer is ignored. A `record`
+    /// that was read since the call `began` has cost its query, and perhaps its wait.
+    ///
+    /// # Errors
+    /// As `find` for an unknown id.
+    pub(crate) async fn spend_as_unknown(
         &self,
         id: &KeyId,
         record: &KeyRecord,
         began: Instant,
-        who: Who<'_>,
+        origin: OriginFn<'_>,
     ) -> Result<(), LookupError> {
         if self.failing.contains_key(id) {
             return Ok(());
         }
-        let is_asked = record.read.at >= began;
-        if !is_asked && self.paused() {
+        let is_read = record.read.at >= began;
+        if !is_read && self.paused() {
             return Err(LookupError::Paused);
         }
-        // An unknown id would have waited for one, whoever was confirmed lately is not asked to.
-        let _place = self.place(who).await?;
-        if !is_asked {
-            let row = self.stores.find_api_key(id.as_str()).await;
-            self.note(&row, true);
-            row?;
+        if !(is_read && record.used_slot) {
+            let _slot = self.slot(origin).await?;
+            if !is_read {
+                let row = self.stores.find_api_key(id.as_str()).await;
+                self.note(&row, true);
+                row?;
+            }
         }
         self.failing.insert(id.clone(), ());
         Ok(())
     }
 
-    async fn place(&self, who: Who<'_>) -> Result<SemaphorePermit<'_>, LookupError> {
-        self.lanes.place(who()).await.ok_or(LookupError::Crowded)
+    async fn slot(&self, origin: OriginFn<'_>) -> Result<SlotPermit<'_>, LookupError> {
+        let slot = self.slots.acquire(origin()).await;
+        slot.ok_or(LookupError::Crowded)
     }
 
-    /// What Postgres confirmed within the grace, unless word came since that it changed.
+    /// The record that Postgres confirmed within the grace, unless a change notification came since.
     fn confirmed(&self, id: &KeyId) -> Option<Arc<KeyRecord>> {
         let record = self.confirmed.get(id)?;
         record.is_current(id, &self.editions).then_some(record)
     }
 
-    /// Forgets what is known of a key. A good one is asked about again at its next call.
+    /// Drops all that is cached of a key. Its next call reads it again.
     pub(crate) async fn key_changed(&self, id: &KeyId) {
         self.editions.holder_changed(id.as_str());
         self.fresh.invalidate(id).await;
@@ -187,20 +207,19 @@ impl Keys {
         self.unknown.invalidate(id);
     }
 
-    async fn ask(&self, id: &KeyId, who: Who<'_>) -> Result<Arc<KeyRecord>, LookupError> {
+    async fn read(&self, id: &KeyId, origin: OriginFn<'_>) -> Result<Arc<KeyRecord>, LookupError> {
         if self.paused() {
             return Err(LookupError::Paused);
         }
-        let stranger = !self.confirmed.contains_key(id);
+        let is_unconfirmed = !self.confirmed.contains_key(id);
         // Held until the answer is known.
-        let _place = if stranger {
-            Some(self.place(who).await?)
-        } else {
-            None
+        let _slot = match is_unconfirmed {
+            true => Some(self.slot(origin).await?),
+            false => None,
         };
         let read = self.editions.reading();
         let row = self.stores.find_api_key(id.as_str()).await;
-        self.note(&row, stranger);
+        self.note(&row, is_unconfirmed);
         let Some(row) = row? else {
             self.confirmed.invalidate(id);
             if self.editions.is_current(id.as_str(), Uuid::nil(), read) {
@@ -208,21 +227,21 @@ impl Keys {
             }
             return Err(LookupError::Unknown);
         };
-        let record = Arc::new(record(id, row, read));
+        let record = Arc::new(record(id, row, read, is_unconfirmed));
         if record.is_current(id, &self.editions) {
             self.confirmed.insert(id.clone(), record.clone());
         }
         Ok(record)
     }
 
-    /// Remembers whether Postgres answers. A stranger's question may fail for want of a connection,
-    /// which a flood can bring about: only a connection that broke counts.
-    fn note<T>(&self, answer: &Result<T, StoreError>, stranger: bool) {
+    /// Notes whether Postgres answers. A flood of made-up ids can time out in the pool: of an
+    /// unconfirmed id only a broken connection counts as Postgres' failure.
+    fn note<T>(&self, answer: &Result<T, StoreError>, is_unconfirmed: bool) {
         match answer {
             Ok(_) => self.pause.answered(),
             Err(error) => {
                 tracing::warn!(error = %archway_proto::chain::Chain(error), "key look-up failed");
-                if !stranger || error.is_broken_connection() {
+                if !is_unconfirmed || error.is_broken_connection() {
                     self.pause.failed();
                 }
             }
@@ -234,7 +253,7 @@ impl Keys {
     }
 }
 
-fn record(id: &KeyId, row: ApiKeyRow, read: Reading) -> KeyRecord {
+fn record(id: &KeyId, row: ApiKeyRow, read: Reading, used_slot: bool) -> KeyRecord {
     let scopes = row
         .scopes
         .iter()
@@ -246,6 +265,7 @@ fn record(id: &KeyId, row: ApiKeyRow, read: Reading) -> KeyRecord {
         live: row.live,
         expires_at: end_of(read.at, row.expires_in),
         read,
+        used_slot,
         principal: Principal::new(PrincipalFacts {
             tenant_id: row.tenant_id,
             tenant: row.tenant_slug,
@@ -262,27 +282,33 @@ fn record(id: &KeyId, row: ApiKeyRow, read: Reading) -> KeyRecord {
     }
 }
 
-fn few_seconds() -> moka::sync::Cache<KeyId, ()> {
+/// Ids that are refused for a few seconds without a query.
+fn bad_ids() -> moka::sync::Cache<KeyId, ()> {
     moka::sync::Cache::builder()
         .max_capacity(MOST_UNKNOWN)
         .time_to_live(UNKNOWN_FOR)
         .build()
 }
 
-/// When a key ends of which Postgres said at `asked`, or a little later, that it has this many
-/// seconds left. An end that no clock reaches is none.
-fn end_of(asked: Instant, left: Option<f64>) -> Option<Instant> {
+/// When a key expires that had `left` seconds at `read_at`, or a little later. `None` if it never
+/// does, or later than the clock can express.
+fn end_of(read_at: Instant, left: Option<f64>) -> Option<Instant> {
     let left = Duration::try_from_secs_f64(left?.max(0.0)).ok()?;
-    asked.checked_add(left)
+    read_at.checked_add(left)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::{key::KeyText, lanes::Lane};
+    use crate::auth::{key::KeyText, lookup_slots::Origin};
+
+    const ORIGIN: Origin = Origin {
+        source: None,
+        is_suspect: false,
+    };
 
     impl Keys {
-        /// Behaves as if Postgres had just confirmed this record.
+        /// Caches this record as if Postgres had just confirmed it.
         pub(crate) async fn know_for_tests(&self, id: &KeyId, record: KeyRecord) {
             let record = Arc::new(record);
             self.confirmed.insert(id.clone(), record.clone());
@@ -291,11 +317,11 @@ mod tests {
     }
 
     async fn find(keys: &Keys, key: &KeyText) -> Result<Arc<KeyRecord>, Arc<LookupError>> {
-        keys.find(key.id(), &|| Lane::Strangers).await
+        keys.find(key.id(), &|| ORIGIN).await
     }
 
-    /// Keys over a Postgres that is not there.
-    fn orphaned() -> Keys {
+    /// Keys without a Postgres.
+    fn without_postgres() -> Keys {
         let nowhere = sqlx::postgres::PgConnectOptions::new().socket("/nonexistent");
         let grace = Duration::from_secs(60);
         let editions = Arc::new(Editions::new(grace));
@@ -313,18 +339,19 @@ mod tests {
                 at: Instant::now(),
                 edition: 1,
             },
+            used_slot: false,
         }
     }
 
     #[tokio::test]
-    async fn without_postgres_a_confirmed_key_is_good_and_an_unknown_one_undecided() {
-        let keys = orphaned();
+    async fn without_postgres_a_confirmed_key_is_good_and_a_new_one_undecided() {
+        let keys = without_postgres();
         let known = KeyText::generate().unwrap();
         keys.know_for_tests(known.id(), record()).await;
         keys.fresh.invalidate(known.id()).await;
         assert!(find(&keys, &known).await.is_ok());
 
-        // Postgres is left alone for a moment; the answers are the same.
+        // No query is sent for a second; the answers are the same.
         assert!(keys.paused());
         assert!(find(&keys, &known).await.is_ok());
         let stranger = KeyText::generate().unwrap();
@@ -333,8 +360,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_unknown_id_is_remembered_and_asked_no_more() {
-        let keys = orphaned();
+    async fn an_unknown_id_is_cached_and_not_queried_again() {
+        let keys = without_postgres();
         let stranger = KeyText::generate().unwrap();
         keys.unknown.insert(stranger.id().clone(), ());
         let error = find(&keys, &stranger).await.err().unwrap();
@@ -342,34 +369,49 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_bad_key_is_asked_about_once_though_its_record_was_not_known() {
-        let keys = orphaned();
-        let kept = read_now(&keys);
+    async fn a_bad_key_costs_one_query_in_a_few_seconds() {
+        let keys = without_postgres();
+        let cached = read_now(&keys);
         tokio::time::advance(Duration::from_millis(1)).await;
         let began = Instant::now();
-        let ask = async |key: &KeyText, record| {
-            let asked = keys.ask_as_unknown(key.id(), record, began, &|| Lane::Strangers);
-            asked.await
+        let spend = async |key: &KeyText, record| {
+            let spent = keys.spend_as_unknown(key.id(), record, began, &|| ORIGIN);
+            spent.await
         };
         let key = KeyText::generate().unwrap();
-        // Nobody answers: what is asked fails.
-        assert!(
-            ask(&key, &kept).await.is_err(),
-            "an unknown id would be asked about"
-        );
+        // A query fails here.
+        assert!(spend(&key, &cached).await.is_err(), "a query was due");
         let read = read_now(&keys);
-        assert!(
-            ask(&key, &read).await.is_ok(),
-            "it was, by reading its record"
-        );
-        assert!(
-            ask(&key, &kept).await.is_ok(),
-            "and is not for some seconds"
-        );
+        assert!(spend(&key, &read).await.is_ok(), "reading it was one");
+        assert!(spend(&key, &cached).await.is_ok(), "none for 5 s");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_kept_record_expires_at_its_moment() {
+    async fn a_bad_key_waits_for_one_slot_whether_its_id_is_known_or_not() {
+        let keys = without_postgres();
+        let mut flood = Vec::new();
+        while let Some(slot) = keys.slots.acquire(ORIGIN).await {
+            flood.push(slot);
+        }
+        let began = Instant::now();
+        let spend = async |record: KeyRecord| {
+            let key = KeyText::generate().unwrap();
+            let spent = keys.spend_as_unknown(key.id(), &record, began, &|| ORIGIN);
+            spent.await
+        };
+        // Read after a wait: an unknown id would not wait again.
+        let waited = KeyRecord {
+            used_slot: true,
+            ..read_now(&keys)
+        };
+        assert!(spend(waited).await.is_ok());
+        // Read without one, since it was confirmed: an unknown id would have waited.
+        let error = spend(read_now(&keys)).await.err().unwrap();
+        assert!(matches!(error, LookupError::Crowded), "{error}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_cached_record_expires_on_time() {
         let now = Instant::now();
         let expiring = KeyRecord {
             expires_at: end_of(now, Some(10.0)),
@@ -386,18 +428,18 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_confirmed_key_is_asked_about_whatever_strangers_do() {
-        let keys = orphaned();
+    async fn a_confirmed_key_needs_no_slot() {
+        let keys = without_postgres();
         let mut flood = Vec::new();
-        while let Some(place) = keys.lanes.place(Lane::Strangers).await {
-            flood.push(place);
+        while let Some(slot) = keys.slots.acquire(ORIGIN).await {
+            flood.push(slot);
         }
         let stranger = KeyText::generate().unwrap();
         let error = find(&keys, &stranger).await.err().unwrap();
         assert!(matches!(*error, LookupError::Crowded), "{error}");
         assert!(!keys.paused());
 
-        // This one reaches Postgres, and fails.
+        // This query is sent, and fails.
         let known = KeyText::generate().unwrap();
         keys.know_for_tests(known.id(), record()).await;
         keys.fresh.invalidate(known.id()).await;
@@ -406,7 +448,7 @@ mod tests {
         drop(flood);
     }
 
-    /// A record as if Postgres were asked now.
+    /// A record that is read now.
     fn read_now(keys: &Keys) -> KeyRecord {
         KeyRecord {
             read: keys.editions.reading(),
@@ -415,57 +457,57 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn word_of_a_change_drops_a_key_and_no_other() {
-        let keys = orphaned();
+    async fn a_change_notification_drops_a_key_and_no_other() {
+        let keys = without_postgres();
         keys.editions.set_listening(true);
         let (changed, other) = (KeyText::generate().unwrap(), KeyText::generate().unwrap());
         for key in [&changed, &other] {
             keys.know_for_tests(key.id(), read_now(&keys)).await;
         }
         keys.key_changed(changed.id()).await;
-        // It would have to be asked for, and nobody answers: what was confirmed is gone, too.
+        // It is queried, which fails, and the confirmed record is gone, too.
         assert!(find(&keys, &changed).await.is_err());
         assert!(find(&keys, &other).await.is_ok());
-        assert!(keys.paused(), "nobody was asked");
+        assert!(keys.paused(), "no query was sent");
     }
 
     #[tokio::test]
-    async fn a_record_that_a_change_overtook_is_not_believed() {
-        let keys = orphaned();
+    async fn a_record_read_before_a_change_is_not_used() {
+        let keys = without_postgres();
         keys.editions.set_listening(true);
         let key = KeyText::generate().unwrap();
-        let overtaken = read_now(&keys);
+        let outdated = read_now(&keys);
         keys.key_changed(key.id()).await;
-        keys.know_for_tests(key.id(), overtaken).await;
+        keys.know_for_tests(key.id(), outdated).await;
         assert!(find(&keys, &key).await.is_err());
     }
 
     #[tokio::test]
     async fn a_tenants_change_drops_its_keys_and_no_others() {
-        let keys = orphaned();
+        let keys = without_postgres();
         keys.editions.set_listening(true);
         let key = KeyText::generate().unwrap();
         keys.know_for_tests(key.id(), read_now(&keys)).await;
         keys.editions.tenant_changed(Uuid::from_u128(2));
         assert!(find(&keys, &key).await.is_ok());
-        assert!(!keys.paused(), "another tenant's key was asked for");
+        assert!(!keys.paused(), "another tenant's key was queried");
         keys.editions.tenant_changed(Uuid::from_u128(1));
         assert!(find(&keys, &key).await.is_err());
     }
 
     #[tokio::test]
-    async fn after_a_gap_in_hearing_a_record_is_asked_for_again_and_good_if_nobody_answers() {
-        let keys = orphaned();
+    async fn after_a_gap_in_notifications_a_record_is_read_again() {
+        let keys = without_postgres();
         let key = KeyText::generate().unwrap();
         keys.know_for_tests(key.id(), read_now(&keys)).await;
         keys.editions.set_listening(true);
         assert!(find(&keys, &key).await.is_ok());
-        assert!(keys.paused(), "what happened meanwhile was not looked for");
+        assert!(keys.paused(), "no query was sent");
     }
 
     #[tokio::test]
-    async fn a_stranger_that_finds_no_connection_says_nothing_of_postgres() {
-        let keys = orphaned();
+    async fn a_pool_timeout_of_an_unconfirmed_key_does_not_pause_queries() {
+        let keys = without_postgres();
         let failed = |source| Err::<(), _>(StoreError::query("an api key")(source));
         keys.note(&failed(sqlx::Error::PoolTimedOut), true);
         assert!(!keys.paused());
