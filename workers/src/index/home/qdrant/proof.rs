@@ -33,17 +33,20 @@ impl Counted {
         Counted(counted.max_capacity(MOST_PROJECTS).build())
     }
 
-    /// Whether a project is to be counted now; others are told that it was meanwhile.
+    /// Whether a project has to be counted for this answer.
     fn is_due(&self, shelf: Shelf, asked: &Asked) -> bool {
-        let key = (shelf, asked.edition);
         match asked.chunks {
             0 => false,
             1..=CHEAP => true,
-            _ if self.0.contains_key(&key) => false,
-            _ => {
-                self.0.insert(key, ());
-                true
-            }
+            _ => !self.0.contains_key(&(shelf, asked.edition)),
+        }
+    }
+
+    /// A count found all chunks. Noted only now: an answer that is given while a first count is under
+    /// way must not rely on it.
+    fn proved(&self, shelf: Shelf, asked: &Asked) {
+        if asked.chunks > CHEAP {
+            self.0.insert((shelf, asked.edition), ());
         }
     }
 
@@ -98,12 +101,9 @@ impl QdrantHome {
             return Ok(true);
         }
         let counted = self.chunks(shelf, asking).await;
-        if counted
-            .as_ref()
-            .ok()
-            .is_none_or(|counted| *counted < asked.chunks)
-        {
-            self.counted.forget(shelf, asked);
+        match counted {
+            Ok(counted) if counted >= asked.chunks => self.counted.proved(shelf, asked),
+            _ => self.counted.forget(shelf, asked),
         }
         Ok(counted? >= asked.chunks)
     }
@@ -130,13 +130,14 @@ mod tests {
         assert_eq!(is_due(&asked(1, 0)), [false, false], "nothing can be gone");
         assert_eq!(is_due(&asked(1, CHEAP)), [true, true]);
         let large = asked(1, CHEAP + 1);
-        assert_eq!(is_due(&large), [true, false]);
-        assert_eq!(
-            is_due(&asked(2, CHEAP + 1)),
-            [true, false],
-            "another edition"
-        );
+        assert_eq!(is_due(&large), [true, true], "no count has ended");
+        counted.proved(shelf, &large);
+        assert_eq!(is_due(&large), [false, false]);
+        let newer = asked(2, CHEAP + 1);
+        assert_eq!(is_due(&newer), [true, true], "another edition");
         counted.forget(shelf, &large);
-        assert_eq!(is_due(&large), [true, false]);
+        assert_eq!(is_due(&large), [true, true]);
+        counted.proved(shelf, &asked(1, CHEAP));
+        assert_eq!(is_due(&asked(1, CHEAP)), [true, true]);
     }
 }
