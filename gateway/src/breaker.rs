@@ -74,7 +74,7 @@ pub(crate) struct Permit {
     begun: Instant,
     slow_after: Duration,
     ending: Arc<AtomicBool>,
-    _place: Place,
+    place: CallPlace,
 }
 
 impl Breaker {
@@ -118,7 +118,7 @@ impl Breaker {
             // Who waited for its place has at least that much left.
             slow_after: until.saturating_duration_since(received) / 2,
             ending: self.ending.clone(),
-            _place: place,
+            place: CallPlace(Arc::new(place)),
         })
     }
 
@@ -146,7 +146,16 @@ impl Breaker {
     }
 }
 
+/// The place of a call in its tenant's bulkhead, free again when all clones are dropped.
+#[derive(Clone)]
+pub(crate) struct CallPlace(#[expect(dead_code, reason = "held until it is dropped")] Arc<Place>);
+
 impl Permit {
+    /// The call's place, for what outlives the permit.
+    pub(crate) fn place(&self) -> CallPlace {
+        self.place.clone()
+    }
+
     /// The call was answered. `partial` says that it ended by itself in time for its deadline, with
     /// what it had found: that is no fault, and not slow.
     pub(crate) fn answered(self, partial: bool) {

@@ -25,6 +25,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use uuid::Uuid;
 
 use crate::{
+    breaker::CallPlace,
     caller::{Principal, SessionKey},
     dns::{self, Resolver},
     metrics::UpstreamMetrics,
@@ -62,6 +63,7 @@ mod budget;
 mod deadly;
 mod stream;
 mod valve;
+mod resets;
 mod patience;
 mod tools;
 mod failures;
@@ -188,8 +190,12 @@ impl Upstream {
         })
     }
 
-    /// Starts a caller's call of a worker's method, which passed [`Upstream::judge`].
-    pub(crate) async fn call(&self, call: Outgoing<'_>) -> Result<CallStream, Failure> {
+    /// Starts a caller's call of a worker's method, which passed [`Upstream::judge`] and has a `place`.
+    pub(crate) async fn call(
+        &self,
+        call: Outgoing<'_>,
+        place: CallPlace,
+    ) -> Result<CallStream, Failure> {
         let pool = self.pool_of(call.who)?;
         let pass = self.pass(call.who);
         let pass = pass.map_err(|error| internal(call.trace, &error))?;
@@ -206,6 +212,7 @@ impl Upstream {
             patience: self.patience(call.until),
             suspects: self.suspects(Some(tenant)),
             asker: Some(call.asker),
+            place: Some(place),
             tried: Vec::new(),
             repeated: false,
         }))

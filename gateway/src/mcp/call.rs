@@ -162,9 +162,11 @@ impl Calls {
         self.upstream.judge(&call)?;
         let family = &tool.entry.family;
         settlement.recorder.reached(Stage::Checked);
-        settlement.permit = Some(self.breaker.admit(who, family, received, until).await?);
+        let permit = self.breaker.admit(who, family, received, until).await?;
+        let place = permit.place();
+        settlement.permit = Some(permit);
         settlement.recorder.reached(Stage::Admitted);
-        let events = self.upstream.call(call).await?;
+        let events = self.upstream.call(call, place).await?;
         first(events, settlement).await
     }
 

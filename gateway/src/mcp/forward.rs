@@ -130,13 +130,11 @@ impl Calls {
         self.upstream.judge(&call)?;
         let family = request.family();
         recorder.reached(Stage::Checked);
-        *permit = Some(
-            self.breaker
-                .admit(who, family, info.received, until)
-                .await?,
-        );
+        let admitted = self.breaker.admit(who, family, info.received, until).await?;
+        let place = admitted.place();
+        *permit = Some(admitted);
         recorder.reached(Stage::Admitted);
-        let mut events = self.upstream.call(call).await?;
+        let mut events = self.upstream.call(call, place).await?;
         loop {
             // What it says on its way nobody asked to hear.
             if let Step::Result(result) = events.next().await? {

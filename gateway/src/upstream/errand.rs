@@ -34,7 +34,7 @@ use super::{
     replica::{Flight, Replica},
     valve::Valve,
 };
-use crate::unread::Asker;
+use crate::{breaker::CallPlace, unread::Asker};
 
 /// Tries of one call.
 const MOST_TRIES: usize = 3;
@@ -58,6 +58,8 @@ pub(super) struct Errand {
     pub(super) suspects: Suspects,
     /// Who gets room for what the worker says. `None` for what no tenant asks: that always has.
     pub(super) asker: Option<Asker>,
+    /// The call's place in the bulkhead, which each try keeps until its stream ended.
+    pub(super) place: Option<CallPlace>,
     pub(super) tried: Vec<Arc<Replica>>,
     /// Whether it was done again after its worker was lost.
     pub(super) repeated: bool,
@@ -112,6 +114,9 @@ impl Errand {
             let valve = self.asker.is_some().then(Valve::default);
             if let Some(valve) = &valve {
                 request.extensions_mut().insert(valve.clone());
+            }
+            if let Some(place) = &self.place {
+                request.extensions_mut().insert(place.clone());
             }
             let mut worker = flight.client();
             let answered = self.patience.wait(worker.call(request)).await;

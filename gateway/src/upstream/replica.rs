@@ -16,6 +16,7 @@ pub(super) use address::Address;
 
 use super::{
     choice::WorkerHash,
+    resets::Resets,
     secured::Authority,
     standing::{Standing, State},
     valve::ValvedChannel,
@@ -33,6 +34,7 @@ pub(super) struct Replica {
     place: Address,
     hash: WorkerHash,
     channel: Channel,
+    resets: Resets,
     pub(super) standing: Standing,
     /// The life of its connection in which it said that it ends; none is 0.
     announced: AtomicU64,
@@ -69,6 +71,7 @@ impl Replica {
     ) -> Result<Self, Error> {
         Ok(Replica {
             channel: address.channel(authority)?,
+            resets: Resets::new(),
             hash: WorkerHash::of(&address.text),
             place: address.clone(),
             standing: Standing::new(),
@@ -252,7 +255,11 @@ impl Flight {
     }
 
     pub(super) fn client(&self) -> WorkerClient<ValvedChannel> {
-        WorkerClient::new(ValvedChannel(self.replica.channel()))
+        let channel = ValvedChannel {
+            channel: self.replica.channel(),
+            resets: self.replica.resets.clone(),
+        };
+        WorkerClient::new(channel)
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
             .max_encoding_message_size(MAX_MESSAGE_BYTES)
     }

@@ -45,6 +45,7 @@ impl Upstream {
             patience: self.patience(until),
             suspects: self.suspects(None),
             asker: None,
+            place: None,
             tried: Vec::new(),
             repeated: false,
         }));

@@ -8,6 +8,7 @@
 //! body behind it, sees that the valve is shut, and polls again once it is open.
 
 use std::{
+    mem,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
@@ -16,9 +17,12 @@ use std::{
 use archway_proto::MAX_MESSAGE_BYTES;
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use hyper::body::Frame;
+use hyper::body::{Body as _, Frame};
 use parking_lot::Mutex;
 use tonic::{Status, body::Body, transport::Channel};
+
+use super::resets::Resets;
+use crate::breaker::CallPlace;
 
 /// The largest message that passes at once, in bytes: its answer is a small one.
 pub(super) const SMALL_MESSAGE: usize = 2 * 1024;
@@ -73,30 +77,88 @@ impl Valve {
     }
 }
 
-/// A channel whose answers pass the valve that a request brings.
+/// A channel whose answers pass the valve that a request brings. A call that is dropped before its end
+/// is reset in its turn, and keeps the place that the request brings until then.
 #[derive(Clone, Debug)]
-pub(super) struct ValvedChannel(pub(super) Channel);
+pub(super) struct ValvedChannel {
+    pub(super) channel: Channel,
+    pub(super) resets: Resets,
+}
 
 impl tower::Service<http::Request<Body>> for ValvedChannel {
     type Response = http::Response<ValvedBody>;
     type Error = tonic::transport::Error;
-    type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
+    type Future = Answering;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.0.poll_ready(cx)
+        self.channel.poll_ready(cx)
     }
 
     fn call(&mut self, mut request: http::Request<Body>) -> Self::Future {
         let valve = request.extensions_mut().remove::<Valve>();
-        let answer = self.0.call(request);
-        Box::pin(async {
-            Ok(answer.await?.map(|body| ValvedBody {
+        let place = request.extensions_mut().remove::<CallPlace>();
+        Answering {
+            answer: Some(Box::pin(self.channel.call(request))),
+            valve,
+            reset: Reset {
+                resets: self.resets.clone(),
+                place,
+            },
+        }
+    }
+}
+
+/// What a call's reset needs.
+struct Reset {
+    resets: Resets,
+    place: Option<CallPlace>,
+}
+
+impl Reset {
+    fn drop_in_turn(&mut self, call: impl Send + 'static) {
+        self.resets.drop_in_turn((call, self.place.take()));
+    }
+}
+
+/// The answer to a request, until its head comes.
+pub(super) struct Answering {
+    /// `None` once it came.
+    answer: Option<BoxFuture<'static, Result<http::Response<Body>, tonic::transport::Error>>>,
+    valve: Option<Valve>,
+    reset: Reset,
+}
+
+impl Future for Answering {
+    type Output = Result<http::Response<ValvedBody>, tonic::transport::Error>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        let Some(answer) = &mut this.answer else {
+            return Poll::Pending;
+        };
+        let answer = ready!(answer.as_mut().poll(cx));
+        this.answer = None;
+        Poll::Ready(answer.map(|answer| {
+            answer.map(|body| ValvedBody {
+                has_ended: body.is_end_stream(),
                 body,
-                valve,
+                valve: this.valve.take(),
                 at: At::Prefix(0, [0; PREFIX]),
                 held: None,
-            }))
-        })
+                reset: Reset {
+                    resets: this.reset.resets.clone(),
+                    place: this.reset.place.take(),
+                },
+            })
+        }))
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        if let Some(answer) = self.answer.take() {
+            self.reset.drop_in_turn(answer);
+        }
     }
 }
 
@@ -108,6 +170,18 @@ pub(super) struct ValvedBody {
     at: At,
     /// What came and stands at the valve.
     held: Option<Bytes>,
+    /// Whether its stream ended by itself.
+    has_ended: bool,
+    reset: Reset,
+}
+
+impl Drop for ValvedBody {
+    fn drop(&mut self) {
+        if !self.has_ended && !self.body.is_end_stream() {
+            let body = mem::take(&mut self.body);
+            self.reset.drop_in_turn(body);
+        }
+    }
 }
 
 /// Where in its messages a body is.
@@ -172,9 +246,15 @@ impl hyper::body::Body for ValvedBody {
             None => match ready!(Pin::new(&mut this.body).poll_frame(cx)) {
                 Some(Ok(frame)) => match frame.into_data() {
                     Ok(data) => data,
-                    Err(trailers) => return Poll::Ready(Some(Ok(trailers))),
+                    Err(trailers) => {
+                        this.has_ended = true;
+                        return Poll::Ready(Some(Ok(trailers)));
+                    }
                 },
-                other => return Poll::Ready(other),
+                other => {
+                    this.has_ended = true;
+                    return Poll::Ready(other);
+                }
             },
         };
         let passing = this.passing(&data);
@@ -219,6 +299,11 @@ mod tests {
             valve: Some(Valve::default()),
             at: At::Prefix(0, [0; PREFIX]),
             held: None,
+            has_ended: false,
+            reset: Reset {
+                resets: Resets::new(),
+                place: None,
+            },
         }
     }
 
@@ -261,6 +346,6 @@ mod tests {
         large[1..].copy_from_slice(&u32::MAX.to_be_bytes());
         let mut body = body(&large, 64);
         assert_eq!(read(&mut body).await, large);
-        assert_eq!(body.valve.unwrap().wanted(), None);
+        assert_eq!(body.valve.clone().unwrap().wanted(), None);
     }
 }

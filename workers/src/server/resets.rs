@@ -11,10 +11,9 @@ use tokio::time::Instant;
 
 /// How many streams a connection may reset at once: four times as many as may be open.
 const BURST: f64 = 4096.0;
-/// And how many a second after that. A gateway resets a stream for a call whose client hung up, and
-/// for nothing else. All 1,024 calls of a connection may end that way together, four times over, and
-/// then a thousand clients a second. What a gateway admits stays far below: a session may make 120
-/// calls a minute, and a tenant has 64 at once.
+/// And how many a second after that. A gateway resets a stream for a call that was cancelled. It bounds
+/// that itself at half of this, burst and rate (`upstream::resets` there), since the connection that
+/// ends here carries the calls of all tenants.
 const A_SECOND: f64 = 1000.0;
 
 /// The length of a frame's header.
