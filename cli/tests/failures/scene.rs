@@ -17,7 +17,7 @@ const LIFT: &str = "insert into limits (tenant_id, level, of, per_minute) \
     select id, level, of, 0 from tenants, unnest(array['session', 'key', 'tenant']) level, \
     unnest(array['total', 'hello', 'read_file', 'list_files', 'grep_codebase', 'search_files', \
                  'write_memory_entry', 'context_search']) of \
-    where not (level = 'session' and of = 'total')";
+    where not (level = 'session' and of = 'total') on conflict do nothing";
 
 /// A stage for one scenario.
 pub(crate) struct Scene {
@@ -31,9 +31,15 @@ impl Scene {
         let turn = TURN.lock();
         let stage = Stage::set();
         write_files(&stage.path("repos/acme/site"));
-        let lifted = sqlx::query(LIFT).execute(&stage.owner);
-        stage.runtime.block_on(lifted).unwrap();
-        Scene { stage, _turn: turn }
+        let scene = Scene { stage, _turn: turn };
+        scene.lift_limits();
+        scene
+    }
+
+    /// Lifts the limits of all tenants that exist.
+    pub(crate) fn lift_limits(&self) {
+        let lifted = sqlx::query(LIFT).execute(&self.stage.owner);
+        self.stage.runtime.block_on(lifted).unwrap();
     }
 
     /// A worker at this address.
