@@ -1,9 +1,8 @@
-//! The attacks on what stands between tenants, and between a key and what it may not have: one table,
-//! a row each.
+//! The attacks on the separation of tenants, and on the limits of a key: one table with a row each.
 //!
-//! Each is a kind of failure that was published of other gateways, of MCP servers or of what they are
-//! built on. A row names the tests that carry it out; those that are about nothing else stand in this
-//! folder, the others with the part that they are about.
+//! Each attack is a kind of failure that was published of other gateways, of MCP servers or of their
+//! foundations. A row names the tests that carry it out. Tests of nothing else are in this folder, others
+//! beside the part that they test.
 
 mod answers;
 mod caches;
@@ -27,7 +26,7 @@ struct Attack {
     name: &'static str,
     /// The kind of published failure.
     published: &'static str,
-    /// The tests that carry it out: a file of the workspace and a name in it.
+    /// The tests that carry it out: a file of the workspace and a test in it.
     tests: &'static [(&'static str, &'static str)],
 }
 
@@ -137,7 +136,7 @@ const ATTACKS: [Attack; 28] = [
         ("tests/it/mounts.rs", "nothing_that_a_repositorys_configuration_names_is_run"),
     ]),
     attack("texts of errors that tell existence", "answers that differ for what is foreign and what is not there (CWE-204)", &[
-        ("tests/it/isolation/telling.rs", "every_tool_that_takes_a_project_refuses_a_foreign_one_as_one_that_does_not_exist"),
+        ("tests/it/isolation/telling.rs", "every_tool_refuses_a_foreign_project_as_an_unknown_one"),
         ("tests/it/history/hidden.rs", "another_tenant_s_history_answers_as_one_that_does_not_exist"),
         ("tests/it/resources/callers.rs", "what_is_closed_is_refused_by_its_name_whatever_stands_there"),
         ("tests/it/prompts/callers.rs", "prompts_of_other_projects_go_by_their_names_and_keep_to_their_tenant"),

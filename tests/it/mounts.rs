@@ -1,5 +1,5 @@
-//! What a project's folder may be: a work tree, a bare repository, a folder that git-sync keeps
-//! behind a link; and what a hostile one cannot do.
+//! What a project's folder may be: a work tree, a bare repository, a folder of git-sync behind a link;
+//! and what a hostile one cannot do.
 
 use std::{
     fs,
@@ -8,10 +8,10 @@ use std::{
     process::Command,
 };
 
-use e2e::{Client, Harness, Repo, Stack, Tenant, git};
+use e2e::{Client, Harness, Repo, Stack, Tenant, git, sample_calls};
 use serde_json::{Value, json};
 
-/// A project whose folder is there and empty, to be filled by the test.
+/// A project with an empty folder, which the test fills.
 async fn empty() -> (Stack, Client, std::path::PathBuf) {
     let acme = Tenant::new("acme").project("site", Repo::new());
     let stack = Harness::new().tenant(acme).indexing().start().await;
@@ -108,7 +108,7 @@ async fn a_bare_repository_is_served_from_its_head() {
         "docs and docs/a.md: {}",
         list.value()
     );
-    // The committer's time: a bare repository has no other, neither for folders nor for files.
+    // The committer's time: a bare repository has no other, for folders and files alike.
     for entry in list.structured()["files"].as_array().unwrap() {
         let time = entry["modified_at"].as_str().unwrap_or_default();
         assert!(time.starts_with("2026-01-02T03:04:05"), "{entry}");
@@ -153,7 +153,7 @@ async fn borrowed_objects_from_elsewhere_are_not_read() {
     );
 }
 
-/// Settings of a repository that name a command which git would run.
+/// Settings of a repository that name a command for git to run.
 const COMMANDS: [&str; 16] = [
     "core.fsmonitor",
     "core.sshCommand",
@@ -202,58 +202,18 @@ fn arm(folder: &Path, trace: &Path) {
     }
 }
 
-/// Calls that make a tool read a repository, if it is one that does.
-fn calls_of(tool: &str) -> Vec<Value> {
-    match tool {
-        "hello" | "list_projects" | "write_memory_entry" | "record_discovery" | "search_memory" => {
-            Vec::new()
-        }
-        "context_search" => vec![json!({ "query": "changed" })],
-        "search_architecture" => vec![json!({ "query": "a" })],
-        "check_adr_alignment" => vec![json!({ "decision_description": "a" })],
-        "list_files" | "get_repo_overview" => vec![json!({})],
-        "read_file" => vec![
-            json!({ "path": "a.txt" }),
-            json!({ "path": "a.txt", "ref": "HEAD~1", "include_deps": true }),
-        ],
-        "read_repo_file" => vec![json!({ "path": "docs/a.md" })],
-        "search_files" | "grep_codebase" => vec![json!({ "pattern": "a" })],
-        "git_log" => vec![
-            json!({}),
-            json!({ "file_path": "a.txt", "since": "HEAD~1", "author": "Ada" }),
-        ],
-        "git_blame" => vec![
-            json!({ "file_path": "a.txt" }),
-            json!({ "file_path": "a.txt", "ref": "HEAD~1" }),
-        ],
-        "git_diff" => vec![
-            json!({}),
-            json!({ "ref1": "HEAD~1" }),
-            json!({ "ref1": "HEAD~1", "ref2": "HEAD" }),
-        ],
-        "validate_pattern" => vec![json!({ "code": "a", "pattern_name": "a" })],
-        tool => panic!("say how {tool} reads a repository"),
-    }
-}
-
 #[tokio::test]
 async fn nothing_that_a_repositorys_configuration_names_is_run() {
     let (stack, client, folder) = empty().await;
     let attributes = "* filter=evil diff=evil merge=evil\n";
-    let repo = Repo::new()
-        .file("a.txt", "a\n")
-        .file("docs/a.md", "a\n")
-        .file("docs/architecture/patterns/a.md", "MUST use `a`.\n")
-        .file("docs/adr/1-a.md", "# A\n");
-    built(repo.file(".gitattributes", attributes), &folder);
-    built(Repo::new().file("a.txt", "b\n"), &folder);
+    let repo = Repo::new().file(".gitattributes", attributes);
+    built(sample_calls::fixture(repo), &folder);
     let trace = stack.repositories().join("ran");
     arm(&folder, &trace);
-    fs::write(folder.join("a.txt"), "changed\n").unwrap();
-    let list = client.rpc("tools/list", json!({})).await.json();
-    for tool in list["result"]["tools"].as_array().unwrap() {
-        let tool = tool["name"].as_str().unwrap();
-        for arguments in calls_of(tool) {
+    fs::write(folder.join("treasure.txt"), "changed\nchanged\n").unwrap();
+    for samples in sample_calls::of_listed(&client).await {
+        let tool = samples.tool;
+        for arguments in samples.arguments {
             let ask = async || {
                 let reply = client.call(tool, arguments.clone()).await;
                 let is_indexed = !reply.is_error() || reply.code() != "index_not_ready";
@@ -273,7 +233,7 @@ async fn nothing_that_a_repositorys_configuration_names_is_run() {
         !trace.exists(),
         "the status ran a command of the repository"
     );
-    // It may well fail at what was run.
+    // It may fail at the command that it ran.
     let status = Command::new("git")
         .arg("status")
         .current_dir(&folder)

@@ -1,27 +1,38 @@
-//! Attacks on paths, through every tool that takes one or could show one.
+//! Attacks on paths, through every tool that takes a path or could show one.
 
 mod blocked;
 mod links;
 mod manifest;
 
-use e2e::{Client, Reply, Repo};
-use serde_json::json;
+use e2e::{
+    Client, Reply, Repo,
+    sample_calls::{self, SampleCalls},
+};
+use serde_json::{Value, json};
 
 use crate::serve;
 
-/// The tools that take a path, and the argument that is one.
-const TOOLS: [(&str, &str); 3] = [
-    ("list_files", "directory"),
-    ("read_file", "path"),
-    ("read_repo_file", "path"),
-];
-
-/// The same call by every tool that takes a path.
+/// One call of each tool that takes a path, with this path.
 async fn by_every_tool(client: &Client, path: &str) -> Vec<(&'static str, Reply)> {
+    replies(client, |samples| samples.at_path(path)).await
+}
+
+/// One call of each tool that opens a path in the work tree, with this path.
+async fn by_every_opening_tool(client: &Client, path: &str) -> Vec<(&'static str, Reply)> {
+    replies(client, |samples| samples.at_opened_path(path)).await
+}
+
+async fn replies(
+    client: &Client,
+    arguments: impl Fn(&SampleCalls) -> Option<Value>,
+) -> Vec<(&'static str, Reply)> {
     let mut replies = Vec::new();
-    for (tool, argument) in TOOLS {
-        replies.push((tool, client.call(tool, json!({ argument: path })).await));
+    for samples in sample_calls::of_listed(client).await {
+        if let Some(arguments) = arguments(&samples) {
+            replies.push((samples.tool, client.call(samples.tool, arguments).await));
+        }
     }
+    assert!(replies.len() >= 3, "{} tools take a path", replies.len());
     replies
 }
 

@@ -1,5 +1,5 @@
-//! Builders of the end-to-end tests: tenants with real git repositories behind a real gateway and
-//! a real worker, each test with a database of its own.
+//! The harness of the end-to-end tests: tenants with real git repositories behind a real gateway and
+//! a real worker. Each test has a database of its own.
 //!
 //! ```ignore
 //! let acme = Tenant::new("acme").project("site", Repo::new().file("a.txt", "sesame").commit());
@@ -7,13 +7,17 @@
 //! let hits = stack.client("acme").call("grep_codebase", json!({ "pattern": "sesame" })).await;
 //! ```
 //!
-//! Gateway and worker talk gRPC over TCP on loopback. The worker lives on a confined thread of its
-//! own; a stack that is dropped tells both to end and waits for neither. There may be several
-//! gateways ([`Harness::replicas`]), with a [`Proxy`] that sends each request to the next, and a
-//! worker that serves the official conformance suite's tools ([`Harness::fixture`]), or one that never answers ([`Harness::hanging`]).
-//! [`Issuer`] makes tokens, good and forged; [`Embeddings`] is a service that makes vectors, and fails
-//! on command; [`Qdrant`] one that finds the nearest ones; [`ChatModel`] one that says what a test has
-//! it say; [`Collector`] takes traces.
+//! Gateway and worker speak gRPC over TCP on loopback. The worker runs on a confined thread of its
+//! own. Dropping a stack tells both to end and waits for neither. Variants:
+//!
+//! - [`Harness::replicas`] starts several gateways, and a [`Proxy`] spreads requests over them.
+//! - [`Harness::fixture`] replaces the worker by one with the official conformance suite's tools, and
+//!   [`Harness::hanging`] adds a tool that never answers.
+//! - [`Issuer`] signs tokens, valid and forged. [`Embeddings`] makes vectors, [`Qdrant`] stores and
+//!   searches them, and [`ChatModel`] says what a test chooses; all three fail on command.
+//! - [`Collector`] receives traces, and [`RedisServer`] counts shared limits.
+//!
+//! [`sample_calls`] is the one table of how suites call each tool: a new tool gets its entry there.
 
 mod chat;
 pub mod client;
@@ -28,6 +32,7 @@ mod proxy;
 mod qdrant;
 mod redis;
 mod repo;
+pub mod sample_calls;
 mod self_signed;
 mod stack;
 mod tenant;

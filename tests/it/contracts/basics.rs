@@ -1,6 +1,6 @@
-//! hello, `list_projects`, and what `tools/list` promises about every tool.
+//! `hello`, `list_projects`, and what `tools/list` promises of every tool.
 
-use e2e::{Harness, Key, Repo, Tenant, git};
+use e2e::{Harness, Key, Repo, Tenant, git, sample_calls};
 use serde_json::{Value, json};
 
 use super::{both, column};
@@ -95,15 +95,16 @@ async fn every_tool_is_listed_with_schemas_and_hints_and_the_list_is_small() {
     );
     let list = response.json();
     let tools = list["result"]["tools"].as_array().unwrap();
+    let samples = sample_calls::of_listed(&client).await;
     let mut shown = 0;
-    for tool in tools {
+    for (tool, samples) in tools.iter().zip(samples) {
         let name = tool["name"].as_str().unwrap();
         assert_eq!(tool["inputSchema"]["type"], "object", "{name}");
         assert_eq!(tool["inputSchema"]["additionalProperties"], false, "{name}");
         assert_eq!(tool["outputSchema"]["type"], "object", "{name}");
         let hints = &tool["annotations"];
         assert!(hints["title"].is_string(), "{name}");
-        let reads = !["write_memory_entry", "record_discovery"].contains(&name);
+        let reads = !samples.writes;
         assert_eq!(hints["readOnlyHint"], reads, "{name}");
         assert_eq!(hints["idempotentHint"], reads, "{name}");
         assert_eq!(hints["destructiveHint"], false, "{name}");
@@ -132,123 +133,51 @@ async fn every_tool_is_listed_with_schemas_and_hints_and_the_list_is_small() {
 
 #[tokio::test]
 async fn every_answer_fits_the_schema_that_was_advertised_for_it() {
-    let repo = (0..600).fold(Repo::new(), |r, n| {
-        r.file(&format!("f{n:03}.txt"), "hit hit\n".repeat(5))
+    // More files than one page lists.
+    let many = (0..600).fold(Repo::new(), |repo, n| {
+        repo.file(&format!("f{n:03}.txt"), "lantern lantern\n".repeat(5))
     });
-    let repo = repo
-        .file("docs/a.md", "x".repeat(3000))
-        .file("latin.txt", b"\xe9")
-        .file("bad.js", "import './docs/b'; let = ;")
-        .file("docs/b.js", "")
-        .file(
-            "docs/architecture/patterns/calls.md",
-            "MUST NOT use `eval`. MUST use `spawn`.\n\n```ast-grep\nid: bad\nrule: {}\n```\n",
-        )
-        .file("docs/adr/0001-hit.md", "# Hit\n\nhit.\n")
-        .commit();
-    let acme = Tenant::new("acme").project("site", repo);
+    let acme = Tenant::new("acme").project("site", sample_calls::fixture(many));
     let stack = Harness::new().tenant(acme).indexing().start().await;
     let client = stack.client("acme");
     let is_indexed = async || {
-        let query = json!({ "query": "hit" });
+        let query = json!({ "query": "lantern" });
         let reply = client.call("context_search", query).await;
         (!reply.is_error()).then_some(())
     };
     stack.eventually(is_indexed).await;
     let list = client.rpc("tools/list", json!({})).await.json();
-    let mut called = std::collections::BTreeSet::new();
-    for (tool, arguments) in [
-        ("hello", json!({})),
-        ("list_projects", json!({})),
-        ("list_files", json!({})),
-        ("list_files", json!({ "pattern": "nothing" })),
-        ("read_file", json!({ "path": "docs/a.md" })),
-        ("read_file", json!({ "path": "docs/a.md", "max_bytes": 10 })),
-        (
-            "read_file",
-            json!({ "path": "f000.txt", "start_line": 2, "end_line": 3 }),
-        ),
-        ("read_file", json!({ "path": "latin.txt" })),
-        (
-            "read_file",
-            json!({ "path": "latin.txt", "encoding": "base64" }),
-        ),
-        (
-            "read_file",
-            json!({ "path": "bad.js", "include_deps": true }),
-        ),
-        ("read_repo_file", json!({ "path": "docs/a.md" })),
-        (
-            "search_files",
-            json!({ "pattern": "hit", "max_results": 1000 }),
-        ),
-        ("search_files", json!({ "pattern": "xx", "project": "*" })),
-        ("search_files", json!({ "pattern": "nothing" })),
-        ("grep_codebase", json!({ "pattern": "hit" })),
-        ("grep_codebase", json!({ "pattern": "xx" })),
-        (
-            "grep_codebase",
-            json!({ "pattern": "nothing", "project": "*" }),
-        ),
-        ("get_repo_overview", json!({})),
-        (
-            "get_repo_overview",
-            json!({ "max_depth": 1, "include_stats": false }),
-        ),
-        ("git_log", json!({})),
-        ("git_log", json!({ "author": "nobody" })),
-        ("git_blame", json!({ "file_path": "docs/a.md" })),
-        ("git_diff", json!({})),
-        ("context_search", json!({ "query": "hit" })),
-        (
-            "context_search",
-            json!({ "query": "nothing like it", "type": "issue" }),
-        ),
-        (
-            "write_memory_entry",
-            json!({ "file": "decisions.jsonl",
-                    "entry": { "timestamp": "2026-01-07T14:00:00Z", "decision": "x" } }),
-        ),
-        (
-            "record_discovery",
-            json!({ "type": "pattern", "content": "x" }),
-        ),
-        ("search_memory", json!({})),
-        ("search_memory", json!({ "query": "nothing" })),
-        (
-            "validate_pattern",
-            json!({ "code": "eval(x);", "pattern_name": "calls", "language": "js" }),
-        ),
-        (
-            "validate_pattern",
-            json!({ "code": "x", "pattern_name": "calls", "language": "cobol" }),
-        ),
-        ("search_architecture", json!({ "query": "hit" })),
-        (
-            "search_architecture",
-            json!({ "query": "hit", "resource_type": "patterns" }),
-        ),
-        (
-            "check_adr_alignment",
-            json!({ "decision_description": "hit", "decision_context": "somewhere" }),
-        ),
-    ] {
-        let all = list["result"]["tools"].as_array().unwrap();
-        let entry = all.iter().find(|entry| entry["name"] == tool).unwrap();
+    let listed = list["result"]["tools"].as_array().unwrap();
+    for (samples, entry) in sample_calls::of_listed(&client).await.iter().zip(listed) {
+        let tool = samples.tool;
+        assert_eq!(entry["name"], tool);
         let schema = jsonschema::validator_for(&entry["outputSchema"]).unwrap();
-        let reply = client.call(tool, arguments.clone()).await;
-        let wrong: Vec<String> = schema
-            .iter_errors(reply.structured())
-            .map(|error| error.to_string())
-            .collect();
-        assert!(wrong.is_empty(), "{tool} {arguments}: {wrong:?}");
-        called.insert(tool);
+        assert!(!samples.arguments.is_empty(), "{tool} has no sample call");
+        for arguments in &samples.arguments {
+            let reply = client.call(tool, arguments.clone()).await;
+            let errors: Vec<String> = schema
+                .iter_errors(reply.structured())
+                .map(|error| error.to_string())
+                .collect();
+            assert!(errors.is_empty(), "{tool} {arguments}: {errors:?}");
+        }
     }
-    assert_eq!(
-        called.len(),
-        list["result"]["tools"].as_array().unwrap().len(),
-        "every tool"
-    );
+}
+
+#[test]
+fn a_tool_without_sample_calls_fails_with_what_to_write_and_where() {
+    let schema = json!({ "properties": { "file_path": {} } });
+    let new = json!({ "name": "count_lines", "inputSchema": schema });
+    let blame = json!({ "name": "git_blame", "inputSchema": { "properties": { "path": {} } } });
+    let mistakes = sample_calls::mistakes(&[new, blame]).join("\n");
+    for part in [
+        r#"Write `SampleCalls::of("count_lines")"#,
+        "in tests/src/sample_calls.rs",
+        r#"`git_blame` takes `path`. Add `.path(Opened("path"))`"#,
+        "The gateway lists no `hello`. Delete its entry",
+    ] {
+        assert!(mistakes.contains(part), "{part}: {mistakes}");
+    }
 }
 
 #[tokio::test]
@@ -258,7 +187,7 @@ async fn every_answer_names_the_commit_and_after_a_while_whether_it_is_dirty() {
     let commit = |reply: &e2e::Reply| reply.meta("commit")["id"].as_str().unwrap().to_owned();
     let first = client.call("list_files", json!({})).await;
     assert_eq!(commit(&first), git(&folder, &["rev-parse", "HEAD"]));
-    // A status is taken off the call's path; it is there as soon as it is known.
+    // A status is computed off the call's path and reported as soon as it is known.
     let clean = stack.eventually(async || {
         let reply = client.call("list_files", json!({})).await;
         reply.meta("commit").get("dirty").cloned()

@@ -1,9 +1,9 @@
-//! What a history must not tell: blocked names, what stood in them, other tenants; and what a
-//! repository must not make us do.
+//! What a history must not reveal: blocked names, their content, other tenants; and what a repository
+//! must not make Archway run.
 
 use std::fs;
 
-use e2e::{Client, Harness, Repo, Tenant, git};
+use e2e::{Client, Harness, Repo, Tenant, git, sample_calls};
 use serde_json::{Value, json};
 
 use super::commit;
@@ -18,7 +18,7 @@ const SECRETS: [&str; 4] = [
     "app/credentials.json",
 ];
 
-/// Every way to ask about the whole of a history, whatever is in it.
+/// Every kind of request about a whole history.
 fn everything() -> Vec<(&'static str, Value)> {
     vec![
         ("git_log", json!({ "max_count": 100 })),
@@ -88,7 +88,8 @@ async fn a_blocked_name_and_what_stands_in_it_are_in_no_answer() {
 #[tokio::test]
 async fn a_blocked_name_is_denied_by_its_name_alone_by_the_git_tools_too() {
     let (_stack, client) = serve(Repo::new().file(".env", "sesame\n").commit()).await;
-    for tool in ["git_log", "git_blame", "git_diff"] {
+    for samples in sample_calls::of_listed(&client).await {
+        let tool = samples.tool;
         for path in [
             ".env",
             "no/such/.env",
@@ -96,7 +97,10 @@ async fn a_blocked_name_is_denied_by_its_name_alone_by_the_git_tools_too() {
             ".git/config",
             "a/server.key",
         ] {
-            let reply = client.call(tool, json!({ "file_path": path })).await;
+            let Some(arguments) = samples.at_path(path) else {
+                continue;
+            };
+            let reply = client.call(tool, arguments).await;
             assert_eq!(
                 reply.code(),
                 "access_denied",
@@ -107,7 +111,7 @@ async fn a_blocked_name_is_denied_by_its_name_alone_by_the_git_tools_too() {
     }
 }
 
-/// A file that was a secret first: it begins where it got an open name.
+/// A file that was secret first: its history begins where it got an open name.
 #[tokio::test]
 async fn a_file_that_was_renamed_from_a_blocked_name_begins_at_the_rename() {
     let lines = "one=sesame\ntwo=sesame\nthree=sesame\nfour=sesame\n";
@@ -223,7 +227,7 @@ async fn nothing_that_a_repository_names_is_run_by_the_git_tools() {
     fs::write(folder.join("open.txt"), "changed\n").unwrap();
     call_all(&client).await;
     assert!(!marker.exists(), "a command of the repository ran");
-    // Whether git ends well after what it ran said nothing is no matter.
+    // git may well fail, since the command that it ran printed nothing.
     let mut status = std::process::Command::new("git");
     status.arg("status").current_dir(&folder).output().unwrap();
     assert!(marker.exists(), "git itself would have run one");

@@ -1,24 +1,27 @@
-//! A project's folder whose links lead into another tenant's: nothing of what lies there comes out,
-//! whether a file, git's own folder or the project itself is the link.
+//! A project whose links lead into another tenant's folder: nothing from there is shown, whether the link
+//! is a file, part of `.git` or the project itself.
 
 use std::{fs, os::unix::fs::symlink, path::Path};
 
-use e2e::{Client, Harness, Repo, Stack, Tenant, git};
+use e2e::{
+    Client, Harness, Repo, Stack, Tenant, git,
+    sample_calls::{self, SampleCalls},
+};
 use serde_json::{Value, json};
 
-/// In acme's file, its name, its commit's message and its branch.
+/// In acme's file, its name, a commit message and a branch.
 const WORD: &str = "sesame";
 
 fn vault() -> Repo {
     Repo::new()
-        .file(&format!("{WORD}.txt"), format!("{WORD} one\n"))
+        .file(&format!("{WORD}.txt"), format!("{WORD} one, a lantern\n"))
         .commit()
 }
 
 /// A way to make a project's folder lead into acme's.
 type Trick = (&'static str, fn(shop: &Path, vault: &Path));
 
-/// Each is done to a folder that holds a repository with `own.txt`.
+/// Each is applied to a folder with a repository that contains `own.txt`.
 const TRICKS: [Trick; 16] = [
     ("a file, absolute", |shop, vault| {
         symlink(vault.join("sesame.txt"), shop.join("door.txt")).unwrap();
@@ -90,13 +93,13 @@ const TRICKS: [Trick; 16] = [
     }),
 ];
 
-/// Has the branch say acme's commit.
+/// Points the branch at acme's commit.
 fn take_head(shop: &Path, vault: &Path) {
     let head = fs::read_to_string(vault.join(".git/refs/heads/main")).unwrap();
     fs::write(shop.join(".git/refs/heads/main"), head).unwrap();
 }
 
-/// As `vault` is, in whose commit, message and branch the word stands.
+/// Adds the word to a commit message and a branch of `vault`.
 fn fill(vault: &Path) {
     git(
         vault,
@@ -105,7 +108,7 @@ fn fill(vault: &Path) {
     git(vault, &["branch", WORD]);
 }
 
-/// What a trick is done to is a project of zeta's, by its number.
+/// The project of zeta that a trick is applied to.
 fn slug(number: usize) -> String {
     format!("shop-{number}")
 }
@@ -127,44 +130,45 @@ async fn tricked() -> Stack {
     stack
 }
 
-/// Requests that would show the word, none of which says it where it could be repeated.
-fn questions(project: &str, head: &str) -> Vec<(&'static str, Value)> {
-    let call = |tool: &str, mut arguments: Value| {
-        arguments["project"] = json!(project);
-        (
-            "tools/call",
-            json!({ "name": tool, "arguments": arguments }),
-        )
-    };
-    let mut questions = vec![
+/// A call of a tool about this project.
+fn call(tool: &str, project: &str, mut arguments: Value) -> (&'static str, Value) {
+    arguments["project"] = json!(project);
+    let params = json!({ "name": tool, "arguments": arguments });
+    ("tools/call", params)
+}
+
+/// Requests that would show the word. None contains it, so no answer may repeat it.
+fn requests(project: &str, head: &str, samples: &[SampleCalls]) -> Vec<(&'static str, Value)> {
+    let call = |tool: &str, arguments| call(tool, project, arguments);
+    let uri = format!("repo://{project}/door.txt");
+    let mut requests = vec![
         call(
             "list_files",
             json!({ "max_depth": 5, "include_hidden": true }),
         ),
         call("get_repo_overview", json!({ "max_depth": 5 })),
-        call("grep_codebase", json!({ "pattern": "sesam. one" })),
+        call("grep_codebase", json!({ "pattern": PATTERN })),
         call("search_files", json!({ "pattern": "one" })),
-        call("git_log", json!({})),
         call("git_log", json!({ "ref": head })),
-        call("git_diff", json!({})),
         call(
             "git_diff",
             json!({ "ref1": format!("{head}~1"), "ref2": head }),
         ),
         call("search_architecture", json!({ "query": "one" })),
         ("resources/list", json!({})),
-        (
-            "resources/read",
-            json!({ "uri": format!("repo://{project}/door.txt") }),
-        ),
+        ("resources/read", json!({ "uri": uri })),
     ];
-    for path in ["door.txt", "hall", "current"] {
-        questions.push(call("read_file", json!({ "path": path })));
-        questions.push(call("list_files", json!({ "directory": path })));
-        questions.push(call("git_blame", json!({ "file_path": path })));
+    for samples in samples {
+        let at_paths = ["door.txt", "hall", "current"];
+        let at_paths = at_paths.iter().filter_map(|path| samples.at_path(path));
+        let arguments = samples.arguments.iter().cloned().chain(at_paths);
+        requests.extend(arguments.map(|arguments| call(samples.tool, arguments)));
     }
-    questions
+    requests
 }
+
+/// What an answer may repeat of a request.
+const PATTERN: &str = "sesam. one";
 
 /// Paths whose last part is the word: an answer may repeat it, but not what the file says.
 const NAMED: [&str; 4] = [
@@ -175,24 +179,24 @@ const NAMED: [&str; 4] = [
 ];
 
 async fn leaks(client: &Client, project: &str, head: &str) -> Vec<String> {
+    let samples = sample_calls::of_listed(client).await;
     let mut leaks = Vec::new();
-    for (method, params) in questions(project, head) {
+    for (method, params) in requests(project, head, &samples) {
         let text = client.rpc(method, params.clone()).await.text();
-        // What was asked for may be repeated.
-        if text.replace("sesam. one", "").contains(WORD) {
+        if text.replace(PATTERN, "").contains(WORD) {
             leaks.push(format!("{params} → {text}"));
         }
     }
     for path in NAMED {
-        for (tool, mut arguments) in [
-            ("read_file", json!({ "path": path })),
-            ("read_file", json!({ "path": path, "ref": head })),
-            ("git_blame", json!({ "file_path": path })),
-        ] {
-            arguments["project"] = json!(project);
-            let reply = client.call(tool, arguments).await.value().to_string();
-            if reply.contains("sesame one") {
-                leaks.push(format!("{tool} {path} → {reply}"));
+        let by_path = samples
+            .iter()
+            .filter_map(|it| Some((it.tool, it.at_path(path)?)));
+        let in_past = ("read_file", json!({ "path": path, "ref": head }));
+        for (tool, arguments) in by_path.chain([in_past]) {
+            let (method, params) = call(tool, project, arguments);
+            let text = client.rpc(method, params).await.text();
+            if text.contains("sesame one") {
+                leaks.push(format!("{tool} {path} → {text}"));
             }
         }
     }
@@ -208,7 +212,7 @@ async fn links_from_one_mount_into_another_lead_nowhere_also_through_gits_own_fi
         let leaks = leaks(&client, &slug(number), &head).await;
         assert!(leaks.is_empty(), "{trick}: {leaks:#?}");
     }
-    // Its owner sees all of it, so there was something to be seen.
+    // The owner sees all of it, so there was something to leak.
     let own = leaks(&stack.client("acme"), "vault", &head).await;
     assert!(own.len() >= 8, "{own:#?}");
 }

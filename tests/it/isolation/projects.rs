@@ -1,25 +1,10 @@
-//! Tenant A can neither list, read nor search B's project; that it can't learn of it either is shown in
-//! `telling`. A narrowed key is as far from its tenant's other projects.
+//! A tenant can neither list, read nor search another's project. `telling` shows that it cannot learn of
+//! its existence either. A narrowed key is as separate from its tenant's other projects.
 
-use e2e::{Client, Harness, Key, Repo, Stack, Tenant};
+use e2e::{Harness, Key, Repo, Stack, Tenant, sample_calls};
 use serde_json::{Value, json};
 
-const TOOLS: [(&str, &str); 11] = [
-    ("list_files", r#"{}"#),
-    ("read_file", r#"{"path":"treasure.txt"}"#),
-    ("read_repo_file", r#"{"path":"docs/treasure.md"}"#),
-    ("search_files", r#"{"pattern":"sesame"}"#),
-    ("grep_codebase", r#"{"pattern":"sesame"}"#),
-    ("get_repo_overview", r#"{}"#),
-    ("git_log", r#"{}"#),
-    ("git_blame", r#"{"file_path":"treasure.txt"}"#),
-    ("git_diff", r#"{}"#),
-    ("search_architecture", r#"{"query":"sesame"}"#),
-    (
-        "check_adr_alignment",
-        r#"{"decision_description":"sesame"}"#,
-    ),
-];
+use super::telling::assert_refused_as_unknown;
 
 fn treasure() -> Repo {
     Repo::new()
@@ -28,7 +13,7 @@ fn treasure() -> Repo {
         .commit()
 }
 
-/// `acme` has `vault`; `zeta` has `shop` and a project of a name that acme uses too.
+/// `acme` has `vault`. `zeta` has `shop`. Both have a project called `both`.
 pub(super) async fn two_tenants() -> Stack {
     let other = Repo::new().file("own.txt", "nothing\n").commit();
     let both = |word: &str| Repo::new().file("who.txt", word).commit();
@@ -39,24 +24,6 @@ pub(super) async fn two_tenants() -> Stack {
         .project("shop", other)
         .project("both", both("zeta"));
     Harness::new().tenant(acme).tenant(zeta).start().await
-}
-
-fn about(arguments: &str, project: &str) -> Value {
-    let mut arguments: Value = serde_json::from_str(arguments).unwrap();
-    arguments["project"] = json!(project);
-    arguments
-}
-
-/// A refusal of `project`, with its name taken out.
-async fn refusal(client: &Client, tool: &str, arguments: &str, project: &str) -> String {
-    let reply = client.call(tool, about(arguments, project)).await;
-    assert_eq!(
-        reply.code(),
-        "project_not_found",
-        "{tool} {project}: {}",
-        reply.value()
-    );
-    reply.error().to_string().replace(project, "…")
 }
 
 #[tokio::test]
@@ -168,7 +135,7 @@ async fn a_link_into_another_tenants_folder_leads_nowhere() {
 #[tokio::test]
 async fn a_narrowed_key_sees_its_projects_only() {
     let acme = Tenant::new("acme")
-        .project("vault", treasure())
+        .project("vault", sample_calls::fixture(Repo::new()))
         .project("site", Repo::new().file("a.txt", "a").commit())
         .project("wiki", Repo::new().file("b.txt", "b").commit())
         .key(Key::new("narrow").projects(["site", "wiki"]))
@@ -176,14 +143,7 @@ async fn a_narrowed_key_sees_its_projects_only() {
         .key(Key::new("default").default_project("vault"));
     let stack = Harness::new().tenant(acme).start().await;
     let narrow = stack.keyed("acme", "narrow");
-    for (tool, arguments) in TOOLS {
-        let hidden = refusal(&narrow, tool, arguments, "vault").await;
-        assert_eq!(
-            hidden,
-            refusal(&narrow, tool, arguments, "nonesuch").await,
-            "{tool}"
-        );
-    }
+    assert_refused_as_unknown(&narrow, "vault").await;
     let list = narrow.call("list_projects", json!({})).await;
     assert_eq!(slugs(&list.structured()["projects"]), ["site", "wiki"]);
     let required = narrow.call("list_files", json!({})).await;
@@ -196,7 +156,7 @@ async fn a_narrowed_key_sees_its_projects_only() {
     let everywhere = json!({ "pattern": "sesame", "project": "*" });
     let found = narrow.call("grep_codebase", everywhere).await;
     assert_eq!(found.structured()["totalMatches"], 0);
-    // Without `project`: the only one a key may read, else the key's default.
+    // Without `project`: the only project that a key may read, else the key's default.
     let single = stack
         .keyed("acme", "single")
         .call("list_files", json!({}))

@@ -1,26 +1,24 @@
-//! What a refusal tells beside its text: its time, and its status, headers and length.
+//! What a refusal reveals besides its text: its duration, status, headers and length.
 //!
-//! Times are compared by the medians of calls that take turns, with a factor that noise of a busy machine does
-//! not reach, and a look-up more, or a repository opened, would.
+//! Durations are compared by the medians of alternating calls. The permitted factor exceeds the noise of
+//! a busy machine, and would be exceeded by one more look-up or by opening a repository.
 
 use std::{collections::BTreeSet, time::Duration};
 
 use archway_gateway::terms::Level;
 
-use e2e::{Client, Harness, Key, Repo, Stack, Tenant, http::Response};
+use e2e::{Client, Harness, Key, Repo, Stack, Tenant, http::Response, sample_calls};
 use serde_json::{Value, json};
 use sqlx::PgPool;
 use tokio::time::Instant;
 
-use super::projects::two_tenants;
-
 /// Calls of each kind.
 const ROUNDS: usize = 30;
-/// A machine that is busy with one of both alone is not so three times.
+/// A machine is not three times busy with just one of the two kinds.
 const TRIES: usize = 3;
-/// How many times longer one median may be than the other.
+/// The most that one median may be of the other.
 const FACTOR: f64 = 2.5;
-/// Below which medians are not told apart.
+/// Medians below this are not distinguished.
 const NOISE: Duration = Duration::from_micros(1_500);
 
 fn median(times: &mut [Duration]) -> Duration {
@@ -34,8 +32,8 @@ async fn timed(client: &Client, method: &str, params: &Value) -> (Duration, Resp
     (began.elapsed(), answer)
 }
 
-/// Asks for both in turn. Panics where the answers differ in more than the name, or their medians tell
-/// them apart each time that they are taken.
+/// Calls with both names in turn. Panics if the answers differ in more than the name, or if the medians
+/// differ each time.
 async fn assert_alike(
     client: &Client,
     method: &str,
@@ -54,7 +52,7 @@ async fn assert_alike(
     panic!("{method}: medians of {ROUNDS}, each time apart: {seen:?}");
 }
 
-/// The medians of each, and the answers that there were.
+/// The medians of each, and the distinct answers.
 async fn measured(
     client: &Client,
     method: &str,
@@ -78,7 +76,7 @@ fn are_alike(medians: [Duration; 2]) -> bool {
     most < least.mul_f64(FACTOR) + NOISE
 }
 
-/// All of an answer but the time it was given at and took, and the name that was asked for.
+/// An answer without its date, its duration and the requested name.
 fn shape(answer: &Response, name: &str) -> String {
     let mut message = answer.json();
     if let Some(meta) = message["result"]["_meta"].as_object_mut() {
@@ -102,7 +100,7 @@ async fn refusals_of_foreign_and_unknown_projects_are_alike_also_in_time_by_medi
     let zeta = zeta.limit(Level::Tenant, "prompts/get", 0);
     let stack = Harness::new().tenant(acme).tenant(zeta).start().await;
     let zeta = stack.client("zeta");
-    // Names of one length, so that lengths are alike, too.
+    // Names of equal length, so that lengths are alike, too.
     let names = ["vault", "vaulx"];
     let call = |tool: &'static str, about: Value| {
         move |project: &str| {
@@ -122,61 +120,57 @@ async fn refusals_of_foreign_and_unknown_projects_are_alike_also_in_time_by_medi
 }
 
 #[tokio::test]
-async fn every_tool_that_takes_a_project_refuses_a_foreign_one_as_one_that_does_not_exist() {
-    let stack = two_tenants().await;
-    let zeta = stack.client("zeta");
-    let listed = zeta.rpc("tools/list", json!({})).await.json();
-    let tools = listed["result"]["tools"].as_array().unwrap();
-    let takes = |tool: &&Value| tool["inputSchema"]["properties"].get("project").is_some();
-    let mut asked = 0;
-    for tool in tools.iter().filter(takes) {
-        let name = tool["name"].as_str().unwrap();
-        let refusal = async |project: &str| {
-            let reply = zeta.call(name, arguments(name, project)).await;
+async fn every_tool_refuses_a_foreign_project_as_an_unknown_one() {
+    let vault = sample_calls::fixture(Repo::new());
+    let shop = Repo::new().file("own.txt", "nothing\n").commit();
+    let stack = Harness::new()
+        .tenant(Tenant::new("acme").project("vault", vault))
+        .tenant(Tenant::new("zeta").project("shop", shop))
+        .start()
+        .await;
+    assert_refused_as_unknown(&stack.client("zeta"), "vault").await;
+}
+
+/// Panics unless each tool that takes a project refuses `project` as it refuses one that does not exist.
+pub(super) async fn assert_refused_as_unknown(client: &Client, project: &str) {
+    let list = client.rpc("tools/list", json!({})).await.json();
+    let listed = list["result"]["tools"].as_array().unwrap();
+    let mut tried = 0;
+    for (samples, entry) in sample_calls::of_listed(client).await.iter().zip(listed) {
+        if entry["inputSchema"]["properties"]["project"].is_null() {
+            continue;
+        }
+        let tool = samples.tool;
+        let refusal = async |arguments: Value| {
+            let slug = arguments["project"].as_str().unwrap().to_owned();
+            let reply = client.call(tool, arguments).await;
             assert_eq!(
                 reply.code(),
                 "project_not_found",
-                "{name}: {}",
+                "{tool}: {}",
                 reply.value()
             );
-            reply.error().to_string().replace(project, "…")
+            reply.error().to_string().replace(&slug, "…")
         };
-        assert_eq!(refusal("vault").await, refusal("nonesuch").await, "{name}");
-        asked += 1;
+        let unknown = samples.in_project("nonesuch");
+        for (foreign, unknown) in samples.in_project(project).into_iter().zip(unknown) {
+            let answers = (refusal(foreign).await, refusal(unknown).await);
+            assert_eq!(answers.0, answers.1, "{tool}");
+        }
+        tried += 1;
     }
-    assert!(asked >= 15, "{asked} tools take a project");
-}
-
-/// Arguments that are good but for their project.
-fn arguments(tool: &str, project: &str) -> Value {
-    let mut arguments = match tool {
-        "read_file" => json!({ "path": "treasure.txt" }),
-        "read_repo_file" => json!({ "path": "docs/treasure.md" }),
-        "search_files" | "grep_codebase" => json!({ "pattern": "sesame" }),
-        "git_blame" => json!({ "file_path": "treasure.txt" }),
-        "context_search" | "search_architecture" => json!({ "query": "sesame" }),
-        "check_adr_alignment" => json!({ "decision_description": "sesame" }),
-        "validate_pattern" => json!({ "code": "a", "pattern_name": "a" }),
-        "record_discovery" => json!({ "type": "rule", "content": "a" }),
-        "write_memory_entry" => json!({
-            "file": "decisions.jsonl",
-            "entry": { "timestamp": "2026-01-07T14:00:00Z", "decision": "a" },
-        }),
-        _ => json!({}),
-    };
-    arguments["project"] = json!(project);
-    arguments
+    assert!(tried >= 15, "{tried} tools take a project");
 }
 
 /// Keys whose first bad use is measured in one go: failing ids are remembered for some seconds.
 const KEYS: usize = 12;
-/// With each as many unknown ids fail; above sixty a minute they would be told to wait.
+/// As many unknown ids fail in each go. After sixty in a minute they would have to wait.
 const GOES: usize = 2;
 
-/// What is wrong with a key whose id is known.
+/// What is wrong with a key whose id exists.
 #[derive(Clone, Copy, Debug)]
 enum Wrong {
-    /// Its secret, and nothing else.
+    /// Only its secret.
     Secret,
     Revoked,
     Expired,
@@ -204,7 +198,7 @@ async fn many_keys(wrong: Wrong) -> Stack {
     stack
 }
 
-/// How long it takes to refuse the key of this label, and one that nobody has.
+/// How long the refusals take of the key of this label, and of an unknown one.
 async fn refused(stack: &Stack, wrong: Wrong, label: usize) -> [Duration; 2] {
     let good = stack.keyed("acme", &label.to_string());
     let parts: Vec<&str> = good.key().split('_').collect();
@@ -226,9 +220,9 @@ async fn refused(stack: &Stack, wrong: Wrong, label: usize) -> [Duration; 2] {
     times
 }
 
-/// Panics where the first use of such a key is told from that of an unknown one each time.
+/// Panics if the first use of such a key is distinguishable from an unknown one each time.
 async fn assert_first_use_tells_nothing(wrong: Wrong) {
-    // For each a gateway that has seen no failure: it would have callers wait after sixty.
+    // A new gateway for each: after sixty failures it would make callers wait.
     let stack = many_keys(wrong).await;
     let mut seen = Vec::new();
     for go in 0..GOES {

@@ -1,4 +1,4 @@
-//! Symbolic links that leave, dangle, loop or are swapped while a call runs; and what is no file.
+//! Symbolic links that leave, dangle, loop or are swapped during a call; and special files.
 
 use std::{
     fs,
@@ -13,6 +13,7 @@ use std::{
 use e2e::Repo;
 use serde_json::json;
 
+use super::by_every_opening_tool;
 use crate::serve;
 
 #[tokio::test]
@@ -44,8 +45,7 @@ async fn a_link_that_leaves_dangles_or_loops_is_denied_and_never_shown() {
         .fold(start, |repo, (path, target)| repo.link(path, target));
     let (_stack, client) = serve(repo).await;
     for (path, target) in bad {
-        for (tool, argument) in super::TOOLS {
-            let reply = client.call(tool, json!({ argument: path })).await;
+        for (tool, reply) in by_every_opening_tool(&client, path).await {
             assert_eq!(
                 reply.code(),
                 "access_denied",
@@ -101,9 +101,9 @@ async fn a_link_to_what_is_closed_is_denied_whatever_kind_is_asked_for_and_whate
     let bare = folder.with_extension("bare");
     let mut seen = Vec::new();
     for files in ["work tree", "bare"] {
-        // The last two as plain names, of what is there and of what is not.
+        // The last two are plain names, one that exists and one that does not.
         for path in ["docs/file", "docs/folder", "docs/shut", "shut"] {
-            for (tool, reply) in super::by_every_tool(&client, path).await {
+            for (tool, reply) in by_every_opening_tool(&client, path).await {
                 let said = (files, path, tool, reply.code().to_owned());
                 seen.push(said);
             }

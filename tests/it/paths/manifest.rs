@@ -1,4 +1,4 @@
-//! What a repository closes by `.archway.toml`: it is in nobody's sight, and it opens nothing.
+//! What a repository closes in `.archway.toml`: no caller sees it, and the manifest opens nothing.
 
 use std::fs;
 
@@ -10,10 +10,10 @@ use super::by_every_tool;
 use crate::serve;
 
 const FILE: &str = ".archway.toml";
-/// What it closes: each holds `sesame`.
+/// The closed files: each contains `sesame`.
 const CLOSED: [&str; 3] = ["plans/launch.md", "docs/Idea.DRAFT", "src/vault.draft"];
 
-/// A repository that closed in its second commit what stood open in its first.
+/// A repository whose second commit closes what was open in the first.
 fn closing() -> Repo {
     let write = |repo: Repo, word: &str| {
         let repo = repo.file("src/open.txt", format!("{word}\n"));
@@ -32,7 +32,7 @@ fn closing() -> Repo {
         .commit()
 }
 
-/// Every way to ask about all there is.
+/// Every kind of request about the whole repository.
 fn everything() -> Vec<(&'static str, Value)> {
     let all = json!({ "include_hidden": true, "max_depth": 10 });
     vec![
@@ -48,20 +48,16 @@ fn everything() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Every way to ask about one file.
-fn about(path: &str) -> Vec<(&'static str, Value)> {
-    vec![
-        ("read_file", json!({ "path": path })),
+/// Requests for the committed content of one file.
+fn in_past(path: &str) -> [(&'static str, Value); 3] {
+    [
         ("read_file", json!({ "path": path, "ref": "HEAD~1" })),
-        ("read_repo_file", json!({ "path": path })),
-        ("git_log", json!({ "file_path": path })),
-        ("git_blame", json!({ "file_path": path })),
         ("git_blame", json!({ "file_path": path, "ref": "HEAD~1" })),
         ("git_diff", json!({ "ref1": "HEAD~1", "file_path": path })),
     ]
 }
 
-/// How many files a search finds this word in.
+/// The number of files in which a search finds this word.
 async fn holding(client: &Client, project: &str, word: &str) -> u64 {
     let search = json!({ "pattern": word, "project": project });
     let reply = client.call("search_files", search).await;
@@ -86,12 +82,15 @@ async fn what_a_repository_closes_is_in_no_answer_also_of_its_past() {
         }
     }
     for path in CLOSED {
-        for (tool, arguments) in about(path) {
-            let reply = client.call(tool, arguments.clone()).await;
+        let mut replies = by_every_tool(&client, path).await;
+        for (tool, arguments) in in_past(path) {
+            replies.push((tool, client.call(tool, arguments).await));
+        }
+        for (tool, reply) in replies {
             assert_eq!(
                 reply.code(),
                 "access_denied",
-                "{tool} {arguments}: {}",
+                "{tool} {path}: {}",
                 reply.value()
             );
         }
@@ -216,7 +215,7 @@ async fn what_is_wrong_with_it_is_told_and_breaks_nothing_else() {
             "{}",
             read.value()
         );
-        // The list it may have been meant for.
+        // The list that the misspelt key may have meant.
         let refused = client
             .call("read_repo_file", json!({ "path": "src/b.txt" }))
             .await;
