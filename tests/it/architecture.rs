@@ -1,4 +1,4 @@
-//! What a project says of its architecture: its documents, and the tools that ask about them.
+//! The architecture of a project: its documents, and the tools that answer questions about them.
 
 mod align;
 mod documents;

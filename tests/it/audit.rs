@@ -1,5 +1,5 @@
-//! The audit trail through the real path: what it tells of each call, and that nothing of it can be
-//! changed, removed or added unseen.
+//! The audit trail through the real path: what it records of each call, and that changes to it are
+//! detected.
 
 mod files;
 mod months;
@@ -26,7 +26,7 @@ async fn stack() -> Stack {
     Harness::new().tenant(acme).tenant(zeta).start().await
 }
 
-/// What stands in a tenant's chains, chain by chain.
+/// The records of a tenant, chain by chain.
 async fn kept(stack: &Stack, tenant: &str) -> Vec<Vec<Row>> {
     let mut tx = stack.tenants().read().await.unwrap();
     let id = stack.tenant_id(tenant);
@@ -49,7 +49,7 @@ async fn rows(tx: &mut TenantsTx, stack: &Stack, tenant: &str, chain: uuid::Uuid
     }
 }
 
-/// What was found out of a tenant's chains.
+/// The findings of a verification of a tenant's chains.
 async fn verified(stack: &Stack, tenant: &str, known: Option<Place>) -> Vec<Verified> {
     let mut tx = stack.tenants().read().await.unwrap();
     let id = stack.tenant_id(tenant);
@@ -64,7 +64,8 @@ async fn verified(stack: &Stack, tenant: &str, known: Option<Place>) -> Vec<Veri
     verified
 }
 
-/// What records of a tenant say, those of gateways about their chains left out, once there are so many.
+/// Waits for this many records of calls of a tenant, and returns them. Records of gateways about their
+/// chains are left out.
 async fn calls(stack: &Stack, tenant: &str, count: usize) -> Vec<Value> {
     stack
         .eventually(async || {

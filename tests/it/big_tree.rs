@@ -1,5 +1,5 @@
-//! A repository of 20,000 files: everything works, nothing is lost between pages, and the same
-//! question has the same answer.
+//! A repository of 20,000 files: everything works, no result is lost between pages, and a repeated call
+//! gives the same answer.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::serve;
 const FOLDERS: usize = 200;
 const FILES: usize = 100;
 
-/// Every file has its own number in it, and every hundredth a word.
+/// Each file contains its number, and each hundredth file a word.
 fn big() -> Repo {
     let files = (0..FOLDERS).flat_map(|folder| (0..FILES).map(move |file| (folder, file)));
     let repo = files.fold(Repo::new(), |repo, (folder, file)| {
@@ -57,7 +57,7 @@ async fn a_tree_of_twenty_thousand_files_is_listed_searched_and_summed_the_same_
     assert_eq!(found["files_searched"], 100 * FILES);
 }
 
-/// Asks twice and answers the data, without its clocks.
+/// Calls twice and returns the data without its times. Panics if the answers differ.
 async fn twice(client: &Client, tool: &str, arguments: Value) -> Value {
     let ask = async || {
         let mut data = client
@@ -66,7 +66,7 @@ async fn twice(client: &Client, tool: &str, arguments: Value) -> Value {
             .structured()
             .clone();
         let fields = data.as_object_mut().unwrap();
-        // A cursor is sealed anew each time.
+        // A cursor is sealed with a new nonce each time.
         for unsteady in ["duration_ms", "searchTime", "cursor"] {
             fields.remove(unsteady);
         }

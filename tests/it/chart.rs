@@ -1,8 +1,8 @@
-//! The chart, held against itself and against the binary: each set of values beneath
-//! `helm/archway/ci` is rendered, and what comes out must fit together.
+//! The chart, checked for consistency with itself and with the binary. Each set of values in
+//! `helm/archway/ci` is rendered, and all parts must fit together.
 //!
-//! `tests/chart/run` does what needs no knowledge of Archway: schemas, Pod Security, contradictory
-//! values, a release's life.
+//! `tests/chart/run` checks what needs no knowledge of Archway: schemas, Pod Security, contradictory
+//! values, a release's life cycle.
 
 mod addresses;
 mod administration;

@@ -1,9 +1,9 @@
-//! Real clients as an agent's host uses them, in both eras, against the real thing: they list and
-//! call, read resources, get prompts, read failures, hear progress, and go on when the gateway was
-//! replaced under them.
+//! Real clients as an agent's host uses them, in both eras and against the real server: they list and
+//! call tools, read resources, get prompts, show failures, receive progress, and continue after a gateway
+//! is replaced.
 //!
-//! The programs stand in `tests/clients/`, with a table of what each shows its caller. `tests/run`
-//! installs what they need.
+//! The programs are in `tests/clients/`, with a table of what each shows its caller. `tests/run` installs
+//! what they need.
 
 use std::process::Stdio;
 
@@ -31,7 +31,7 @@ const TOOLS: [&str; 11] = [
     "search_files",
 ];
 
-/// Which way to speak MCP, in the words of the programs.
+/// The MCP era, in the words of the programs.
 #[derive(Clone, Copy)]
 enum Era {
     Legacy,
@@ -112,7 +112,7 @@ const PROMPT: &str = r#"{"name": "greet", "description": "Greets",
     "arguments": [{"name": "who", "description": "Whom", "required": true}],
     "messages": [{"role": "user", "content": {"type": "text", "text": "Hello {{who}}."}}]}"#;
 
-/// `replicas` gateways, two projects, and a client whose calls mean the first of them.
+/// `replicas` gateways, two projects, and a client whose default is the first project.
 async fn serve(replicas: usize) -> (Stack, Client) {
     let site = Repo::new()
         .file("src/door.txt", "open\nsesame\n")
@@ -176,7 +176,7 @@ fn lists_and_calls(saw: &Value, stack: &Stack) {
     assert_eq!(grep["meta"]["io.archway/commit"]["id"], head);
 }
 
-/// What failed, why, and what to do next reaches whoever called, in every form of failure.
+/// Each form of failure says what failed, why, and what to do next.
 fn is_told_of_failures(saw: &Value) {
     for (call, code) in [
         ("failure", "invalid_pattern"),
@@ -209,7 +209,7 @@ fn hears_progress(saw: &Value) {
     }
 }
 
-/// Resources and prompts are listed and had, and what there is none of is told.
+/// Resources and prompts are listed and read, and unknown ones are reported.
 fn reads(saw: &Value) {
     let has = |list: &str, one: &str| {
         let found = saw[list].as_array().unwrap();

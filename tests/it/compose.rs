@@ -1,6 +1,6 @@
-//! `docker-compose.yml` and the Dockerfile, as far as that needs no container: what each service may
-//! do, who holds which secret, who reaches whom, and that nothing is named which is not there, by them or by the files of
-//! what watches them. `tests/image/run` starts them, but for what watches.
+//! `docker-compose.yml` and the Dockerfile, as far as no container is needed: privileges of each service,
+//! who holds which secret, who reaches whom, and that every name they or the monitoring files use exists.
+//! `tests/image/run` starts them, except for monitoring.
 
 mod image;
 mod networks;
@@ -22,7 +22,7 @@ fn compose() -> Value {
     serde_saphyr::from_str(&read("docker-compose.yml")).expect("YAML")
 }
 
-/// Each service by its name.
+/// Each service by name.
 fn services() -> BTreeMap<String, Value> {
     let services = compose()["services"].as_object().cloned();
     services.expect("services").into_iter().collect()
@@ -33,7 +33,7 @@ fn texts(list: &Value) -> Vec<&str> {
     list.filter_map(Value::as_str).collect()
 }
 
-/// A volume of a service: what is mounted, where, and whether it can be written.
+/// A mount of a service: its source, its target, and whether it is writable.
 struct Mount {
     source: String,
     target: String,
@@ -110,7 +110,7 @@ fn each_service_says_whether_it_is_well_or_why_it_can_not() {
     for (name, service) in services() {
         let check = &service["healthcheck"];
         let reason = service["x-no-healthcheck"].as_str();
-        // The image of ours brings its own.
+        // Our own image defines its health check.
         let is_checked = match check["disable"] == true {
             true => false,
             false => is_ours(&service) || texts(&check["test"]).first() == Some(&"CMD"),
@@ -166,7 +166,7 @@ fn no_secret_stands_in_the_file_and_none_is_in_a_variable() {
             }
         }
     }
-    // A switch that is called so.
+    // An option whose name looks like a secret.
     violations.retain(|it| !it.contains("GF_SECURITY_DISABLE_INITIAL_ADMIN_CREATION"));
     assert_none(&violations);
     for path in ["docker-compose.yml", "deploy/compose/tenants.yaml"] {
@@ -231,7 +231,7 @@ fn the_folder_that_is_mounted_is_the_project_that_is_applied() {
     assert!(texts(&apply).iter().any(|word| word.starts_with(&option)));
 }
 
-/// Whether the command has an option of this name, or one that the variable means.
+/// Whether the command has an option of this name or variable.
 fn knows(command: &Command, is_it: impl Fn(Option<&str>, Option<&str>) -> bool) -> bool {
     command.get_arguments().any(|argument| {
         let variable = argument.get_env().and_then(|name| name.to_str());

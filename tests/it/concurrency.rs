@@ -1,4 +1,4 @@
-//! Many calls at once: none waits for another longer than the work takes.
+//! Concurrent calls: none waits for another longer than the work takes.
 
 use std::{
     fs,

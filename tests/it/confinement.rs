@@ -1,5 +1,4 @@
-//! The fence round a worker's thread: what runs on its blocking pool cannot open what is not
-//! mounted, whatever it is asked to do.
+//! Confinement of a worker's threads: code on its blocking pool cannot open anything outside the mounts.
 
 use std::{fs, io::ErrorKind, sync::mpsc, thread};
 

@@ -1,7 +1,7 @@
 //! The official conformance suite against three gateways in turn, in both eras.
 //!
-//! What may fail, and why, stands in `tests/conformance/`. The suite itself fails a run both for a
-//! failure that is not listed there and for a listed one that passes.
+//! `tests/conformance/` lists the expected failures with reasons. The suite fails a run for an unlisted
+//! failure, and for a listed one that passes.
 
 use std::{fs, path::Path};
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::outside;
 
-/// Subscriptions and tasks are not offered, so nothing about them can be looked at.
+/// Subscriptions and tasks are not offered, so their checks are skipped.
 const SKIPPED_2026_07_28: [&str; 6] = [
     "server-stateless:sep-2575-server-honors-notification-filter",
     "server-stateless:sep-2575-server-sends-prompts-list-changed-on-subscription",
@@ -34,12 +34,12 @@ async fn all_scenarios_of_2025_11_25_hold_over_three_gateways() {
     assert!(passed.is_none_or(|passed| passed >= 40), "{passed:?}");
 }
 
-/// Runs the suite, which judges failures by the expected ones. What it skips it doesn't judge:
-/// that must be exactly `skipped`. How many checks passed; `None` where there is no suite.
+/// Runs the suite, which judges failures by the expected ones. It does not judge what it skips: those
+/// must be exactly `skipped`. Returns the number of passed checks, or `None` without the suite.
 async fn conforms(revision: &str, selection: &[&str], skipped: &[&str]) -> Option<usize> {
     let mut suite = outside::node("ARCHWAY_TEST_CONFORMANCE")?;
     let mut proxy = Proxy::bind().await;
-    // The suite asks as a page from the server's own origin would.
+    // The suite calls like a page from the server's own origin.
     let origin = proxy.origin();
     let stack = Harness::new()
         .tenant(Tenant::new("acme"))
@@ -51,7 +51,7 @@ async fn conforms(revision: &str, selection: &[&str], skipped: &[&str]) -> Optio
     proxy.serve(stack.gateways(), stack.client("acme").key());
     let folder = env!("CARGO_MANIFEST_DIR");
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("conformance-{revision}"));
-    // The last run's results stay for who wants to read them.
+    // The last run's results are kept for inspection.
     fs::remove_dir_all(&out).ok();
     suite
         .args(["server", "--url", &proxy.url()])
@@ -72,7 +72,7 @@ async fn conforms(revision: &str, selection: &[&str], skipped: &[&str]) -> Optio
     Some(checks(&out, &["SUCCESS"]).len())
 }
 
-/// The checks that ended in one of `states`, in order: `scenario:check`, and why.
+/// The checks that ended in one of `states`, sorted: `scenario:check`, and why.
 fn checks(out: &Path, states: &[&str]) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for folder in fs::read_dir(out).unwrap() {

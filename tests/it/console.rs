@@ -1,4 +1,4 @@
-//! The operator's page: what it tells, to whom, and what a real browser makes of it.
+//! The operator's page: its content, who may read it, and how a real browser renders it.
 
 use std::{path::PathBuf, process::Stdio};
 
@@ -13,7 +13,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio::process::Command;
 
-/// What a browser would run if the page repeated it as it came.
+/// A script that a browser would run if the page did not escape it.
 const SCRIPT: &str = "<script>document.title='run'</script>";
 
 fn harness() -> Harness {
@@ -41,7 +41,7 @@ fn text_within(html: &str) -> Vec<String> {
     texts.map(str::to_owned).collect()
 }
 
-/// A row of the page whose cells are these, in this order, among others.
+/// Whether the page has a row with these cells in this order, possibly among others.
 fn has_row(page: &str, cells: &[&str]) -> bool {
     let rows = page.split("<tr>").skip(1);
     let rows = rows.map(|row| row.split("</tr>").next().unwrap_or(row));
@@ -77,19 +77,19 @@ async fn the_last_calls_stand_there_with_their_tenant_outcome_and_time() {
     let text = answer.text();
     assert!(has_row(&text, &["acme", "hello", "ok"]), "{text}");
     assert!(has_row(&text, &["acme", "get_repo_overview"]), "{text}");
-    // Time went to the worker and to the answer, as each bar says.
+    // Each bar shows the time of the worker and of the answer.
     for part in ["worker", "answer"] {
         let name = format!("{part} ");
         let told = text.split(&name).skip(1);
         let times = told.filter_map(|rest| rest.split_once(" ms")?.0.parse::<f64>().ok());
         assert!(times.fold(0.0, f64::max) > 0.0, "{part}: {text}");
     }
-    // What a caller wrote is text, and nothing on the page can run.
+    // A caller's text stays text, and the page runs no script.
     assert!(
         text.contains("&lt;script&gt;") && !text.contains("<script"),
         "{text}"
     );
-    // The one style that the browser may use is the one that is there.
+    // The content security policy allows exactly the page's one style.
     let style = text.split_once("<style>").unwrap().1;
     let style = style.split_once("</style>").unwrap().0;
     let hash = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, style.as_bytes());
@@ -226,7 +226,8 @@ async fn a_page_whose_name_leads_here_is_told_nothing() {
     }
 }
 
-/// A headless Chromium on this page; its standard output. `ARCHWAY_TEST_CHROMIUM` says where it is.
+/// Runs a headless Chromium on this page and returns its standard output. `ARCHWAY_TEST_CHROMIUM` is its
+/// path.
 async fn browse(options: &[&str], url: &str) -> String {
     let browser = std::env::var_os("ARCHWAY_TEST_CHROMIUM")
         .expect("run the tests with tests/run, which installs the browser");

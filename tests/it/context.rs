@@ -1,4 +1,4 @@
-//! `context_search`: what is about a subject is found, of the commit that is told, and soon.
+//! `context_search`: results fit the query, belong to the stated commit, and come soon.
 
 mod behind;
 mod database;
@@ -48,7 +48,7 @@ async fn indexed(repo: Repo) -> (Stack, Client) {
     (stack, client)
 }
 
-/// The answer of a search, once the index is there.
+/// The answer of a search once the index exists.
 async fn search(stack: &Stack, client: &Client, arguments: Value) -> Reply {
     let ask = async || {
         let reply = client.call("context_search", arguments.clone()).await;
@@ -58,7 +58,7 @@ async fn search(stack: &Stack, client: &Client, arguments: Value) -> Reply {
     stack.eventually(ask).await
 }
 
-/// The answer of a search, as soon as one of its results is so.
+/// The answer of a search as soon as one of its results satisfies `is`.
 async fn until(
     stack: &Stack,
     client: &Client,
@@ -78,9 +78,9 @@ async fn owner(stack: &Stack) -> PgPool {
     PgPool::connect_with(owner).await.unwrap()
 }
 
-/// Has another worker hold the index, as long as the interval says.
+/// Lets another worker hold the index for this interval.
 async fn hold(stack: &Stack, owner: &PgPool, interval: &'static str) {
-    // Free: what the last run gave back.
+    // Free, since the last run released it.
     let take = "update indexes set holder = gen_random_uuid(), \
                 held_until = now() + $1::text::interval where holder is null";
     stack

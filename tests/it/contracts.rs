@@ -1,5 +1,5 @@
-//! Each tool against its contract: the contracts' own test cases and tables, where two contracts
-//! differ as we settled it. A test's name says what a client of that contract relies on.
+//! Each tool against its contract: the contracts' own test cases and tables, and our decisions where two
+//! contracts differ. A test's name states what a client of that contract relies on.
 
 mod arguments;
 mod basics;
@@ -25,7 +25,7 @@ mod search_pages;
 use e2e::Reply;
 use serde_json::Value;
 
-/// The text block of a reply, which must be the same JSON as its data.
+/// The text block of a reply, which must equal its structured content.
 fn both(reply: &Reply) -> &Value {
     let text: Value = serde_json::from_str(reply.text()).expect("the text block is JSON");
     assert_eq!(&text, reply.structured(), "text and data differ");

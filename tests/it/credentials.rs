@@ -1,4 +1,4 @@
-//! What gets in and what does not: keys in every wrong shape and place, scopes, revocation.
+//! Which credentials are accepted: keys of every wrong shape and place, scopes, revocation.
 
 mod admin;
 mod failures;
@@ -32,15 +32,14 @@ fn call() -> Request {
         .body(body.to_string())
 }
 
-/// What of an answer a caller could learn from.
+/// The parts of an answer that could inform an attacker.
 fn shape(response: &Response) -> (u16, String, Vec<(String, String)>) {
     let mut headers = response.headers.clone();
     headers.retain(|(name, _)| name != "date");
     (response.status, response.text(), headers)
 }
 
-/// The key whose text begins with `body`: with a right checksum it gets past the form and is
-/// looked up.
+/// A key whose text begins with `body`, with a valid checksum, so that it is looked up.
 pub(crate) fn checked(body: &str) -> String {
     const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     let mut crc = u32::MAX;
@@ -65,7 +64,7 @@ async fn owner(stack: &Stack) -> PgPool {
         .unwrap()
 }
 
-/// A good key, and keys that were good.
+/// A valid key, and keys that were valid once.
 async fn spoilt() -> (Stack, Client, Vec<String>) {
     let repo = || Repo::new().file("a.txt", "a").commit();
     let acme = Tenant::new("acme")
@@ -104,11 +103,11 @@ async fn every_bad_key_gets_the_same_answer() {
     assert_eq!(checked(&format!("{prefix}_{id}_{secret}")), good);
     let swapped: String = secret.chars().rev().collect();
     keys.extend([
-        // Of a right form.
+        // Well formed.
         checked(&format!("{prefix}_{id}_{swapped}")),
         checked(&format!("{prefix}_000000000000_{secret}")),
         checked(&format!("{prefix}_000000000000_{swapped}")),
-        // Of a wrong one.
+        // Malformed.
         checked(&format!("{prefix}_{id}_{secret}0")),
         format!("{prefix}_{id}_{swapped}_{checksum}"),
         format!("{prefix}_{id}_{secret}_000000"),
@@ -141,7 +140,7 @@ async fn every_bad_key_gets_the_same_answer() {
             .iter()
             .any(|(name, _)| name == "www-authenticate")
     );
-    // That was not for want of a database.
+    // Other requests succeed, so the database was not the cause.
     let list = client.rpc("tools/list", json!({})).await;
     assert_eq!(list.status, 200, "{}", list.text());
 }
@@ -163,7 +162,7 @@ async fn a_key_that_is_in_use_expires_at_its_moment() {
             (response.status == 401).then_some(())
         })
         .await;
-    // Sooner than its record was read again.
+    // Before its cached record would have expired.
     assert!(start.elapsed() < Duration::from_secs(30));
 }
 

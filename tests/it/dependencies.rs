@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::serve;
 
-/// `read_file` with `include_deps` and these arguments beside the path.
+/// `read_file` with `include_deps`, and these arguments beside the path.
 async fn read(client: &Client, path: &str, more: Value) -> Value {
     let mut arguments = json!({ "path": path, "include_deps": true });
     let more = more.as_object().unwrap().clone();
@@ -14,7 +14,7 @@ async fn read(client: &Client, path: &str, more: Value) -> Value {
     reply.structured().clone()
 }
 
-/// The paths of its dependencies; nothing was wrong with the file.
+/// The paths of its dependencies. Panics if the file has an error.
 async fn imports(client: &Client, path: &str) -> Vec<String> {
     let data = read(client, path, json!({})).await;
     assert_eq!(data.get("dependencies_error"), None, "{path}");

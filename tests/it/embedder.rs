@@ -1,5 +1,5 @@
-//! The embedding service as an embedder meets it: what it answers, what it costs when it fails, and
-//! that nothing of a text, a key or an answer comes out where it goes wrong.
+//! The embedding client against a service: what it returns, what failures cost, and that no text, key or
+//! answer leaks into errors.
 
 mod failures;
 mod place;
@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 const DIMENSIONS: usize = 24;
 const KEY: &str = "sk-sesame-key";
-/// For what is to come to a good end.
+/// How long a test waits for success.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn config(service: &Embeddings) -> EmbedderConfig {
@@ -51,7 +51,7 @@ fn shelf() -> Shelf {
     }
 }
 
-/// Whether the vector is what the service makes of a text.
+/// Whether the vector is the service's for a text.
 fn is_of(service: &Embeddings, text: &str, vector: &[f32]) -> bool {
     let made = service.vector(text);
     let differences = made.iter().zip(vector).map(|(a, b)| (a - b).abs());

@@ -1,5 +1,5 @@
-//! The git tools where something is unusual: what must stay hidden, repositories that are not as
-//! one expects, heads that move, calls that are left.
+//! The git tools in unusual situations: hidden content, uncommon repositories, moving heads, abandoned
+//! calls.
 
 mod hidden;
 mod kinds;
@@ -9,7 +9,7 @@ use std::path::Path;
 
 use e2e::git;
 
-/// Commits all that is in the folder, as somebody did at some time.
+/// Commits all files in the folder, with this author, date and message.
 pub(crate) fn commit(folder: &Path, who: &str, date: &str, message: &str) -> String {
     git(folder, &["add", "--all"]);
     let (author, date) = (format!("--author={who}"), format!("--date={date}"));

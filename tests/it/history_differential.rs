@@ -1,14 +1,14 @@
-//! The git tools against git itself, through the real path: on a generated history and on this
-//! project's own, random revisions, paths, ranges, authors and dates are asked of both.
+//! The git tools against git itself, through the real path: random revisions, paths, ranges, authors and
+//! dates on a generated history and on this project's own.
 //!
-//! What decides is random by a seed that a run prints; `ARCHWAY_TEST_SEED=<seed>` repeats it.
-//! `ARCHWAY_TEST_COMMITS` is the length of the generated history, `ARCHWAY_TEST_QUESTIONS` how often
-//! each tool is asked about each: small here, so that CI has it in a minute, larger by hand (60000 and
-//! 500 take an hour). git is asked what our tools promise: renames at 50 %, the first parent of
-//! merges, `--follow` for a file; what stands under blocked names is kept from it by pathspecs, so
-//! that it pairs no rename with a file that does not exist for us.
+//! The seed of all random choices is printed; `ARCHWAY_TEST_SEED=<seed>` repeats a run.
+//! `ARCHWAY_TEST_COMMITS` is the length of the generated history, and `ARCHWAY_TEST_QUESTIONS` the number
+//! of queries for each tool and history. Both are small here, so that CI takes a minute; 60000 and 500
+//! take an hour. git is given the options that our tools promise: renames at 50 %, the first parent of
+//! merges, `--follow` for a file. Pathspecs hide blocked names from it, so that it pairs no rename with a
+//! file that our tools do not show.
 
-// From the question to its two answers.
+// From the query to its two answers.
 mod log;
 mod blame;
 mod diff;
@@ -24,25 +24,25 @@ use rand::{SeedableRng, rngs::StdRng};
 
 use git::Git;
 
-/// One project, and the two who know its history.
+/// One project, with Archway's and git's view of it.
 struct Side {
     project: &'static str,
     client: Client,
     git: Git,
 }
 
-/// The histories, what decides at random, and how often to ask.
+/// The histories, the random choices, and the number of queries.
 struct Exam {
     sides: Vec<Side>,
     random: StdRng,
     questions: usize,
-    /// What was found to differ, each with how to see it again.
+    /// The differences so far, each with how to reproduce it.
     differences: Vec<String>,
     _stack: Stack,
 }
 
 impl Exam {
-    /// Makes both histories and serves them.
+    /// Creates both histories and serves them.
     async fn begin() -> Exam {
         let seed = given("ARCHWAY_TEST_SEED", 0x0b1a_4e11);
         let commits = given("ARCHWAY_TEST_COMMITS", 1_000);
@@ -72,26 +72,26 @@ impl Exam {
         }
     }
 
-    /// Panics where anything differed, with all of it.
+    /// Panics with all differences, if there are any.
     fn end(self) {
         let (count, all) = (self.differences.len(), self.differences.join("\n\n"));
         assert!(count == 0, "{count} answers differ from git's:\n\n{all}");
     }
 }
 
-/// A number that the environment may give.
+/// A number from the environment, or the default.
 fn given<N: FromStr>(name: &str, default: N) -> N {
     let text = env::var_os(name);
     let number = text.map(|text| text.to_str().and_then(|text| text.parse().ok()));
     number.map_or(default, |number| number.expect("a number"))
 }
 
-/// Whether the tree that the tests run in is a clone with enough of its history.
+/// Whether the tree that the tests run in is a clone with enough history.
 fn has_a_past(folder: &std::path::Path) -> bool {
     folder.join(".git").exists() && Git::of(folder.to_owned()).commits().len() > 20
 }
 
-/// A path as our tools show it: bytes that are no UTF-8 as `\xNN`.
+/// A path as Archway shows it: bytes outside UTF-8 as `\xNN`.
 fn shown(path: &[u8]) -> String {
     let mut text = String::new();
     for chunk in path.utf8_chunks() {

@@ -1,8 +1,8 @@
-//! Messages and clients that nobody would send in good faith.
+//! Messages and clients that no honest party would send.
 //!
-//! Whatever comes gets a well-formed answer: a result, or a JSON-RPC error with the status that
-//! the protocol gives it; never a panic, a 5xx or a dropped connection. All cases of a test go over
-//! one connection, and after each an honest request is answered on it.
+//! Every input gets a well-formed answer: a result, or a JSON-RPC error with the protocol's status; never
+//! a panic, a 5xx or a dropped connection. All cases of a test share one connection, and after each case
+//! an honest request is answered on it.
 
 mod cases;
 mod mutations;
@@ -33,7 +33,7 @@ use mutations::{garbage, headers, members, mutated, nested};
 /// Cases of each property. All together take some seconds.
 const CASES: u32 = 250;
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Every code that may be answered, with the statuses it may have.
+/// Every permitted error code, with its permitted statuses.
 const CODES: [(i64, &[u16]); 6] = [
     (-32700, &[400]),
     (-32600, &[400, 404]),
@@ -43,11 +43,11 @@ const CODES: [(i64, &[u16]); 6] = [
     (-32022, &[400]),
 ];
 
-/// One client's connection, opened again only where the gateway said that it closes it.
+/// A client's connection, reopened only after the gateway announced that it closes it.
 struct Line {
     client: Client,
     socket: Option<TcpStream>,
-    /// The statuses and codes that cases were answered with; 0 for answers without an error.
+    /// The statuses and codes of the answers so far; 0 for answers without an error.
     seen: BTreeSet<(u16, i64)>,
 }
 
@@ -73,7 +73,7 @@ impl Line {
         answer
     }
 
-    /// Sends a case, judges its answer, and shows that the connection is still of use.
+    /// Sends a case, judges its answer, and checks that the connection still works.
     async fn try_case(&mut self, case: &Case) -> Result<(), TestCaseError> {
         let answer = self.send(case.request(&self.client)).await;
         self.seen.insert((answer.status, judge(&answer)?));
@@ -84,7 +84,7 @@ impl Line {
     }
 }
 
-/// Whether an answer is one that the protocol knows; its error's code, or 0.
+/// Checks an answer against the protocol. Returns its error code, or 0.
 fn judge(answer: &Response) -> Result<i64, TestCaseError> {
     let (status, text) = (answer.status, answer.text());
     let media_type = answer.header("content-type").unwrap_or_default();
@@ -163,7 +163,7 @@ fn every_garbage_gets_a_well_formed_answer_and_the_connection_stays_of_use() {
     }
 }
 
-/// The cases got where they were meant to.
+/// Panics unless the cases reached what they aim at.
 fn assert_met(seen: &BTreeSet<(u16, i64)>) {
     for met in [
         (200, 0),

@@ -1,4 +1,4 @@
-//! Tokens of OIDC issuers instead of keys: which are good, for whom, and what a bad one is told.
+//! Tokens of OIDC issuers instead of keys: which are valid, for whom, and how bad ones are answered.
 //!
 //! The issuers are real: HTTP on loopback, with discovery and key sets that change.
 
@@ -25,13 +25,13 @@ fn tenant(slug: &str) -> Tenant {
     )
 }
 
-/// A stack of `acme`, for which `issuer` speaks.
+/// A stack with the tenant `acme`, which trusts `issuer`.
 async fn acme(issuer: &Issuer) -> Stack {
     let harness = Harness::new().tenant(tenant("acme"));
     harness.issuer(issuer.entry("tenant: acme")).start().await
 }
 
-/// A client of the first gateway that sends this token.
+/// A client of the first gateway with this token.
 fn bearing(stack: &Stack, token: &str) -> Client {
     Client::new(stack.gateways()[0], token)
 }

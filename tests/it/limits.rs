@@ -1,6 +1,6 @@
-//! Limits as clients meet them: what buys nothing, what multiplies, what is set otherwise, and how a
-//! refusal reads. A tool that is called as fast as a test can refills meanwhile: one call of `hello`
-//! in 0.6 s. So these tests set limits of a few calls a minute, and count.
+//! Limits as clients meet them: what does not widen them, what does, how they are set, and how a refusal
+//! reads. A test that calls as fast as it can would see refills: a call of `hello` each 0.6 s. So these
+//! tests set limits of a few calls per minute, and count.
 
 use std::{collections::BTreeMap, slice, time::Duration};
 
@@ -27,7 +27,7 @@ async fn passes(request: &Request, client: &Client) -> bool {
     passed(&request.send(client.address()).await)
 }
 
-/// Calls `hello` as `request` makes it until it is refused; how often it passed.
+/// Calls `hello` as `request` makes it until it is refused. Returns how often it passed.
 async fn admitted(client: &Client, mut request: impl AsyncFnMut(usize) -> Request) -> usize {
     for calls in 0..2_000 {
         if !passes(&request(calls).await, client).await {
@@ -58,7 +58,7 @@ async fn new_sessions_and_labels_and_keys_rotated_buy_nothing() {
         .await;
     let client = stack.client("acme");
     limit_in_force(slice::from_ref(&client), "\"session:hello\";q=3;w=60").await;
-    // The call that saw it in force was the session's first of three. Its key has one more.
+    // The call that saw the limit enforced was the session's first of three. Its key has one more.
     assert!(admitted(&client, async |_| hello(&client)).await <= 2);
     let initialised = admitted(&client, async |_| {
         hello(&client).header("Mcp-Session-Id", &handle(&client).await)
@@ -99,7 +99,7 @@ async fn agents_multiply_what_a_key_may_spend_and_no_session_of_it() {
         })
         .await;
     }
-    // 300 at once and five a second since.
+    // 300 at once, and five per second since.
     let most = 300 + usize::try_from(began.elapsed().as_secs() + 1).unwrap() * 5;
     assert!((300..=most).contains(&all), "{all} of at most {most}");
 }

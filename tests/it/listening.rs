@@ -1,7 +1,7 @@
-//! What the gateway says to HTTP that no honest client sends, and in which order it looks: Host
-//! and Origin, declared size, credential, body. Over plain sockets, byte by byte.
+//! The gateway's answers to HTTP that no honest client sends, and the order of its checks: Host and
+//! Origin, declared size, credential, body. Over plain sockets, byte by byte.
 //!
-//! The times of a connection are tested in the gateway itself, where a minute takes none.
+//! The timeouts of a connection are tested in the gateway crate, in paused time.
 
 mod browsers;
 mod http2;
@@ -28,7 +28,7 @@ fn bearer(client: &Client) -> String {
     format!("Bearer {}", client.key())
 }
 
-/// A request as a good client sends it, whose body is `body`.
+/// An honest request with this body.
 fn posting(client: &Client, body: impl AsRef<[u8]>) -> Request {
     Request::new("POST", "/mcp")
         .header("Authorization", &bearer(client))
@@ -42,12 +42,12 @@ fn assert_no_rpc(response: &Response) {
     assert!(!text.contains("jsonrpc"), "a JSON-RPC body: {text}");
 }
 
-/// Every request here is wrong in each way that follows, too.
+/// Every request here also violates each later check.
 #[tokio::test]
 async fn the_first_thing_that_is_wrong_decides_the_answer() {
     let (_stack, client) = gateway().await;
     let wrong = |method: &str, path: &str, length: &str, key: &str| {
-        // Not a byte of the body is sent: an answer shows that none was awaited.
+        // No byte of the body is sent, so an answer shows that none was awaited.
         Request::new(method, path)
             .header("Content-Length", length)
             .header("Authorization", key)
@@ -112,7 +112,7 @@ async fn a_body_of_exactly_the_cap_is_read() {
     assert_eq!(response.status, 200);
 }
 
-/// hyper refuses these by itself, before our first check: what matters is that they are refused.
+/// hyper refuses these before our first check. It matters only that they are refused.
 #[tokio::test]
 async fn a_length_that_no_u64_holds_is_refused_at_once() {
     let (_stack, client) = gateway().await;

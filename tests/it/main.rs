@@ -1,4 +1,4 @@
-//! Archway's tests through the real path: one binary, so that one cluster serves them all.
+//! Archway's tests through the real path: one binary, so that one database cluster serves them all.
 
 mod architecture;
 mod audit;
@@ -45,7 +45,7 @@ mod workflow;
 use e2e::{Client, Harness, Repo, Stack, Tenant};
 use serde_json::Value;
 
-/// One tenant `acme` with one project `site`, and its client.
+/// A stack with one tenant `acme` and one project `site`, and its client.
 async fn serve(repo: Repo) -> (Stack, Client) {
     let stack = Harness::new()
         .tenant(Tenant::new("acme").project("site", repo))
@@ -55,7 +55,7 @@ async fn serve(repo: Repo) -> (Stack, Client) {
     (stack, client)
 }
 
-/// The result of a method that is no call.
+/// The result of a method other than `tools/call`.
 async fn result(client: &Client, method: &str, params: Value) -> Value {
     let message = client.rpc(method, params.clone()).await.json();
     let result = message.get("result");
@@ -64,7 +64,7 @@ async fn result(client: &Client, method: &str, params: Value) -> Value {
         .clone()
 }
 
-/// The error of what is refused, under HTTP 200.
+/// The error of a refused method, under HTTP 200.
 async fn refused(client: &Client, method: &str, params: Value) -> Value {
     let response = client.rpc(method, params.clone()).await;
     let message = response.json();

@@ -1,4 +1,4 @@
-//! Memory: what is acknowledged is there, exactly once and for good, for its project alone.
+//! Memory: acknowledged entries are stored exactly once and permanently, for their project alone.
 
 mod database;
 mod erased;
@@ -11,7 +11,7 @@ mod search;
 use e2e::{Client, Reply};
 use serde_json::{Value, json};
 
-/// An entry of this event.
+/// An entry with this event.
 fn entry(event: &str) -> Value {
     json!({ "timestamp": "2026-01-07T14:00:00Z", "event": event })
 }

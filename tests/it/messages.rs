@@ -1,4 +1,4 @@
-//! What the gateway says to JSON-RPC that no honest client sends, and to each revision of MCP.
+//! The gateway's answers to JSON-RPC that no honest client sends, and to each revision of MCP.
 
 mod envelope;
 mod eras;
@@ -18,7 +18,7 @@ async fn gateway() -> (Stack, Client) {
     serve(Repo::new().file("a.txt", "sesame\n").commit()).await
 }
 
-/// A request as a good client sends it, whose body is `body`.
+/// An honest request with this body.
 fn posting(client: &Client, body: impl AsRef<[u8]>) -> Request {
     Request::new("POST", "/mcp")
         .header("Authorization", &format!("Bearer {}", client.key()))
@@ -40,7 +40,7 @@ fn refusal(response: &Response) -> (u16, i64) {
     )
 }
 
-/// The one answer that a test of tools gets back whole.
+/// The one test of tools that checks a whole answer.
 #[tokio::test]
 async fn a_call_is_answered_with_data_text_and_what_it_stands_on() {
     let (_stack, client) = gateway().await;

@@ -1,6 +1,5 @@
-//! What operators are given beneath `helm/archway`, held against what runs: each metric that an alert
-//! or a panel asks for is one that a gateway or worker tells of, with the labels it is asked by, and
-//! each alert has its page.
+//! The operators' files in `helm/archway`, checked against the running system: each metric in an alert or
+//! panel is exposed by a gateway or worker, with the labels used, and each alert has its runbook.
 
 mod exposed;
 mod pages;
@@ -19,9 +18,9 @@ use queries::{Query, names_of_ours};
 
 use crate::tidy::{assert_none, root};
 
-/// What Prometheus adds to each sample: which process it is of. The last is the chart's.
+/// Labels that Prometheus adds to each sample to identify its process. The last is the chart's.
 const OF_TARGETS: [&str; 5] = ["instance", "job", "namespace", "pod", "archway_io_pool"];
-/// What Prometheus tells of each target.
+/// The metric that Prometheus adds for each target.
 const OF_PROMETHEUS: &str = "up";
 const SECTIONS: [&str; 5] = [
     "## What it means",
@@ -48,7 +47,7 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value[name].as_str().unwrap_or_default()
 }
 
-/// All rules, those that alert and those that record.
+/// All alert and recording rules.
 fn rules() -> Vec<Value> {
     let rules: Value = serde_saphyr::from_str(&read("rules/archway.yaml")).expect("YAML");
     let groups = list(&rules, "groups").iter();
@@ -69,13 +68,13 @@ fn dashboard() -> Value {
     serde_json::from_str(&read("dashboards/archway.json")).expect("JSON")
 }
 
-/// The panels that show something, without the rows' titles.
+/// The panels that show data, without row titles.
 fn panels(dashboard: &Value) -> impl Iterator<Item = &Value> {
     let panels = list(dashboard, "panels").iter();
     panels.filter(|panel| panel["type"] != "row")
 }
 
-/// The names of the pages, without their ending.
+/// The names of the runbooks, without their extension.
 fn pages() -> BTreeSet<String> {
     let pages = fs::read_dir(folder().join("runbooks")).unwrap();
     let names = pages.map(|page| page.unwrap().file_name().into_string().unwrap());
@@ -84,7 +83,7 @@ fn pages() -> BTreeSet<String> {
         .collect()
 }
 
-/// A query, where it stands, and the words about its results.
+/// A query, its location, and the text about its results.
 struct Asked {
     place: String,
     query: Query,
@@ -196,7 +195,7 @@ fn every_alert_says_how_bad_it_is_and_has_a_page_and_every_page_is_an_alerts() {
     }
 }
 
-/// What users are told of commands and options.
+/// The users' documentation of commands and options.
 fn manual() -> String {
     let read = |path: &str| fs::read_to_string(root().join(path)).unwrap();
     let manual = read("README.md") + &read("docs/CONFIGURATION.md");

@@ -1,4 +1,4 @@
-//! Programs that the tests run and did not build: where `tests/run` put them, and running one.
+//! Programs that the tests run but do not build: their locations from `tests/run`, and how to run one.
 
 use std::{env, ffi::OsString, process::Stdio, time::Duration};
 
@@ -9,11 +9,11 @@ use tokio::{
     time::timeout,
 };
 
-/// No program of the tests takes longer, on a machine with much else to do.
+/// How long a program may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// The value of a variable that `tests/run` sets. Without it, as under plain `cargo test`, the
-/// test says so and passes, unless it is CI.
+/// The value of a variable that `tests/run` sets. Without it, as under plain `cargo test`, the test
+/// prints that and passes, except in CI.
 pub(crate) fn given(variable: &str) -> Option<OsString> {
     let value = env::var_os(variable);
     if value.is_none() {
@@ -23,14 +23,14 @@ pub(crate) fn given(variable: &str) -> Option<OsString> {
     value
 }
 
-/// A program of Node that stands in a variable.
+/// A Node program whose path a variable holds.
 pub(crate) fn node(program: &str) -> Option<Command> {
     let mut command = Command::new(given("ARCHWAY_TEST_NODE")?);
     command.arg(given(program)?);
     Some(command)
 }
 
-/// What a program did.
+/// The outcome of a program.
 pub(crate) struct Outcome {
     pub(crate) success: bool,
     pub(crate) stdout: String,
@@ -51,7 +51,7 @@ pub(crate) async fn run(mut command: Command) -> Outcome {
     }
 }
 
-/// A program that prints lines of JSON and waits for lines in between.
+/// A program that prints lines of JSON and reads lines in between.
 pub(crate) struct Talk {
     child: Child,
     stdin: ChildStdin,
@@ -59,7 +59,7 @@ pub(crate) struct Talk {
 }
 
 impl Talk {
-    /// Starts it; it is killed when this is dropped.
+    /// Starts it. Dropping the value kills it.
     pub(crate) fn start(mut command: Command) -> Talk {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.kill_on_drop(true).spawn().unwrap();
@@ -71,7 +71,7 @@ impl Talk {
         }
     }
 
-    /// The next line. Panics where there is none: the program said why on its stderr.
+    /// The next line. Panics if the program ended: its stderr says why.
     pub(crate) async fn hear(&mut self) -> Value {
         let line = timeout(PATIENCE, self.lines.next_line()).await;
         let line = line.expect("the program speaks in time").unwrap();
@@ -85,7 +85,7 @@ impl Talk {
         self.stdin.write_all(line.as_bytes()).await.unwrap();
     }
 
-    /// Waits for its end, which must be a good one.
+    /// Waits for its end. Panics unless it succeeded.
     pub(crate) async fn end(mut self) {
         drop(self.stdin);
         let ended = timeout(PATIENCE, self.child.wait()).await;

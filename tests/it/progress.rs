@@ -1,4 +1,4 @@
-//! What a client hears while a call runs, for those that ask to.
+//! Progress and log messages that a client receives during a call, if it asked for them.
 
 use e2e::{Client, Harness, Repo, Tenant};
 use serde_json::{Value, json};

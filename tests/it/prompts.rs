@@ -1,4 +1,4 @@
-//! Prompts through the real path: what a repository writes down, expanded for who asks.
+//! Prompts through the real path: defined in a repository, expanded for the caller.
 
 mod callers;
 mod files;
@@ -10,7 +10,7 @@ use crate::{refused, result, serve};
 
 const FILE: &str = ".archway/prompts/greet.json";
 
-/// A prompt's file, of one message.
+/// A prompt's file with one message.
 fn prompt(name: &str, text: &str) -> String {
     let argument = |name: &str, required: bool| json!({ "name": name, "description": format!("The {name}"), "required": required });
     json!({

@@ -1,4 +1,4 @@
-//! Resources through the real path: documents and files under URIs, in both eras.
+//! Resources through the real path: documents and files by URI, in both eras.
 
 mod callers;
 mod many;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{refused, result, serve};
 
-/// A project with a document of each kind, and files beside them.
+/// A project with a document of each kind, and other files.
 fn site() -> Repo {
     Repo::new()
         .file(
@@ -57,7 +57,7 @@ async fn documents_are_listed_and_read_in_both_eras() {
     assert_eq!(found["description"], "Decision 0001, accepted");
     assert_eq!(found["mimeType"], "text/markdown");
     assert_eq!(found["size"], 36);
-    // When it was committed, whenever the file was written.
+    // The time of the commit, not of the file.
     assert_eq!(found["annotations"]["lastModified"], "2026-01-02T03:04:05Z");
     let of_all_kinds = [
         "architecture://adr/0001-use-postgres",

@@ -1,6 +1,6 @@
-//! A key that is revoked, or whose tenant is disabled, is refused by every gateway once it is told; one
-//! that is made is good as soon. A second is promised for it, and `measured` prints what it takes: this
-//! machine may be busy.
+//! Every gateway refuses a revoked key, or the key of a disabled tenant, once it is notified, and accepts
+//! a new key as soon. A second is promised, and `measured` prints the measured time: this machine may be
+//! busy.
 
 mod measured;
 mod unheard;
@@ -33,7 +33,7 @@ async fn status(client: &Client) -> u16 {
     client.rpc("tools/list", json!({})).await.status
 }
 
-/// Waits until every gateway answers the key of this label so.
+/// Waits until every gateway gives this status to the key of this label.
 async fn everywhere(stack: &Stack, label: &str, expected: u16, within: Duration) {
     let waiting = async {
         for replica in 0..REPLICAS {
@@ -48,8 +48,7 @@ async fn everywhere(stack: &Stack, label: &str, expected: u16, within: Duration)
 }
 
 const SECOND: Duration = Duration::from_secs(1);
-/// By when a gateway has acted on what it was told. One that nobody told goes on with what it knew for
-/// 30 seconds.
+/// How long a gateway may take to act on a notification. Without it, it keeps what it knew for 30 s.
 const TOLD: Duration = Duration::from_secs(10);
 
 #[tokio::test]
@@ -80,7 +79,7 @@ async fn a_tenants_keys_follow_its_being_disabled_and_enabled_once_gateways_are_
 async fn a_key_that_was_unknown_is_good_as_soon_as_gateways_are_told_that_it_was_made() {
     let stack = replicas().await;
     let owner = owner(&stack).await;
-    // As if it were made later: the same row goes away and comes back.
+    // As if the key were created later: the same row is removed and restored.
     sqlx::query("create table kept as select * from api_keys where label = 'other'")
         .execute(&owner)
         .await
@@ -94,7 +93,7 @@ async fn a_key_that_was_unknown_is_good_as_soon_as_gateways_are_told_that_it_was
         .execute(&owner)
         .await
         .unwrap();
-    // Sooner than they would ask again for a key that they did not know.
+    // Before gateways would look up an unknown key again.
     everywhere(&stack, "other", 200, 4 * SECOND).await;
 }
 
@@ -103,11 +102,11 @@ async fn what_was_revoked_while_nobody_heard_is_refused_once_they_do() {
     let stack = replicas().await;
     everywhere(&stack, "", 200, TOLD).await;
     stack.database().close().await;
-    // Known keys are good while Postgres is away.
+    // Known keys are good while Postgres is down.
     everywhere(&stack, "", 200, TOLD).await;
     stack.database().open().await;
     stack.revoke(&stack.client("acme")).await;
-    // Each connects again within two seconds, and looks at everything anew.
+    // Each reconnects within 2 s and reloads everything.
     everywhere(&stack, "", 401, TOLD).await;
 }
 
@@ -127,7 +126,7 @@ async fn while_postgres_is_away_a_good_key_is_good_for_the_grace_and_then_undeci
     assert_eq!(status(&known).await, 200);
     stack.database().close().await;
     assert_eq!(status(&known).await, 200);
-    // Nobody ever said that this one is good, or that it is not.
+    // This key was never looked up, so it is undecided.
     assert_eq!(status(&unseen).await, 503);
     let undecided = stack
         .eventually(async || {

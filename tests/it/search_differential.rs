@@ -1,9 +1,10 @@
 //! The search engine against ripgrep 15.1, on this repository and on generated trees: 200 random
-//! patterns, literal and regex, case on and off, with globs: same files, lines, texts and counts.
+//! patterns, literal and regex, with and without case, with globs. Files, lines, texts and counts must be
+//! equal.
 //!
-//! What decides is random by a seed that a failure prints; `ARCHWAY_TEST_SEED=<seed>` repeats it.
-//! ripgrep is told to be what our tools promise: .gitignore of the repository only, hidden files
-//! too, `$` before `\r\n`. What it then finds under names that our contracts leave out is dropped.
+//! A failure prints the seed of all random choices; `ARCHWAY_TEST_SEED=<seed>` repeats it. ripgrep gets
+//! the options that our tools promise: only the repository's .gitignore, hidden files included, `$`
+//! before `\r\n`. Its matches in files that our contracts exclude are dropped.
 
 mod patterns;
 mod ripgrep;
@@ -19,10 +20,10 @@ use patterns::Question;
 use ripgrep::{Line, Ripgrep};
 
 const QUESTIONS: usize = 200;
-/// A page more than these would only ask again what the count already tells.
+/// The most pages to compare. Further pages would repeat what the count shows.
 const PAGES: usize = 6;
 
-/// The two tools' words for one thing.
+/// The names by which the two tools call one thing.
 struct Tool {
     name: &'static str,
     limit: (&'static str, usize),
@@ -102,7 +103,7 @@ fn ripgrep_in(stack: &Stack, rg: &std::path::Path, project: &str) -> Ripgrep {
     }
 }
 
-/// Asks both and compares; answers how many lines were.
+/// Queries both and compares. Returns the number of lines.
 async fn compare(
     client: &Client,
     tool: &Tool,
@@ -150,7 +151,7 @@ async fn compare(
             (&other.path, other.number),
             "{asked}"
         );
-        // A line that is cut or escaped is compared by its place only.
+        // A truncated or escaped line is compared by its location only.
         if other.is_plain() {
             assert_eq!(own.text, other.text, "{asked}: {}:{}", own.path, own.number);
         }

@@ -1,5 +1,5 @@
-//! Sessions of older clients, on three gateways that share nothing but Postgres and a secret; and
-//! the labels that newer clients have instead.
+//! Sessions of older clients on three gateways that share nothing but Postgres and a secret; and the
+//! session labels of newer clients.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use sqlx::PgPool;
 use tokio::time::timeout;
 
 const REPLICAS: usize = 3;
-/// In which an end is in force everywhere: a second is promised (`revocation/measured.rs`), and this is
-/// what a busy machine needs. A gateway that nobody told would never ask for it.
+/// How soon an ended session must be refused everywhere: a second is promised (`revocation/measured.rs`),
+/// and this bound is for a busy machine. A gateway that misses the notification would never check.
 const EVERYWHERE: Duration = Duration::from_secs(10);
 
 async fn replicas() -> Stack {
@@ -47,7 +47,7 @@ async fn open(client: &Client) -> String {
     answer.header("mcp-session-id").unwrap().to_owned()
 }
 
-/// The status of a call that carries a handle.
+/// The status of a call with this session handle.
 async fn status(client: &Client, handle: &str) -> u16 {
     hello(client)
         .header("Mcp-Session-Id", handle)
@@ -69,7 +69,7 @@ async fn end(client: &Client, handle: &str) -> Response {
     request.send(client.address()).await
 }
 
-/// Waits until every gateway answers a call with this handle so.
+/// Waits until every gateway gives this status to the handle.
 async fn everywhere(stack: &Stack, handle: &str, expected: u16) {
     let waiting = async {
         for replica in 0..REPLICAS {
@@ -239,10 +239,10 @@ async fn handles_are_for_older_calls_alone() {
     let again = again.send(acme.address()).await;
     assert_eq!(again.status, 200, "{}", again.text());
     assert!(again.header("mcp-session-id").is_some());
-    // One that fails opens none.
+    // A failed initialize opens none.
     let failed = acme.rpc("initialize", json!({})).await;
     assert!(failed.json()["error"].is_object() && failed.header("mcp-session-id").is_none());
-    // Without a handle a call is served.
+    // A call without a handle is served.
     assert_eq!(acme.rpc("tools/list", json!({})).await.status, 200);
 
     let modern = acme.clone().modern();

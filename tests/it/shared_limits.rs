@@ -1,8 +1,8 @@
-//! Limits that gateways count together, in a real redis-server: what is admitted is admitted once,
-//! and whatever happens to the server, calls are answered.
+//! Limits that gateways share through a real redis-server: each call is counted once, and calls are
+//! answered whatever happens to the server.
 //!
-//! The tenants here have no limits but those that a test sets. A refill may come at any time, so
-//! counts are held against the limit and what came back to it meanwhile.
+//! The tenants have only the limits that a test sets. A refill may come at any time, so counts are
+//! compared with the limit plus the refill meanwhile.
 
 use std::time::Duration;
 
@@ -17,14 +17,14 @@ use tokio::time::Instant;
 
 mod outages;
 
-/// Longer than this machine keeps a running server waiting, however busy it is.
+/// A timeout in milliseconds that a running server never reaches, even on a busy machine.
 const PATIENT: u64 = 5_000;
 
 fn acme() -> Tenant {
     Tenant::new("acme").project("site", Repo::new().file("a.txt", "a").commit())
 }
 
-/// Gateways that count in this store.
+/// Gateways that share this store.
 fn gateways(count: usize, url: &str) -> Harness {
     let harness = Harness::new().tenant(acme()).replicas(count);
     harness.configure(|config| {
@@ -33,7 +33,7 @@ fn gateways(count: usize, url: &str) -> Harness {
     })
 }
 
-/// Once each gateway says of the store that it is there (1), or away (0).
+/// Waits until each gateway reports the store as up (1) or down (0).
 async fn until_up(stack: &Stack, up: u8) {
     let up = format!("}} {up}");
     let all = async || {
@@ -83,8 +83,8 @@ async fn call(client: &Client, tool: &str) -> Response {
     client.rpc("tools/call", params).await
 }
 
-/// Calls `hello` at all of these at once, by several callers each, until each caller was refused
-/// twice; how often it passed, and how long that took.
+/// Calls `hello` on all clients at once, by several callers each, until each caller was refused twice.
+/// Returns how often it passed, and how long that took.
 async fn admitted(clients: &[Client], callers: usize) -> (usize, Duration) {
     let began = Instant::now();
     let caller = |client: Client| async move {
@@ -102,7 +102,7 @@ async fn admitted(clients: &[Client], callers: usize) -> (usize, Duration) {
     (counts.iter().sum(), began.elapsed())
 }
 
-/// Asserts that so many passed of a limit a minute: all of it at once, and what came back since.
+/// Asserts that this many passed of a limit per minute: all of it at once, plus the refill since.
 fn assert_once(limit: f64, (passes, took): (usize, Duration)) {
     let most = limit * 1.02 + limit / 60.0 * took.as_secs_f64() + 1.0;
     let passes = f64::from(u32::try_from(passes).unwrap());
@@ -131,7 +131,7 @@ async fn a_refusal_at_one_gateway_costs_nothing_at_any_other() {
     set(&stack, "key", "grep_codebase", 3).await;
     until_up(&stack, 1).await;
     let clients = clients(&stack);
-    // One search takes five units of six; the sixth is too few for others, and enough for hello.
+    // One search takes five units of six. The sixth is too few for another search, and enough for hello.
     assert!(passed(&call(&clients[0], "grep_codebase").await));
     for client in clients.iter().cycle().take(5) {
         let answer = call(client, "grep_codebase").await;
@@ -168,7 +168,7 @@ async fn who_goes_on_calling_when_refused_does_not_reach_the_store() {
             Some("\"key:hello\";q=1;w=60")
         );
     }
-    // The gateway asks once a second how the store is.
+    // The gateway checks the store once a second.
     let asked = redis.scripts_run().await - before;
     assert!(asked < 10, "{asked} of 50");
 }

@@ -1,6 +1,5 @@
-//! What administration says of a tenant is in force on every gateway that is told, which takes less
-//! than a second where the machine has nothing else to do: its limits and those of its keys, and
-//! which workers serve it.
+//! A tenant's administration takes effect on every notified gateway, in less than a second on an idle
+//! machine: its limits, those of its keys, and the pool that serves it.
 
 use archway::tenants::{Spender, Tenants};
 use archway_gateway::terms::Level;
@@ -21,7 +20,7 @@ async fn replicas() -> (Stack, Tenants) {
     (stack, tenants)
 }
 
-/// This key's clients, one a gateway.
+/// This key's clients, one for each gateway.
 fn everywhere(stack: &Stack, label: &str) -> Vec<Client> {
     let replicas = 0..REPLICAS;
     replicas
@@ -29,7 +28,7 @@ fn everywhere(stack: &Stack, label: &str) -> Vec<Client> {
         .collect()
 }
 
-/// Waits until the tightest limit of `hello` is so many calls a minute for a key, everywhere.
+/// Waits until the tightest limit of `hello` is this many calls per minute for a key, everywhere.
 async fn limited(stack: &Stack, label: &str, per_minute: u32) {
     let policy = format!("\"key:hello\";q={per_minute};w=60");
     limit_in_force(&everywhere(stack, label), &policy).await;
@@ -92,7 +91,7 @@ async fn a_tenant_that_is_given_another_pool_is_served_by_its_workers_alone_once
     for (pool, is_served) in [("own", false), ("shared", true)] {
         let moved = tenants.change(async |tx| tx.set_pool(tenant, pool).await);
         assert!(moved.await.unwrap());
-        // Nobody works in its own.
+        // Its own pool has no workers.
         let is = |answer: &Response| match is_served {
             true => served(answer),
             false => code(answer) == "unavailable",

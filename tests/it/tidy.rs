@@ -1,9 +1,8 @@
-//! The house rules that no compiler holds: what we depend on, which way modules point, how files
-//! open, who owns a table.
+//! The house rules that no compiler enforces: dependencies, the direction of modules, how files open, who
+//! owns a table.
 //!
-//! Stands in for cargo-deny and cargo-machete, which would have to be built for every run. What
-//! is looked at is the text of the sources, so a rule can be fooled on purpose; none is meant
-//! to stop anybody but the absent-minded.
+//! These tests replace cargo-deny and cargo-machete, which would have to be built for every run. They
+//! read the text of the sources, so a rule can be circumvented on purpose. They are meant for oversights.
 
 mod dependencies;
 mod licence;
@@ -17,7 +16,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The folder of the workspace.
+/// The workspace's folder.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
@@ -33,8 +32,8 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Lines before the unit tests: the first `mod … {` at the left edge beneath `#[cfg(test)]`. A
-    /// single item for tests, or the name of a file of them, ends nothing.
+    /// The lines before the unit tests: before the first `mod … {` at the left edge below `#[cfg(test)]`.
+    /// A single item for tests, or a declared file of tests, does not end them.
     fn body(&self) -> impl Iterator<Item = &str> {
         let beneath = self.text.lines().skip(1).map(Some).chain([None]);
         let begins_tests = |line: &str, beneath: Option<&str>| {
@@ -68,7 +67,7 @@ fn without_comments<'a>(lines: impl Iterator<Item = &'a str>) -> String {
     code.fold(String::new(), |text, line| text + line + "\n")
 }
 
-/// Every `.rs` file beneath a folder of the workspace, in order of path.
+/// Every `.rs` file in a folder of the workspace, sorted by path.
 pub(crate) fn sources(folder: &str) -> Vec<Source> {
     let mut found = Vec::new();
     let mut folders = vec![root().join(folder)];
@@ -101,7 +100,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// Fails with every violation at once: mending them one run at a time would be slow.
+/// Fails with all violations at once, since fixing them one run at a time would be slow.
 pub(crate) fn assert_none(violations: &[String]) {
     assert!(violations.is_empty(), "\n{}\n", violations.join("\n"));
 }

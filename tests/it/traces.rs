@@ -1,8 +1,7 @@
-//! Traces: one call is one trace, from its caller's span to the last statement, and what is not to
-//! be recorded is not.
+//! Traces: one call is one trace, from its caller's span to the last statement, and unsampled calls are
+//! not recorded.
 //!
-//! There is one exporter in a process, so one collector serves all tests here; they tell their
-//! spans by the ids of their traces.
+//! A process has one exporter, so one collector serves all tests here. They find their spans by trace id.
 
 mod recorded;
 mod sampled;
@@ -33,7 +32,7 @@ struct Line {
     otlp: OtlpArgs,
 }
 
-/// The one collector, which lives on a thread of its own.
+/// The one collector, which runs on a thread of its own.
 fn collector() -> &'static Collector {
     static COLLECTOR: OnceLock<Collector> = OnceLock::new();
     COLLECTOR.get_or_init(|| {
@@ -44,7 +43,7 @@ fn collector() -> &'static Collector {
             runtime.block_on(async {
                 let collector = Collector::start().await;
                 let line = Line::parse_from(["test", "--otlp-endpoint", &collector.url()]);
-                // Statements are recorded though nothing is logged.
+                // Statements are recorded even if logging is off.
                 let log = LogArgs {
                     log: Some("off".to_owned()),
                     log_format: LogFormat::Text,
@@ -60,11 +59,11 @@ fn collector() -> &'static Collector {
     })
 }
 
-/// Gateway and worker for `acme`, whose gateway records so many traces a second.
+/// Gateway and worker for `acme`. The gateway records so many traces per second.
 fn recording(rate: u32) -> Harness {
     collector();
     let repo = Repo::new().file("src/lib.rs", "fn sesame() {}\n").commit();
-    // One limit, so that a store of limits is asked.
+    // One limit, so that the limit store is used.
     let tenant = Tenant::new("acme").limit(Level::Key, "total", 100_000);
     Harness::new()
         .tenant(tenant.project("site", repo))
@@ -77,7 +76,7 @@ async fn started(rate: u32) -> (Stack, Client) {
     (stack, client)
 }
 
-/// A trace that nobody else has.
+/// A unique trace id.
 fn new_trace() -> String {
     uuid::Uuid::new_v4().simple().to_string()
 }
@@ -86,7 +85,7 @@ fn parent(trace: &str, span: &str, flags: &str) -> String {
     format!("00-{trace}-{span}-{flags}")
 }
 
-/// A call as a request, to be bent.
+/// A call as a request that a test may change.
 fn call(client: &Client, tool: &str, arguments: Value) -> Request {
     let params = json!({ "name": tool, "arguments": arguments });
     client.request("tools/call", params)
@@ -112,7 +111,7 @@ fn outline(spans: &[Exported]) -> String {
     spans.iter().map(line).collect()
 }
 
-/// Whether the HTTP request is among them, which ends last.
+/// Whether the HTTP request's span, which ends last, is among them.
 fn is_whole(spans: &[Exported]) -> bool {
     spans.iter().any(|span| span.name == "POST /mcp")
 }

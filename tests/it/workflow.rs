@@ -1,4 +1,4 @@
-//! What a session works on, through the real path: opened by a prompt, filled by its tools' calls.
+//! A session's workflow through the real path: opened by a prompt, filled by its tools' calls.
 
 mod bounds;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{refused, result};
 
-/// A project with a prompt that has calls to make, and one that sums up what they answered.
+/// A project with a prompt that makes calls, and one that sums up their answers.
 fn site() -> Repo {
     let prompt = |name: &str, text: &str| {
         json!({
@@ -162,7 +162,7 @@ async fn what_was_kept_is_given_to_a_key_that_may_still_have_it() {
     );
 }
 
-/// Changes a key's record, and lets the gateways know.
+/// Changes a key's record and notifies the gateways.
 async fn narrow(stack: &Stack, client: &Client, how: &str) {
     let id = client.key().split('_').nth(1).unwrap();
     let change = format!("update api_keys set {how} where id = '{id}'");
@@ -218,7 +218,7 @@ async fn any_worker_knows_what_another_opened() {
     let stack = Harness::new().tenant(acme()).workers(2).start().await;
     let client = stack.keyed("acme", "site");
     get(&client, "look", "").await;
-    // Calls go to either worker, by their project and by load.
+    // Calls go to either worker, by project and load.
     for project in ["site", "other"] {
         let kept = async || {
             let arguments = json!({ "pattern": "needle", "project": project });

@@ -1,7 +1,7 @@
-//! A chat model on loopback, which says what a test has it say, and fails on command.
+//! A chat model on loopback that says what a test chooses, and fails on command.
 //!
-//! It speaks OpenAI's chat completions API. What it refuses it echoes, as real ones do, so that a test
-//! sees whether that comes out anywhere.
+//! It speaks OpenAI's chat completions API. A refusal echoes the request, as real services do, so that a
+//! test sees whether the echo leaks anywhere.
 
 use std::sync::Arc;
 
@@ -18,43 +18,43 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinHandle};
 
-/// What it does with each request from now on.
+/// How it treats each request from now on.
 #[derive(Clone)]
 pub enum Manner {
-    /// It says this, whatever it is asked.
+    /// Answers with this text.
     Says(String),
-    /// It says this, and refuses with 400 whoever wants an answer by a schema.
+    /// Answers with this text, and refuses with 400 a request for an answer by a schema.
     SaysPlainly(String),
-    /// It answers this, which is not of the API's form.
+    /// Answers with this body, which breaks the API's format.
     Body(String),
-    /// It refuses with a status.
+    /// Refuses with this status.
     Status(u16),
-    /// It asks to be left alone for so many seconds.
+    /// Refuses with 429 and a `Retry-After` of so many seconds.
     Full(u32),
-    /// The answer never begins.
+    /// Never begins an answer.
     Hang,
-    /// The answer never ends.
+    /// Never ends an answer.
     Endless,
 }
 
-/// A request that came.
+/// A request that it received.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// Its `Authorization`.
+    /// The `Authorization` header.
     pub authorization: Option<String>,
-    /// Its body.
+    /// The body.
     pub body: Value,
 }
 
 impl Asked {
-    /// What others wrote, as it was sent.
+    /// The message with untrusted text, parsed.
     pub fn data(&self) -> Value {
         let data = self.body["messages"][1]["content"].as_str();
         serde_json::from_str(data.expect("a message")).expect("it is JSON")
     }
 }
 
-/// A running chat model. It ends when this is dropped.
+/// A running chat model. Dropping it ends the server.
 pub struct ChatModel {
     url: String,
     state: Arc<Told>,
@@ -73,7 +73,7 @@ impl Drop for ChatModel {
 }
 
 impl ChatModel {
-    /// One that does this.
+    /// Starts one that behaves like this.
     pub async fn start(manner: Manner) -> ChatModel {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -97,12 +97,12 @@ impl ChatModel {
         self.url.clone()
     }
 
-    /// What it does from now on.
+    /// Changes its behaviour.
     pub fn turns_to(&self, manner: Manner) {
         *self.state.manner.lock() = manner;
     }
 
-    /// What it was asked so far.
+    /// The requests so far, oldest first.
     pub fn asked(&self) -> Vec<Asked> {
         self.state.asked.lock().clone()
     }
@@ -140,7 +140,7 @@ fn reply(status: u16, body: Body) -> Response {
     Response::builder().status(status).body(body).unwrap()
 }
 
-/// As the API answers.
+/// A completion in the API's format.
 fn completion(text: &str) -> String {
     let choice = json!({
         "index": 0,

@@ -1,4 +1,4 @@
-//! An MCP client that hides nothing: it speaks either era and keeps the answer as it came.
+//! An MCP client that hides nothing: it speaks either era and returns answers as they came.
 
 use std::net::SocketAddr;
 
@@ -6,16 +6,16 @@ use serde_json::{Value, json};
 
 use crate::http::{Request, Response};
 
-/// The two ways to speak MCP.
+/// The two generations of MCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Era {
     /// 2025-11-25, without a session handle.
     Legacy,
-    /// 2026-07-28: every request says by itself who speaks and which revision.
+    /// 2026-07-28: every request states its client and revision.
     Modern,
 }
 
-/// A client of one key.
+/// A client with one key.
 #[derive(Clone, Debug)]
 pub struct Client {
     address: SocketAddr,
@@ -24,7 +24,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client of the older era.
+    /// A client that speaks 2025-11-25.
     pub fn new(address: SocketAddr, key: &str) -> Client {
         Client {
             address,
@@ -40,12 +40,12 @@ impl Client {
         self
     }
 
-    /// The key's text.
+    /// The API key.
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// Calls a tool. Panics on anything but a tool's result.
+    /// Calls a tool. Panics unless the answer is a tool result.
     pub async fn call(&self, tool: &str, arguments: Value) -> Reply {
         let response = self
             .rpc(
@@ -62,12 +62,12 @@ impl Client {
         }
     }
 
-    /// Sends one request of a method and answers what came.
+    /// Sends one request of a method and returns the response.
     pub async fn rpc(&self, method: &str, params: Value) -> Response {
         self.request(method, params).send(self.address).await
     }
 
-    /// The request of a method, to be sent as it is or bent first.
+    /// The request of a method, which a test may change before it sends it.
     pub fn request(&self, method: &str, mut params: Value) -> Request {
         let mut request = Request::new("POST", "/mcp")
             .header("Authorization", &format!("Bearer {}", self.key))
@@ -108,7 +108,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// The data. Panics where the tool failed.
+    /// The structured content. Panics if the tool failed.
     pub fn structured(&self) -> &Value {
         assert!(!self.is_error(), "the tool failed: {}", self.result);
         &self.result["structuredContent"]
@@ -126,19 +126,19 @@ impl Reply {
         self.result["isError"] == true
     }
 
-    /// The code of a failure. Panics where there is none.
+    /// The code of the failure. Panics if the tool succeeded.
     pub fn code(&self) -> &str {
         self.error()["code"]
             .as_str()
             .unwrap_or_else(|| panic!("no failure: {}", self.result))
     }
 
-    /// A failure: `{code, message, suggestion, details}`, or null.
+    /// The failure `{code, message, suggestion, details}`, or null.
     pub fn error(&self) -> &Value {
         &self.result["_meta"]["io.archway/error"]["error"]
     }
 
-    /// What `_meta` says under `io.archway/<name>`, or null.
+    /// The member `io.archway/<name>` of `_meta`, or null.
     pub fn meta(&self, name: &str) -> &Value {
         &self.result["_meta"][format!("io.archway/{name}")]
     }

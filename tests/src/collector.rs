@@ -1,7 +1,7 @@
 //! A collector of traces on loopback: it decodes OTLP over gRPC and over HTTP, and hangs or refuses
 //! on command.
 //!
-//! Also a file of the binary's own tests, which start processes.
+//! The binary's own tests, which start processes, compile this file too.
 
 use std::{collections::BTreeMap, io::Read, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -30,27 +30,27 @@ use tonic::{
     Request, Response, Status, codec::CompressionEncoding, metadata::MetadataMap, service::Routes,
 };
 
-/// Spans come within seconds after they ended, or never.
+/// Spans arrive within seconds of their end, or never.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How it behaves.
+/// How it treats requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Manner {
-    /// It takes what it gets.
+    /// Takes every span.
     #[default]
     Taking,
-    /// It takes requests and never answers one.
+    /// Accepts requests and never answers.
     Hanging,
-    /// It takes all but one span of each request.
+    /// Takes all but one span of each request.
     Choosing,
 }
 
-/// A span, as it was exported.
+/// A span as it was exported.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exported {
-    /// What the process is called that recorded it.
+    /// The name of the process that recorded it.
     pub service: String,
-    /// What else is said of that process.
+    /// Further attributes of that process.
     pub resource: BTreeMap<String, String>,
     /// Its name.
     pub name: String,
@@ -60,15 +60,15 @@ pub struct Exported {
     pub trace: String,
     /// In hexadecimal digits.
     pub id: String,
-    /// In hexadecimal digits; none of the first of a trace.
+    /// In hexadecimal digits; empty for the root of a trace.
     pub parent: String,
-    /// What other makers of traces wrote beside it.
+    /// The `tracestate` that other tracers sent along.
     pub state: String,
     /// Values as text.
     pub attributes: BTreeMap<String, String>,
-    /// Spans that it is linked to.
+    /// Ids of linked spans.
     pub links: Vec<String>,
-    /// Whether it says that it failed.
+    /// Whether its status is an error.
     pub failed: bool,
     /// In nanoseconds since 1970.
     pub start: u64,
@@ -77,13 +77,13 @@ pub struct Exported {
 }
 
 impl Exported {
-    /// An attribute, or nothing.
+    /// The value of an attribute, or an empty text.
     pub fn attribute(&self, name: &str) -> &str {
         self.attributes.get(name).map_or("", String::as_str)
     }
 }
 
-/// A collector; it ends with its runtime.
+/// A running collector. It ends with its runtime.
 #[derive(Clone, Debug)]
 pub struct Collector {
     address: SocketAddr,
@@ -98,7 +98,7 @@ struct Kept {
 }
 
 impl Collector {
-    /// One that takes what it gets. Wants a runtime, which serves it.
+    /// Starts one that takes every span, on the current runtime.
     pub async fn start() -> Collector {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -118,12 +118,12 @@ impl Collector {
         format!("http://{}", self.address)
     }
 
-    /// Behaves so from now on.
+    /// Changes its behaviour.
     pub fn be(&self, manner: Manner) {
         *self.kept.manner.lock() = manner;
     }
 
-    /// What came so far of a trace, in the order of beginning.
+    /// The spans of a trace so far, by their start.
     pub fn spans(&self, trace: &str) -> Vec<Exported> {
         let mut spans = self.all();
         spans.retain(|span| span.trace == trace);
@@ -131,17 +131,17 @@ impl Collector {
         spans
     }
 
-    /// What came so far.
+    /// All spans so far.
     pub fn all(&self) -> Vec<Exported> {
         self.kept.spans.lock().clone()
     }
 
-    /// What stood beside each request.
+    /// The metadata of each request.
     pub fn headers(&self) -> Vec<MetadataMap> {
         self.kept.headers.lock().clone()
     }
 
-    /// The spans of a trace, once they are as they should be. Panics if they never are.
+    /// Waits until the spans of a trace satisfy `are_so`, and returns them. Panics on timeout.
     pub async fn once(&self, trace: &str, are_so: impl Fn(&[Exported]) -> bool) -> Vec<Exported> {
         let deadline = Instant::now() + PATIENCE;
         loop {

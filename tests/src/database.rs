@@ -1,7 +1,7 @@
-//! A database a test: cloned from a template that one process migrates, dropped with the test.
+//! One database per test: cloned from a template that one process migrates, dropped with the test.
 //!
-//! The cluster is the one `tests/run` started, else one of this process's own. The template's
-//! name tells which migrations made it, so a cluster that lives longer never serves an old one.
+//! The cluster is the one that `tests/run` started, else one of this process. The template's name
+//! contains a hash of the migrations, so a cluster that outlives a run never serves an old schema.
 
 mod embedded;
 mod relay;
@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use relay::Relay;
 
-/// Any number, as long as all processes that make templates take the same.
+/// The advisory lock of processes that make templates. Any number will do if all use the same.
 const MAKING_TEMPLATES: i64 = 0x6172_6368;
 
 /// An empty, migrated database of one test.
@@ -24,12 +24,12 @@ const MAKING_TEMPLATES: i64 = 0x6172_6368;
 pub struct Database {
     admin: PgConnectOptions,
     name: String,
-    /// Where gateways connect, if they are to become deaf.
+    /// The relay through which gateways connect, if a test wants to drop notifications.
     relay: Option<Relay>,
 }
 
 impl Database {
-    /// Makes one.
+    /// Creates one.
     pub async fn create() -> Database {
         let admin = cluster().await;
         let template = template(&admin).await;
@@ -47,12 +47,12 @@ impl Database {
         }
     }
 
-    /// How the owner connects.
+    /// Connection options of the owner.
     pub fn owner(&self) -> PgConnectOptions {
         self.admin.clone().database(&self.name)
     }
 
-    /// How gateways connect: with `relayed`, so that they can be made deaf.
+    /// The gateways' URL. With `relayed` they connect through a relay that can drop notifications.
     pub(crate) fn gateways_url(&mut self, relayed: bool) -> String {
         let direct = self.owner().username("archway_gateway");
         if !relayed {
@@ -64,21 +64,21 @@ impl Database {
         direct.socket(relay.folder()).to_url_lossy().to_string()
     }
 
-    /// Whether gateways that were relayed hear nothing of changes from now on, though all their
-    /// connections stand. Panics where they were not.
+    /// With `true`, relayed gateways receive no notifications from now on, though their connections stay
+    /// open. Panics without a relay.
     pub fn deafen(&self, deaf: bool) {
         let relay = self.relay.as_ref().expect("gateways that are relayed");
         relay.be_deaf(deaf);
     }
 
-    /// How a role connects, as a URL.
+    /// The URL of a database role.
     pub fn url(&self, role: &str) -> String {
         self.owner().username(role).to_url_lossy().to_string()
     }
 }
 
 impl Database {
-    /// The process that all others of the cluster come from.
+    /// The process id of the postmaster.
     pub async fn server_pid(&self) -> u32 {
         let mut admin = connect(&self.admin).await;
         let folder: String = sqlx::query_scalar("show data_directory")
@@ -89,18 +89,18 @@ impl Database {
         file.lines().next().unwrap().trim().parse().unwrap()
     }
 
-    /// Ends all connections and takes no new ones: as if Postgres were gone.
+    /// Ends all connections and refuses new ones, as if Postgres were down.
     pub async fn close(&self) {
         self.allow_connections(false).await;
         self.cut().await;
     }
 
-    /// Takes connections again.
+    /// Accepts connections again.
     pub async fn open(&self) {
         self.allow_connections(true).await;
     }
 
-    /// Ends all connections; new ones are taken.
+    /// Ends all connections, but accepts new ones.
     pub async fn cut(&self) {
         let mut admin = connect(&self.admin).await;
         sqlx::query("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1")
@@ -110,7 +110,7 @@ impl Database {
             .unwrap();
     }
 
-    /// Ends the connections of all but the owner, who alone is let in from now on.
+    /// Ends all connections but the owner's, and from now on accepts the owner only.
     pub async fn shut_out(&self) {
         let mut admin = connect(&self.admin).await;
         let name = &self.name;
@@ -129,7 +129,7 @@ impl Database {
         .unwrap();
     }
 
-    /// Lets everybody in again.
+    /// Accepts connections of every role again.
     pub async fn let_in(&self) {
         let mut admin = connect(&self.admin).await;
         let name = &self.name;
@@ -152,7 +152,7 @@ impl Database {
 }
 
 impl Drop for Database {
-    /// Waits for a thread of its own: the test's runtime may be gone.
+    /// Drops the database on a thread of its own, since the test's runtime may have ended.
     fn drop(&mut self) {
         let (admin, name) = (self.admin.clone(), self.name.clone());
         let dropping = std::thread::spawn(move || {
@@ -169,12 +169,12 @@ impl Drop for Database {
                 .await;
             });
         });
-        // What is left over goes with the cluster.
+        // Whatever this misses is removed with the cluster.
         dropping.join().ok();
     }
 }
 
-/// How the owner of the test cluster connects. Found or started once a process.
+/// The owner's connection options for the test cluster, which each process finds or starts once.
 async fn cluster() -> PgConnectOptions {
     static CLUSTER: OnceCell<PgConnectOptions> = OnceCell::const_new();
     let found = CLUSTER.get_or_init(|| async {
@@ -189,7 +189,7 @@ async fn cluster() -> PgConnectOptions {
     found.await.clone()
 }
 
-/// The name of the migrated template; whoever comes first makes it.
+/// The name of the migrated template. The first process that needs it creates it.
 async fn template(admin: &PgConnectOptions) -> &'static str {
     static TEMPLATE: OnceCell<String> = OnceCell::const_new();
     TEMPLATE.get_or_init(|| make_template(admin)).await
@@ -202,7 +202,7 @@ async fn make_template(admin: &PgConnectOptions) -> String {
     }
     let name = format!("template_{:016x}", hasher.finish());
     let mut connection = connect(admin).await;
-    // Held until the connection closes. Other processes may want the same template right now.
+    // Held until the connection closes: other processes may be creating the same template.
     sqlx::query("select pg_advisory_lock($1)")
         .bind(MAKING_TEMPLATES)
         .execute(&mut connection)
@@ -240,7 +240,7 @@ async fn connect(options: &PgConnectOptions) -> PgConnection {
     options.connect().await.expect("the test cluster answers")
 }
 
-/// Runs a statement about a database, whose name no parameter can stand for.
+/// Runs a statement that names a database. No bind parameter can stand for that name.
 async fn run(connection: &mut PgConnection, statement: String) {
     connection.execute(AssertSqlSafe(statement)).await.unwrap();
 }

@@ -1,8 +1,8 @@
 //! A service that speaks OpenAI's embeddings API on loopback, and fails on command.
 //!
-//! Vectors stand for their texts' words: texts that share words are near to one another. What it
-//! refuses it echoes, as real ones do, so that a test sees whether that comes out anywhere. It
-//! answers the texts of a request in reverse: which is which says `index` alone.
+//! A vector counts the words of its text, so texts that share words are near each other. A refusal echoes
+//! the request, as real services do, so that a test sees whether the echo leaks anywhere. Vectors are
+//! returned in reverse order: only `index` says which text each belongs to.
 
 use std::{
     collections::VecDeque,
@@ -31,31 +31,31 @@ mod mishap;
 
 pub use mishap::Mishap;
 
-/// A request that came.
+/// A request that it received.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// What it asked for: `/v1/embeddings`.
+    /// The path: `/v1/embeddings`.
     pub path: String,
-    /// Its `Authorization`.
+    /// The `Authorization` header.
     pub authorization: Option<String>,
-    /// Its body.
+    /// The body.
     pub body: Value,
 }
 
 impl Question {
-    /// The texts that it had.
+    /// The texts to embed.
     pub fn texts(&self) -> Vec<String> {
         serde_json::from_value(self.body["input"].clone()).unwrap()
     }
 }
 
-/// A running service. It ends when this is dropped.
+/// A running service. Dropping it ends the server.
 #[derive(Debug)]
 pub struct Embeddings {
     address: SocketAddr,
     serving: JoinHandle<()>,
     state: Arc<State>,
-    /// The folder of its certificate, where it has one.
+    /// The folder of its certificate, if it speaks TLS.
     identity: Option<TempDir>,
 }
 
@@ -74,12 +74,12 @@ impl Drop for Embeddings {
 }
 
 impl Embeddings {
-    /// One whose vectors have so many numbers.
+    /// Starts one whose vectors have so many dimensions.
     pub async fn start(dimensions: usize) -> Embeddings {
         Embeddings::serve(dimensions, None).await
     }
 
-    /// One that speaks TLS, under a certificate for `localhost` that nobody else believes.
+    /// Starts one that speaks TLS, with a self-signed certificate for `localhost`.
     pub async fn encrypted(dimensions: usize) -> Embeddings {
         archway::tls::choose_cryptography();
         Embeddings::serve(dimensions, Some(identity())).await
@@ -113,32 +113,32 @@ impl Embeddings {
         format!("{scheme}://{host}:{}/v1", self.address.port())
     }
 
-    /// For `--embedder-ca-file`. Panics where it speaks no TLS.
+    /// The certificate, for `--embedder-ca-file`. Panics if it speaks no TLS.
     pub fn authority(&self) -> PathBuf {
         certificate(self.identity.as_ref().expect("it speaks TLS").path())
     }
 
-    /// How many numbers its vectors have.
+    /// The number of dimensions of its vectors.
     pub fn dimensions(&self) -> usize {
         self.state.dimensions
     }
 
-    /// What goes wrong with the next requests, one each.
+    /// How the next requests fail, one each.
     pub fn next(&self, mishaps: impl IntoIterator<Item = Mishap>) {
         self.state.next.lock().extend(mishaps);
     }
 
-    /// What goes wrong with all others from now on.
+    /// How all later requests fail.
     pub fn always(&self, mishap: Option<Mishap>) {
         *self.state.always.lock() = mishap;
     }
 
-    /// What it was asked so far.
+    /// The requests so far, oldest first.
     pub fn questions(&self) -> Vec<Question> {
         self.state.questions.lock().clone()
     }
 
-    /// The vector that it makes of a text, with length 1.
+    /// The vector of a text, with length 1.
     pub fn vector(&self, text: &str) -> Vec<f32> {
         vector(text, self.state.dimensions)
     }
@@ -149,13 +149,13 @@ async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, state: Arc<Stat
         let (socket, _) = listener.accept().await.unwrap();
         let (tls, state) = (tls.clone(), state.clone());
         tokio::spawn(async move {
-            // Who doesn't believe it hangs up.
+            // A client that does not trust the certificate hangs up.
             let Ok(stream) = secured(socket, tls).await else {
                 return;
             };
             let service = service_fn(move |request| answer(request, state.clone()));
             let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
-            // One that was cut on purpose ends with an error.
+            // A connection that was cut on purpose ends with an error.
             connection.await.ok();
         });
     }
@@ -200,7 +200,7 @@ async fn answer(
     Ok(Response::new(body))
 }
 
-/// As the API answers, with one token for each word.
+/// An answer in the API's format, with one token per word.
 fn list(texts: &[String], dimensions: usize) -> Value {
     let tokens: usize = texts
         .iter()

@@ -1,9 +1,9 @@
-//! A worker that serves the official conformance suite's tools, resources and prompts: fixed answers of
-//! every kind that MCP knows, through the same contract, pass and stream of events as a real worker's.
+//! A worker that serves the tools, resources and prompts of the official conformance suite: fixed answers
+//! of every kind in MCP, through the same gRPC contract, pass and event stream as a real worker's.
 //!
-//! What each tool must say is written in the suite (`@modelcontextprotocol/conformance`). Its
-//! tools for elicitation and sampling are absent, since the gateway offers neither. One tool more,
-//! `hang`, is listed for those alone who are told of its calls: the suite never sees it.
+//! The suite (`@modelcontextprotocol/conformance`) defines what each tool returns. Its tools for
+//! elicitation and sampling are absent, since the gateway offers neither. One more tool, `hang`, is
+//! listed only for tests that observe its calls: the suite never sees it.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -31,20 +31,20 @@ use tools::Answer;
 mod rooms;
 mod tools;
 
-/// Between two things that a tool says on its way, as the suite asks: a client must get them as
-/// they come, not all at the end.
+/// The pause between two events of a call. The suite checks that a client gets them as they come, not all
+/// at the end.
 const STEP: Duration = Duration::from_millis(50);
 
-/// What is told of a call of `hang`.
+/// An event of a call of `hang`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hung {
-    /// It has begun.
+    /// The call began.
     Began,
-    /// Its stream was dropped, and when: nobody waits for it any longer.
+    /// Its stream was dropped, and when: no client waits any longer.
     Gone(Instant),
 }
 
-/// The running worker. It ends when this is dropped.
+/// The running worker. Dropping it ends the server.
 pub(crate) struct Fixture {
     address: SocketAddr,
     serving: JoinHandle<Result<(), tonic::transport::Error>>,
@@ -57,8 +57,8 @@ impl Drop for Fixture {
 }
 
 impl Fixture {
-    /// Serves on a port of its own whoever has a pass that `verifier` believes. With `hung` it has
-    /// the tool `hang`.
+    /// Serves callers whose pass `verifier` accepts, on a port of its own. With `hung` it lists the tool
+    /// `hang`.
     pub(crate) async fn start(verifier: PassVerifier, hung: Option<Sender<Hung>>) -> Fixture {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -71,7 +71,7 @@ impl Fixture {
         }
     }
 
-    /// Where it listens for gRPC.
+    /// Its gRPC address.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
@@ -121,7 +121,7 @@ impl worker_server::Worker for Service {
     }
 }
 
-/// Sends an answer and what goes before it. `None` when nobody listens any longer.
+/// Sends an answer and the events before it. `None` once the client is gone.
 async fn say(answer: Answer, events: &Events) -> Option<()> {
     let result = match answer {
         Answer::Plain(result) => result,

@@ -1,7 +1,7 @@
-//! HTTP/1.1 over a plain socket: the tests' own client, which sends exactly the bytes it is told.
+//! HTTP/1.1 over a plain socket: the tests' own client, which sends exactly the given bytes.
 //!
-//! One request a connection. A server that answers before it has read everything, as ours does
-//! for bodies it refuses by their size, is heard out.
+//! One request per connection. The client reads the whole answer even if the server answers before it has
+//! read the request, as the gateway does for bodies whose declared size it refuses.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -12,11 +12,11 @@ use tokio::{
     time::timeout,
 };
 
-/// Nothing in a test waits longer for an answer.
+/// How long a test waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A request in the making. Names no header by itself but `Host`, `Connection: close` and, with a
-/// body, `Content-Length`; a header given under one of these names replaces it.
+/// A request under construction. It adds `Host`, `Connection: close` and, with a body, `Content-Length`,
+/// unless a header of that name was given.
 #[derive(Clone, Debug)]
 pub struct Request {
     method: String,
@@ -37,7 +37,7 @@ impl Request {
         }
     }
 
-    /// Adds a header; may be said twice.
+    /// Adds a header. A name may be added twice.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Request {
         self.headers.push((name.to_owned(), value.to_owned()));
@@ -87,7 +87,7 @@ impl Request {
 pub async fn send(to: SocketAddr, bytes: &[u8]) -> Response {
     timeout(PATIENCE, async {
         let mut socket = TcpStream::connect(to).await.expect("the server listens");
-        // A server that has already answered may have closed its side: the answer counts.
+        // A server that answered early may have closed its side. The answer still counts.
         socket.write_all(bytes).await.ok();
         Response::read(&mut socket).await
     })
@@ -100,14 +100,14 @@ pub async fn send(to: SocketAddr, bytes: &[u8]) -> Response {
 pub struct Response {
     /// The status code.
     pub status: u16,
-    /// As sent, names in lower case.
+    /// As sent, with names in lower case.
     pub headers: Vec<(String, String)>,
-    /// Without transfer coding.
+    /// Decoded from chunks.
     pub body: Vec<u8>,
 }
 
 impl Response {
-    /// Reads one answer; its body ends by length, by the last chunk or with the connection.
+    /// Reads one answer. The body ends by its length, its last chunk or the end of the connection.
     pub async fn read(socket: &mut TcpStream) -> Response {
         let mut bytes = Vec::new();
         let head = loop {
@@ -157,7 +157,7 @@ impl Response {
         }
     }
 
-    /// The first header of a name, given in lower case.
+    /// The first header of this name, which must be in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
@@ -170,7 +170,7 @@ impl Response {
         lossy(&self.body)
     }
 
-    /// The body as JSON: the whole of it, or the last event of an event stream.
+    /// The body as JSON: all of it, or the last event of an event stream.
     pub fn json(&self) -> Value {
         let text = self.text();
         let last = text

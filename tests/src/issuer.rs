@@ -1,4 +1,4 @@
-//! An OIDC issuer on loopback: a discovery document, a key set, tokens of any kind, and mishaps on
+//! An OIDC issuer on loopback: a discovery document, a key set, tokens of any kind, and failures on
 //! command.
 
 use std::{
@@ -25,19 +25,19 @@ mod signer;
 
 pub use signer::{Signer, encoded};
 
-/// Where its key set is.
+/// The path of the key set.
 pub const KEYS: &str = "/keys";
-/// What its tokens are for, unless a test says otherwise.
+/// The audience of its tokens, unless a test chooses another.
 pub const AUDIENCE: &str = "archway";
-/// Where its discovery document is.
+/// The path of the discovery document.
 pub const DISCOVERY: &str = "/.well-known/openid-configuration";
 
-/// A running issuer. It ends when this is dropped.
+/// A running issuer. Dropping it ends the server.
 #[derive(Debug)]
 pub struct Issuer {
     state: Arc<State>,
     serving: JoinHandle<()>,
-    /// The folder of its certificate, where it has one.
+    /// The folder of its certificate, if it speaks TLS.
     identity: Option<TempDir>,
 }
 
@@ -45,7 +45,7 @@ pub struct Issuer {
 struct State {
     url: String,
     signer: Mutex<Arc<Signer>>,
-    /// What is answered at a path instead of what should be.
+    /// Answers that replace the normal ones, by path.
     answers: Mutex<BTreeMap<String, Answer>>,
     down: Mutex<bool>,
     questions: Mutex<Vec<String>>,
@@ -62,12 +62,12 @@ impl Drop for Issuer {
 }
 
 impl Issuer {
-    /// One that signs by RS256, with a key of its own.
+    /// Starts one that signs by RS256 with a new key.
     pub async fn start() -> Issuer {
         Issuer::serve(None).await
     }
 
-    /// One that speaks TLS, under a certificate for `localhost` that nobody else believes.
+    /// Starts one that speaks TLS, with a self-signed certificate for `localhost`.
     pub async fn encrypted() -> Issuer {
         archway::tls::choose_cryptography();
         Issuer::serve(Some(identity())).await
@@ -95,22 +95,22 @@ impl Issuer {
         }
     }
 
-    /// What its tokens say in `iss`.
+    /// The `iss` of its tokens.
     pub fn url(&self) -> String {
         self.state.url.clone()
     }
 
-    /// The file of the authority that it is believed by. Panics where it speaks no TLS.
+    /// The certificate that clients must trust. Panics if it speaks no TLS.
     pub fn authority(&self) -> PathBuf {
         certificate(self.identity.as_ref().expect("it speaks TLS").path())
     }
 
-    /// Its entry in a file of issuers, with `more` members, as YAML has them on one line.
+    /// Its entry in a file of issuers, as one line of YAML with the members `more`.
     pub fn entry(&self, more: &str) -> String {
         format!("{{issuer: '{}', audience: {AUDIENCE}, {more}}}", self.url())
     }
 
-    /// What a good token of this subject claims: to read and to write, for ten minutes.
+    /// The claims of a valid token of this subject: scopes to read and write, valid for 10 minutes.
     pub fn claims(&self, subject: &str) -> Value {
         let now = now();
         json!({
@@ -119,37 +119,37 @@ impl Issuer {
         })
     }
 
-    /// A good token.
+    /// A valid token of this subject.
     pub fn token(&self, subject: &str) -> String {
         self.sign(&self.claims(subject))
     }
 
-    /// A token with these claims, by the key that it has now.
+    /// A token with these claims, signed by the current key.
     pub fn sign(&self, claims: &Value) -> String {
         self.signer().sign(claims)
     }
 
-    /// The key that it has now.
+    /// The current key.
     pub fn signer(&self) -> Arc<Signer> {
         self.state.signer.lock().clone()
     }
 
-    /// Has another key from now on, and no other.
+    /// Replaces the key. The old one leaves the key set.
     pub fn rotate(&self, signer: Signer) {
         *self.state.signer.lock() = Arc::new(signer);
     }
 
-    /// Hangs up on whoever asks, or answers again.
+    /// With `true`, closes every connection without an answer.
     pub fn set_down(&self, down: bool) {
         *self.state.down.lock() = down;
     }
 
-    /// Answers so at a path from now on.
+    /// Replaces the answer at a path.
     pub fn answer(&self, path: &str, answer: Answer) {
         self.state.answers.lock().insert(path.to_owned(), answer);
     }
 
-    /// How often it was asked for a path, refused or not.
+    /// The number of requests for a path, refused ones included.
     pub fn questions(&self, path: &str) -> usize {
         let questions = self.state.questions.lock();
         questions.iter().filter(|asked| *asked == path).count()
@@ -169,7 +169,7 @@ async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, state: Arc<Stat
         let (socket, _) = listener.accept().await.unwrap();
         let (tls, state) = (tls.clone(), state.clone());
         tokio::spawn(async move {
-            // Who doesn't believe it hangs up.
+            // A client that does not trust the certificate hangs up.
             let Ok(stream) = secured(socket, tls).await else {
                 return;
             };
@@ -177,7 +177,7 @@ async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, state: Arc<Stat
                 let answer = state.answer(request.uri().path());
                 async move { answer.ok_or(io::Error::other("down")) }
             });
-            // One that was cut on purpose ends with an error.
+            // A connection that was cut on purpose ends with an error.
             let connection = http1::Builder::new()
                 .keep_alive(false)
                 .serve_connection(TokioIo::new(stream), service);
@@ -187,7 +187,7 @@ async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, state: Arc<Stat
 }
 
 impl State {
-    /// The answer for a path; `None` hangs up.
+    /// The answer at a path. `None` closes the connection.
     fn answer(&self, path: &str) -> Option<Response<Body>> {
         self.questions.lock().push(path.to_owned());
         if *self.down.lock() {

@@ -1,11 +1,11 @@
-//! Generated histories: repositories of any age, the same for the same seed, made by one run of
-//! `git fast-import`.
+//! Generated histories: repositories of any age, reproducible by seed, written by one run of `git
+//! fast-import`.
 //!
-//! They hold what histories hold and what trips their readers: branches that merge, merge twice,
-//! criss-cross and all at once; a second root; files and folders that are renamed, edited on the
-//! way, swapped, deleted and brought back; copies; binaries, links, submodules, modes and types that
-//! change; CRLF and missing line ends; names and authors that are not UTF-8; clocks that stand
-//! still or run backwards. A reader that expects a path to be text, or a parent to be older, is wrong.
+//! They contain what real histories contain and readers stumble over: branches that merge, merge twice,
+//! criss-cross, or merge all at once; a second root; files and folders that are renamed, edited on the
+//! way, swapped, deleted and restored; copies; binaries, links, submodules, changes of mode and type;
+//! CRLF and missing line ends; names and authors outside UTF-8; clocks that stand still or run backwards.
+//! A reader that expects paths to be text, or parents to be older, is wrong.
 
 // From the whole to its parts.
 mod branches;
@@ -27,19 +27,19 @@ use stream::Stream;
 
 use crate::git;
 
-/// What is to be generated.
+/// A history to generate.
 #[derive(Clone, Copy, Debug)]
 pub struct Past {
-    /// What decides at random. The same seed and length make the same ids.
+    /// Seed of all random choices. The same seed and length give the same commit ids.
     pub seed: u64,
-    /// How many commits, of all branches together.
+    /// The number of commits on all branches together.
     pub commits: usize,
 }
 
 impl Past {
-    /// Makes a repository with this history in `folder`, and checks out its branch `main`.
+    /// Creates a repository with this history in `folder`, and checks out its branch `main`.
     ///
-    /// Besides `main` it has branches `topic/<n>`, light tags `at-<n>` and annotated ones `v<n>.0`.
+    /// It also has branches `topic/<n>`, lightweight tags `at-<n>` and annotated tags `v<n>.0`.
     pub fn build(self, folder: &Path) {
         std::fs::create_dir_all(folder).unwrap();
         git(folder, &["init", "--quiet"]);

@@ -1,9 +1,9 @@
-//! A proxy on loopback as an organisation might run one: each request goes to the next gateway,
-//! whatever connection it came on, with a key that its sender does not know. It notes which
-//! revision of MCP was spoken.
+//! A reverse proxy on loopback, as an organisation might run one. It sends each request to the next
+//! gateway, whatever its connection, with a key that the client does not know. It records the MCP
+//! revisions that clients used.
 //!
-//! Bound before the gateways start, so that its own address can be among their origins. Bodies
-//! pass as they come, event streams too; a client that goes away takes its request with it.
+//! It binds its port before the gateways start, so that its address can be among their allowed origins.
+//! Bodies and event streams pass through as they come. If a client disconnects, its request is cancelled.
 
 use std::{
     collections::BTreeSet,
@@ -30,7 +30,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// A proxy that is bound and, once [`Proxy::serve`] was called, serves until it is dropped.
+/// A bound proxy. After [`Proxy::serve`] it serves until it is dropped.
 #[derive(Debug)]
 pub struct Proxy {
     address: SocketAddr,
@@ -48,7 +48,7 @@ impl Drop for Proxy {
 }
 
 impl Proxy {
-    /// Takes a port.
+    /// Binds a port.
     pub async fn bind() -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         Proxy {
@@ -59,17 +59,17 @@ impl Proxy {
         }
     }
 
-    /// As the origin of a browser's page.
+    /// Its URL as the origin of a browser's page.
     pub fn origin(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Where MCP is.
+    /// The MCP endpoint.
     pub fn url(&self) -> String {
         format!("http://{}/mcp", self.address)
     }
 
-    /// Sends what comes to `gateways` in turn, under `key`. Panics when called twice.
+    /// Forwards requests to `gateways` in turn, with `key`. Panics if called twice.
     pub fn serve(&mut self, gateways: Vec<SocketAddr>, key: &str) {
         let listener = self.listener.take().expect("a proxy serves once");
         let turns = Arc::new(Turns {
@@ -84,13 +84,13 @@ impl Proxy {
         ));
     }
 
-    /// What `MCP-Protocol-Version` said in the requests so far that had one.
+    /// The values of `MCP-Protocol-Version` so far.
     pub fn revisions(&self) -> BTreeSet<String> {
         self.revisions.lock().clone()
     }
 }
 
-/// Whose turn it is, and what all need.
+/// The next gateway, and what all requests share.
 struct Turns {
     gateways: Vec<SocketAddr>,
     next: AtomicUsize,
@@ -113,7 +113,7 @@ async fn pass(turns: State<Arc<Turns>>, mut request: Request) -> Response {
     }
 }
 
-/// Over a connection of its own, which ends with the answer's body or with whoever waits for it.
+/// Forwards over a new connection, which ends with the answer's body or with the client's.
 async fn forward(to: SocketAddr, request: Request) -> Result<Response, Box<dyn std::error::Error>> {
     let socket = TcpStream::connect(to).await?;
     socket.set_nodelay(true)?;

@@ -1,4 +1,4 @@
-//! A real store of limits: Debian's redis-server, on a port of its own, with nothing on disk.
+//! A real limit store: Debian's redis-server, on a port of its own, without persistence.
 
 use std::{
     net::SocketAddr,
@@ -14,12 +14,12 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-/// Below the ports that systems give to whoever asks for any: none of those is taken meanwhile.
+/// Below the range of ephemeral ports, so that no other process is given one of these meanwhile.
 const PORTS: std::ops::Range<u16> = 20_000..30_000;
-/// Nothing it is asked takes longer, whatever else this machine does.
+/// How long an answer may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A server that ends with this value.
+/// A running server. Dropping it ends the process.
 #[derive(Debug)]
 pub struct RedisServer {
     process: Child,
@@ -29,12 +29,12 @@ pub struct RedisServer {
 }
 
 impl RedisServer {
-    /// One that answers everybody.
+    /// Starts one without a password.
     pub async fn start() -> RedisServer {
         RedisServer::launch(None).await
     }
 
-    /// One that wants to be told this password first.
+    /// Starts one that requires this password.
     pub async fn with_password(password: &str) -> RedisServer {
         RedisServer::launch(Some(password.to_owned())).await
     }
@@ -50,7 +50,7 @@ impl RedisServer {
                 password: password.clone(),
                 folder,
             };
-            // Somebody else may have the port: then the server ends by itself.
+            // If the port is taken, the server exits and the next port is tried.
             if server.listens().await {
                 return server;
             }
@@ -65,34 +65,34 @@ impl RedisServer {
         }
     }
 
-    /// Its process.
+    /// The process id.
     pub fn pid(&self) -> u32 {
         self.process.id()
     }
 
-    /// As an address, for one who lies before it.
+    /// Its address, for a relay in front of it.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Ends it as a crash would. Nothing it knew is kept.
+    /// Kills it, as a crash would. Its data is lost.
     pub fn kill(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
     }
 
-    /// Starts it again, at the same address.
+    /// Starts it again at the same address.
     pub async fn restart(&mut self) {
         self.process = spawn(self.address, self.password.as_deref(), &self.folder);
         assert!(self.listens().await, "its port is free again");
     }
 
-    /// Stops it where it stands: it goes on taking connections, and says nothing.
+    /// Stops the process: it still accepts connections and never answers.
     pub fn freeze(&self) {
         self.signal("-STOP");
     }
 
-    /// Lets it go on.
+    /// Resumes the process.
     pub fn thaw(&self) {
         self.signal("-CONT");
     }
@@ -103,8 +103,8 @@ impl RedisServer {
         assert!(sent.unwrap().success(), "the server runs");
     }
 
-    /// What it answers to a command without spaces in its words: the text of a bulk string, or the
-    /// line of anything else.
+    /// Sends a command whose words contain no spaces. Returns the bulk string, or the line of any other
+    /// reply.
     pub async fn ask(&self, words: &str) -> String {
         timeout(PATIENCE, self.try_ask(words))
             .await
@@ -112,7 +112,7 @@ impl RedisServer {
             .expect("redis-server talks to us")
     }
 
-    /// How often the script was run.
+    /// How often the limit script ran.
     pub async fn scripts_run(&self) -> u64 {
         let info = self.ask("INFO commandstats").await;
         let line = info
@@ -141,7 +141,7 @@ impl RedisServer {
         Ok(String::from_utf8(text).expect("text"))
     }
 
-    /// Whether it comes to answer; not if its process ends.
+    /// Waits until it answers. Returns `false` if its process ends first.
     async fn listens(&mut self) -> bool {
         let deadline = Instant::now() + PATIENCE;
         while self.process.try_wait().unwrap().is_none() {
@@ -157,7 +157,7 @@ impl RedisServer {
 
 impl Drop for RedisServer {
     fn drop(&mut self) {
-        // It may have been killed by the test.
+        // The test may have killed it already.
         self.process.kill().ok();
         self.process.wait().ok();
     }

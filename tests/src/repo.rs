@@ -1,4 +1,4 @@
-//! Builder of a project's folder: files, links and commits, in the order they are told.
+//! Builder of a project's folder: files, links and commits, in the given order.
 
 use std::{
     fs,
@@ -9,7 +9,7 @@ use std::{
 
 use crate::Past;
 
-/// What a project's folder is to hold. Without a [`Repo::commit`] it is a folder without git.
+/// The steps that make a project's folder. Without [`Repo::commit`] the folder has no git repository.
 #[derive(Clone, Debug, Default)]
 pub struct Repo {
     steps: Vec<Step>,
@@ -31,7 +31,7 @@ impl Repo {
         Repo::default()
     }
 
-    /// Writes a file, and the folders above it.
+    /// Writes a file and creates its parent folders.
     pub fn file(self, path: &str, content: impl AsRef<[u8]>) -> Repo {
         self.step(Step::File(path.to_owned(), content.as_ref().to_owned()))
     }
@@ -43,17 +43,17 @@ impl Repo {
             .fold(self, |repo, (path, content)| repo.file(path, content))
     }
 
-    /// Makes a symbolic link at `path` that says `target`.
+    /// Creates a symbolic link from `path` to `target`.
     pub fn link(self, path: &str, target: &str) -> Repo {
         self.step(Step::Link(path.to_owned(), target.to_owned()))
     }
 
-    /// Copies the files that git tracks, or would, in the work tree `original`.
+    /// Copies the files of the work tree `original` that git tracks or would track.
     pub fn copy_of(self, original: &Path) -> Repo {
         self.step(Step::CopyOf(original.to_owned()))
     }
 
-    /// Clones the repository `original`, with all that its branches and tags reach.
+    /// Clones the repository `original` with all branches and tags.
     pub fn clone_of(self, original: &Path) -> Repo {
         self.step(Step::CloneOf(original.to_owned()))
     }
@@ -63,7 +63,7 @@ impl Repo {
         self.step(Step::Past(past))
     }
 
-    /// Commits all there is so far; the first time, makes the git repository.
+    /// Commits all files. The first commit creates the git repository.
     pub fn commit(self) -> Repo {
         self.step(Step::Commit)
     }
@@ -73,7 +73,7 @@ impl Repo {
         self
     }
 
-    /// Does all that in `folder`, which is made.
+    /// Runs the steps in `folder`, which it creates.
     pub fn build(&self, folder: &Path) {
         fs::create_dir_all(folder).unwrap();
         for step in &self.steps {
@@ -95,8 +95,8 @@ impl Repo {
     }
 }
 
-/// Runs git in `folder` as nobody in particular, untouched by this machine's settings, and
-/// answers what it printed, trimmed.
+/// Runs git in `folder` with a fixed author and time and without this machine's settings. Returns the
+/// trimmed output.
 pub fn git(folder: &Path, arguments: &[&str]) -> String {
     let output = Command::new("git")
         .current_dir(folder)

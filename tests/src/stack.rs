@@ -1,4 +1,4 @@
-//! The whole of Archway in one process: what [`Harness::start`] makes of what a test stated.
+//! All of Archway in one process, as a [`Harness`] describes it.
 
 use std::{
     collections::BTreeMap,
@@ -39,7 +39,7 @@ pub use terms::{in_force, limit_in_force, passed};
 const POOL: &str = "shared";
 /// The label of the key that every tenant has.
 pub(crate) const PLAIN: &str = "";
-/// Nothing in a test takes longer; a condition that is not met by then will not be.
+/// How long a test waits for a condition.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Builder of a [`Stack`].
@@ -64,7 +64,7 @@ impl Default for Harness {
 }
 
 impl Harness {
-    /// Nobody yet; one gateway, one real worker.
+    /// No tenants, one gateway and one real worker.
     pub fn new() -> Harness {
         Harness {
             tenants: Vec::new(),
@@ -97,7 +97,7 @@ impl Harness {
         }
     }
 
-    /// Has the worker keep the index, in this Qdrant.
+    /// The worker indexes, with this Qdrant as its vector store.
     #[must_use]
     pub fn qdrant(mut self, qdrant: &Qdrant) -> Harness {
         self.index.qdrant.qdrant_url = Some(qdrant.url());
@@ -111,37 +111,37 @@ impl Harness {
         self
     }
 
-    /// Has as many gateways, which share database, root secret and pass key.
+    /// The number of gateways. They share database, root secret and pass key.
     #[must_use]
     pub fn replicas(mut self, count: usize) -> Harness {
         self.replicas = count;
         self
     }
 
-    /// Has the fixture for a worker: the conformance suite's tools and no files.
+    /// Replaces the worker by the fixture: the conformance suite's tools and no files.
     #[must_use]
     pub fn fixture(mut self) -> Harness {
         self.fixture = true;
         self
     }
 
-    /// Has the fixture for a worker, with one tool more: `hang` never answers, and `hung` hears of
-    /// each call of it.
+    /// Replaces the worker by the fixture with one more tool: `hang` never answers, and `hung` receives
+    /// the events of its calls.
     #[must_use]
     pub fn hanging(mut self, hung: Sender<Hung>) -> Harness {
         self.hung = Some(hung);
         self.fixture()
     }
 
-    /// Changes how the gateways are configured. The workers' addresses are filled in later.
+    /// Changes the gateways' configuration. The workers' addresses are added later.
     #[must_use]
     pub fn configure(mut self, change: impl FnOnce(&mut GatewayConfig)) -> Harness {
         change(&mut self.config);
         self
     }
 
-    /// Makes database, repositories, tenants and keys, starts worker and gateways, and returns
-    /// once each gateway has seen the worker's tools.
+    /// Creates database, repositories, tenants and keys, and starts worker and gateways. Returns once
+    /// each gateway lists the worker's tools.
     pub async fn start(self) -> Stack {
         archway::tls::choose_cryptography();
         let folder = tempfile::tempdir().unwrap();
@@ -196,12 +196,12 @@ impl Harness {
     }
 }
 
-/// Running gateways and a worker with everything that was stated.
+/// The running gateways and workers.
 pub struct Stack {
     keys: BTreeMap<(String, String), String>,
     ids: BTreeMap<String, Uuid>,
     tenants: Tenants,
-    // In the order in which they end: who uses something ends before it.
+    // In drop order: each field ends before what it uses.
     gateways: Gateways,
     workers: Vec<Worker>,
     parts: Box<Parts>,
@@ -213,7 +213,7 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// A client with the tenant's plain key: all projects, all scopes.
+    /// A client with the tenant's plain key, which has all projects and scopes.
     pub fn client(&self, tenant: &str) -> Client {
         self.keyed(tenant, PLAIN)
     }
@@ -223,25 +223,24 @@ impl Stack {
         self.at(0, tenant, label)
     }
 
-    /// A client with the tenant's key of this label, of the gateway of this number, from 0.
+    /// A client of the gateway at this index, with the tenant's key of this label.
     pub fn at(&self, gateway: usize, tenant: &str, label: &str) -> Client {
         let key = self.keys.get(&(tenant.to_owned(), label.to_owned()));
         let key = key.expect("a key that the test stated");
         Client::new(self.gateways.services()[gateway], key)
     }
 
-    /// Where the gateways serve MCP.
+    /// The MCP addresses of the gateways.
     pub fn gateways(&self) -> Vec<SocketAddr> {
         self.gateways.services()
     }
 
-    /// Ends a gateway, calls in flight first, and starts a new one in its place and at its
-    /// addresses, with empty caches.
+    /// Stops a gateway gracefully and starts a new one at the same addresses, with empty caches.
     pub async fn restart(&mut self, gateway: usize) {
         self.gateways.restart(gateway).await;
     }
 
-    /// Administration of the tenants.
+    /// Administration of tenants.
     pub fn tenants(&self) -> &Tenants {
         &self.tenants
     }
@@ -251,22 +250,22 @@ impl Stack {
         self.gateways.secret()
     }
 
-    /// Where a project's files are.
+    /// The folder of a project.
     pub fn folder(&self, tenant: &str, project: &str) -> PathBuf {
         self.repositories.join(tenant).join(project)
     }
 
-    /// The worker's mount: `<tenant>/<project>` below it.
+    /// The worker's mount, which holds `<tenant>/<project>`.
     pub fn repositories(&self) -> &Path {
         &self.repositories
     }
 
-    /// Where probes ask the gateways.
+    /// The admin addresses of the gateways.
     pub fn admins(&self) -> Vec<SocketAddr> {
         self.gateways.admins()
     }
 
-    /// Where probes ask the first gateway.
+    /// The admin address of the first gateway.
     pub fn admin(&self) -> SocketAddr {
         self.gateways.admins()[0]
     }
@@ -281,7 +280,7 @@ impl Stack {
         self.ids[tenant]
     }
 
-    /// Asks again and again until there is an answer. Panics after half a minute.
+    /// Polls until `ask` returns a value. Panics after 30 s.
     pub async fn eventually<T>(&self, ask: impl AsyncFn() -> Option<T>) -> T {
         let deadline = Instant::now() + PATIENCE;
         loop {

@@ -8,7 +8,7 @@ use archway_proto::catalog::Scope;
 
 use crate::{Repo, stack::PLAIN};
 
-/// A tenant with its projects and keys. It has a plain key, for all its projects, and no limits.
+/// A tenant with its projects and keys. It has a plain key for all its projects, and no limits.
 #[derive(Clone, Debug)]
 pub struct Tenant {
     slug: String,
@@ -44,14 +44,14 @@ impl Tenant {
         self
     }
 
-    /// Leaves it the limits that a tenant has by default.
+    /// Keeps the default limits.
     #[must_use]
     pub fn limited(mut self) -> Tenant {
         self.limited = true;
         self
     }
 
-    /// Sets a limit a minute of a tool, or of `total`, for all its keys.
+    /// Sets a limit per minute for a tool, or for `total`, for all its keys.
     #[must_use]
     pub fn limit(mut self, level: Level, of: &str, per_minute: u32) -> Tenant {
         self.limits.push((level, of.to_owned(), per_minute));
@@ -81,7 +81,7 @@ impl Tenant {
         self.keys.iter().map(|key| key.request.clone())
     }
 
-    /// Makes the folders of its projects beneath `folder`.
+    /// Creates the folders of its projects in `folder`.
     pub(crate) fn build(&self, folder: &Path) {
         for (slug, repo) in &self.projects {
             repo.build(&folder.join(slug));
@@ -96,7 +96,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// A key of this label, for all projects, with all scopes that tools ask for.
+    /// A key of this label, for all projects and with all scopes that tools require.
     pub fn new(label: &str) -> Key {
         Key {
             request: KeyRequest {
@@ -106,35 +106,35 @@ impl Key {
         }
     }
 
-    /// Narrows it to projects.
+    /// Restricts it to these projects.
     #[must_use]
     pub fn projects<const N: usize>(mut self, slugs: [&str; N]) -> Key {
         self.request.projects = Some(slugs.map(str::to_owned).to_vec());
         self
     }
 
-    /// Narrows it to families of tools.
+    /// Restricts it to these families of tools.
     #[must_use]
     pub fn families<const N: usize>(mut self, names: [&str; N]) -> Key {
         self.request.families = Some(names.map(str::to_owned).to_vec());
         self
     }
 
-    /// Says how many agents share it.
+    /// The number of agents that share it.
     #[must_use]
     pub fn agents(mut self, count: u32) -> Key {
         self.request.agents = count;
         self
     }
 
-    /// Gives it these scopes and no others.
+    /// Replaces its scopes.
     #[must_use]
     pub fn scopes(mut self, scopes: &[Scope]) -> Key {
         self.request.scopes = scopes.to_vec();
         self
     }
 
-    /// Says what a call without `project` means.
+    /// The project of calls without `project`.
     #[must_use]
     pub fn default_project(mut self, slug: &str) -> Key {
         self.request.default_project = Some(slug.to_owned());

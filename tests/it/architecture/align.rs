@@ -1,4 +1,4 @@
-//! `check_adr_alignment` through the gateway: what fits the decisions of a repository.
+//! `check_adr_alignment` through the gateway: which proposals agree with a repository's decisions.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::serve;
 
-/// The repository that proposals were labelled for.
+/// The repository for which the proposals in `tests/data/adr` were labelled.
 fn lanternpost() -> Repo {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/adr/repository");
     let mut repo = Repo::new();

@@ -1,5 +1,4 @@
-//! Which files are documents: those of HEAD, in the folders of their kind, as the path rules leave
-//! them.
+//! Which files are documents: files of HEAD in the folder of each kind, less those that path rules close.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! A chat model beside `check_adr_alignment`: what it is asked, how far it is believed, and that an
+//! A chat model behind `check_adr_alignment`: what it is sent, how far its verdict counts, and that an
 //! answer never waits for it for long.
 
 use std::time::Duration;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 const KEY: &str = "sk-sesame-key";
-/// The deadline of a call, of which the chat model gets half at most: less than its own time.
+/// The deadline of a call. The chat model gets half of it at most, which is less than its own timeout.
 const DEADLINE: Duration = Duration::from_secs(15);
 const RULE: &str = "We will use PostgreSQL as the database of all services.";
 const TURNED_DOWN: &str = "MongoDB was turned down, since nobody knows it.";
@@ -42,7 +42,7 @@ async fn served(manner: Manner) -> (ChatModel, Stack, Client) {
     (model, stack, client)
 }
 
-/// The answer of rules alone.
+/// The answer without a chat model.
 async fn by_rules(proposal: &str) -> Value {
     let (_stack, client) = crate::serve(decisions().commit()).await;
     let reply = check(&client, proposal).await;
@@ -75,7 +75,7 @@ fn verdicts(verdicts: &[Value]) -> String {
     json!({ "verdicts": verdicts }).to_string()
 }
 
-/// Under which number the model was sent the decision of this id, and its sentences.
+/// The number under which the model was sent the decision of this id, and its sentences.
 fn numbered(model: &ChatModel, id: &str) -> (i64, Vec<String>) {
     let data = model.asked().last().unwrap().data();
     let decisions = data["decisions"].as_array().unwrap();
@@ -226,7 +226,7 @@ async fn a_model_that_hangs_costs_half_of_a_calls_time_at_most_and_then_none() {
     let rules = by_rules(PROPOSAL).await;
     let (model, _stack, client) = served(Manner::Hang).await;
     let mut outcomes = Vec::new();
-    // As many at once as one tenant may ask, until it has failed five times.
+    // As many at once as one tenant may have, until five have failed.
     for at_once in [4, 1, 1] {
         let calls = (0..at_once).map(async |_| {
             let started = Instant::now();

@@ -1,4 +1,4 @@
-//! `search_architecture` by its contract: scores, kinds, limits, words; and what is refused.
+//! `search_architecture` by its contract: scores, kinds, limits, words and refusals.
 
 use e2e::Repo;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! An embedding service behind the search: what it is asked, and what is found without it.
+//! An embedding service behind the search: what it is sent, and what is found without it.
 
 use e2e::{Client, Embeddings, Harness, Mishap, Stack, Tenant};
 use tokio::time::{Duration, Instant};

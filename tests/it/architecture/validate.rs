@@ -1,4 +1,4 @@
-//! `validate_pattern`: the contract's cases, hostile rules, and whose patterns are seen.
+//! `validate_pattern`: the contract's cases, hostile rules, and which patterns a caller sees.
 
 mod bounds;
 mod told;

@@ -1,5 +1,5 @@
-//! Whose documents they are: URIs name the project unless it is the caller's default, and nobody
-//! finds what is another tenant's.
+//! Ownership of documents: a URI names the project unless it is the caller's default, and no tenant finds
+//! another's documents.
 
 use e2e::{Harness, Key, Repo, Stack, Tenant};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Which files a record names: all whose text was given, whatever gave it.
+//! Which files a record names: every file whose text was returned, by any method.
 
 use e2e::{Harness, Key, Repo, Stack, Tenant};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ const DECISION: &str =
     "# Use Postgres\n\nStatus: accepted\n\n## Decision\n\nWe use Postgres for all that is kept.\n";
 const PATTERN: &str = "# Handlers\n\nHandlers MUST NOT call `panic`.\n";
 
-/// Two projects of one tenant, of which `site` goes without saying.
+/// A tenant with two projects, of which `site` is the default.
 async fn stack() -> Stack {
     let prompt = |name: &str, text: &str| {
         json!({
@@ -39,7 +39,7 @@ async fn stack() -> Stack {
     Harness::new().tenant(acme).start().await
 }
 
-/// A call, and the files that its record is to name.
+/// Requests, and the files that each one's record must name.
 fn asked() -> Vec<(&'static str, Value, Vec<&'static str>)> {
     const ADR: &str = "docs/adr/0001-use-postgres.md";
     const HANDLERS: &str = "docs/architecture/patterns/handlers.md";

@@ -1,5 +1,4 @@
-//! Records are kept by months: those that waited together while a month ended, and those of a month's
-//! first instant.
+//! Partitions by month: records that waited while a month ended, and records of a month's first instant.
 
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ async fn owner(stack: &Stack) -> PgPool {
         .unwrap()
 }
 
-/// Has months last no longer than this: the function is the real one, but for how long a month is.
+/// Limits the length of a month. The function is otherwise the real one.
 async fn shorten_months(owner: &PgPool, unit: &str) {
     let text = "select pg_get_functiondef('make_audit_month(bigint)'::regprocedure)";
     let mut text: String = sqlx::query_scalar(text).fetch_one(owner).await.unwrap();
@@ -30,8 +29,8 @@ async fn shorten_months(owner: &PgPool, unit: &str) {
     owner.execute(AssertSqlSafe(text)).await.unwrap();
 }
 
-/// Calls for so long while nothing can be written, in months of this length, then lets it be written.
-/// In how many months the records are then.
+/// Calls for `calling` while nothing can be written, with months of this length. Returns the number of
+/// months that the records are in.
 async fn months_of_calls_that_waited(unit: &str, span: Duration) -> i64 {
     let stack = stack().await;
     let owner = owner(&stack).await;
@@ -63,7 +62,7 @@ async fn records_of_earlier_months_and_of_this_one_that_waited_together_are_all_
 
 #[tokio::test]
 async fn records_of_the_first_instant_of_a_month_are_kept() {
-    // A month that has no other instant.
+    // A month that consists of one instant.
     let months = months_of_calls_that_waited("microsecond", Duration::ZERO).await;
     assert!(months >= 10, "{months} months");
 }

@@ -1,4 +1,4 @@
-//! The audit trail while Postgres is away: calls go on, and what was done is told once it is back.
+//! The audit trail while Postgres is down: calls continue, and their records are written afterwards.
 
 use serde_json::json;
 use sqlx::{Executor, PgPool};

@@ -1,4 +1,4 @@
-//! What somebody who may write to the database tries, and how it is found.
+//! What an attacker with write access to the database may try, and how verification detects it.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -9,7 +9,7 @@ use sqlx::{AssertSqlSafe, Executor, PgPool};
 
 use super::{calls, kept, read, stack, verified};
 
-/// Five calls: records 2 to 6, behind the one that begins the chain.
+/// Five calls: records 2 to 6, after the record that begins the chain.
 async fn five() -> (Stack, PgPool) {
     let stack = stack().await;
     for _ in 0..5 {
@@ -70,7 +70,7 @@ async fn a_row_of_another_tenant_is_none_of_this_ones() {
     assert_eq!(found, (1..=6).map(Finding::Changed).collect::<Vec<_>>());
 }
 
-/// Removes all months up to the one that runs.
+/// Removes all months before the current one.
 async fn prune(stack: &Stack, owner: &PgPool) -> Result<u32, TenantError> {
     let (next, tenants) = (next_month(owner).await, stack.tenants());
     let verified = tenants
@@ -111,7 +111,7 @@ async fn what_was_pruned_is_not_missed_and_what_was_only_said_to_be_is() {
     let chain = verified(&stack, "acme", last).await.remove(0);
     assert_eq!((chain.findings, chain.records), (Vec::new(), 2));
 
-    // Whoever has no secret can't move the cut on.
+    // Without the secret nobody can move the anchor.
     let forged = "update audit_anchors set (number, mac) = \
                   (select number, mac from audit_records where number = 7)";
     owner.execute(forged).await.unwrap();

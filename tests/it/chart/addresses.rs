@@ -1,5 +1,4 @@
-//! Addresses within the cluster: whoever is told of one finds a Service that takes that port, with the
-//! pods that are meant behind it.
+//! Addresses within the cluster: each leads to a Service with that port and with the intended pods.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +7,7 @@ use serde_json::Value;
 use super::rendered::{Container, NAMESPACE, Pod, Render, has_all, list, pairs, renders, text};
 use crate::tidy::assert_none;
 
-/// A Service by its name within the cluster, `NAME`, `NAME.NAMESPACE` or `NAME.NAMESPACE.svc…`.
+/// The Service with this name in the cluster: `NAME`, `NAME.NAMESPACE` or `NAME.NAMESPACE.svc…`.
 fn service<'a>(render: &'a Render, host: &str) -> Option<&'a Value> {
     let mut words = host.split('.');
     let name = words.next().unwrap_or_default();
@@ -40,7 +39,7 @@ fn host_and_port(url: &str) -> Option<(&str, &str)> {
     authority.rsplit_once(':')
 }
 
-/// The container of a pod that runs a command, and what it is told by a variable.
+/// The container of a pod that runs a command, and the value of one of its variables.
 fn told<'a>(pod: Pod<'a>, command: &str, variable: &str) -> Option<&'a str> {
     let runs = |it: &Container<'_>| it.archway().unwrap_or_default().first() == Some(&command);
     pod.running().find(runs)?.value(variable)
@@ -78,7 +77,7 @@ fn gateways_are_told_of_every_pool_by_the_name_that_its_workers_serve() {
     assert!(seen > 0, "no gateway is told of workers");
 }
 
-/// What is wrong with the address of a pool's workers, if anything is.
+/// What is wrong with the address of a pool's workers, if anything.
 fn wrong(render: &Render, pool: &str, url: &str) -> Option<String> {
     let (host, port) = host_and_port(url)?;
     let Some(service) = service(render, host) else {
@@ -228,7 +227,7 @@ fn every_address_within_the_release_leads_to_pods() {
     assert!(seen > 0, "nobody is told of an address");
 }
 
-/// All addresses that containers are told of.
+/// All addresses that containers are configured with.
 fn urls(render: &Render) -> Vec<(String, &str)> {
     let mut found = Vec::new();
     for pod in render.pods() {

@@ -1,14 +1,14 @@
-//! Commands of administration: what a Job of them is made from has what the one that applies tenants
-//! has, no less and no more, and runs once, when it is asked for.
+//! Commands of administration: the Job that runs one has exactly what the Job that applies tenants has,
+//! and runs once, on request.
 
 use serde_json::{Value, json};
 
 use super::rendered::{Container, Pod, Render, is_selected, list, renders, text, title};
 use crate::tidy::assert_none;
 
-/// The controller adds eleven characters to the name of a `CronJob`.
+/// The controller appends eleven characters to the name of a `CronJob`.
 const LONGEST: usize = 52;
-/// What of a pod is as it is for all that administer.
+/// The parts of a pod that all pods of administration share.
 const OF_PODS: [&str; 8] = [
     "serviceAccountName",
     "automountServiceAccountToken",
@@ -21,7 +21,7 @@ const OF_PODS: [&str; 8] = [
 ];
 const OF_CONTAINERS: [&str; 3] = ["image", "imagePullPolicy", "securityContext"];
 
-/// The pod that a component of the release is made of.
+/// The pod template of a component of the release.
 fn pod<'a>(render: &'a Render, component: &str) -> Option<Pod<'a>> {
     render
         .pods()
@@ -32,7 +32,7 @@ fn container<'a>(pod: &Pod<'a>) -> Container<'a> {
     pod.running().next().expect("a pod has a container")
 }
 
-/// Entries of a list that another list lacks.
+/// Entries of a list that are missing in another.
 fn lacking<'a>(these: &'a Value, those: &Value) -> Vec<&'a Value> {
     let has = |entry: &&Value| list(those).any(|it| it == *entry);
     list(these).filter(|entry| !has(entry)).collect()
@@ -73,7 +73,7 @@ fn a_command_has_what_the_job_that_applies_tenants_has_but_for_tenants() {
     assert!(seen > 4, "values for CI have both: {seen}");
 }
 
-/// A tenant's keys, the file with tenants, and how logs look that nobody watches.
+/// A tenant's keys, the file of tenants, and the log settings of unattended jobs.
 fn is_of_tenants(name: &str) -> bool {
     name.starts_with("TENANT_KEY_")
         || ["tenants", "ARCHWAY_LOG", "ARCHWAY_LOG_FORMAT"].contains(&name)
@@ -117,7 +117,7 @@ fn it_runs_when_it_is_asked_for_and_once() {
     assert!(seen > 4, "values for CI have it: {seen}");
 }
 
-/// The policies of a pod that say who may reach it, or whom it may reach.
+/// The policies that select a pod, or that name it as a peer.
 fn policies<'a>(render: &'a Render, pod: Pod<'a>, way: &'a str) -> impl Iterator<Item = &'a Value> {
     render
         .of("NetworkPolicy")
@@ -128,7 +128,7 @@ fn policies<'a>(render: &'a Render, pod: Pod<'a>, way: &'a str) -> impl Iterator
         })
 }
 
-/// Whether a rule is about a port and a pod.
+/// Whether a rule allows a port and a pod.
 fn opens(rule: &Value, port: u64, peers: &str, pod: &Pod<'_>) -> bool {
     let port = list(&rule["ports"]).any(|it| it["port"] == port);
     let selectors = list(&rule[peers]).map(|peer| &peer["podSelector"]);
@@ -193,7 +193,7 @@ fn where_nobody_administers_in_the_cluster_nothing_is_there_for_it() {
     }
 }
 
-/// Whether a component of the release is named anywhere in a value.
+/// Whether a value mentions a component of the release.
 fn holds(value: &Value, component: &Value) -> bool {
     match value {
         Value::Array(items) => items.iter().any(|it| holds(it, component)),

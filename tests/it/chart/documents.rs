@@ -1,5 +1,5 @@
-//! Files that the chart carries for others: of `archway apply`, of a gateway's issuers, of Prometheus
-//! and Grafana. Each is what its reader takes.
+//! Files in the chart with other readers: `archway apply`, a gateway's issuers, Prometheus and Grafana.
+//! Each reader accepts its file.
 
 use std::{collections::BTreeSet, fs};
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::rendered::{Container, Pod, Render, folder, list, pairs, renders, text, title};
 use crate::tidy::assert_none;
 
-/// The files of that name in `ConfigMap`s, with the `ConfigMap`'s name, read as YAML.
+/// The files of this name in `ConfigMap`s, with the `ConfigMap`'s name, parsed as YAML.
 fn files<'a>(render: &'a Render, name: &str) -> Vec<(&'a str, Value)> {
     let maps = render.of("ConfigMap");
     let files = maps.filter_map(|map| {
@@ -75,7 +75,7 @@ async fn the_file_of_issuers_is_one_that_a_gateway_takes() {
             assert_eq!(gateways.count(), 1, "{}", render.name);
             for entry in list(&file["issuers"]) {
                 let mut entry = entry.clone();
-                // Nobody is asked, and no file of the cluster's is here.
+                // No issuer is contacted, and files of the cluster do not exist here.
                 entry["issuer"] = json!(format!("http://127.0.0.1:9/{}", entries.len()));
                 entry.as_object_mut().unwrap().remove("ca_file");
                 entries.insert(entry.to_string());
@@ -89,7 +89,7 @@ async fn the_file_of_issuers_is_one_that_a_gateway_takes() {
     harness.start().await;
 }
 
-/// A rule without the address of its page, which an installation may name.
+/// A rule without the URL of its runbook, which an installation may set.
 fn unaddressed(mut groups: Value) -> Value {
     for group in groups.as_array_mut().into_iter().flatten() {
         for rule in group["rules"].as_array_mut().into_iter().flatten() {

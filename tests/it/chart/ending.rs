@@ -1,5 +1,4 @@
-//! How pods begin and end: probes ask ports that are there, and a pod has the time that its drain
-//! takes.
+//! How pods start and stop: probes use ports that exist, and a pod has the time that its drain takes.
 
 use serde_json::Value;
 
@@ -7,7 +6,7 @@ use super::rendered::{Container, Pod, list, number, renders, text};
 use crate::tidy::assert_none;
 
 const PROBES: [&str; 3] = ["startupProbe", "readinessProbe", "livenessProbe"];
-/// Seconds that a drain may take beside its delay and timeout: `cli/src/drain.rs`, "last words".
+/// Seconds that a drain takes beyond its delay and timeout: `cli/src/drain.rs`, "last words".
 const LAST_WORDS: u64 = 2;
 
 /// Seconds that a hook sleeps before the signal.
@@ -84,7 +83,7 @@ fn gateways_and_workers_have_all_probes_and_these_ask_ports_that_are_there() {
     assert_none(&violations);
 }
 
-/// What is wrong with a probe, if anything is.
+/// What is wrong with a probe, if anything.
 fn wrong(container: Container<'_>, probe: &Value) -> Option<String> {
     let port = [&probe["httpGet"], &probe["tcpSocket"], &probe["grpc"]]
         .into_iter()
@@ -99,7 +98,7 @@ fn wrong(container: Container<'_>, probe: &Value) -> Option<String> {
     if !named && !numbered {
         return Some(format!("no port {port}"));
     }
-    // The kubelet takes no name for gRPC.
+    // A gRPC probe takes no port name.
     if !probe["grpc"].is_null() && !port.is_u64() {
         return Some(format!("gRPC by the name {port}"));
     }
@@ -179,7 +178,7 @@ fn a_job_and_a_test_end_by_themselves() {
         for pod in render.pods().filter(|pod| !pod.is_lasting()) {
             let place = format!("{}: {}", render.name, pod.title());
             let restart = text(&pod.spec["restartPolicy"]);
-            // Restarted in place, it is deleted with the last failure, and its log with it.
+            // Restarted in place, a pod is deleted after its last failure, and its log with it.
             if restart != "Never" {
                 violations.push(format!("{place} restarts {restart:?}"));
             }

@@ -1,5 +1,5 @@
-//! What the chart tells the binary is what the binary asks: every variable and option is there, every
-//! value is one that it takes, and nothing that it asks is out of the chart's reach.
+//! The chart's configuration matches the binary's: every variable and option exists, every value parses,
+//! and the chart reaches every option.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,11 +10,11 @@ use serde_json::Value;
 use super::rendered::{Container, NAMESPACE, Pod, renders, text};
 use crate::tidy::assert_none;
 
-/// Commands whose every option the chart must reach: those of an installation's processes and jobs.
+/// Commands whose every option the chart must reach: the processes and jobs of an installation.
 const COMMANDS: [&str; 4] = ["gateway", "worker", "migrate", "apply"];
-/// Variables of the system's and the libraries', which values for CI set as operators would.
+/// Variables of the system and of libraries, which values for CI set as operators would.
 const OTHERS: [&str; 3] = ["HTTPS_PROXY", "SSL_CERT_FILE", "TZ"];
-/// What the chart does not reach, and why.
+/// Options that the chart does not reach, and why.
 const OUT_OF_REACH: [(&str, &str); 10] = [
     ("--key-file", "keys of tenants come by variables"),
     ("--qdrant-key", "the chart gives the key as a file"),
@@ -28,7 +28,7 @@ const OUT_OF_REACH: [(&str, &str); 10] = [
     ("--replace-secret", "a decision, for a terminal"),
 ];
 
-/// All commands, by their words.
+/// All commands, by name.
 fn commands() -> BTreeMap<String, Command> {
     fn collect(path: &str, command: &Command, found: &mut BTreeMap<String, Command>) {
         found.insert(path.to_owned(), command.clone());
@@ -44,7 +44,7 @@ fn commands() -> BTreeMap<String, Command> {
     found
 }
 
-/// Variables whose values help never shows.
+/// Variables whose values `--help` never shows.
 pub(super) fn secret_variables() -> BTreeSet<String> {
     let commands = commands();
     let arguments = commands.values().flat_map(Command::get_arguments);
@@ -75,7 +75,7 @@ fn command<'a>(
         .ok_or_else(|| format!("archway has no command for {arguments:?}"))
 }
 
-/// Containers that run the binary, with where they stand.
+/// Containers that run the binary, with their location.
 fn each_container(mut visit: impl FnMut(&str, Pod<'_>, Container<'_>)) -> Option<()> {
     for render in renders()? {
         for pod in render.pods() {
@@ -88,7 +88,7 @@ fn each_container(mut visit: impl FnMut(&str, Pod<'_>, Container<'_>)) -> Option
     Some(())
 }
 
-/// Whether a variable is a key that the file of `archway apply` names; `documents` holds them to it.
+/// Whether a variable is a key that the file of `archway apply` names. `documents` checks those.
 fn is_key(name: &str, container: Container<'_>) -> bool {
     let applies = container.archway().unwrap_or_default().first() == Some(&"apply");
     applies && name.starts_with("TENANT_KEY_")
@@ -99,12 +99,12 @@ fn every_variable_is_one_that_the_command_asks() {
     let all = commands();
     let mut violations = Vec::new();
     let seen = each_container(|place, pod, container| {
-        // What it is told without one, the next test tells.
+        // The next test reports the lack of a command.
         let Ok(command) = command(container, &all) else {
             return;
         };
         let asked: BTreeSet<String> = match text(&pod.document["kind"]) {
-            // Whatever it is given to run in place of its own command.
+            // Any command may be run in place of its own.
             "CronJob" => all.values().flat_map(variables).collect(),
             _ => variables(command).collect(),
         };
@@ -120,7 +120,7 @@ fn every_variable_is_one_that_the_command_asks() {
     }
 }
 
-/// A value as the process gets it: what a cluster fills in is filled in.
+/// A value as the process gets it, after the cluster's substitution.
 fn filled(name: &str, variable: &Value, known: &BTreeMap<&str, String>) -> String {
     if let Some(value) = variable["value"].as_str() {
         return known.iter().fold(value.to_owned(), |value, (name, other)| {

@@ -1,4 +1,4 @@
-//! Volumes and mounts: each has its other half, repositories are read-only, and each process sees the
+//! Volumes and mounts: each has its counterpart, repositories are read-only, and each process sees the
 //! secrets that it needs and no others.
 
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::rendered::{Container, Pod, list, renders, text};
 use crate::tidy::assert_none;
 
-/// Where a container's mounts are, and of which volume; a longer path wins.
+/// The mount of a container that holds a path. The longest match wins.
 fn mount<'a>(container: Container<'a>, path: &str) -> Option<&'a Value> {
     let beneath = |mount: &&Value| {
         let at = text(&mount["mountPath"]);
@@ -83,7 +83,7 @@ fn every_file_that_a_process_is_told_of_is_mounted_read_only() {
     assert!(seen > 0, "no process is told of a file");
 }
 
-/// Files that a process is told of, by variable or argument.
+/// Files that a process is given by variable or argument.
 fn told(container: Container<'_>) -> Vec<&str> {
     let variables = container.variables();
     let variables = variables.filter(|(name, _)| name.ends_with("_FILE"));
@@ -99,7 +99,7 @@ fn told(container: Container<'_>) -> Vec<&str> {
         .collect()
 }
 
-/// The file of the authority that the address of a database names.
+/// The certificate authority in the URL of a database.
 fn authority(container: Container<'_>) -> Option<&str> {
     let mut variables = container.variables();
     let (_, url) = variables.find(|(name, _)| name.ends_with("DATABASE_URL"))?;
@@ -107,7 +107,7 @@ fn authority(container: Container<'_>) -> Option<&str> {
     rest.split('&').next()
 }
 
-/// Whether a volume that names its files names that one.
+/// Whether a volume that lists its files lists this one.
 fn is_there(pod: &Pod<'_>, mount: &Value, path: &str) -> bool {
     let volume = volume(pod, text(&mount["name"])).expect("every mount has its volume");
     let within = path.strip_prefix(text(&mount["mountPath"])).unwrap();

@@ -1,4 +1,4 @@
-//! Indexers beside a pool's workers: counted, spared and placed apart from them, where values say so.
+//! Indexers beside a pool's workers: with their own counts, budgets and placement, where values say so.
 
 use std::collections::BTreeSet;
 
@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use super::rendered::{Pod, Render, has_all, list, pairs, renders, text};
 
-/// Where a pod runs, but for its spread, which is over its own kind.
+/// Settings of placement, without the spread, which is over the pods of one kind.
 const PLACEMENT: [&str; 4] = [
     "nodeSelector",
     "tolerations",
     "affinity",
     "priorityClassName",
 ];
-/// The values that have them in two pools: in `shared` with all of their own, in `gold` with nothing.
+/// Values with indexers in two pools: in `shared` with every setting, in `gold` with none.
 const CASE: &str = "indexers";
 
 fn of_component<'a>(render: &'a Render, component: &str) -> Vec<Pod<'a>> {
@@ -92,7 +92,7 @@ fn indexers_run_where_they_are_told_to_and_else_where_their_pool_does() {
         assert_ne!(indexers.spec[field], workers.spec[field], "{field}");
     }
     assert_ne!(keys(indexers), keys(workers));
-    // In the place of the pool's, not beside it.
+    // Instead of the pool's, not in addition.
     let nodes = pairs(&indexers.spec["nodeSelector"]);
     assert_eq!(nodes.into_iter().collect::<Vec<_>>(), [("pool", "batch")]);
     let stood: Vec<&Value> = list(&indexers.spec["tolerations"]).collect();

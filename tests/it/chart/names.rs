@@ -1,16 +1,16 @@
-//! Names and labels: as long as a cluster takes them, and each once.
+//! Names and labels: within a cluster's limits, and unique.
 
 use std::collections::BTreeSet;
 
 use super::rendered::{Pod, Render, list, pairs, renders, text, title};
 use crate::tidy::assert_none;
 
-/// What a label, and whatever becomes a host's name, may have of characters.
+/// The longest label, and name that becomes a host name, in characters.
 const LONGEST: usize = 63;
-/// Of a port's name.
+/// The longest name of a port.
 const LONGEST_OF_PORTS: usize = 15;
-/// Kubernetes' recommended labels, on every object. Pods have the first three alone: by the others, such
-/// as a version, they would be replaced at each upgrade.
+/// Kubernetes' recommended labels, on every object. Pods have only the first three: the others, such as a
+/// version, would replace pods at each upgrade.
 const RECOMMENDED: [&str; 5] = [
     "app.kubernetes.io/name",
     "app.kubernetes.io/instance",
@@ -48,7 +48,7 @@ fn every_name_is_one_that_a_host_could_have_and_stands_once() {
     assert_none(&violations);
 }
 
-/// The names of a pod's parts.
+/// The names within a pod.
 fn names_within(pod: Pod<'_>) -> Vec<&str> {
     let containers = pod.containers().map(|container| container.name());
     let volumes = list(&pod.spec["volumes"]).map(|volume| text(&volume["name"]));

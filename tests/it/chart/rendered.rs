@@ -1,4 +1,4 @@
-//! What Helm makes of the chart: once for each set of values, for all tests.
+//! Helm's renders of the chart: one for each set of values, shared by all tests.
 
 use std::{collections::BTreeMap, fs, path::PathBuf, process::Command, sync::OnceLock};
 
@@ -6,20 +6,20 @@ use serde_json::Value;
 
 use crate::{outside::given, tidy::root};
 
-/// Where all of it is installed, as far as a render knows.
+/// The namespace of all renders.
 pub(super) const NAMESPACE: &str = "archway";
-/// The name of the release, and the longest that Helm lets it have.
+/// The name of the release, and the longest name that Helm allows.
 pub(super) const RELEASE: &str = "archway";
 const LONGEST: &str = "a-release-with-a-name-as-long-as-helm-lets-one-be-553";
 
 /// One set of values, rendered.
 pub(super) struct Render {
-    /// The values' name; for the longest name of a release with a word that says so.
+    /// The name of the values, with a suffix for the longest release name.
     pub(super) name: String,
     pub(super) documents: Vec<Value>,
 }
 
-/// All sets of values under both names; `None` where Helm is not there.
+/// All sets of values under both release names. `None` without Helm.
 pub(super) fn renders() -> Option<&'static [Render]> {
     static RENDERS: OnceLock<Option<Vec<Render>>> = OnceLock::new();
     RENDERS.get_or_init(all).as_deref()
@@ -50,7 +50,7 @@ pub(super) fn folder() -> PathBuf {
     root().join("helm/archway")
 }
 
-/// What Helm renders with arguments of its own.
+/// A render with these arguments.
 pub(super) fn render(release: &str, arguments: &[&str]) -> Vec<Value> {
     let helm = given("ARCHWAY_TEST_HELM").expect("who renders looked for it");
     let mut command = Command::new(helm);
@@ -78,13 +78,13 @@ impl Render {
         self.documents.iter().find(is_it)
     }
 
-    /// All pods that it would make.
+    /// All pods that the render would create.
     pub(super) fn pods(&self) -> impl Iterator<Item = Pod<'_>> {
         self.documents.iter().filter_map(Pod::of)
     }
 }
 
-/// A pod, or what pods are made from.
+/// A pod or pod template.
 #[derive(Clone, Copy)]
 pub(super) struct Pod<'a> {
     /// The whole document.
@@ -116,21 +116,21 @@ impl<'a> Pod<'a> {
         pairs(&self.metadata["labels"])
     }
 
-    /// Those that start it, then those that run in it.
+    /// Init containers, then ordinary ones.
     pub(super) fn containers(&self) -> impl Iterator<Item = Container<'a>> + use<'a> {
         let spec = self.spec;
         let all = list(&spec["initContainers"]).chain(list(&spec["containers"]));
         all.map(Container)
     }
 
-    /// Those that run as long as the pod does: also those that start it and go on (`restartPolicy`).
+    /// Containers that run as long as the pod does, including sidecars (`restartPolicy`).
     pub(super) fn running(&self) -> impl Iterator<Item = Container<'a>> + use<'a> {
         let spec = self.spec;
         let beside = list(&spec["initContainers"]).filter(|it| it["restartPolicy"] == "Always");
         beside.chain(list(&spec["containers"])).map(Container)
     }
 
-    /// Whether it is there until somebody ends it.
+    /// Whether the pod runs until it is stopped.
     pub(super) fn is_lasting(&self) -> bool {
         matches!(
             text(&self.document["kind"]),
@@ -148,7 +148,7 @@ impl<'a> Container<'a> {
         text(&self.0["name"])
     }
 
-    /// What it runs of the binary, with all its arguments; `None` if it runs another program.
+    /// The command of the binary that it runs, with all arguments. `None` if it runs another program.
     pub(super) fn archway(&self) -> Option<Vec<&'a str>> {
         let ours = text(&self.0["image"]);
         let repository = ours.split(['@', ':']).next().unwrap_or_default();
@@ -161,7 +161,7 @@ impl<'a> Container<'a> {
         list(&self.0["env"]).map(|variable| (text(&variable["name"]), variable))
     }
 
-    /// The value of a variable that stands in it.
+    /// The value of a variable that is set in place.
     pub(super) fn value(&self, name: &str) -> Option<&'a str> {
         let found = self.variables().find(|(variable, _)| *variable == name);
         found.and_then(|(_, variable)| variable["value"].as_str())
@@ -199,7 +199,7 @@ pub(super) fn title(document: &Value) -> String {
     format!("{}/{name}", text(&document["kind"]))
 }
 
-/// Whether labels are those that a selector wants; one that wants nothing chooses all.
+/// Whether labels match a selector. An empty selector matches all.
 pub(super) fn is_selected(selector: &Value, labels: &BTreeMap<&str, &str>) -> bool {
     let mut expressions = list(&selector["matchExpressions"]);
     let all = expressions.all(|expression| {
@@ -216,7 +216,7 @@ pub(super) fn is_selected(selector: &Value, labels: &BTreeMap<&str, &str>) -> bo
     all && has_all(&selector["matchLabels"], labels)
 }
 
-/// Whether labels hold all of others.
+/// Whether `labels` contain all of `wanted`.
 pub(super) fn has_all(wanted: &Value, labels: &BTreeMap<&str, &str>) -> bool {
     let wanted = pairs(wanted);
     wanted

@@ -1,5 +1,5 @@
-//! When pods are replaced, and how: none ends before another is ready unless values say so, and what a
-//! pod reads of others replaces it when values say that it changed.
+//! How pods are replaced: none ends before another is ready unless values say so, and a changed
+//! configuration replaces its pods when values say that it changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::rendered::{Pod, RELEASE, Render, folder, number, render, renders};
 
-/// What is by name in a set of values for CI.
+/// The render with this name in the values for CI.
 fn case(name: &str) -> Option<&'static Render> {
     let mut renders = renders()?.iter();
     Some(renders.find(|it| it.name == name).expect("values for CI"))
@@ -32,8 +32,8 @@ fn by_default_no_gateway_and_no_worker_ends_before_a_new_one_is_ready() {
     }
 }
 
-/// Seconds after which gateways ask again which workers there are (`gateway/src/dns.rs`), and those for
-/// which a cluster's DNS remembers an answer unless it was told otherwise.
+/// Seconds between a gateway's lookups of its workers (`gateway/src/dns.rs`), plus the default DNS
+/// cache time of a cluster.
 const HEARD_OF: u64 = 5 + 5;
 
 #[test]
@@ -70,7 +70,7 @@ fn pods_are_replaced_as_values_say_by_role_and_by_pool() {
     }
 }
 
-/// What each Deployment makes pods of, with values for CI and one more value.
+/// The pod template of each Deployment, with values for CI and one more value.
 fn templates(case: &str, value: &str) -> BTreeMap<String, Value> {
     let file = folder().join(format!("ci/{case}-values.yaml"));
     let arguments = ["--values", file.to_str().unwrap(), "--set", value];
@@ -82,7 +82,7 @@ fn templates(case: &str, value: &str) -> BTreeMap<String, Value> {
     made.collect()
 }
 
-/// Names of those that differ.
+/// Names of the templates that differ.
 fn changed(old: &BTreeMap<String, Value>, new: &BTreeMap<String, Value>) -> BTreeSet<String> {
     let differ = new.iter().filter(|(name, made)| old[*name] != **made);
     differ.map(|(name, _)| name.clone()).collect()
@@ -93,7 +93,7 @@ fn what_changed_of_others_replaces_the_pods_that_read_it_and_no_more() {
     if renders().is_none() {
         return;
     }
-    // With how many Deployments read each.
+    // With the number of Deployments that read each.
     let read = [
         ("production", "archway-credentials", 4),
         ("production", "archway-limits", 1),

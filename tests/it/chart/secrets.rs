@@ -1,5 +1,5 @@
-//! Secrets stand in Secrets: in no `ConfigMap`, argument, annotation or plain variable, and each process
-//! gets its own alone.
+//! Secrets stay in Secrets: not in a `ConfigMap`, argument, annotation or plain variable, and each
+//! process gets only its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,8 +10,8 @@ use super::environment::secret_variables;
 use super::rendered::{Pod, Render, list, pairs, renders, text, title};
 use crate::tidy::assert_none;
 
-/// Keys of Secrets, by the names that they have by default and in `ci/passwords-values.yaml`: what a
-/// worker must not see, and what a gateway must not.
+/// Keys of Secrets, with the names by default and in `ci/passwords-values.yaml`: those that a worker must
+/// not see, and those that a gateway must not see.
 const OF_GATEWAYS: [&str; 6] = [
     "secret",
     "pass.key",
@@ -29,10 +29,10 @@ const OF_OTHERS: [&str; 7] = [
     "owner",
     "worker",
 ];
-/// Shorter ones could stand somewhere by chance.
+/// Shorter values could occur by chance.
 const SHORTEST: usize = 8;
 
-/// All that the Secrets of a render hold: what stands in a URL's password, too.
+/// All values in the Secrets of a render, passwords of URLs included.
 fn secrets(render: &Render) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for secret in render.of("Secret") {
@@ -96,7 +96,7 @@ fn nothing_but_a_secret_has_a_url_with_a_password_or_a_key() {
     assert_none(&violations);
 }
 
-/// All words of a document's texts.
+/// All words in a document's texts.
 fn words(value: &Value) -> Vec<&str> {
     match value {
         Value::String(text) => text.split_whitespace().collect(),
@@ -131,13 +131,13 @@ fn what_help_hides_comes_from_a_secret() {
     assert!(seen.len() >= 3, "{seen:?}");
 }
 
-/// Whether a variable is the address of what asks for a password that does not stand in it.
+/// Whether a variable is a URL that needs a password and does not contain it.
 fn is_open(name: &str, variable: &Value) -> bool {
     let address = text(&variable["value"]);
     name.ends_with("_URL") && address.contains("://") && password(address).is_none()
 }
 
-/// Keys of Secrets that a pod's containers see, by variable or mounted as a file.
+/// Keys of Secrets that a pod's containers see, by variable or as a mounted file.
 fn keys<'a>(pod: &Pod<'a>, role: &str) -> BTreeSet<&'a str> {
     let mut found = BTreeSet::new();
     let ours = |it: &super::rendered::Container<'_>| {

@@ -1,4 +1,4 @@
-//! What chooses pods chooses those that it means, and no others; what points at an object finds it.
+//! Selectors match the intended pods and no others, and references point at objects that exist.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::rendered::{
 };
 use crate::tidy::assert_none;
 
-/// The pods that labels choose.
+/// The pods that a selector matches.
 fn chosen<'a>(render: &'a Render, selector: &Value) -> Vec<Pod<'a>> {
     render
         .pods()
@@ -34,7 +34,7 @@ fn a_workload_selects_its_own_pods_and_nobody_elses() {
     assert_none(&violations);
 }
 
-/// Whether a port of a Service or policy, by name or number, is one of a pod's.
+/// Whether a port of a Service or policy, by name or number, is a port of a pod.
 fn has_port(pod: &Pod<'_>, port: &Value) -> bool {
     pod.running().any(|container| {
         let named = container
@@ -69,7 +69,7 @@ fn a_service_leads_to_ports_of_the_pods_of_one_workload() {
                 if !pods.iter().all(|pod| has_port(pod, target)) {
                     violations.push(format!("{place}: no pod has {target}"));
                 }
-                // A name that leads to pods themselves knows no other port than theirs.
+                // A headless Service knows only the pods' own ports.
                 let own = &port["port"];
                 let headless = service["spec"]["clusterIP"] == "None";
                 if headless && !pods.iter().all(|pod| has_port(pod, own)) {
@@ -117,7 +117,7 @@ fn budgets_and_scalers_are_of_one_workload_and_what_is_scaled_counts_nothing_its
     assert_none(&violations);
 }
 
-/// A share of what is requested is none where the container that is measured requests nothing.
+/// A utilisation target is a share of the request, so the measured container must have one.
 fn measures_what_is_requested(scaler: &Value, workload: &Value) -> bool {
     let containers = &workload["spec"]["template"]["spec"]["containers"];
     let mut metrics = list(&scaler["spec"]["metrics"]).peekable();

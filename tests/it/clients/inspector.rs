@@ -1,7 +1,7 @@
-//! The MCP Inspector's command line: a process a call, through three gateways in turn.
+//! The MCP Inspector's command line: one process per call, through three gateways in turn.
 //!
-//! It shows no progress and keeps no connection, so that it has nothing to lose in a restart; the
-//! second list here stands for it.
+//! It shows no progress and keeps no connection, so a restart cannot interrupt it. A second list stands
+//! in for that test.
 
 use e2e::{Proxy, git};
 use serde_json::{Value, json};
@@ -72,13 +72,13 @@ async fn inspects(era: Era) {
 pub(super) struct Inspector {
     url: String,
     era: Era,
-    /// The credential that it sends, if any.
+    /// The credential header, if any.
     header: Option<String>,
-    /// It keeps files in its user's home.
+    /// A home directory for its files.
     home: tempfile::TempDir,
 }
 
-/// What the Inspector printed.
+/// The Inspector's output.
 pub(super) struct Shown {
     pub(super) success: bool,
     pub(super) stdout: Value,

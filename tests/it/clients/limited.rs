@@ -1,5 +1,5 @@
-//! How each client shows its caller that a limit is spent: of a call of a tool, and of anything
-//! else. What it shows a model is in `tests/clients/README.md`.
+//! How each client shows a spent limit, of a tool call and of other requests. What it shows a model is in
+//! `tests/clients/README.md`.
 
 use std::process::Stdio;
 
@@ -51,7 +51,7 @@ async fn the_inspector_prints_what_is_spent_in_the_modern_era() {
     prints(Era::Modern).await;
 }
 
-/// A tenant that may say hello once a minute, and send so many messages.
+/// A tenant with one `hello` and this many messages per minute.
 async fn serve(messages: u32) -> Stack {
     let acme = Tenant::new("acme")
         .project("site", Repo::new().file("a.txt", "a").commit())
@@ -120,8 +120,8 @@ async fn prints(era: Era) {
     is_refusal(&told, "hello", 1);
 
     let mut refused = None;
-    // By then the messages are spent, however few a list costs. On the way one may be spent in the middle of
-    // a run, which then fails in another way.
+    // Enough calls to spend the messages, however cheap a list is. Until then a message may be refused in
+    // the middle of a run, which fails differently.
     for _ in 0..40 {
         let shown = inspector.run(&["--method", "tools/list"]).await;
         if !shown.success && shown.stderr["error"]["status"] == 429 {

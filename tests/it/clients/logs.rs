@@ -1,5 +1,5 @@
-//! What a tool logs while it runs reaches an SDK's callback, at the level that was asked for and
-//! above, whichever of three gateways has the session's next request.
+//! Log messages of a running tool reach an SDK's callback from the requested level on, whichever of three
+//! gateways serves the session's next request.
 
 use e2e::{Harness, Proxy, Tenant};
 use serde_json::{Value, json};

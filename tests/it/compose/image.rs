@@ -1,9 +1,9 @@
-//! The Dockerfile: what the image is made of, and what it says of itself.
+//! The Dockerfile: what the image contains and how it describes itself.
 
 use super::read;
 use crate::tidy::root;
 
-/// Its instructions, comments and breaks of lines taken out.
+/// Its instructions, without comments and line continuations.
 fn instructions() -> Vec<String> {
     let text = read("Dockerfile");
     let lines = text.lines().filter(|line| !line.starts_with('#'));
@@ -76,7 +76,7 @@ fn debug_information_is_in_neither_binary_and_that_of_the_image_can_be_had() {
     };
     let release = profile("release");
     assert!(release.contains("debug = false") && release.contains("strip = \"debuginfo\""));
-    // What is kept apart has to be made.
+    // Split debug information has to be generated.
     let dist = profile("dist");
     assert!(dist.contains("debug = \"line-tables-only\"") && dist.contains("strip = \"none\""));
     let lines = instructions();

@@ -1,4 +1,4 @@
-//! Who reaches whom, by which name, and what the host and other machines see.
+//! Who reaches whom and by which name, and what the host and other machines see.
 
 use std::collections::BTreeSet;
 
@@ -60,7 +60,7 @@ fn services_reach_those_they_need_and_other_machines_only_where_they_must() {
     assert_eq!(outside, ["gateway", "grafana", "otel-collector"]);
 }
 
-/// Who has an address in several networks is counted once, by a name of one.
+/// A host with addresses in several networks is counted once, by a name in one of them.
 #[test]
 fn gateways_find_workers_and_each_other_by_a_name_of_one_network() {
     let services = services();

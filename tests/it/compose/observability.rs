@@ -1,5 +1,5 @@
-//! What the profile `observability` is set up with: the collector's, Prometheus' and Grafana's own
-//! files, which Compose only mounts. Nothing here starts them.
+//! The files of the profile `observability`: those of the collector, Prometheus and Grafana, which
+//! Compose only mounts. Nothing is started.
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
@@ -20,7 +20,7 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The values of all fields of this name, wherever they are.
+/// The values of all fields of this name, at any depth.
 fn fields<'a>(value: &'a Value, name: &str) -> Vec<&'a Value> {
     let inner: Vec<&Value> = match value {
         Value::Object(fields) => fields.values().collect(),
@@ -32,7 +32,7 @@ fn fields<'a>(value: &'a Value, name: &str) -> Vec<&'a Value> {
     found
 }
 
-/// Each address that `prometheus.yaml` has asked, with its port.
+/// Each target of `prometheus.yaml`, with its port.
 fn targets() -> Vec<(String, String)> {
     let prometheus = yaml("prometheus.yaml");
     let mut targets = Vec::new();
@@ -71,7 +71,7 @@ fn whom_they_ask_is_a_service_of_a_network_that_they_are_in() {
     }
     for endpoint in fields(&yaml("otel-collector.yaml")["exporters"], "endpoint") {
         let host = host(endpoint.as_str().unwrap());
-        // A name with dots is another machine's, and the collector reaches those.
+        // A name with dots is another machine, which the collector may reach.
         if !host.contains('.') {
             asked.push((COLLECTOR, host.to_owned()));
         }
@@ -97,7 +97,7 @@ fn they_are_asked_at_the_ports_where_they_listen() {
     assert_eq!(BTreeSet::from_iter(targets()), BTreeSet::from(wanted));
     let image = read("Dockerfile");
     assert!(image.contains("ADMIN_URL=http://127.0.0.1:9090,http://127.0.0.1:9091\n"));
-    // Other containers reach neither on the loopback address.
+    // Other containers cannot reach the loopback address.
     assert_eq!(prometheus["host"], "0.0.0.0");
     let receiver = &collector["receivers"]["otlp"]["protocols"]["grpc"]["endpoint"];
     let port = receiver.as_str().unwrap().strip_prefix("0.0.0.0:").unwrap();
@@ -112,7 +112,7 @@ fn they_are_asked_at_the_ports_where_they_listen() {
     assert!(check.contains(&format!("--url=http://127.0.0.1:{port}\"")));
 }
 
-/// What of this repository a service sees at a path; `None` for what is in a volume.
+/// The file of this repository that a service sees at a path. `None` if it is in a volume.
 fn seen(service: &Value, path: &str) -> Option<PathBuf> {
     let mounts = mounts(service);
     let within = mounts.iter().filter_map(|mount| {
@@ -125,7 +125,7 @@ fn seen(service: &Value, path: &str) -> Option<PathBuf> {
     Some(root().join(format!("{source}{rest}")))
 }
 
-/// The values of a service's options, by the options' ends.
+/// The values of a service's options whose names end like this.
 fn options(service: &Value, end: &str) -> Vec<String> {
     let words = texts(&service["command"]).into_iter();
     let options = words.filter_map(|word| word.split_once('='));
@@ -157,7 +157,7 @@ fn every_path_that_they_name_is_mounted_and_there() {
     let files = files.map(|(_, path)| path.as_str().unwrap().to_owned());
     name("grafana", files.collect());
     for folder in ["dashboards", "datasources"] {
-        // Where Grafana's image looks for what to set up.
+        // Where Grafana's image looks for provisioning files.
         let folder = format!("/etc/grafana/provisioning/{folder}");
         name("grafana", vec![folder]);
     }
@@ -202,7 +202,7 @@ fn dashboards_ask_the_datasource_that_is_provisioned() {
         let path = file.unwrap().path();
         let dashboard: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
         let variables = list(&dashboard["templating"]["list"]).iter();
-        // Shown as the default of its type.
+        // Selected as the default of its type.
         let chosen = variables.filter(|it| it["type"] == "datasource");
         let chosen: Vec<(String, &Value)> = chosen
             .map(|it| {

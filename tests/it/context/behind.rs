@@ -1,4 +1,4 @@
-//! An index that is not of HEAD's commit: not there yet, behind, or beside a work tree that differs.
+//! An index of another commit than HEAD: missing, behind, or next to a changed work tree.
 
 use std::fs;
 use std::path::Path;
@@ -66,7 +66,7 @@ async fn commits_that_the_index_lacks_are_counted_while_another_worker_holds_it(
         assert!(reply.text().contains(note), "{}", reply.text());
         assert!(!paths(&reply).iter().any(|path| path.ends_with(".txt")));
     }
-    // It lives no longer than it says so.
+    // The holder's lease ends no later than it states.
     let end = "update indexes set held_until = now() + interval '1 second'";
     sqlx::query(end).execute(&owner).await.unwrap();
     let snow = json!({ "query": "snow" });
@@ -101,7 +101,7 @@ async fn a_file_that_differs_in_the_work_tree_is_shown_as_committed_and_called_s
         );
         assert!(reply.text().contains("**Stale**"), "{}", reply.text());
     }
-    // Line ends are git's to choose.
+    // Line endings are git's choice.
     fs::write(&file, AUTH.replace('\n', "\r\n")).unwrap();
     let reply = client.call("context_search", query).await;
     assert!(results(&reply)[0].get("stale").is_none());

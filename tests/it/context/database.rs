@@ -1,4 +1,5 @@
-//! The index's tables in PostgreSQL: no row of another tenant's, should everything above fail.
+//! The index's tables in PostgreSQL: row-level security hides other tenants' rows even if everything
+//! above fails.
 
 use e2e::{Harness, Stack, Tenant};
 use serde_json::json;
@@ -8,7 +9,7 @@ use super::{owner, repo, search};
 
 const TABLES: [&str; 4] = ["indexes", "index_documents", "index_texts", "index_pieces"];
 
-/// Two tenants, of which one has a second project; all are indexed.
+/// Two tenants, one of them with a second project. All projects are indexed.
 async fn two_tenants() -> Stack {
     let acme = Tenant::new("acme")
         .project("site", repo())
@@ -25,7 +26,7 @@ async fn two_tenants() -> Stack {
     stack
 }
 
-/// How many rows of all and of the tenant a connection sees in each table.
+/// In each table: the rows that a connection sees, of all tenants and of this one.
 async fn seen(connection: &mut PgConnection, tenant: uuid::Uuid) -> [(i64, i64); 4] {
     let mut counts = [(0, 0); 4];
     for (table, counts) in TABLES.iter().zip(&mut counts) {

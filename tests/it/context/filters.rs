@@ -1,4 +1,4 @@
-//! What narrows a search: module, kind of code, glob; and what can't be asked together.
+//! Filters of a search: module, kind of code, glob; and combinations that are refused.
 
 use std::collections::BTreeSet;
 

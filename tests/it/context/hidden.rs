@@ -1,4 +1,4 @@
-//! What may not be read is not found, whatever the index once had.
+//! A file that may not be read is not found, even if it is in the index.
 
 use archway::tenants::{ProjectSettings, Tenants};
 use e2e::{Repo, Stack};
@@ -8,7 +8,7 @@ use super::{indexed, owner, paths, repo, search, until};
 
 const LINE: &str = "the treasure is buried under the sesame tree\n";
 
-/// Closes these names as `archway project set --close` does.
+/// Closes a glob as `archway project set --close` does.
 async fn close(stack: &Stack, glob: &str) {
     let tenants = Tenants::new(owner(stack).await);
     let tenant = stack.tenant_id("acme");
@@ -50,7 +50,7 @@ async fn blocked_and_ignored_files_that_are_committed_are_never_found() {
         assert_eq!(seen, None);
         assert!(found.iter().all(|path| !hidden.contains(path)), "{found:?}");
     }
-    // Nor is any of it in the index; one text has one open name.
+    // Nor is it in the index. A text in several files keeps one readable path.
     let owner = owner(&stack).await;
     let documents: Vec<Vec<u8>> =
         sqlx::query_scalar("select name from index_documents order by name")

@@ -1,11 +1,11 @@
-//! `project_scope: all_linked`: what a project links to is searched with it, as far as the key reads.
+//! `project_scope: all_linked`: linked projects are searched too, as far as the key may read them.
 
 use e2e::{Client, Harness, Key, Repo, Stack, Tenant};
 use serde_json::{Value, json};
 
 use super::{results, search};
 
-/// A repository that says one thing, and links to others.
+/// A repository with one text, and links to others.
 fn repo(name: &str, links: &str) -> Repo {
     let text = format!("the treasure of {name} is under the sesame tree\n");
     Repo::new()
@@ -14,7 +14,8 @@ fn repo(name: &str, links: &str) -> Repo {
         .commit()
 }
 
-/// `site` links to `lib`, to what is not there, and to itself; `lib` to `deep`; `other` to nothing.
+/// `site` links to `lib`, to a missing project and to itself; `lib` links to `deep`; `other` has no
+/// links.
 async fn linked() -> Stack {
     let tenant = Tenant::new("acme")
         .project("site", repo("site", "'lib', 'missing', 'site'"))

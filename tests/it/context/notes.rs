@@ -1,4 +1,5 @@
-//! What was noted: found within seconds, by its type, behind its successor, and not once erased.
+//! Recorded notes: found within seconds, by type, ranked after their successor, and not found once
+//! erased.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,11 +11,11 @@ use tokio::time::Instant;
 
 use super::{indexed, owner, repo, result, results, search, until};
 
-/// In which what was written is to be found: a busy machine's 3 seconds.
+/// How soon a note must be found: 3 s, on a busy machine.
 const SOON: Duration = Duration::from_secs(20);
 const TYPES: [&str; 4] = ["pattern", "rule", "decision", "issue"];
 
-/// A project whose index is whole.
+/// A project with a complete index.
 async fn ready() -> (Stack, Client) {
     let (stack, client) = indexed(repo()).await;
     search(&stack, &client, json!({ "query": "weather report" }))
@@ -23,7 +24,7 @@ async fn ready() -> (Stack, Client) {
     (stack, client)
 }
 
-/// Records a discovery; its id.
+/// Records a discovery and returns its id.
 async fn record(client: &Client, discovery: Value) -> String {
     let reply = client.call("record_discovery", discovery).await;
     reply.structured()["id"].as_str().unwrap().to_owned()
@@ -40,7 +41,7 @@ async fn write(client: &Client, file: &str, entry: Value) {
         .structured();
 }
 
-/// The answer that has what was just written.
+/// The answer that contains what was just written.
 async fn soon(stack: &Stack, client: &Client, arguments: Value, id: &str) -> Reply {
     let written = Instant::now();
     let reply = until(stack, client, arguments, |found| found["id"] == id).await;
@@ -157,7 +158,7 @@ async fn a_type_finds_what_is_of_it_and_events_are_found_under_all_alone() {
         (&json!("event"), &json!("memory"))
     );
     for (kind, id) in TYPES.iter().zip(&ids) {
-        // Whatever the query: all that pass a filter are ranked.
+        // With a filter every match is ranked, whatever the query.
         let query = json!({ "query": "quite unrelated", "type": kind, "limit": 20 });
         let reply = client.call("context_search", query).await;
         let found = results(&reply).iter();
@@ -176,7 +177,7 @@ async fn a_superseded_discovery_stands_below_its_successor_and_says_so() {
     let new = "letters are tried again after a pause, which is long for the outbox";
     let new = json!({ "type": "rule", "content": new, "supersedes": old });
     let new = record(&client, new).await;
-    // The older one fits better.
+    // The older note fits the query better.
     let query = json!({ "query": "retry the outbox with jitter", "limit": 20 });
     let reply = soon(&stack, &client, query, &new).await;
     let place = |id: &str| {

@@ -1,4 +1,4 @@
-//! Without Postgres the index goes on answering what it has, or says soon that it can't.
+//! Without Postgres a cached index still answers, and other queries fail soon.
 
 use e2e::{Client, Harness, Reply, Tenant};
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ async fn code_is_found_while_postgres_is_away_and_notes_again_once_it_is_back() 
     stack.database().close().await;
     let reply = soon(&client, query).await;
     assert_eq!(paths(&reply)[0], "src/auth/password.rs");
-    // A filter that asks Postgres which notes pass can't be answered.
+    // A filter by notes needs Postgres, so it cannot be answered.
     let rules = json!({ "query": "passwords", "type": "rule" });
     let refused = soon(&client, rules).await;
     assert_eq!(refused.code(), "unavailable");

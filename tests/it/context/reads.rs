@@ -1,4 +1,5 @@
-//! What was read lately counts: the caller's own reads, their modules, and everybody's by the day.
+//! Recent reads affect ranking: the caller's own reads, their modules, and everybody's reads of past
+//! days.
 
 use e2e::{Client, Harness, Key, Reply, Stack, Tenant};
 use serde_json::{Value, json};
@@ -101,7 +102,7 @@ async fn a_reader_counts_once_a_day_and_twenty_are_as_good_as_more() {
     read(&client, PASSWORD).await;
     read(&other, PASSWORD).await;
     boosted(&stack, &client, PASSWORD, [1.5, 1.3, 1.02]).await;
-    // Other readers on other days: of those a week ago none, of those before it each.
+    // Other readers on other days: reads a week ago do not count, earlier ones do.
     let owner = super::owner(&stack).await;
     let reads = "insert into file_accesses \
                      (tenant_id, project_id, principal, path, day, count, last_at) \

@@ -1,5 +1,5 @@
-//! An index follows the path rules as it follows HEAD: what is opened is found, what is closed is
-//! gone at once and takes no place among what is found.
+//! An index follows the path rules as it follows HEAD: opened files are found, closed ones disappear at
+//! once and take no place among the results.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{hold, indexed, owner, paths, repo, search, until};
 
 const LINE: &str = "the treasure is buried under the sesame tree\n";
-/// More files than either list of candidates has places.
+/// More files than either list of candidates holds.
 const MANY: usize = 120;
 
 fn treasure() -> Value {
@@ -32,7 +32,7 @@ async fn set(stack: &Stack, settings: ProjectSettings) {
     setting.await.unwrap();
 }
 
-/// Waits until the index has a file, or has it no longer.
+/// Waits until the index contains a file, or no longer contains it.
 async fn has(stack: &Stack, path: &str, is_there: bool) {
     let owner = owner(stack).await;
     let count = "select count(*) from index_documents where name = $1";
@@ -46,7 +46,7 @@ async fn has(stack: &Stack, path: &str, is_there: bool) {
     owner.close().await;
 }
 
-/// Many files that fit best, and an open one that fits less.
+/// Many files that match best, and an open one that matches less.
 fn crowd(repo: Repo) -> Repo {
     let long = "a long story of other things that happened in the hills\n".repeat(20);
     let repo = repo.file("open.txt", format!("{long}{LINE}"));
@@ -80,7 +80,7 @@ async fn what_a_repository_closes_in_its_work_tree_leaves_the_index_and_comes_ba
     let manifest = stack.folder("acme", "site").join(".archway.toml");
     for _ in 0..2 {
         fs::write(&manifest, "deny = ['vault/']\n").unwrap();
-        // At once: no index has to be made for that.
+        // At once, without a new index run.
         let reply = client.call("context_search", treasure()).await;
         assert!(!paths(&reply).contains(&"vault/map.txt"));
         has(&stack, "vault/map.txt", false).await;

@@ -1,4 +1,4 @@
-//! An embedding service behind the index: what it is asked, and what is found without it.
+//! An embedding service behind the index: what it is sent, and what is found without it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +13,7 @@ const DIMENSIONS: usize = 256;
 /// The deadline of a call.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// A project whose index has the service's vectors.
+/// A project whose index has vectors of the service.
 async fn served() -> (Embeddings, Stack, Client) {
     let service = Embeddings::start(DIMENSIONS).await;
     let tenant = Tenant::new("acme").project("site", repo());
@@ -124,7 +124,7 @@ async fn a_file_that_was_closed_is_no_word_that_answers_without_the_service() {
     sqlx::query(close).execute(&owner).await.unwrap();
     owner.close().await;
     service.always(refusing());
-    // As of what is nowhere.
+    // As if the vectors came from another service.
     stack
         .eventually(async || {
             let query = json!({ "query": "temperature" });
@@ -147,7 +147,7 @@ async fn of_two_workers_one_indexes_a_project_and_both_find_what_it_did() {
     let client = stack.client("acme");
     let query = json!({ "query": "pearl 77" });
     search(&stack, &client, query.clone()).await.structured();
-    // Each call goes to a worker that is as good as the other.
+    // Any of the equal workers may serve a call.
     for _ in 0..8 {
         let reply = client.call("context_search", query.clone()).await;
         assert_eq!(paths(&reply)[0], "docs/77.txt");
@@ -168,7 +168,7 @@ async fn a_text_that_the_service_refuses_is_found_by_its_words_and_keeps_nothing
     let harness = Harness::new().tenant(tenant).indexing();
     let stack = harness.embedder(&service).start().await;
     let client = stack.client("acme");
-    // With a filter all are ranked, however far.
+    // With a filter every match is ranked, however far.
     let query = json!({ "query": "password or weather", "path_glob": "**" });
     let reply = search(&stack, &client, query).await;
     assert_eq!(mode(&reply), "hybrid");

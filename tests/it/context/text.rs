@@ -1,4 +1,4 @@
-//! The text of an answer: markdown by the git contract, cut at a line where it is too long.
+//! The text of an answer: markdown by the git contract, cut at a line if it is too long.
 
 use std::fmt::Write as _;
 
@@ -58,7 +58,7 @@ async fn what_is_no_code_is_named_by_its_type_and_id() {
         "{first}"
     );
     assert!(text.contains(&format!(": issue {id} [Score: ")), "{text}");
-    // Neither the fence nor the direction of the text is the writer's.
+    // The author of a file controls neither the fence nor the direction of the text.
     assert!(text.contains("````\n# fence\n```sh\n"), "{text}");
     assert!(
         !text.contains('\u{202e}') && text.contains("\\u{202e}"),
@@ -114,7 +114,7 @@ async fn contents_are_cut_at_a_line_so_that_all_results_fit_the_budget() {
             .text()
             .contains("It goes on: read_file shows the rest.")
     );
-    // With fewer results there is room for whole ones.
+    // Fewer results leave room for whole ones.
     let query = json!({ "query": "count the pearls of a chest", "limit": 2 });
     let reply = client.call("context_search", query).await;
     assert!(!reply.text().contains("It goes on"), "{}", reply.text());

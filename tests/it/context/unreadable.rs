@@ -1,4 +1,4 @@
-//! What can't be read for a moment is found again, and nothing else is forgotten for it.
+//! A file that cannot be read for a moment is found again, and no other file is lost for it.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use super::{indexed, owner, paths, repo, search, until};
 
 const STORY: &str = "the lighthouse keeper counted ships in the fog\n";
 
-/// Waits until the index stands so.
+/// Waits until the index has this state.
 async fn stands(stack: &Stack, so: &str) {
     let owner = owner(stack).await;
     let query = format!("select count(*) from indexes where {so}");
@@ -94,7 +94,7 @@ async fn a_project_that_was_indexed_and_can_not_be_read_is_told_of() {
         stack.eventually(is_told).await;
     };
     unreadable(0).await;
-    // As a syncer leaves it that was ended between two steps.
+    // As a syncer leaves it that was interrupted between two steps.
     let folder = stack.folder("acme", "site");
     let aside = folder.with_file_name(".aside");
     fs::rename(&folder, &aside).unwrap();

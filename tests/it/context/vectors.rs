@@ -1,4 +1,4 @@
-//! Words first, vectors when they come: an embedding service that is away from the start, and back.
+//! Words first, vectors later: an embedding service that is down from the start, and comes back.
 
 use std::fs;
 use std::path::Path;
@@ -10,17 +10,16 @@ use tokio::time::{Duration, Instant, sleep};
 use super::{paths, repo, results, search, until};
 
 const DIMENSIONS: usize = 64;
-/// Within which words answer, whatever the service does.
+/// How soon a search by words must answer, whatever the service does.
 const SECONDS: Duration = Duration::from_secs(25);
-/// Within which a service that is back is asked again: its circuit, and then a project, rest for a
-/// minute at most.
+/// How soon a recovered service is used: first its circuit and then a project rest, for a minute at most.
 const BACK: Duration = Duration::from_secs(150);
 
 fn refusing() -> Option<Mishap> {
     Some(Mishap::Status(503, Vec::new()))
 }
 
-/// A project whose embedding service is like this from the start.
+/// A project whose embedding service fails like this from the start.
 async fn started(qdrant: Option<&Qdrant>, mishap: Option<Mishap>) -> (Embeddings, Stack, Client) {
     let service = Embeddings::start(DIMENSIONS).await;
     service.always(mishap);
@@ -38,7 +37,7 @@ fn mode(reply: &Reply) -> &Value {
     &reply.structured()["index"]["mode"]
 }
 
-/// Every file, by how near each is.
+/// Lists every file by its distance.
 fn all(number: u32) -> Value {
     json!({ "query": format!("weather of place {number}"), "path_glob": "**", "limit": 20 })
 }
@@ -49,7 +48,7 @@ fn commit(folder: &Path, path: &str, content: &str) {
     git(folder, &["commit", "-qm", path]);
 }
 
-/// Words answered, and say that vectors are missing.
+/// Asserts that the answer is by words alone and says that vectors are missing.
 fn is_lexical(reply: &Reply) {
     assert_eq!(mode(reply), "lexical");
     assert!(reply.text().contains("(lexical)"), "{}", reply.text());
@@ -60,7 +59,7 @@ fn is_lexical(reply: &Reply) {
     }
 }
 
-/// Waits until vectors count: then every file has its own.
+/// Waits until vectors count: then every file has a vector.
 async fn becomes_hybrid(client: &Client, files: usize) {
     let deadline = Instant::now() + BACK;
     for number in 0.. {
@@ -79,7 +78,7 @@ async fn becomes_hybrid(client: &Client, files: usize) {
     }
 }
 
-/// What has to be so at either home.
+/// The test for both vector stores.
 async fn words_answer_first_and_vectors_follow(qdrant: Option<&Qdrant>) {
     let begun = Instant::now();
     let (service, mut stack, client) = started(qdrant, refusing()).await;
@@ -141,7 +140,7 @@ async fn an_index_that_gets_its_vectors_notes_how_many_chunks_its_texts_have_the
     let (service, stack, client) = started(None, refusing()).await;
     search(&stack, &client, json!({ "query": "weather report" })).await;
     let owner = super::owner(&stack).await;
-    // As if its texts had been cut into more chunks when they came by their words.
+    // As if its texts had been cut into more chunks when they were indexed by words.
     let more = sqlx::query("update indexes set chunks = chunks + 5");
     more.execute(&owner).await.unwrap();
     service.always(None);
@@ -165,7 +164,7 @@ async fn while_the_service_is_away_it_is_asked_seldom_and_the_index_stays_as_it_
     };
     let (before, asked) = (edition().await, service.questions().len());
     let since = Instant::now();
-    // The last try of the first run may come yet. Then the circuit rests for 2 s, and for 4.
+    // The last attempt of the first run may still come. Then the circuit rests for 2 s, and for 4 s.
     let asked_more = async || (service.questions().len() >= asked + 3).then_some(());
     stack.eventually(asked_more).await;
     let elapsed = since.elapsed();

@@ -1,5 +1,5 @@
-//! Arguments, the same for every tool: checked against what is advertised, both spellings, every
-//! violation told at once.
+//! Arguments, alike for every tool: checked against the advertised schema, accepted in both spellings,
+//! with all violations reported at once.
 
 use e2e::{Client, Reply, Repo, Stack};
 use serde_json::{Value, json};

@@ -213,7 +213,7 @@ async fn five_hundred_entries_are_a_page_and_the_cursor_leads_through_the_rest()
         seen,
         (0..1203).map(|n| format!("f{n:04}")).collect::<Vec<_>>()
     );
-    // A cursor belongs to its commit: what it counted may have moved.
+    // A cursor belongs to its commit, since its positions may have moved.
     let first = client.call("list_files", json!({})).await;
     e2e::git(
         &stack.folder("acme", "site"),

@@ -1,4 +1,4 @@
-//! `list_files`: what is told of a folder.
+//! `list_files`: what it returns for a folder.
 
 use std::time::{Duration, SystemTime};
 

@@ -1,5 +1,5 @@
-//! `git_log`, `git_blame` and `git_diff`: the git contract's markdown to the letter. Whether the
-//! answers are true is asked in `history_differential`.
+//! `git_log`, `git_blame` and `git_diff`: the git contract's markdown to the letter.
+//! `history_differential` checks whether the answers are correct.
 
 use std::{fs, path::PathBuf};
 
@@ -12,7 +12,7 @@ const JOHN: &str = "John Doe <john@example.com>";
 const JANE: &str = "Jane Smith <jane@example.com>";
 const JWT: &str = "function verifyToken(token: string) {\n  return decoded;\n}\n";
 
-/// The contract's own example: two people and a file.
+/// The contract's own example: two authors and a file.
 pub(super) async fn project() -> (Stack, Client, PathBuf) {
     let repo = Repo::new()
         .file("src/auth/jwt.ts", JWT)
@@ -20,7 +20,7 @@ pub(super) async fn project() -> (Stack, Client, PathBuf) {
     let (stack, client) = serve(repo).await;
     let folder = stack.folder("acme", "site");
     git(&folder, &["init", "--quiet"]);
-    // Late in the evening in New York: in UTC it is the next day.
+    // Late in the evening in New York, which is the next day in UTC.
     commit(
         &folder,
         JOHN,
@@ -204,7 +204,7 @@ async fn more_than_a_thousand_changed_lines_turn_a_diff_to_its_summary_and_say_s
             "it('works');".to_owned() + &"\nline".repeat(lines - 2),
         )
         .unwrap();
-        // The last line of before gets a line end: it counts twice.
+        // The former last line gets a line ending, which counts as two changes.
         let reply = client.call("git_diff", json!({ "summary": false })).await;
         let data = reply.structured();
         assert_eq!(

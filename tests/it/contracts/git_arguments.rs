@@ -1,5 +1,5 @@
-//! `git_log`, `git_blame` and `git_diff`: what they refuse and in which words, and how the git
-//! contract spells their arguments.
+//! `git_log`, `git_blame` and `git_diff`: what they refuse and in which words, and the spellings of their
+//! arguments in the git contract.
 
 use e2e::Repo;
 use serde_json::{Value, json};

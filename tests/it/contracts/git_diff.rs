@@ -1,4 +1,4 @@
-//! `git_diff`: the contract's text, and what becomes of a diff that is long or no plain text.
+//! `git_diff`: the contract's text, and diffs that are long or not plain text.
 
 use std::{fs, path::Path};
 

@@ -1,7 +1,7 @@
-//! `git_diff` with the working tree where the index says more than which files there are: sparse
-//! checkouts, files that git was told not to look at, conflicts, modes that don't count.
+//! `git_diff` of the work tree where the index holds more than a list of files: sparse checkouts, files
+//! that git ignores on request, conflicts, modes that do not count.
 //!
-//! Each is held to `git diff HEAD` in the same place, and to what that should say.
+//! Each case is compared with `git diff HEAD` in the same folder, and with the expected lines.
 
 use std::{
     fs::{self, Permissions},
@@ -15,7 +15,7 @@ use serde_json::json;
 use super::git_diff::{diff, files};
 use crate::serve;
 
-/// Two folders with two files each, and a file beside them.
+/// Two folders with two files each, and a file outside of them.
 async fn project() -> (Stack, Client, PathBuf) {
     let repo = Repo::new().file("in/a", "1\n").file("in/b", "1\n");
     let repo = repo.file("out/a", "1\n").file("out/b", "1\n");
@@ -24,7 +24,7 @@ async fn project() -> (Stack, Client, PathBuf) {
     (stack, client, folder)
 }
 
-/// Holds the diff to git's, and to these of its lines: `path () status +insertions -deletions`.
+/// Compares the diff with git's and with these lines: `path () status +insertions -deletions`.
 async fn differs(client: &Client, folder: &Path, expected: &[&str]) {
     let reply = diff(client, json!({})).await;
     let shown = files(&reply);
@@ -128,7 +128,7 @@ async fn of_a_conflict_what_stands_in_the_working_tree_is_compared() {
     for path in ["in/a", "in/b", "new", "top"] {
         assert!(unmerged.contains(path), "{path}: {unmerged}");
     }
-    // Two have both sides in them; those that went on one side stand as they are on the other.
+    // Two files contain both sides. Files deleted on one side have the content of the other.
     let reply = diff(&client, json!({ "file_path": "top" })).await;
     let patch = reply.structured()["files"][0]["patch"].as_str().unwrap();
     assert!(

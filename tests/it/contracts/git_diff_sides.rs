@@ -1,4 +1,4 @@
-//! `git_diff`: what the two sides are, in any kind of repository, and what is left out of them.
+//! `git_diff`: what its two sides are in every kind of repository, and what it omits.
 
 use std::{fs, os::unix::fs::symlink};
 

@@ -1,4 +1,4 @@
-//! The git tools where an agent guessed wrong: which revision, path or cursor it is told to give.
+//! The git tools after an agent's wrong guess: which revision, path or cursor the error suggests.
 
 use std::fs;
 
@@ -177,7 +177,7 @@ async fn a_file_that_a_revision_lacks_is_told_with_the_revision_and_a_folder_as_
     }
 }
 
-/// The note of an answer in which nothing was found, which text and data tell alike.
+/// The note of an empty answer, which must be the same in text and data.
 fn note<'a>(reply: &'a Reply, nothing: &str) -> Option<&'a str> {
     let (_title, body) = reply.text().split_once("\n\n").unwrap();
     let rest = body

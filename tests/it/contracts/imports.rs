@@ -41,7 +41,7 @@ async fn dependencies_come_when_they_are_asked_for_in_either_spelling() {
     assert_eq!(refused.code(), "invalid_arguments");
 }
 
-/// The contract fails such a call; we give the file and say what is wrong.
+/// The contract fails such a call. Archway returns the file and reports the error.
 #[tokio::test]
 async fn a_syntax_error_is_said_with_its_line_beside_the_file() {
     let text = "import './b';\nlet x = ;\n";

@@ -1,5 +1,4 @@
-//! U+FEFF: a byte order mark where a file begins with it, and anywhere else a character that nobody
-//! sees.
+//! U+FEFF: a byte order mark at the start of a file, and elsewhere an invisible character.
 
 use std::path::Path;
 

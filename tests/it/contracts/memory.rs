@@ -1,4 +1,4 @@
-//! The writers: the learning contract's `write_memory_entry`, and `record_discovery`.
+//! The tools that write: the learning contract's `write_memory_entry`, and `record_discovery`.
 
 use archway_proto::catalog::Scope;
 use e2e::{Harness, Key, Reply, Repo, Tenant};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::both;
 use crate::serve;
 
-/// What `_meta` says of a commit; `None` if nothing stands there, not even null.
+/// The commit in `_meta`. `None` if the member is absent, which differs from null.
 fn commit_in(reply: &Reply) -> Option<&Value> {
     reply.value()["_meta"].get("io.archway/commit")
 }
@@ -73,7 +73,7 @@ async fn files_that_are_no_logs_are_not_written() {
         "PROGRESS_LOG.jsonl",
         "",
     ] {
-        // Whatever the entry is like.
+        // Whatever the entry contains.
         let reply = client.call("write_memory_entry", of(file, json!({}))).await;
         assert_eq!(reply.code(), "write_not_allowed", "{file}");
         let allowed = json!(["progress_log.jsonl", "decisions.jsonl"]);
@@ -240,7 +240,7 @@ async fn a_discovery_is_recorded_and_may_be_superseded_within_its_project() {
     record("site", json!({ "supersedes": id }))
         .await
         .structured();
-    // The latest successor wins: there may be several.
+    // The latest successor wins if there are several.
     record("site", json!({ "supersedes": id }))
         .await
         .structured();

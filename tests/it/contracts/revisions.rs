@@ -1,12 +1,11 @@
-//! `ref` of `read_file`: the file as of a revision, and what each revision that names nothing is
-//! refused with.
+//! `ref` of `read_file`: the file as of a revision, and the refusal of each revision that names nothing.
 
 use e2e::{Client, Repo, Stack, git};
 use serde_json::json;
 
 use crate::serve;
 
-/// A file that was changed and moved, with a tag at what it was before.
+/// A file that was changed and moved, with a tag before that.
 async fn project() -> (Stack, Client, String) {
     let repo = Repo::new()
         .file("a.txt", "one\n")

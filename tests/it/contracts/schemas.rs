@@ -1,11 +1,11 @@
-//! What `tools/list` says of arguments and answers, as strict clients read it.
+//! `tools/list` as strict clients read it: schemas of arguments and results.
 
 use e2e::{Client, Repo};
 use serde_json::{Value, json};
 
 use crate::serve;
 
-/// The optional arguments for which nothing stands in, by tool; `*` is every tool.
+/// Optional arguments without a default, by tool; `*` means every tool.
 const WITHOUT_DEFAULT: [(&str, &str); 33] = [
     ("*", "project"),
     ("*", "cursor"),
@@ -25,7 +25,7 @@ const WITHOUT_DEFAULT: [(&str, &str); 33] = [
     ("git_log", "author"),
     ("git_blame", "start_line"),
     ("git_blame", "end_line"),
-    // Not HEAD: without it local modifications are told.
+    // Not HEAD: without it local modifications are included.
     ("git_blame", "ref"),
     ("git_diff", "ref1"),
     ("git_diff", "ref2"),
@@ -118,7 +118,7 @@ async fn no_schema_has_true_or_false_where_strict_clients_want_an_object() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Adds the places of `schema` where a boolean stands for a schema.
+/// Collects the places of `schema` where a boolean stands in for a schema.
 fn find_booleans(schema: &Value, place: &str, found: &mut Vec<String>) {
     let Value::Object(members) = schema else {
         return found.extend(schema.is_boolean().then(|| place.to_owned()));

@@ -1,5 +1,5 @@
-//! `search_files` and `grep_codebase`: the repo and context contracts. What matches at all is
-//! compared with ripgrep in `search_differential`.
+//! `search_files` and `grep_codebase`: the repo and context contracts. `search_differential` compares the
+//! matches with ripgrep.
 
 use e2e::{Client, Repo, Stack};
 use serde_json::{Value, json};

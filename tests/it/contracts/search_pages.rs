@@ -1,4 +1,4 @@
-//! `search_files` and `grep_codebase` where there is more than one answer holds, or one project.
+//! `search_files` and `grep_codebase` over more results than one answer holds, and over several projects.
 
 use e2e::{Harness, Repo, Tenant};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What a search does not read, it says.
+//! A search reports what it skipped.
 
 use archway::tenants::TenantsTx;
 use e2e::{Client, Harness, Key, Repo, Tenant};

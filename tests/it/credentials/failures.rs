@@ -1,4 +1,4 @@
-//! Failed credentials are counted by address; a good key is never refused for them.
+//! Failed credentials are counted by address. A valid key is never refused for them.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -11,7 +11,7 @@ use tokio::{io::AsyncWriteExt, net::TcpSocket};
 
 use super::{call, checked};
 
-/// As many as are answered 401 within a minute.
+/// How many are answered 401 within a minute.
 const MOST: usize = 60;
 
 async fn gateway(trusted: &'static str) -> (Stack, Client) {
@@ -41,7 +41,7 @@ async fn send_from(source: [u8; 4], request: &Request, to: SocketAddr) -> Respon
     Response::read(&mut stream).await
 }
 
-/// Spends what an address has, with `request`.
+/// Spends the allowance of an address with `request`.
 async fn exhaust(request: &Request, to: SocketAddr) {
     for number in 0..MOST {
         let answer = request.send(to).await;
@@ -71,7 +71,7 @@ async fn the_sixty_first_bad_credential_of_a_minute_is_told_to_wait_and_a_good_o
         );
     }
     assert_eq!(client.rpc("ping", json!({})).await.status, 200);
-    // None at all is how clients ask for the challenge.
+    // A request without a credential is how clients fetch the challenge, so it does not count.
     assert_eq!(call().send(to).await.status, 401);
     let elsewhere = send_from([127, 0, 0, 2], &with_key("awy_x"), to).await;
     assert_eq!(elsewhere.status, 401);
@@ -114,13 +114,13 @@ async fn behind_a_trusted_proxy_each_client_is_counted_by_itself() {
     let to = client.address();
     let from = |forwarded: &str| with_key("awy_x").header("X-Forwarded-For", forwarded);
     exhaust(&from("203.0.113.1"), to).await;
-    // What stands further left is the client's own word.
+    // Entries further left are the client's own claim.
     assert_eq!(from("198.51.100.1, 203.0.113.1").send(to).await.status, 429);
     assert_eq!(from("203.0.113.2").send(to).await.status, 401);
     exhaust(&from("2001:db8::1"), to).await;
     assert_eq!(from("2001:db8::ffff:1").send(to).await.status, 429);
     assert_eq!(from("2001:db8:0:1::1").send(to).await.status, 401);
-    // The proxy's own, and who is no proxy.
+    // The proxy's own address, and a client that is no proxy.
     assert_eq!(with_key("awy_x").send(to).await.status, 401);
     let forged = send_from([127, 0, 0, 2], &from("203.0.113.1"), to).await;
     assert_eq!(forged.status, 401);

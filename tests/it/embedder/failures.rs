@@ -1,4 +1,4 @@
-//! What goes wrong with the service, and what an embedder makes of it within its deadline.
+//! Failures of the service, and how an embedder handles them within its deadline.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,7 +10,7 @@ use tokio::{net::TcpListener, time::Instant};
 use super::{KEY, config, is_of, served, shelf, soon, texts, until};
 
 const SECOND: Duration = Duration::from_secs(1);
-/// What the service has for a call, unless it hangs.
+/// The service's share of a call, unless it hangs.
 const DEADLINE: Duration = Duration::from_secs(20);
 const TEXT: &str = "fn sesame_text() {}";
 
@@ -22,7 +22,7 @@ fn limited(header: &'static str, value: impl Into<String>) -> Mishap {
     Mishap::Status(429, vec![(header, value.into())])
 }
 
-/// As HTTP writes dates.
+/// A date in HTTP's format.
 fn date(at: SystemTime) -> String {
     let seconds = at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
     let made = std::process::Command::new("date")
@@ -38,7 +38,7 @@ fn date(at: SystemTime) -> String {
     text.trim().to_owned()
 }
 
-/// What an embedder says, and how long it took to.
+/// The error of an embedder, and how long it took.
 async fn refusal(embedder: &Embedder, deadline: Duration) -> (EmbedError, Duration) {
     let started = Instant::now();
     let answer = embedder.texts(&texts([TEXT]), started + deadline).await;
@@ -162,7 +162,7 @@ async fn what_would_not_change_is_asked_once_and_told_at_once() {
         let (error, took) = refusal(&embedder, DEADLINE).await;
         assert!(expected(&error), "{mishap:?}: {error:?}");
         assert!(took < DEADLINE / 2, "{mishap:?}: {took:?}");
-        // Whether a refusal is about the text or about all, a plain text tells.
+        // A plain text shows whether a refusal concerns the text or all texts.
         let plain = matches!(error, EmbedError::Refused { status: 400 });
         let asked = 1 + usize::from(plain);
         assert_eq!(service.questions().len(), asked, "{mishap:?}");

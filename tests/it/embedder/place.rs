@@ -1,4 +1,4 @@
-//! Where the service is: behind TLS, and asked by a worker that reads nothing but its mounts.
+//! The service behind TLS, used by a worker that can read nothing but its mounts.
 
 use std::{fs, thread};
 
@@ -12,7 +12,7 @@ use super::{DIMENSIONS, config, is_of, soon, texts};
 
 const TEXT: &str = "parse a header";
 
-/// What an embedder that was opened outside the fence answers inside.
+/// The answer, inside the confinement, of an embedder that was opened before it.
 fn confined(config: EmbedderConfig) -> Result<Vec<Option<Vec<f32>>>, EmbedError> {
     let mount = tempfile::tempdir().unwrap();
     let folders = [mount.path().to_owned()];

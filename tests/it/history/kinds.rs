@@ -1,4 +1,4 @@
-//! Repositories that are not as one expects: shallow, empty, bare, with a work tree elsewhere.
+//! Uncommon repositories: shallow, empty, bare, or with a work tree elsewhere.
 
 use std::{fs, path::Path};
 
@@ -138,7 +138,7 @@ async fn replaced_commits_are_told_as_they_were_made() {
     let folder = stack.folder("acme", "site");
     fs::remove_dir(&folder).unwrap();
     three_commits(&folder);
-    // What git itself would show: a history of one commit.
+    // git itself would show a history of one commit.
     git(&folder, &["replace", "HEAD", "HEAD~2"]);
     let log = client.call("git_log", json!({})).await;
     assert_eq!(
@@ -183,7 +183,7 @@ async fn every_answer_about_a_wild_history_fits_the_schema_and_the_budget() {
     for (tool, arguments) in calls {
         let reply = client.call(tool, arguments.clone()).await;
         if reply.is_error() {
-            // Gone by then, or no text.
+            // Deleted by then, or binary.
             let known = ["file_not_tracked", "binary_file"].contains(&reply.code());
             assert!(known, "{tool} {arguments}: {}", reply.text());
             continue;

@@ -1,5 +1,4 @@
-//! What happens while a call runs, or between two of them: heads move, commits are added, clients
-//! go.
+//! Changes while a call runs, or between two calls: heads move, commits are added, clients disconnect.
 
 use e2e::{Past, Repo, Stack, git, http::Request};
 use serde_json::{Value, json};
@@ -104,7 +103,7 @@ async fn every_answer_is_of_one_commit_while_the_head_moves() {
     mover.join().unwrap();
 }
 
-/// As many as the worker's crew for blocking calls: if they went on, the next call would wait.
+/// As many as the worker's threads for blocking calls: if these calls went on, the next would wait.
 const LEFT: usize = 16;
 
 #[tokio::test]
@@ -150,7 +149,7 @@ async fn a_call_behind_many_that_were_left_does_not_wait_for_their_end() {
     );
 }
 
-/// How many calls hold a place of their tenant.
+/// The number of calls that hold a permit of their tenant.
 async fn in_flight(stack: &Stack) -> usize {
     let metrics = Request::new("GET", "/metrics").send(stack.admin()).await;
     let text = metrics.text();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Exam, Side, git::is_blocked, question::Matter, shown};
 
-/// Of a hundred lines so many must have git's commit.
+/// The percentage of lines that must have git's commit.
 const EQUAL: f64 = 99.5;
 
 #[tokio::test]
@@ -55,7 +55,7 @@ async fn nearly_every_line_is_blamed_on_the_commit_that_git_blames() {
     );
 }
 
-/// Whether a name that doesn't exist for us is in the file's past: our blame ends there.
+/// Whether a blocked name is in the file's past, where our blame ends.
 fn was_blocked(side: &Side, commit: &str, path: &[u8]) -> bool {
     let arguments =
         [b"--follow", commit.as_bytes(), b"--", path].map(std::os::unix::ffi::OsStrExt::from_bytes);
@@ -65,7 +65,7 @@ fn was_blocked(side: &Side, commit: &str, path: &[u8]) -> bool {
         .any(|file| file.old_path.as_deref().is_some_and(is_blocked))
 }
 
-/// Two thirds of the questions are about a part of the file.
+/// Two thirds of the queries are about a part of the file.
 fn range(random: &mut StdRng, total: usize) -> Option<(usize, usize)> {
     (total > 0 && random.random_bool(0.66)).then(|| {
         let start = random.random_range(1..=total);
@@ -73,7 +73,7 @@ fn range(random: &mut StdRng, total: usize) -> Option<(usize, usize)> {
     })
 }
 
-/// Asks us, part by part: the commit of each line. Every line must have its own text.
+/// Archway's blame, part by part: the commit of each line. Every line must have its own text.
 async fn ask(side: &Side, arguments: &Value, text: &[u8]) -> Result<Vec<String>, String> {
     let texts: Vec<String> = text
         .split(|&byte| byte == b'\n')
@@ -107,7 +107,7 @@ async fn ask(side: &Side, arguments: &Value, text: &[u8]) -> Result<Vec<String>,
     }
 }
 
-/// Prints what differs, and says how many lines do.
+/// Prints the differences and returns the number of lines that differ.
 fn report(arguments: &Value, ours: &[String], theirs: &[String]) -> usize {
     let first = arguments["start_line"].as_u64().unwrap_or(1);
     let mut different = 0;

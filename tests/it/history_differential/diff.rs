@@ -64,7 +64,7 @@ async fn a_diff_with_the_work_tree_is_the_diff_of_git() {
     exam.end();
 }
 
-/// Two revisions; mostly near ones, since few like what a diff of years would show.
+/// Two revisions, usually near each other: few users want a diff of years.
 fn pair(random: &mut StdRng, side: &Side, matter: &Matter) -> (String, String) {
     let (revision, commit) = matter.revision(random, &side.git);
     if random.random_bool(0.2) {
@@ -84,7 +84,7 @@ fn is_about(file: &Differs, one: &Differs) -> bool {
     file.changed.path == *path || file.changed.old_path.as_ref() == Some(path)
 }
 
-/// Asks us; the data, or how it differs.
+/// Archway's data, or how it differs.
 async fn ask(side: &Side, arguments: &Value, theirs: &[Differs]) -> Result<Value, String> {
     let reply = side.client.call("git_diff", arguments.clone()).await;
     let asked = format!("git_diff {arguments}");
@@ -156,7 +156,7 @@ fn without_patch(file: &Value) -> Value {
     file
 }
 
-/// A file of git's diff in our words.
+/// A file of git's diff in Archway's format.
 fn file(differs: &Differs) -> Value {
     let mut file = super::log::file(&differs.changed);
     let (added, deleted) = differs.lines.unwrap_or((0, 0));
@@ -166,7 +166,7 @@ fn file(differs: &Differs) -> Value {
     file
 }
 
-/// Edits, deletes, renames and leaves untracked some files of the work tree.
+/// Edits, deletes, renames and adds untracked files in the work tree.
 fn disturb(random: &mut StdRng, side: &Side) {
     let folder = side.git.folder();
     let files: Vec<_> = side

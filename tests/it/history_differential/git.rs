@@ -12,15 +12,14 @@ use std::{
 pub(super) use super::output::{Changed, Differs, Logged, Said};
 use super::output::{read_diff, read_log, text, tokens};
 
-/// What is left out of every answer, as pathspecs: the part of the path rules that these
-/// histories touch.
+/// Pathspecs that hide from git what the path rules block in these histories.
 const BLOCKED: [&str; 3] = [
     ".",
     ":(exclude,icase,glob)**/secrets*",
     ":(exclude,icase,glob)**/secrets*/**",
 ];
 
-/// Whether our tools know no such path.
+/// Whether Archway hides this path.
 pub(super) fn is_blocked(path: &[u8]) -> bool {
     path.split(|&byte| byte == b'/').any(|name| {
         let name = name.to_ascii_lowercase();
@@ -42,12 +41,12 @@ impl Git {
         &self.folder
     }
 
-    /// Every commit that a branch or tag reaches.
+    /// Every commit reachable from a branch or tag.
     pub(super) fn commits(&self) -> Vec<String> {
         self.lines(&["rev-list", "--branches", "--tags", "--remotes", "HEAD"])
     }
 
-    /// Branches and tags, by the names that one would type.
+    /// Branches and tags, by the names that a user would type.
     pub(super) fn names(&self) -> Vec<String> {
         let names = [
             "for-each-ref",
@@ -58,7 +57,7 @@ impl Git {
         self.lines(&names)
     }
 
-    /// The commit that a revision names, if it does.
+    /// The commit of a revision, if it names one.
     pub(super) fn commit(&self, revision: &str) -> Option<String> {
         let revision = format!("{revision}^{{commit}}");
         let ask = [
@@ -75,7 +74,7 @@ impl Git {
             .then(|| text(&output.stdout).trim().to_owned())
     }
 
-    /// Every path that any commit ever had.
+    /// Every path that any commit has had.
     pub(super) fn paths(&self) -> Vec<Vec<u8>> {
         let names = self.run(&[
             "log",
@@ -93,7 +92,7 @@ impl Git {
         paths
     }
 
-    /// The ordinary files of a commit.
+    /// The regular files of a commit.
     pub(super) fn files(&self, commit: &str) -> Vec<Vec<u8>> {
         let list = self.run(&["ls-tree", "-r", "-z", commit]);
         let files = tokens(&list).filter(|entry| entry.starts_with(b"100"));
@@ -107,7 +106,7 @@ impl Git {
         paths.filter(|path| !is_blocked(path)).collect()
     }
 
-    /// A file of a commit.
+    /// The content of a file in a commit.
     pub(super) fn content(&self, commit: &str, path: &[u8]) -> Vec<u8> {
         let object = [commit.as_bytes(), b":", path].concat();
         self.run(&[
@@ -117,7 +116,7 @@ impl Git {
         ])
     }
 
-    /// Who wrote what in all commits.
+    /// Author and message of every commit.
     pub(super) fn said(&self) -> BTreeMap<String, Said> {
         let format = "--format=%H%x02%an%x02%ae%x02%at%x02%B";
         let all = self.run(&["log", "--all", "-z", format]);
@@ -135,7 +134,7 @@ impl Git {
         commits.collect()
     }
 
-    /// A log of these arguments, with the files of each commit. Blocked ones are not among them.
+    /// A log with these arguments and the files of each commit. Blocked files are left out.
     pub(super) fn log(&self, arguments: &[&OsStr]) -> Vec<Logged> {
         let mut log = self.log_as_it_is(arguments);
         for commit in &mut log {
@@ -150,8 +149,8 @@ impl Git {
         log
     }
 
-    /// The log of a folder: blocked paths make no commit appear in it. What a merge changed is asked
-    /// for by itself: told to show it, git would show merges that it otherwise simplifies away.
+    /// The log of a folder, without commits that only touch blocked paths. The changes of merges are
+    /// queried separately: asked to show them, git would list merges that it otherwise simplifies away.
     pub(super) fn log_of_folder(&self, arguments: &[&OsStr], folder: &[u8]) -> Vec<Logged> {
         let mut arguments = arguments.to_vec();
         arguments.extend([OsStr::new("--"), OsStr::from_bytes(folder)]);
@@ -163,13 +162,13 @@ impl Git {
         log
     }
 
-    /// The same, with blocked paths.
+    /// Like [`Git::log`], with blocked paths.
     pub(super) fn log_as_it_is(&self, arguments: &[&OsStr]) -> Vec<Logged> {
         let mut command = self.command(&["log", "-z", "--name-status", "-M", "--format=%x01%H"]);
         read_log(&run(command.args(arguments)))
     }
 
-    /// What a commit changed in a folder against its first parent, without blocked paths.
+    /// The changes of a commit in a folder against its first parent, without blocked paths.
     fn files_of(&self, commit: &str, folder: &[u8]) -> Vec<Changed> {
         let show = [
             "show",
@@ -190,14 +189,14 @@ impl Git {
             .unwrap_or_default()
     }
 
-    /// What differs, by arguments that say between what.
+    /// The differences between the sides that the arguments name.
     pub(super) fn diff(&self, between: &[&str]) -> Vec<Differs> {
         let mut command = self.command(&["diff", "--raw", "--numstat", "-z", "-M", "--no-abbrev"]);
         let output = run(command.args(between).arg("--").args(BLOCKED));
         read_diff(&output)
     }
 
-    /// The commit of each line of a file; of the lines asked for.
+    /// The commit of each line of a file, or of a range of its lines.
     pub(super) fn blame(
         &self,
         commit: &str,
@@ -228,18 +227,18 @@ impl Git {
         lines
     }
 
-    /// What this command prints.
+    /// The output of this command.
     pub(super) fn run(&self, arguments: &[impl AsRef<OsStr>]) -> Vec<u8> {
         run(&mut self.command(arguments))
     }
 
-    /// What this command prints; nothing if it fails.
+    /// The output of this command, or nothing if it fails.
     pub(super) fn try_run(&self, arguments: &[impl AsRef<OsStr>]) -> Option<Vec<u8>> {
         let output = self.command(arguments).output().expect("git runs");
         output.status.success().then_some(output.stdout)
     }
 
-    /// A command that reads this; what it printed, or what it said was wrong.
+    /// Runs a command with this input. Returns its output, or its error.
     pub(super) fn feed(
         &self,
         index: &Path,

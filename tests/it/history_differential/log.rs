@@ -12,7 +12,7 @@ use super::{
     shown,
 };
 
-/// A page more than these would only ask again what the ones before told.
+/// The most pages to compare. Further pages would repeat what these show.
 const PAGES: usize = 4;
 const AUTHORS: [&str; 8] = [
     "ada",
@@ -25,7 +25,7 @@ const AUTHORS: [&str; 8] = [
     "nobody",
 ];
 
-/// A question, in our words and in git's.
+/// A query in Archway's terms and in git's.
 struct Question {
     arguments: Value,
     git: Vec<String>,
@@ -99,7 +99,7 @@ impl Question {
                 side.git.log(&arguments)
             }
             Some(path) if is_file(side, path, &self.git) => {
-                // git shows no merges then, and we promise none.
+                // git shows no merges in this case, and Archway promises none.
                 let follow = ["--follow", "--"].map(OsStr::new);
                 arguments.extend(follow);
                 arguments.push(OsStr::from_bytes(path));
@@ -110,8 +110,8 @@ impl Question {
     }
 }
 
-/// Whether a path is to be followed: all are but folders. What a path is that is not there where the
-/// log begins, the youngest commit says that touched it.
+/// Whether a path is followed, as every path but a folder is. If the path is absent where the log begins,
+/// the newest commit that touched it decides.
 fn is_file(side: &Side, path: &[u8], arguments: &[String]) -> bool {
     let from = arguments.last().expect("a revision");
     if let Some(is_file) = is_file_at(side, from, path) {
@@ -141,7 +141,7 @@ fn is_file(side: &Side, path: &[u8], arguments: &[String]) -> bool {
     sides.contains(&Some(true)) || sides == [None, None]
 }
 
-/// Whether a path is no folder in a commit; `None` where it isn't there, or there is no commit.
+/// Whether a path is a file in a commit. `None` without the path or the commit.
 fn is_file_at(side: &Side, revision: &str, path: &[u8]) -> Option<bool> {
     let list = [b"ls-tree".as_slice(), revision.as_bytes(), b"--", path].map(OsStr::from_bytes);
     let told = side.git.try_run(&list)?;
@@ -149,7 +149,7 @@ fn is_file_at(side: &Side, revision: &str, path: &[u8]) -> Option<bool> {
     Some(kind != b"tree")
 }
 
-/// From one instant to another, inclusive, by the committer's clock.
+/// Between two times, inclusive, by the committer's clock.
 fn between_dates(
     random: &mut StdRng,
     side: &Side,
@@ -180,7 +180,7 @@ fn between_dates(
     git.push(format!("--min-age={}", until.0));
 }
 
-/// Asks us, page by page; how the answer differs, if it does.
+/// Compares the log page by page. Returns how it differs, if it does.
 async fn compare(
     side: &Side,
     question: &Question,
@@ -258,7 +258,7 @@ fn differs(ours: &Value, git: &Logged, said: &Said) -> Option<String> {
     (files != theirs).then(|| format!("{}: {files:?} instead of {theirs:?}", git.sha))
 }
 
-/// A changed file in our words.
+/// A changed file in Archway's format.
 pub(super) fn file(changed: &Changed) -> Value {
     let status = match changed.status {
         'A' => "added",

@@ -1,11 +1,11 @@
-//! What git prints, read back.
+//! Parsers of git's output.
 
 use std::collections::BTreeMap;
 
 /// A file that a commit or a diff changed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Changed {
-    /// git's letter.
+    /// git's status letter.
     pub(super) status: char,
     pub(super) path: Vec<u8>,
     pub(super) old_path: Option<Vec<u8>>,
@@ -18,7 +18,7 @@ pub(super) struct Logged {
     pub(super) files: Vec<Changed>,
 }
 
-/// What a commit says.
+/// The author and message of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Said {
     pub(super) author: String,
@@ -33,13 +33,13 @@ pub(super) struct Differs {
     pub(super) changed: Changed,
     /// Before and after.
     pub(super) modes: [String; 2],
-    /// Of the file after; zeros for one of the work tree.
+    /// Of the file after; zeros for a file of the work tree.
     pub(super) id: String,
-    /// Lines added and deleted; `None` of a binary.
+    /// Lines added and deleted; `None` if it is binary.
     pub(super) lines: Option<(u64, u64)>,
 }
 
-/// Bytes as our tools show them, where they are no path.
+/// Bytes as Archway shows them outside of paths.
 pub(super) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -76,7 +76,7 @@ fn changed<'a>(status: u8, paths: &mut impl Iterator<Item = &'a [u8]>) -> Change
     }
 }
 
-/// Reads `:<mode> <mode> <id> <id> <status>` and paths, then `<added> <deleted>` and paths.
+/// Parses `:<mode> <mode> <id> <id> <status>` and paths, then `<added> <deleted>` and paths.
 pub(super) fn read_diff(output: &[u8]) -> Vec<Differs> {
     let mut files = Vec::new();
     let mut counts = BTreeMap::new();

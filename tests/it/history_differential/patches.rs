@@ -1,5 +1,5 @@
-//! Patches of `git_diff`, made whole and given to `git apply`: it must take them, and what it makes
-//! of the older files must be the newer ones to the byte.
+//! The patches of `git_diff`, completed and given to `git apply`: it must accept them and turn the older
+//! files into the newer ones to the byte.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::{
 const NOTHING: &str = "000000";
 const SUBMODULE: &str = "160000";
 
-/// Applies all patches of an answer to the commit `base`; how many there were, or what is wrong.
+/// Applies all patches of an answer to the commit `base`. Returns their number, or the error.
 pub(super) fn apply(
     git: &Git,
     base: &str,
@@ -32,7 +32,7 @@ pub(super) fn apply(
             must_have_none(data, differs).map_err(|why| format!("{}: {why}", file["path"]))?;
             continue;
         };
-        // A type's change is a deletion and an addition for git, which one patch can't tell.
+        // git turns a change of type into a deletion and an addition, which one patch cannot express.
         if file["exact"] == false
             || differs.changed.status == 'T'
             || differs.modes.iter().any(|mode| mode == SUBMODULE)
@@ -89,7 +89,7 @@ fn must_have_none(data: &Value, differs: &Differs) -> Result<(), String> {
     let reasons = [
         data["summary_only"] == true,
         data["truncated"] == true,
-        // Renamed, its mode changed, or empty.
+        // Renamed, changed in its mode, or empty.
         differs.lines == Some((0, 0)),
         differs.lines.is_none(),
         differs.changed.status == 'T',
@@ -102,14 +102,14 @@ fn must_have_none(data: &Value, differs: &Differs) -> Result<(), String> {
     }
 }
 
-/// Whether no hunk has context: then git must be told so.
+/// Whether no hunk has context, which git must be told.
 fn data_without_context(patch: &[u8]) -> bool {
     !patch
         .split(|&byte| byte == b'\n')
         .any(|line| line.first() == Some(&b' '))
 }
 
-/// What stands above the hunks in a patch that git makes.
+/// The header above the hunks of a patch by git.
 fn head(differs: &Differs) -> Vec<u8> {
     let new = &differs.changed.path;
     let old = differs.changed.old_path.as_ref().unwrap_or(new);
@@ -136,7 +136,7 @@ fn head(differs: &Differs) -> Vec<u8> {
     head.into_bytes()
 }
 
-/// A name as git quotes it: it takes any name so.
+/// A name as git quotes it. git accepts any name in quotes.
 fn quoted(side: &[u8], path: &[u8]) -> String {
     let bytes = side.iter().chain(path);
     let text: String = bytes

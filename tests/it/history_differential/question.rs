@@ -1,10 +1,10 @@
-//! What may be asked about a history: revisions and paths that are there, in every spelling.
+//! Random subjects of queries about a history: existing revisions and paths, in every spelling.
 
 use rand::{Rng, rngs::StdRng, seq::IndexedRandom};
 
 use super::git::Git;
 
-/// What there is to ask about.
+/// The possible subjects.
 pub(super) struct Matter {
     pub(super) commits: Vec<String>,
     names: Vec<String>,
@@ -20,7 +20,7 @@ impl Matter {
         }
     }
 
-    /// A revision as somebody would type it, and the commit that it names.
+    /// A revision as a user would type it, and its commit.
     pub(super) fn revision(&self, random: &mut StdRng, git: &Git) -> (String, String) {
         let commit = self.commits.choose(random).expect("commits");
         let name = self.names.choose(random).expect("names");
@@ -45,7 +45,7 @@ impl Matter {
         self.paths.choose(random).expect("paths").clone()
     }
 
-    /// A folder that is or was; rarely of nothing.
+    /// A path that is or was a folder; rarely one that never was.
     pub(super) fn folder(&self, random: &mut StdRng) -> Vec<u8> {
         let file = self.file(random);
         let ends: Vec<usize> = (0..file.len()).filter(|&at| file[at] == b'/').collect();

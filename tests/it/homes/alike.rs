@@ -1,4 +1,4 @@
-//! Both homes weigh words alike, whatever was brought to them first.
+//! Both vector stores weigh words alike, whatever was added to them first.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,14 +6,14 @@ use std::fs;
 use e2e::{Harness, Qdrant, Repo, Tenant, git};
 use serde_json::json;
 
-/// A text with so many words that nobody asks for, and `gate` so often.
+/// A text with this many irrelevant words, and this many times `gate`.
 fn text(others: usize, gates: usize) -> String {
     let others = (0..others).map(|number| format!("word{number} "));
     let gates = (0..gates).map(|_| "gate ".to_owned());
     others.chain(gates).collect::<String>() + "\n"
 }
 
-/// How well the words of each file fit, once short files were indexed and long ones came later.
+/// The lexical score of each file, after short files were indexed and long ones added.
 async fn lexical(harness: Harness) -> BTreeMap<String, f64> {
     let repo = Repo::new().file("short.txt", text(3, 1)).commit();
     let tenant = Tenant::new("acme").project("site", repo);

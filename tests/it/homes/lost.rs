@@ -1,4 +1,4 @@
-//! What a home lost is brought there again, with the next commit or without one.
+//! Chunks that a vector store lost are added again, with the next commit or without one.
 
 use std::{fs, time::Duration};
 
@@ -33,8 +33,8 @@ async fn is_indexed(stack: &Stack, client: &Client) {
         .await;
 }
 
-/// Asks until the gate is found again; whatever is answered meanwhile says that there is no index. How
-/// often that was said.
+/// Searches until the gate is found again. Until then every answer must say that there is no index.
+/// Returns how often it did.
 async fn is_told_until_it_is_found(client: &Client) -> usize {
     let deadline = Instant::now() + Duration::from_secs(90);
     let mut told = 0;
@@ -108,7 +108,7 @@ async fn of_four_hundred_projects_all_are_known_to_be_lost_at_the_next_look() {
     };
     assert_eq!(whole_in(first).await, 401);
     qdrant.lose_everything();
-    // One look takes all of them; eight projects a look would take 100 s.
+    // One scan handles all projects; eight projects per scan would take 100 s.
     let are_marked = async || (whole_in(first).await == 0).then_some(());
     stack.eventually(are_marked).await;
 }
@@ -151,7 +151,7 @@ async fn rows_that_went_come_back_with_the_next_commit_and_memory_follows() {
     let are_back = async || (rows().await == before + 1).then_some(());
     stack.eventually(are_back).await;
     is_indexed(&stack, &client).await;
-    // Notes stay what they were: it is no longer lost.
+    // Notes are kept: the project is no longer lost.
     let lost = sqlx::query_scalar::<_, i64>("select count(*) from indexes where edition < 0");
     assert_eq!(lost.fetch_one(&owner).await.unwrap(), 0);
 }

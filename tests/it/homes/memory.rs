@@ -1,5 +1,4 @@
-//! What the home in Postgres and memory holds: no more than it may, and nothing that is asked goes
-//! missing for that.
+//! The memory of the store in Postgres: bounded, without losing results of a query.
 
 use std::time::Duration;
 
@@ -16,17 +15,17 @@ use super::{
     cases::{piece, question, shelf, text},
 };
 
-/// Nothing that a test waits for takes longer, whatever else this machine does.
+/// How long a test waits on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// What the projects of these tests have together.
+/// The memory that the projects of these tests share, in bytes.
 const BUDGET: usize = 64 << 10;
 
-/// A text of so many chunks, each of one word and little else: 19 bytes in its row, 38 in memory.
+/// A text of so many chunks of one word each: 19 bytes in its row, 38 in memory.
 fn large(number: u32, chunks: usize) -> Text {
     text(number, (0..chunks).map(|_| piece(0.0, &[(1, 1)])).collect())
 }
 
-/// How many are found of a project in an edition, by words.
+/// The number of matches by words in a version of a project.
 async fn found(stage: &InPostgres, shelf: Shelf, edition: i64) -> Result<usize, HomeError> {
     found_by(stage, shelf, edition, question(&[1]).deadline).await
 }
@@ -97,7 +96,7 @@ async fn what_no_longer_fits_goes_and_is_read_again() {
     keep(&stage, one, large(1, 1200)).await;
     keep(&stage, other, large(1, 1300)).await;
     assert_eq!(found(&stage, one, 1).await.unwrap(), 1200);
-    // Seen as soon as it is read again, which it is in no other way.
+    // Seen as soon as it is read again, which happens in no other way.
     keep(&stage, one, large(2, 1)).await;
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -114,7 +113,7 @@ async fn a_project_that_is_larger_than_all_memory_is_refused_and_no_other() {
     let stage = InPostgres::with(Some(2), BUDGET).await;
     let (one, other) = (shelf(1, 1), shelf(1, 2));
     keep(&stage, other, large(1, 5)).await;
-    // Too large once it was read, and too large to be read.
+    // Too large after reading, and too large to read.
     for chunks in [2500, 10_000] {
         keep(&stage, one, large(1, chunks)).await;
         let refused = found(&stage, one, 1).await.unwrap_err();

@@ -1,14 +1,14 @@
-//! What a run that ended half-way left at home goes with the next one.
+//! Chunks that an interrupted run left in a vector store are removed by the next run.
 
 use std::{fs, path::Path};
 
 use e2e::{Harness, Qdrant, Repo, Stack, Tenant, git};
 use sqlx::PgPool;
 
-/// Postgres refuses to take up that a text is at home, as if the worker had ended before it said so.
+/// Postgres refuses to record that a text was stored, as if the worker had ended before.
 const NOTHING_ARRIVES: &str = "create trigger refused before insert or update on index_texts \
     for each row when (new.is_home) execute function refuse()";
-/// And that one is gone.
+/// Postgres refuses to record that a text was removed.
 const NOTHING_LEAVES: &str = "create trigger refused before delete on index_texts \
     for each row execute function refuse()";
 const REFUSE: &str = "create function refuse() returns trigger language plpgsql as \
@@ -48,7 +48,7 @@ impl Scene {
         number.try_into().unwrap()
     }
 
-    /// Waits until the home has so many chunks, and the index as many documents.
+    /// Waits until the store has so many chunks, and the index as many documents.
     async fn becomes(&self, home: &impl AsyncFn(&Scene) -> u64, chunks: u64, documents: u64) {
         let count = "select count(*) from index_documents";
         self.stack
@@ -67,7 +67,7 @@ impl Scene {
         git(&folder, &["commit", "-qm", "change"]);
     }
 
-    /// A text comes home and nobody notes it; then no file has it any longer.
+    /// A text is stored without a record of it; then no file contains it any longer.
     async fn is_rid_of_what_nobody_noted(&self, home: impl AsyncFn(&Scene) -> u64) {
         self.becomes(&home, 2, 2).await;
         self.run(NOTHING_ARRIVES).await;
@@ -82,7 +82,7 @@ impl Scene {
         });
         self.run(DROP).await;
         self.becomes(&home, 3, 3).await;
-        // The row goes once the home said that it has the text no longer.
+        // The row is deleted once the store has confirmed the removal.
         let lamp = "select count(*) from index_texts where not is_home";
         let is_gone = async || (self.number(lamp).await == 0).then_some(());
         self.stack.eventually(is_gone).await;

@@ -1,4 +1,4 @@
-//! `context_search` with the index in Qdrant: found there, told when it is away, nobody else's.
+//! `context_search` with Qdrant as its store: finds chunks, reports outages, and keeps tenants apart.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ async fn ask(client: &Client, query: &str) -> Reply {
         .await
 }
 
-/// What is found, best first, once a search has an answer.
+/// The results, best first, once a search answers.
 async fn found(stack: &Stack, client: &Client, query: &str) -> Vec<Value> {
     let answered = async || {
         let reply = ask(client, query).await;
@@ -114,7 +114,7 @@ async fn with_qdrant_silent_callers_are_told_to_grep_before_their_time_is_up() {
 #[tokio::test]
 async fn tenants_of_one_qdrant_find_their_own_alone() {
     let qdrant = Qdrant::start().await;
-    // Each has a text that the other has, and one of its own.
+    // Each has a text that the other has too, and one of its own.
     let repo = Repo::new()
         .file("src/weather/report.rs", WEATHER)
         .file("src/sky.rs", "/// Sesame.\npub fn open_sesame() {}\n");
@@ -129,7 +129,7 @@ async fn tenants_of_one_qdrant_find_their_own_alone() {
         let client = stack.client(tenant);
         found(&stack, &client, "temperature").await;
         for query in ["open sesame", "password of a user", "temperature"] {
-            // With a filter all that it lets be is found, however far.
+            // With a filter every match is returned, however far.
             let all = json!({ "query": query, "path_glob": "**", "limit": 20 });
             let reply = client.call("context_search", all).await;
             let results = reply.structured()["results"].as_array().unwrap();

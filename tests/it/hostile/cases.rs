@@ -1,17 +1,17 @@
-//! Honest messages of both eras, as the start of what is sent.
+//! Honest messages of both eras, from which the cases are made.
 
 use e2e::{Client, http::Request};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// A request: what its body is, and headers that stand beside, or instead of, the usual ones.
+/// A request: its body, and headers in addition to or instead of the usual ones.
 #[derive(Clone, Debug)]
 pub(super) struct Case {
     pub(super) modern: bool,
     pub(super) method: String,
     pub(super) name: Option<String>,
     pub(super) body: Vec<u8>,
-    /// A value with a control character takes the usual header away and puts none in its place.
+    /// A value with a control character removes the usual header and adds none.
     pub(super) headers: Vec<(&'static str, String)>,
 }
 

@@ -1,4 +1,4 @@
-//! What is sent: honest messages with something wrong about them, and what never was a message.
+//! The cases: honest messages with a defect, and input that is no message.
 
 use proptest::{
     collection::vec,
@@ -97,7 +97,7 @@ impl Mutation {
     }
 }
 
-/// Honest messages with bytes that were lost, turned, added or said twice.
+/// Honest messages with bytes removed, flipped, added or repeated.
 pub(super) fn mutated() -> BoxedStrategy<Case> {
     let index = any::<Index>;
     let mutation = prop_oneof![
@@ -117,7 +117,7 @@ pub(super) fn mutated() -> BoxedStrategy<Case> {
         .boxed()
 }
 
-/// Honest messages in which one member, known or not, is something else.
+/// Honest messages in which one member, known or not, has another value.
 pub(super) fn members() -> BoxedStrategy<Case> {
     let places = select(vec![
         "/jsonrpc",
@@ -186,7 +186,7 @@ pub(super) fn nested() -> BoxedStrategy<Case> {
     .boxed()
 }
 
-/// Honest messages under headers that are anything, missing or there twice.
+/// Honest messages whose headers are arbitrary, missing or repeated.
 pub(super) fn headers() -> BoxedStrategy<Case> {
     let names = select(vec![
         "MCP-Protocol-Version",
@@ -226,7 +226,7 @@ pub(super) fn headers() -> BoxedStrategy<Case> {
     let extra = vec((names, option::of(values)), 1..4);
     (honest(), extra)
         .prop_map(|(case, extra)| {
-            // A name without a value takes the usual header away.
+            // A name without a value removes the usual header.
             let headers = extra
                 .into_iter()
                 .map(|(name, value)| (name, value.unwrap_or_else(|| "\0".to_owned())))

@@ -1,4 +1,4 @@
-//! Clients that dawdle, hang about or never end: nobody else waits for them.
+//! Clients that are slow, idle or never end: no other client waits for them.
 
 use e2e::{
     Client, Repo, Stack,
@@ -16,14 +16,14 @@ use crate::serve;
 
 const IDLE: usize = 300;
 const PATIENCE: Duration = Duration::from_secs(30);
-/// A write that takes longer is stuck.
+/// A write that takes longer is blocked.
 const STUCK: Duration = Duration::from_millis(500);
 
 async fn gateway() -> (Stack, Client) {
     serve(Repo::new().file("a.txt", "sesame\n").commit()).await
 }
 
-/// Twenty honest calls, each on a connection of its own.
+/// Makes twenty honest calls, each on a new connection.
 async fn assert_answers(client: &Client) {
     for _ in 0..20 {
         let reply = timeout(PATIENCE, client.call("hello", json!({}))).await;
@@ -45,7 +45,7 @@ async fn three_hundred_connections_that_wait_stop_no_call_and_can_still_be_used(
     let mut waiting = Vec::new();
     for number in 0..IDLE {
         let mut socket = TcpStream::connect(client.address()).await.unwrap();
-        // Some never begin, some stop in their headers, some in their body.
+        // Some send nothing, some stop in their headers, some in their body.
         let sent = [0, 40, ping.len() - 5][number % 3];
         socket.write_all(&ping[..sent]).await.unwrap();
         waiting.push((socket, sent));
@@ -105,7 +105,7 @@ async fn a_client_that_reads_no_answer_holds_up_nobody() {
     let mut deaf = Vec::new();
     for _ in 0..3 {
         let mut socket = TcpStream::connect(client.address()).await.unwrap();
-        // As many as the gateway takes: it stops reading once its answers find no reader.
+        // Until the gateway stops reading, since its answers are not read.
         while timeout(STUCK, socket.write_all(&list)).await.is_ok() {}
         deaf.push(socket);
         assert_answers(&client).await;

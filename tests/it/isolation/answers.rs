@@ -1,14 +1,14 @@
-//! Everybody's answers are their own, though all call under one id, at once, and over one gateway.
+//! Each client gets its own answers, though all use the same ids at the same time on one gateway.
 
 use e2e::{Client, Harness, Repo, Stack, Tenant};
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-/// Rounds of calls that are under way together.
+/// Rounds of concurrent calls.
 const ROUNDS: usize = 25;
 const TENANTS: [&str; 4] = ["acme", "beta", "zeta", "eta"];
 
-/// Tenants that differ in nothing but one word.
+/// Tenants that differ in one word only.
 async fn alike() -> Stack {
     let tenants = TENANTS.map(|slug| {
         let repo = Repo::new().file("who.txt", format!("it is {slug}\n"));
@@ -18,7 +18,7 @@ async fn alike() -> Stack {
     harness.replicas(2).workers(2).start().await
 }
 
-/// Asks the same for each tenant at the same time: id, session's label, token of progress, arguments.
+/// Sends the same request for each tenant at once: same id, session label, progress token and arguments.
 async fn asked(stack: &Stack, modern: bool, params: &Value) -> Vec<(&'static str, Value)> {
     let calls = TENANTS
         .into_iter()

@@ -1,5 +1,5 @@
-//! What a worker keeps between calls is kept for one tenant and project: two with the same slug, the
-//! same paths and the very same commit differ in what is uncommitted and in what is closed to them.
+//! A worker's caches belong to one tenant and project. Two projects with the same slug, paths and commit
+//! differ in uncommitted files and in path rules.
 
 use archway::tenants::{ProjectSettings, Tenants};
 use e2e::{Client, Embeddings, Harness, Repo, Stack, Tenant, git};
@@ -10,7 +10,7 @@ const TENANTS: [&str; 2] = ["acme", "zeta"];
 /// In the commit of both; closed to acme by its operator.
 const CLOSED: &str = "sesame";
 
-/// The same repository, to the byte: its commits have the same ids.
+/// The same repository to the byte, so that commit ids are equal.
 fn same() -> Repo {
     let decision = format!(
         "# Use PostgreSQL for orders\n\n## Status\n\nAccepted\n\n## Decision\n\n\
@@ -34,7 +34,7 @@ fn same() -> Repo {
         .commit()
 }
 
-/// The embedder's questions are counted where one is given.
+/// Two tenants with the same repository. Requests to `embedder` are counted.
 async fn alike(embedder: Option<&Embeddings>) -> Stack {
     let harness = embedder.map_or_else(Harness::new, |service| Harness::new().embedder(service));
     let tenants = TENANTS.map(|slug| Tenant::new(slug).project("site", same()));
@@ -49,7 +49,7 @@ async fn alike(embedder: Option<&Embeddings>) -> Stack {
     stack
 }
 
-/// Closes to acme whatever has the word in it.
+/// Closes every path with the word to acme.
 async fn close(stack: &Stack) {
     let tenants = Tenants::new(
         PgPool::connect_with(stack.database().owner())
@@ -77,8 +77,7 @@ async fn close(stack: &Stack) {
     stack.eventually(closed).await;
 }
 
-/// Requests whose answers are kept somewhere: lists, contents, histories, comparisons, documents, the
-/// index.
+/// Requests that fill some cache: lists, contents, histories, comparisons, documents, the index.
 fn questions() -> Vec<(&'static str, Value)> {
     let call = |tool: &str, arguments: Value| {
         (
@@ -121,7 +120,7 @@ fn questions() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Whether an answer holds what is closed to acme, by its word or by the names it stands under.
+/// Whether an answer shows what is closed to acme, by its word or its paths.
 async fn holds_closed(client: &Client, (method, params): &(&'static str, Value)) -> bool {
     let answer = client.rpc(method, params.clone()).await.json();
     let asked = params.to_string();

@@ -1,4 +1,4 @@
-//! The same fence in PostgreSQL, should everything above it fail.
+//! Isolation in PostgreSQL, should everything above it fail.
 
 use sqlx::{Connection, PgConnection, Postgres, Transaction};
 use uuid::Uuid;
@@ -11,7 +11,7 @@ async fn the_runtime_roles_see_no_row_of_any_tenant_but_the_one_they_state() {
     let mut owner = PgConnection::connect_with(&stack.database().owner())
         .await
         .unwrap();
-    // One read file a project: acme has two, zeta has two.
+    // One file was read in each project: acme has two, zeta has two.
     sqlx::query(
         "insert into file_accesses (tenant_id, project_id, principal, path, day, count, last_at) \
          select tenant_id, id, 'key:1', 'own.txt', current_date, 1, now() from projects",
@@ -56,7 +56,7 @@ async fn a_worker_can_neither_add_an_access_for_another_tenant_nor_change_one_of
         .unwrap();
     add_access(&mut owner, acme, vault).await.unwrap();
 
-    // As a worker, for zeta: its own row, and then rows that name another tenant or its project.
+    // As a worker, for zeta: its own row, then rows that name another tenant or its project.
     let mut transaction = of_tenant(&mut worker, zeta).await;
     add_access(&mut transaction, zeta, shop).await.unwrap();
     transaction.commit().await.unwrap();

@@ -1,6 +1,6 @@
-//! The functions that run with their owner's rights. A new one needs a line here that says why.
+//! The functions with their owner's rights. A new one needs a line here that justifies it.
 
-/// Functions that see past the fence, and why they may.
+/// Functions that bypass row-level security, and why they may.
 pub(super) const DEFINERS: [(&str, &str); 21] = [
     (
         "find_api_key",

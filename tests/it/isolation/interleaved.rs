@@ -1,9 +1,9 @@
-//! Random calls of two tenants, interleaved: no word that was planted at one reaches the other, the
-//! log, `/metrics` or `/status`.
+//! Random interleaved calls of two tenants: no word planted at one reaches the other, the log, `/metrics`
+//! or `/status`.
 //!
-//! It runs in a process of its own, whose log, at debug level and as operators have it, nobody else
-//! writes to. `ARCHWAY_TEST_CALLS` asks for more than the calls of CI, `ARCHWAY_TEST_SEED` for
-//! those of a run that is to be seen again; each run says its own.
+//! The calls run in a process of their own, so that its log, at debug level and in the operators' format,
+//! contains nothing else. `ARCHWAY_TEST_CALLS` sets the number of calls, and `ARCHWAY_TEST_SEED` repeats
+//! a run, which prints its seed.
 
 mod asks;
 mod planted;
@@ -33,12 +33,12 @@ use witness::Witness;
 
 const NAME: &str =
     "isolation::interleaved::no_word_planted_at_one_tenant_reaches_the_other_or_a_log_or_a_metric";
-/// Set for the process that makes the calls.
+/// Set in the process that makes the calls.
 const INSIDE: &str = "ARCHWAY_TEST_INTERLEAVED";
 const CALLS: u32 = 400;
-/// Calls that are under way together.
+/// The number of concurrent calls.
 const TOGETHER: u32 = 4;
-/// For each of the calls, with some for the start.
+/// Per call, with some more for the start.
 const PATIENCE: Duration = Duration::from_millis(500);
 const START: Duration = Duration::from_secs(120);
 
@@ -68,7 +68,7 @@ async fn no_word_planted_at_one_tenant_reaches_the_other_or_a_log_or_a_metric() 
     judge_log(&said, &log);
 }
 
-/// What the process wrote is its log, and holds no word but those that name whom it is about.
+/// The process's output is its log, and contains no word but names.
 fn judge_log(said: &str, log: &str) {
     let debug = log
         .lines()
@@ -108,7 +108,7 @@ fn setting<T: FromStr>(name: &str, otherwise: T) -> T {
     })
 }
 
-/// The calls, and what they are answered.
+/// Makes the calls and judges their answers.
 async fn inside() {
     let debug = LogArgs {
         log: Some("debug".to_owned()),
@@ -154,7 +154,7 @@ async fn inside() {
     }
 }
 
-/// Some calls at once, of either tenant.
+/// Some concurrent calls, of either tenant.
 async fn round(
     parties: &mut [(Asker, Witness)],
     random: &mut StdRng,
@@ -181,7 +181,7 @@ async fn round(
             answer.text()
         );
         let text = answer.text();
-        // A machine that is busy may well be told that something is unavailable.
+        // A busy machine may report that something is unavailable.
         let broken = answer.status >= 500 && answer.status != 503;
         let bug = broken || text.contains("internal_error") || text.contains("-32603");
         assert!(!bug, "{} {}\n→ {text}", answer.status, asked());
@@ -191,14 +191,14 @@ async fn round(
             _ => "other status",
         };
         *answered.entry(outcome).or_default() += 1;
-        // Cursors and handles are the other's, too: whoever is shown one may pass it on.
+        // Each learns the other's cursors and handles too, since they could be passed on.
         for (asker, _) in parties.iter_mut() {
             asker.learn(&answer);
         }
     }
 }
 
-/// What the admin ports tell holds names of tenants at most.
+/// The admin ports show no word but names of tenants.
 async fn ports(stack: &Stack, planted: &[Planted]) {
     let gateways = stack.admins().into_iter();
     let gateways =

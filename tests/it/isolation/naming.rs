@@ -1,5 +1,5 @@
-//! Who a request is of says its credential alone: no header, argument, path or `_meta` names a tenant,
-//! and where nothing says it there is none by default.
+//! The credential alone decides a request's tenant: no header, argument, path or `_meta` names one, and
+//! there is no default tenant.
 
 use e2e::{
     Client, Harness, Key, Repo, Stack, Tenant,
@@ -10,7 +10,7 @@ use sqlx::PgPool;
 
 use super::projects::two_tenants;
 
-/// What gateways, proxies and frameworks are known to take a tenant, a user or a pass from.
+/// Headers from which gateways, proxies and frameworks are known to take a tenant, user or pass.
 const HEADERS: [&str; 14] = [
     "X-Tenant-Id",
     "X-Tenant",
@@ -28,13 +28,13 @@ const HEADERS: [&str; 14] = [
     "Cookie",
 ];
 
-/// What of an answer could differ by whose it is.
+/// The parts of an answer that could depend on the tenant.
 fn substance(answer: &Response) -> (u16, Value) {
     let mut message = answer.json();
     if let Some(meta) = message["result"]["_meta"].as_object_mut() {
         meta.remove("io.archway/durationMs");
     }
-    // The text says the same as the data, and whether a tree is dirty comes a moment after the first call.
+    // The text repeats the data. Whether a tree is dirty becomes known a moment after the first call.
     message["result"]["content"].take();
     let projects = message["result"]["structuredContent"]["projects"].as_array_mut();
     for project in projects.into_iter().flatten() {
@@ -52,7 +52,7 @@ fn list(client: &Client) -> Request {
     )
 }
 
-/// What a tenant may be named by.
+/// Names by which a request may state a tenant.
 fn names(stack: &Stack) -> [String; 3] {
     let id = stack.tenant_id("acme").to_string();
     ["acme".to_owned(), format!("tenant={id}"), id]
@@ -173,7 +173,7 @@ async fn without_a_credential_there_is_no_tenant_not_even_the_only_one() {
     }
 }
 
-/// Whether nothing of any project is shown.
+/// Panics if an answer shows anything of a project.
 async fn assert_shown_nothing(client: &Client) {
     for (tool, arguments) in [
         ("list_files", json!({})),

@@ -1,5 +1,5 @@
-//! Calls of a worker that did not come through a gateway: what is no pass of its own pool, signed by a
-//! key that it knows, for calls, and of now, gets nothing said of any tenant.
+//! Calls that bypass the gateway: without a current pass for this pool, signed by a known key, a worker
+//! reveals nothing of any tenant.
 
 use std::time::{Duration, SystemTime};
 
@@ -16,13 +16,13 @@ use tonic::{Code, Request, Status};
 
 use super::projects::two_tenants;
 
-/// Seconds since 1970, some from now.
+/// Seconds since 1970, with an offset from now.
 fn moment(from_now: i64) -> i64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     i64::try_from(since.unwrap().as_secs()).unwrap() + from_now
 }
 
-/// What a gateway claims for a caller of acme who may read everything.
+/// The claims of a caller of acme with the scope to read.
 fn claims(stack: &Stack) -> Value {
     json!({
         "iss": "archway-gateway", "aud": "archway-worker", "exp": moment(30),
@@ -37,7 +37,7 @@ fn but(mut claims: Value, name: &str, value: Value) -> Value {
     claims
 }
 
-/// What the worker answers a call that carries these headers.
+/// The worker's answer to a call with these headers.
 async fn ask(
     stack: &Stack,
     method: Method,
@@ -82,7 +82,7 @@ async fn ask_for(
     Ok(said)
 }
 
-/// Tokens that a worker must not believe, and what is wrong with each.
+/// Tokens that a worker must refuse, and what is wrong with each.
 fn bad(stack: &Stack) -> Vec<(&'static str, String)> {
     let good = claims(stack);
     let signed = |name, value| stack.signed(&but(good.clone(), name, value));
@@ -93,7 +93,7 @@ fn bad(stack: &Stack) -> Vec<(&'static str, String)> {
     let encoded = |value: Value| URL_SAFE_NO_PAD.encode(value.to_string());
     let none = encoded(json!({ "alg": "none", "typ": "JWT" }));
     let other = encoded(but(good.clone(), "tenant", json!("zeta")));
-    // With what everybody may know, the public key, as if it were a shared secret.
+    // Signed with the public key, which everybody may know, as if it were a shared secret.
     let public = stack.minter().public_key();
     let confused = EncodingKey::from_secret(&public);
     let confused = jsonwebtoken::encode(&Header::new(Algorithm::HS256), &good, &confused);
@@ -217,7 +217,7 @@ async fn a_pass_for_calls_shows_no_catalogue() {
     assert_eq!(refused.unwrap_err().code(), Code::Unauthenticated);
 }
 
-/// Claims that a thief may have, what they are not enough for, and what is answered.
+/// Claims that a thief may have, a call that exceeds them, and the refusal.
 fn lesser(stack: &Stack) -> Vec<(Value, (Method, Value), &'static str)> {
     let all = claims(stack);
     let reads = but(all.clone(), "scopes", json!(["tools:read"]));

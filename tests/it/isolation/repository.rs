@@ -1,5 +1,5 @@
-//! A repository as the attacker: what it says of itself, in `.archway.toml`, prompts, documents and rules,
-//! opens nothing of another tenant and nothing that is closed, and names of others are as unknown ones.
+//! A repository as the attacker: its `.archway.toml`, prompts, documents and rules open nothing of
+//! another tenant and nothing closed, and names of others are treated as unknown.
 
 use e2e::{Client, Harness, Repo, Stack, Tenant};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ fn prompt(name: &str, text: &str) -> String {
     json!({ "name": name, "description": name, "messages": [message] }).to_string()
 }
 
-/// What zeta would like to see.
+/// The content that zeta would like to see.
 fn vault() -> Repo {
     let rule = format!("# Gate\n\nIt MUST NOT use `{WORD}`.\n");
     Repo::new()
@@ -28,7 +28,7 @@ fn vault() -> Repo {
         .commit()
 }
 
-/// Beside `shop` of zeta, which is as a test says.
+/// acme's vault, with this repository as `shop` of zeta.
 async fn beside(shop: Repo) -> Stack {
     let shop = shop
         .file("own.txt", "own words\n")
@@ -67,7 +67,7 @@ async fn a_link_to_another_tenants_project_is_as_one_to_nothing() {
         projects.iter().all(|project| *project == "shop"),
         "{projects:?}"
     );
-    // Its own manifest is a file of its own, in which the names stand.
+    // The manifest is zeta's own file, which contains the names.
     let text = found["structuredContent"].to_string();
     assert!(
         !text.contains(WORD) && !text.contains("treasure.txt"),
@@ -127,7 +127,7 @@ async fn folders_and_globs_of_a_manifest_end_at_its_own_root() {
     }
 }
 
-/// Prompts of zeta's that ask for these, as their owner gets them: expanded, or skipped with a reason.
+/// Prompts of zeta that include these references, as zeta gets them: expanded, or skipped with a reason.
 async fn expanded(asks: &[&str]) -> Vec<String> {
     let name = |number: usize| format!("spy-{number}-");
     let shop = asks
@@ -189,7 +189,7 @@ async fn a_prompt_opens_nothing_that_is_shut_and_runs_nothing_that_it_is_given()
             "{asks}: {text}"
         );
     }
-    // An argument is put in as it stands, and never expanded.
+    // An argument is inserted as it is and never expanded.
     let template = json!({
         "name": "spy", "description": "spy", "arguments": [{ "name": "what", "required": true }],
         "messages": [{ "role": "user", "content": { "type": "text", "text": "<{{what}}>" } }],
@@ -233,7 +233,7 @@ async fn rules_of_a_document_read_no_file_and_no_other_document() {
             "{number}: {text}"
         );
     }
-    // Names of patterns are names: no path leads to another's.
+    // Names of patterns are not paths.
     for name in [
         "../../../../acme/vault/docs/architecture/patterns/gate",
         "vault/gate",

@@ -1,5 +1,5 @@
-//! What PostgreSQL itself says of the schema: which tables are fenced, whom a fence lets through, and
-//! which functions run with their owner's rights.
+//! The schema as PostgreSQL reports it: which tables have row-level security, what its policies admit,
+//! and which functions run with their owner's rights.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 
 pub(super) const ROLES: [&str; 2] = ["archway_gateway", "archway_worker"];
 
-/// Tables that are nobody's, and why they may be.
+/// Tables without a tenant, and why.
 const NOBODYS: [(&str, &str); 4] = [
     (
         "_sqlx_migrations",
@@ -44,7 +44,7 @@ pub(super) async fn texts(connection: &mut PgConnection, query: &str) -> BTreeSe
     rows.unwrap().iter().map(|row| row.get(0)).collect()
 }
 
-/// Rows that no call makes, or none at once.
+/// Rows that no call creates, or not at once.
 const ROWS: [&str; 9] = [
     "insert into file_accesses (tenant_id, project_id, principal, path, day, count, last_at) \
      select tenant_id, id, 'key:1', 'a', current_date, 1, now() from projects on conflict do nothing",
@@ -65,7 +65,7 @@ const ROWS: [&str; 9] = [
      select id, gen_random_uuid(), 1, sha256('x'), sha256('x') from tenants",
 ];
 
-/// Tenants of which every table has a row, or else a test would show nothing.
+/// A stack with rows of both tenants in every table, without which a test would show nothing.
 pub(super) async fn full() -> Stack {
     let repo = || Repo::new().file("a.rs", "pub fn open_gate() {}\n").commit();
     let tenant = |slug| Tenant::new(slug).project("site", repo());
@@ -125,7 +125,7 @@ async fn every_table_but_those_that_are_nobodys_has_a_tenant_and_is_fenced() {
         expected.is_subset(&fenced),
         "and has row-level security: {fenced:?}"
     );
-    // Who owns a table sees past its fence; so does who may, or who could become its owner.
+    // A table's owner bypasses its policies, and so do roles that may bypass or become the owner.
     let roles = "select rolname::text from pg_roles r where rolname in ('archway_gateway', 'archway_worker') \
          and not rolsuper and not rolbypassrls and not rolcreaterole \
          and not exists (select from pg_auth_members m where m.member = r.oid) \
@@ -135,8 +135,8 @@ async fn every_table_but_those_that_are_nobodys_has_a_tenant_and_is_fenced() {
         texts(&mut owner, roles).await,
         ROLES.map(str::to_owned).into()
     );
-    // Each of both by itself: what may be seen, and what may be written. Where a policy says nothing of
-    // writing, what may be seen is that, too; one for insertions has nothing to see.
+    // Reading and writing are checked separately. If a policy has no check for writes, its condition for
+    // reads applies; one for inserts has no condition for reads.
     let own = "'^\\((tenant_id|id) = current_tenant\\(\\)\\)$'";
     let policies = format!(
         "select tablename || ', ' || policyname from pg_policies where schemaname = 'public' \
@@ -241,7 +241,7 @@ async fn functions_that_see_past_the_fence_are_those_that_may_and_name_their_sch
         BTreeSet::new(),
         "that everybody may run"
     );
-    // Who may not make anything in the schema can't shadow what they call.
+    // A role that cannot create objects in the schema cannot shadow what it calls.
     let makers = "select r.rolname::text from pg_roles r where r.rolname like 'archway\\_%' \
          and has_schema_privilege(r.oid, 'public', 'create')";
     assert_eq!(texts(&mut owner, makers).await, BTreeSet::new());

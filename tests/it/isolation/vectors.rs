@@ -1,5 +1,5 @@
-//! Qdrant as it is asked over the wire: every request for chunks demands the tenant of the call, and
-//! no answer holds a chunk of anybody else's, though all lie in one collection.
+//! Requests to Qdrant: each one for chunks demands the tenant of the call, and no answer contains another
+//! tenant's chunk, though all are in one collection.
 
 use e2e::{Client, Harness, Qdrant, Repo, Stack, Tenant};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ async fn found(stack: &Stack, client: &Client, arguments: Value) -> String {
 }
 
 fn tenant(slug: &str) -> Tenant {
-    // The same text, so the same blob and the same vector, and one of its own.
+    // The same text, hence the same blob and vector, and one of its own.
     let same = "/// Opens the gate.\npub fn open_gate() {}\n";
     let own = format!("/// Opens the gate of {slug}.\npub fn open_{slug}() {{}}\n");
     let repo = Repo::new()
@@ -49,7 +49,8 @@ async fn every_request_for_chunks_over_the_wire_demands_the_tenant_of_the_call()
     }
 }
 
-/// Whether all searches demanded the tenant, and all else, which is the indexer's, a tenant.
+/// Asserts that all searches demanded the tenant, and all other requests, which are the indexer's, some
+/// tenant.
 fn assert_fenced(stack: &Stack, slug: &str, requests: &[(&str, Vec<Option<String>>)]) {
     let own = Some(stack.tenant_id(slug).to_string());
     let known = ["acme", "zeta"].map(|slug| Some(stack.tenant_id(slug).to_string()));

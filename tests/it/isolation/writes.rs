@@ -1,5 +1,5 @@
-//! Rows of another tenant, written by the roles of running parts: tried on every table that PostgreSQL
-//! says they may write to.
+//! Writes to another tenant's rows by the runtime roles, tried on every table that PostgreSQL lets them
+//! write.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,10 @@ use uuid::Uuid;
 
 use super::schema::{ROLES, full, owner, texts};
 
-/// What Postgres says where a policy, or the want of a grant, refuses.
+/// PostgreSQL's code for a refusal by a policy or for lack of a grant.
 const REFUSED: &str = "42501";
 
-/// The fenced tables of which a role may do this to rows, or to some columns of them.
+/// The tenant tables on which a role has this privilege, at least for some columns.
 async fn writable(owner: &mut PgConnection, role: &str, what: &str) -> BTreeSet<String> {
     let columns = match what {
         "delete" => String::new(),
@@ -27,7 +27,7 @@ async fn writable(owner: &mut PgConnection, role: &str, what: &str) -> BTreeSet<
     texts(owner, &tables).await
 }
 
-/// The columns that a role may insert, and that Postgres does not make itself.
+/// The columns that a role may insert and that PostgreSQL does not generate.
 async fn columns(owner: &mut PgConnection, role: &str, table: &str) -> String {
     let columns = format!(
         "select string_agg(quote_ident(attname), ', ') from pg_attribute \
@@ -37,7 +37,7 @@ async fn columns(owner: &mut PgConnection, role: &str, table: &str) -> String {
     texts(owner, &columns).await.pop_first().unwrap()
 }
 
-/// A row of this tenant's, as JSON.
+/// A row of this tenant, as JSON.
 async fn row(owner: &mut PgConnection, table: &str, tenant: Uuid) -> Value {
     let row = format!("select to_jsonb(t) from {table} t where tenant_id = '{tenant}' limit 1");
     let row = sqlx::query_scalar(AssertSqlSafe(row)).fetch_one(owner);
@@ -55,7 +55,7 @@ async fn stated(connection: &mut PgConnection, tenant: Option<Uuid>) -> Transact
     transaction
 }
 
-/// What Postgres says to a statement: how many rows, or the code of its refusal.
+/// The outcome of a statement: its row count, or the code of its refusal.
 async fn outcome(
     transaction: &mut PgConnection,
     statement: &str,
@@ -110,7 +110,7 @@ async fn no_role_adds_a_row_of_a_tenant_that_it_does_not_state_to_any_table() {
                     "{role}, {table}: {tenant:?}"
                 );
             }
-            // Or else something other than the fence refused: there it is only that the row is there.
+            // Otherwise something other than the policy refused it: the row already exists.
             let added = add(Some(zeta), &own).await;
             assert_ne!(added, Err(REFUSED.to_owned()), "{role}, {table}: its own");
             tried += 1;

@@ -1,4 +1,4 @@
-//! Tokens that are not good: each is told what a bad key is, and nothing more.
+//! Invalid tokens: each gets the answer of a bad key and nothing more.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use e2e::{
@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 
 use super::{bearing, list, status, tenant};
 
-/// A stack of `acme` and of `zeta`, which is disabled, and an issuer for both and for a tenant that
-/// is not there.
+/// A stack with `acme`, a disabled `zeta`, and an issuer for both and for an unknown tenant.
 async fn stack(issuer: &Issuer) -> Stack {
     let harness = Harness::new().tenant(tenant("acme")).tenant(tenant("zeta"));
     let entry = issuer.entry("tenant_claim: org, tenants: [acme, zeta, gone]");
@@ -23,7 +22,7 @@ async fn stack(issuer: &Issuer) -> Stack {
     stack
 }
 
-/// What a good token claims, with one thing otherwise; null takes it away.
+/// Valid claims with one change. Null removes a claim.
 fn claims(issuer: &Issuer, name: &str, value: Value) -> Value {
     let mut claims = issuer.claims("a");
     claims["org"] = json!("acme");
@@ -35,7 +34,7 @@ fn claims(issuer: &Issuer, name: &str, value: Value) -> Value {
     claims
 }
 
-/// Tokens of the issuer itself that are not good, and as what they are counted.
+/// Invalid tokens of the issuer itself, and the reason that each is counted under.
 fn wrong_claims(issuer: &Issuer) -> Vec<(&'static str, String)> {
     let now = now();
     let cases = [
@@ -63,7 +62,7 @@ fn wrong_claims(issuer: &Issuer) -> Vec<(&'static str, String)> {
     cases.into_iter().map(signed).collect()
 }
 
-/// Tokens that others made of the issuer's public key, or without one.
+/// Tokens forged with the issuer's public key, or without one.
 fn forged(issuer: &Issuer) -> Vec<(&'static str, String)> {
     let signer = issuer.signer();
     let good = claims(issuer, "jti", json!("forged"));
@@ -119,7 +118,7 @@ fn forged(issuer: &Issuer) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What of an answer a caller could learn from.
+/// The parts of an answer that could inform an attacker.
 fn shape(response: &Response) -> (u16, String, Vec<(String, String)>) {
     let mut headers = response.headers.clone();
     headers.retain(|(name, _)| name != "date");

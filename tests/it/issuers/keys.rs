@@ -1,4 +1,4 @@
-//! The keys of issuers: they rotate, go away, and are answered with what no issuer should say.
+//! The keys of issuers: rotation, outages, and answers that no issuer should give.
 
 use e2e::{
     Harness, Issuer, Stack,
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{acme, bearing, list, status, tenant};
 
-/// A token of the issuer's present key that calls itself by another name, issued two minutes ago.
+/// A token of the issuer's current key under another key id, issued two minutes ago.
 fn by(issuer: &Issuer, key: &str) -> String {
     let signer = issuer.signer();
     let mut header = signer.header();
@@ -17,7 +17,7 @@ fn by(issuer: &Issuer, key: &str) -> String {
     signer.sign_as(&header, &older(issuer, "a"))
 }
 
-/// What a token claims that is older than all that a gateway read in its test, whatever the leeway.
+/// Claims older than anything that a gateway read in its test, whatever the leeway.
 fn older(issuer: &Issuer, subject: &str) -> Value {
     let mut claims = issuer.claims(subject);
     claims["iat"] = json!(now() - 120);
@@ -41,7 +41,7 @@ async fn a_flood_of_unknown_keys_asks_the_issuer_once_and_holds_up_nobody() {
     let stack = acme(&issuer).await;
     let good = issuer.token("a");
     assert_eq!(status(&stack, &good).await, 200);
-    // Fewer than are refused for their number.
+    // Fewer than the limit on failed credentials.
     let flood = (0..50).map(|number| {
         let client = bearing(&stack, &by(&issuer, &format!("invented-{number}")));
         async move { list(&client).await.status }
@@ -50,7 +50,7 @@ async fn a_flood_of_unknown_keys_asks_the_issuer_once_and_holds_up_nobody() {
     assert!(answers.iter().all(|status| *status == 401), "{answers:?}");
     assert_eq!(issuer.questions(KEYS), 2, "the first, and one more");
     assert_eq!(status(&stack, &good).await, 200);
-    // So soon the issuer is not asked again: a new key of its own is as unknown, but not refused.
+    // The issuer is not contacted again so soon: its new key is unknown too, but not refused.
     issuer.rotate(Signer::rsa("second"));
     let undecided = list(&bearing(&stack, &issuer.token("a"))).await;
     assert_eq!(undecided.status, 503, "{}", undecided.text());
@@ -69,7 +69,7 @@ async fn while_the_issuer_is_away_known_keys_are_good_and_others_undecided() {
     let undecided = list(&bearing(&stack, &by(&issuer, "new"))).await;
     assert_eq!(undecided.status, 503, "{}", undecided.text());
     assert!(undecided.header("retry-after").is_some());
-    // A key of ours needs no issuer.
+    // Archway's own key needs no issuer.
     assert_eq!(list(&stack.client("acme")).await.status, 200);
     issuer.set_down(false);
     issuer.rotate(Signer::rsa("new"));
@@ -96,7 +96,7 @@ async fn a_gateway_is_ready_before_its_issuer_is_and_judges_its_tokens_when_it_c
     stack.eventually(judged).await;
 }
 
-/// A stack whose issuer answers so at a path, and that issuer.
+/// A stack whose issuer gives this answer at a path, and the issuer.
 async fn answering(path: &str, answer: Answer) -> (Stack, Issuer) {
     let issuer = Issuer::start().await;
     issuer.answer(path, answer);

@@ -1,4 +1,4 @@
-//! What a client is told that has no token yet, or one that may too little (RFC 9728).
+//! What a client learns that has no token yet, or one with too few scopes (RFC 9728).
 
 use e2e::{Harness, Issuer, RESOURCE, Stack, http::Request};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ const OF_GATEWAY: &str = "/.well-known/oauth-protected-resource";
 const OF_ENDPOINT: &str = "/.well-known/oauth-protected-resource/mcp";
 const PAGE: &str = "http://localhost:6274";
 
-/// The parts of a challenge, in order of their names.
+/// The parts of a challenge, sorted by name.
 async fn challenge(stack: &Stack, credential: Option<&str>, call: Option<&str>) -> Value {
     let client = bearing(stack, credential.unwrap_or_default());
     let answer = match (credential, call) {
@@ -155,7 +155,7 @@ async fn who_has_no_token_is_told_what_to_ask_for_only_if_all_issuers_call_it_th
         ("leeway: 0", json!("tools:read memory:write")),
         (ours, json!("tools:read memory:write")),
         ("scopes: {'api/read': ['tools:read']}", Value::Null),
-        // Roles, which nobody can ask for.
+        // Roles, which a client cannot request.
         ("scope_claim: roles", Value::Null),
     ] {
         let stack = Harness::new()

@@ -1,5 +1,5 @@
-//! What was given by a token and is taken back: a principal revoked, its tenant disabled, in force
-//! on every gateway within a second; and what holds while no gateway hears of it.
+//! Revoked access of tokens: a revoked principal or disabled tenant is refused by every gateway within a
+//! second. Also what holds while gateways miss the notification.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,10 +11,10 @@ use tokio::time::timeout;
 use super::{list, tenant};
 
 const REPLICAS: usize = 3;
-/// By when a gateway has acted on what it was told: a second is promised, and this machine may be busy. One
-/// that nobody told goes on with what it knew for 30 seconds.
+/// How long a gateway may take to act on a notification: a second is promised, and this machine may be
+/// busy. Without the notification it keeps what it knew for 30 s.
 const TOLD: Duration = Duration::from_secs(10);
-/// What an issuer has that names none.
+/// The default leeway of an issuer.
 const LEEWAY: Duration = Duration::from_secs(60);
 
 async fn replicas(issuer: &Issuer) -> Stack {
@@ -37,7 +37,7 @@ async fn owner(stack: &Stack) -> PgPool {
         .unwrap()
 }
 
-/// Waits until every gateway answers this token so.
+/// Waits until every gateway gives this status to the token.
 async fn everywhere(stack: &Stack, token: &str, expected: u16, within: Duration) {
     let waiting = async {
         for gateway in stack.gateways() {
@@ -51,7 +51,7 @@ async fn everywhere(stack: &Stack, token: &str, expected: u16, within: Duration)
     );
 }
 
-/// A token of this subject that says to be issued so long after now, to the microsecond.
+/// A token of this subject that states to be issued this long after now, to the microsecond.
 fn ahead(issuer: &Issuer, subject: &str, by: Duration) -> String {
     let mut claims = issuer.claims(subject);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
@@ -64,12 +64,12 @@ async fn a_revoked_principals_tokens_are_refused_everywhere_and_no_others() {
     let (issuer, bystander) = (Issuer::start().await, Issuer::start().await);
     let stack = replicas(&issuer).await;
     let (taken, kept) = (issuer.token("a"), issuer.token("b"));
-    // As one has it whose issuer's clock is ahead.
+    // As from an issuer whose clock is ahead.
     let early = ahead(&issuer, "a", LEEWAY / 2);
     for token in [&taken, &kept, &early] {
         everywhere(&stack, token, 200, Duration::from_secs(5)).await;
     }
-    // The same subject of another issuer is somebody else.
+    // The same subject of another issuer is another principal.
     stack.revoke_principal(&bystander.url(), "a").await;
     everywhere(&stack, &taken, 200, TOLD).await;
 
@@ -78,11 +78,11 @@ async fn a_revoked_principals_tokens_are_refused_everywhere_and_no_others() {
     println!("a revoked principal was refused by {REPLICAS} gateways after {waited:?}");
     everywhere(&stack, &early, 401, TOLD).await;
     everywhere(&stack, &kept, 200, TOLD).await;
-    // Another token of that time, which no gateway saw before.
+    // Another token of that time, which no gateway has seen.
     let mut claims = issuer.claims("a");
     claims["iat"] = json!(e2e::issuer::now() - 10);
     everywhere(&stack, &issuer.sign(&claims), 401, TOLD).await;
-    // One that no clock within the leeway can have made before.
+    // One that no clock within the leeway can have issued before.
     let later = ahead(&issuer, "a", LEEWAY);
     everywhere(&stack, &later, 200, TOLD).await;
 }
@@ -110,7 +110,7 @@ async fn what_was_taken_back_while_nobody_heard_is_refused_once_they_do() {
     let (known, unseen) = (issuer.token("a"), issuer.token("b"));
     everywhere(&stack, &known, 200, Duration::from_secs(5)).await;
     stack.database().close().await;
-    // As with keys: who was known is good for the grace, anybody else is undecided.
+    // As with keys: a known principal is good for the grace period, any other is undecided.
     everywhere(&stack, &known, 200, TOLD).await;
     everywhere(&stack, &unseen, 503, Duration::from_secs(5)).await;
     stack.database().open().await;

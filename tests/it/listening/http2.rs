@@ -1,4 +1,4 @@
-//! The same bounds over HTTP/2, which a client may speak at once on the same port.
+//! The same bounds over HTTP/2, which a client may speak on the same port.
 
 use e2e::Client;
 use http_body_util::{BodyExt, Full};
@@ -14,7 +14,7 @@ async fn connect(client: &Client) -> Sender {
     let socket = TcpStream::connect(client.address()).await.unwrap();
     let io = TokioIo::new(socket);
     let (sender, connection) = http2::handshake(TokioExecutor::new(), io).await.unwrap();
-    // Ends when the sender is dropped; how is told to the sender.
+    // Ends when the sender is dropped, which reports how.
     tokio::spawn(async move { connection.await.ok() });
     sender
 }

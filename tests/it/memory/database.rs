@@ -1,4 +1,4 @@
-//! The database itself keeps memory: append-only for everybody, a tenant's for itself.
+//! The database itself protects memory: append-only for every role, each tenant's rows for itself.
 
 use e2e::{Harness, Repo, Stack, Tenant};
 use serde_json::json;
@@ -112,7 +112,7 @@ async fn the_functions_of_the_worker_reach_no_tenant_but_the_stated_one() {
         .await
         .unwrap();
     assert_eq!(seen, 0);
-    // Another tenant's project is none of its own; without a tenant there is none at all.
+    // Another tenant's project is refused; without a tenant every project is.
     for (worker, code) in [(&mut zeta, "23503"), (&mut nobody, "23502")] {
         let refused = sqlx::query(write)
             .bind(acmes)
@@ -169,7 +169,7 @@ async fn nobody_changes_or_removes_what_was_written_neither_the_worker_nor_the_o
             "{helper}"
         );
     }
-    // A worker that was granted what it must not have meets the trigger.
+    // A worker that was granted too much is stopped by the trigger.
     for granted in [
         "grant update, delete, truncate on memory_entries, discoveries to archway_worker",
         "create policy careless on memory_entries to archway_worker using (true)",

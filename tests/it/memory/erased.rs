@@ -1,4 +1,4 @@
-//! What the operator erases is gone, its place is not; and a project takes its memory with it.
+//! An erased entry is gone but keeps its position, and a removed project takes its memory along.
 
 use archway::tenants::Tenants;
 use e2e::{Repo, Stack};

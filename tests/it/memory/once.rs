@@ -1,4 +1,4 @@
-//! A write is done once under its key, whoever repeats it.
+//! A write is done once under its idempotency key, whoever repeats it.
 
 use e2e::{Client, Harness, Key, Reply, Repo, Tenant};
 use futures::future::join_all;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::entry;
 use crate::serve;
 
-/// Calls a tool under an idempotency key.
+/// Calls a tool with an idempotency key.
 async fn under(client: &Client, key: &str, tool: &str, arguments: Value) -> Value {
     let meta = json!({ "io.archway/idempotencyKey": key });
     let params = json!({ "name": tool, "arguments": arguments, "_meta": meta });
@@ -45,7 +45,7 @@ async fn the_same_key_and_content_is_one_entry_and_other_content_is_refused() {
     ] {
         assert_eq!(code(&other), "invalid_arguments", "{other}");
     }
-    // A refusal takes no number and no key.
+    // A refusal uses up no number and no key.
     assert_eq!(count(&append(&client, "c", LOG, entry("y")).await), 3);
     let found = client.call("search_memory", json!({})).await;
     assert_eq!(found.structured()["total"], 3);

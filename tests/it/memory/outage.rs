@@ -1,4 +1,4 @@
-//! Without Postgres memory says so, clearly and soon; everything else goes on.
+//! Without Postgres, memory fails soon and clearly; everything else continues.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::serve;
 /// The default deadline of a call.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// Calls what needs memory while it is away.
+/// Calls a tool that needs memory during the outage.
 async fn refused(client: &Client, tool: &str, arguments: Value) -> Reply {
     let asked = Instant::now();
     let reply = client.call(tool, arguments).await;

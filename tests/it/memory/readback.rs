@@ -1,5 +1,4 @@
-//! What was written is read back as it was: by search, and as the file that the learning contract
-//! knows.
+//! Written entries are read back unchanged: by search, and as the file of the learning contract.
 
 use e2e::{Client, Repo};
 use serde_json::{Value, json};
@@ -61,7 +60,7 @@ async fn what_could_mislead_a_reader_is_escaped_in_the_text_alone() {
     assert!(!second.text().contains(['\u{202e}', '\u{200b}']));
     assert_eq!(second.meta("untrusted"), &json!(true));
     assert_eq!(second.meta("escaped"), &json!(6));
-    // A cursor is told in both forms of an answer.
+    // A cursor is in both forms of an answer.
     append(&client, odd()).await.structured();
     let cut = client.call("search_memory", json!({ "limit": 1 })).await;
     let text: Value = serde_json::from_str(cut.text()).unwrap();
@@ -96,7 +95,7 @@ async fn a_memory_file_is_the_repositorys_until_something_is_written() {
         lines(&client, decisions).await[0]["decision"],
         "of the repository"
     );
-    // The file tools go on showing the repository's own.
+    // The file tools still show the repository's own files.
     let file = client.call("read_file", json!({ "path": LOG })).await;
     let content = file.structured()["file"]["content"].as_str().unwrap();
     assert!(content.contains("of the repository"));

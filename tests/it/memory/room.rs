@@ -22,7 +22,7 @@ async fn set_room(stack: &Stack, mib: u32) {
     assert!(set.await.unwrap());
 }
 
-/// Writes nine kilobytes to a project: whether there was room.
+/// Writes 9 kB to a project. Returns whether there was room.
 async fn fill(client: &Client, project: &str) -> bool {
     let mut large = entry("fill");
     large["text"] = json!("x".repeat(9_000));
@@ -59,7 +59,7 @@ async fn a_full_memory_refuses_all_of_the_tenants_projects_until_there_is_more_r
     let discovery = json!({ "project": "shop", "type": "rule", "content": "x".repeat(5000) });
     let refused = client.call("record_discovery", discovery.clone()).await;
     assert_eq!(refused.code(), "quota_exceeded");
-    // What is small enough has room, and another tenant has its own.
+    // Smaller entries fit, and another tenant has its own bound.
     let small = json!({ "project": "shop", "type": "rule", "content": "x" });
     client.call("record_discovery", small).await.structured();
     assert!(fill(&stack.client("zeta"), "site").await);

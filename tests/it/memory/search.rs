@@ -1,4 +1,4 @@
-//! `search_memory`: by words, file and time, newest first, a page at a time.
+//! `search_memory`: by words, file and time, newest first, in pages.
 
 use e2e::{Client, Harness, Repo, Stack, Tenant};
 use serde_json::{Value, json};
@@ -34,10 +34,10 @@ async fn all_words_must_occur_in_any_key_or_string_whatever_their_case() {
         ("GRÖßE deep", vec!["two"]),
         ("timestamp", vec!["three", "two", "one"]),
         ("src/auth/jwt.ts", vec!["one"]),
-        // A part of a word is no word, and a number is no string.
+        // A part of a word does not match, and a number is no string.
         ("aut", vec![]),
         ("17", vec![]),
-        // What a query language could mean by them are no words.
+        // Operators of a query language are not words.
         ("jwt & !auth | 'x", vec![]),
         ("jwt:*", vec!["two", "one"]),
     ] {
@@ -86,7 +86,7 @@ async fn no_more_entries_are_counted_than_ten_thousand() {
 async fn times_are_the_servers_at_writing_and_not_the_writers() {
     let (stack, client) = empty().await;
     append(&client, entry("written now")).await.structured();
-    // By name a day may end between writing and asking.
+    // By name, a day could end between writing and searching.
     let days = "select to_char(written_at at time zone 'utc', 'YYYY-MM-DD'), \
                 to_char(written_at at time zone 'utc' - interval '1 day', 'YYYY-MM-DD') \
                 from memory_entries";

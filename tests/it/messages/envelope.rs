@@ -1,4 +1,4 @@
-//! JSON-RPC messages that are refused where they are read, each with its status and code.
+//! JSON-RPC messages that are refused when they are read, each with its status and code.
 
 use serde_json::json;
 

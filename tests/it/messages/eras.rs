@@ -1,4 +1,4 @@
-//! Which revision a request speaks, and what each revision is answered.
+//! Which revision a request speaks, and how each revision is answered.
 
 use e2e::{Client, http::Request};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ fn meta(version: &str) -> Value {
     })
 }
 
-/// A call of hello with these headers and this `_meta`.
+/// A call of `hello` with these headers and this `_meta`.
 fn hello(client: &Client, headers: &[(&str, &str)], meta: Option<Value>) -> Request {
     let mut params = json!({ "name": "hello", "arguments": {} });
     if let Some(meta) = meta {

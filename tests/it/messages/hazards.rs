@@ -1,9 +1,8 @@
-//! What the official SDK does to a server of several replicas if it is left to itself, and that
-//! none of it gets through.
+//! What the official SDK would do to a server of several replicas, and that the gateway prevents it.
 //!
-//! Closed elsewhere: malformed messages, batches and ids (`envelope`), `Host` and `Origin`
-//! (`messages`), two tools of one name (the catalogue's and the registry's own tests), logs and
-//! progress (the gateway's `path_tests`). Its sessions, event store and keep-alive are not used.
+//! Covered elsewhere: malformed messages, batches and ids (`envelope`), `Host` and `Origin` (`messages`),
+//! two tools of one name (the tests of catalogue and registry), logs and progress (the gateway's
+//! `path_tests`). The SDK's sessions, event store and keep-alive are not used.
 
 use e2e::{Client, http::Request};
 use serde_json::{Value, json};

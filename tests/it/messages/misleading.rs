@@ -1,4 +1,4 @@
-//! What refusals repeat of a request never hides anything from who reads them.
+//! Text of a request that a refusal repeats never hides anything from its reader.
 
 use archway_proto::misleading::misleads;
 use e2e::http::Request;
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::gateway;
 
-/// Turns text around, shows nothing, carries hidden bytes, clears a terminal.
+/// Reverses text, shows nothing, carries hidden bytes, clears a terminal.
 const NAME: &str = "p\u{202e}q\u{200b}r\u{e0041}s\u{1b}[2J";
 
 #[tokio::test]
@@ -73,7 +73,7 @@ async fn whatever_a_refusal_repeats_is_shown() {
         let answer = client.rpc(method, params.clone()).await.text();
         assert!(!misleads(&answer), "{method} {params}: {answer}");
     }
-    // What is refused before any method is known.
+    // Refused before any method is known.
     let bodies = [
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"a","{NAME}":1,"{NAME}":2}}"#),
         format!(r#"{{"jsonrpc":"{NAME}","id":1,"method":"a"}}"#),

@@ -1,4 +1,4 @@
-//! Notifications: taken and forgotten, if what they say of themselves is true.
+//! Notifications: accepted and ignored, if they are well formed.
 
 use e2e::http::Response;
 use serde_json::{Value, json};

@@ -1,9 +1,8 @@
-//! What a gateway and a worker tell Prometheus, read from their own `/metrics` once they had all kinds
-//! of work.
+//! The metrics that a gateway and a worker expose, read from `/metrics` after every kind of work.
 //!
-//! prometheus-client leaves a family out while it has no series. Those that only trouble makes stand
-//! in [`RARE`], each held against the sources, and against what is exposed: one that a busy stack has
-//! does not belong there.
+//! prometheus-client omits a family without series. Families that only failures create are listed in
+//! [`RARE`], each checked against the sources and against the metrics: one that a busy, healthy stack
+//! exposes does not belong there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +14,7 @@ use serde_json::json;
 
 use crate::tidy::sources;
 
-/// Families that have no series while all is well.
+/// Families without series while all is well.
 const RARE: [&str; 7] = [
     "archway_gateway_bulkhead_refusals_total",
     "archway_gateway_circuit_openings_total",
@@ -25,7 +24,7 @@ const RARE: [&str; 7] = [
     "archway_gateway_upstream_dns_failures_total",
     "archway_gateway_upstream_retries_total",
 ];
-/// What only the last of the work brings about, in the background.
+/// Metrics that appear late, from work in the background.
 const LATE: [&str; 5] = [
     "archway_worker_index_run_seconds_count",
     "archway_worker_embedder_requests_total",
@@ -34,7 +33,7 @@ const LATE: [&str; 5] = [
     "archway_worker_history_build_seconds_count",
 ];
 
-/// Whether it is a metric that a stack which is well does not tell.
+/// Whether a healthy stack does not expose the metric.
 pub(super) fn rarely_exposed(metric: &str) -> bool {
     RARE.contains(&metric)
 }
@@ -43,8 +42,8 @@ pub(super) fn rarely_exposed(metric: &str) -> bool {
 pub(super) struct Exposed(BTreeMap<String, BTreeSet<String>>);
 
 impl Exposed {
-    /// What there is to be told once calls were served, refused and limited, the project is indexed
-    /// and the store of limits is gone.
+    /// The metrics after calls were served, refused and limited, the project was indexed and the limit
+    /// store was lost.
     pub(super) async fn by_a_busy_stack() -> Exposed {
         let mut redis = RedisServer::start().await;
         let embedder = Embeddings::start(24).await;
@@ -94,12 +93,12 @@ impl Exposed {
         Exposed(metrics)
     }
 
-    /// The labels of a metric, if it is told.
+    /// The labels of a metric, if it is exposed.
     pub(super) fn labels(&self, metric: &str) -> Option<&BTreeSet<String>> {
         self.0.get(metric)
     }
 
-    /// Each rare family is registered somewhere, and this stack does not have it.
+    /// Asserts that each rare family is registered somewhere and not exposed by this stack.
     pub(super) fn assert_that_the_rare_are_rare(&self) {
         let sources = sources("gateway/src").into_iter();
         let sources: String = sources.map(|source| source.text).collect();
@@ -112,7 +111,7 @@ impl Exposed {
     }
 }
 
-/// Calls of several kinds, and a request without a good key.
+/// Calls of several kinds, and a request without a valid key.
 async fn work(client: &Client) {
     for _ in 0..3 {
         client.call("hello", json!({})).await;
@@ -139,12 +138,12 @@ async fn metrics(admin: std::net::SocketAddr) -> String {
     Request::new("GET", "/metrics").send(admin).await.text()
 }
 
-/// What a worker tells, once the work in the background is done.
+/// A worker's metrics, once its background work is done.
 async fn all_of_worker(stack: &Stack, admin: std::net::SocketAddr) -> String {
     let client = stack.client("acme");
     let question = json!({ "query": "where data is kept" });
     let all = async || {
-        // Of a query there is a vector once there is an index.
+        // A query is embedded once there is an index.
         client.call("context_search", question.clone()).await;
         let text = metrics(admin).await;
         let is_told = |name: &&str| text.contains(&format!("{name}{{"));

@@ -1,5 +1,5 @@
-//! The pages of alerts: what they quote is what is said, and what they have one type can be typed on a
-//! cluster; and what rules take for granted of targets is what chart and compose file make of them.
+//! The runbooks of alerts: quotes match the programs, commands work on a cluster, and the chart and the
+//! Compose file have the jobs and labels that rules assume.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,12 +7,12 @@ use std::fs;
 use super::{alerts, folder, pages, read, text};
 use crate::tidy::{assert_none, root, sources};
 
-/// Where it is said how commands are run.
+/// The link to the description of how commands are run.
 const WHERE: &str = "](../../../docs/src/operations/commands.md)";
-/// Before a command that is asked of a pod.
+/// The beginning of a request to a pod.
 pub(super) const IN_A_POD: &str = "kubectl --namespace archway exec deploy/archway-";
 
-/// The commands of Archway that a page shows, as they begin with `archway`.
+/// The commands of Archway that a page shows, each from `archway` on.
 pub(super) fn commands(page: &str) -> Vec<&str> {
     page.lines()
         .filter_map(|line| match line.strip_prefix(IN_A_POD) {
@@ -22,7 +22,7 @@ pub(super) fn commands(page: &str) -> Vec<&str> {
         .collect()
 }
 
-/// What stands between backticks, on one line each, without blocks of code.
+/// Text between backticks on one line, outside of code blocks.
 fn quoted(page: &str) -> Vec<String> {
     let mut prose = String::new();
     let mut is_code = false;
@@ -38,7 +38,7 @@ fn quoted(page: &str) -> Vec<String> {
     spans.map(str::to_owned).collect()
 }
 
-/// Whether it is what a program says, not code: several words, a sign of code in none.
+/// Whether a quote is a message of a program and not code: several words without signs of code.
 fn is_said(quote: &str) -> bool {
     let is_word = |word: &str| {
         let end = word.trim_end_matches([',', ':', ';']);
@@ -54,7 +54,7 @@ fn is_said(quote: &str) -> bool {
         && !programs.iter().any(|program| quote.starts_with(program))
 }
 
-/// All strings of the programs, those that go on in the next line as one.
+/// All strings of the programs, with continued lines joined.
 fn said() -> String {
     let mut all = String::new();
     for folder in ["gateway/src", "workers/src", "cli/src", "proto/src"] {
@@ -121,7 +121,7 @@ fn words_of_programs_are_told_from_code() {
     assert_eq!(quoted("a `b\n  c` d\n```sh\n`e`\n```\n`f`\n"), ["b c", "f"]);
 }
 
-/// An admin port answers in its own pod alone: `networkPolicy.admin` lets nobody else in by default.
+/// An admin port answers in its own pod alone: `networkPolicy.admin` admits no one else by default.
 #[test]
 fn what_pages_ask_of_gateways_and_workers_is_asked_in_their_own_pods() {
     let mut violations = Vec::new();
@@ -151,7 +151,7 @@ fn what_pages_ask_of_gateways_and_workers_is_asked_in_their_own_pods() {
     assert!(asked > 5, "pages ask pods: {asked}");
 }
 
-/// Rules know gateways that tell nothing by their job, and pools by a label.
+/// Rules identify silent gateways by their job, and pools by a label.
 #[test]
 fn the_jobs_and_labels_that_rules_go_by_are_those_of_chart_and_compose_file() {
     let rules = read("rules/archway.yaml");

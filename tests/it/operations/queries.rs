@@ -1,6 +1,5 @@
-//! What a query of Prometheus asks for, as far as names go: metrics with the labels that select them,
-//! and the labels that results are grouped by. No parser of the language: an expression that Prometheus
-//! would refuse may pass.
+//! The names in a query of Prometheus: metrics with the labels that select them, and the labels of the
+//! grouping. This is no parser of the language: an expression that Prometheus would refuse may pass.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +19,7 @@ const AGGREGATIONS: [&str; 5] = ["sum", "min", "max", "avg", "count"];
 pub(super) struct Query {
     /// By metric, the labels that select its series.
     pub(super) metrics: BTreeMap<String, BTreeSet<String>>,
-    /// What results are grouped by.
+    /// The labels by which results are grouped.
     pub(super) grouped: BTreeSet<String>,
 }
 
@@ -37,7 +36,7 @@ impl Query {
                 query.grouped.extend(labels);
                 rest = after;
             } else if token == "label_values" {
-                // `label_values(metric, label)`: Grafana's, not Prometheus'.
+                // `label_values(metric, label)` belongs to Grafana, not to Prometheus.
                 let (mut names, after) = names_until(rest, ")");
                 let label = names.pop().expect("a label");
                 let metric = names.pop().expect("a metric");
@@ -55,13 +54,13 @@ impl Query {
         query
     }
 
-    /// Whether results have all labels that their metrics have.
+    /// Whether results keep all labels of their metrics.
     pub(super) fn is_ungrouped(&self) -> bool {
         self.grouped.is_empty()
     }
 }
 
-/// The names of this project's metrics in a page.
+/// The names of Archway's metrics in a page.
 pub(super) fn names_of_ours(page: &str) -> BTreeSet<String> {
     let words = page.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
     let ours = ["archway_gateway_", "archway_worker_"];
@@ -79,7 +78,7 @@ fn is_name(token: &str) -> bool {
     token.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
 }
 
-/// The names up to a closing sign, and what is behind it.
+/// The names up to a closing sign, and the rest.
 fn names_until<'a>(tokens: &'a [String], end: &str) -> (Vec<String>, &'a [String]) {
     let place = tokens.iter().position(|token| token == end);
     let place = place.unwrap_or_else(|| panic!("no {end} in {tokens:?}"));
@@ -87,7 +86,7 @@ fn names_until<'a>(tokens: &'a [String], end: &str) -> (Vec<String>, &'a [String
     (names.cloned().collect(), &tokens[place + 1..])
 }
 
-/// Names, and signs of one character; without strings, numbers and what stands in `[]`.
+/// Names and single signs, without strings, numbers and anything in `[]`.
 fn tokens(text: &str) -> Vec<String> {
     let mut tokens = Vec::new();
     let mut rest = text.chars().peekable();

@@ -1,4 +1,4 @@
-//! Names of secrets: denied by name alone, and in nobody's sight.
+//! Names of secrets: denied by name alone, and never shown.
 
 use e2e::{Reply, Repo};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::by_every_tool;
 use crate::serve;
 
-/// Names of secrets as they are found, files and what is inside folders; each holds `sesame`.
+/// Typical names of secrets, of files and of folders; each file contains `sesame`.
 const BLOCKED: [&str; 28] = [
     ".git/description",
     "docs/.git/config",
@@ -38,7 +38,7 @@ const BLOCKED: [&str; 28] = [
     "docs/service-account-7.json",
 ];
 
-/// Names that look like secrets and are none.
+/// Names that resemble secrets but are open.
 const OPEN: [&str; 5] = [
     "docs/.env.example",
     "docs/credentials/store.rs",
@@ -48,7 +48,7 @@ const OPEN: [&str; 5] = [
 ];
 
 fn secrets() -> Repo {
-    // Committed first: `.git` must be there before something is put into it.
+    // Committed first: `.git` must exist before a file is added to it.
     let repo = Repo::new().file("docs/open.md", "open\n").commit();
     let names = BLOCKED.into_iter().chain(OPEN);
     names.fold(repo, |repo, path| repo.file(path, "sesame\n"))
@@ -58,7 +58,7 @@ fn secrets() -> Repo {
 async fn a_blocked_name_is_denied_by_its_name_alone_whether_it_exists_or_not() {
     let (_stack, client) = serve(secrets()).await;
     for path in BLOCKED {
-        // A folder that holds no such file: only the name can have been looked at.
+        // A folder without such a file, so only the name can be the reason.
         let name = path.trim_start_matches("docs/");
         let invented = format!("docs/invented/{name}");
         for ((tool, real), (_, invented_reply)) in by_every_tool(&client, path)
@@ -148,7 +148,7 @@ async fn blocked_files_are_in_no_list_no_search_no_sum_and_no_count() {
             "the overview shows {name}"
         );
     }
-    // Hidden files are not in the overview: `.env.example` is not counted.
+    // The overview omits hidden files, so `.env.example` is not counted.
     assert_eq!(overview.structured()["stats"]["total_files"], OPEN.len());
 }
 

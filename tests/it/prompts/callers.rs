@@ -1,4 +1,4 @@
-//! Prompts and completion by who asks: projects, tools, tenants, limits.
+//! Prompts and completion by caller: projects, tools, tenants, limits.
 
 use archway_gateway::terms::Level;
 use archway_proto::catalog::Scope;
@@ -72,7 +72,7 @@ async fn prompts_of_other_projects_go_by_their_names_and_keep_to_their_tenant() 
     assert_eq!(names(&client).await, ["greet", "api/greet"]);
     let who = json!({ "who": "a" });
     assert_eq!(text(&client, "greet", who.clone()).await, "web");
-    // What a prompt names without a project is its own project's.
+    // A reference without a project means the prompt's own project.
     let api = text(&client, "api/greet", who.clone()).await;
     assert!(api.starts_with("api # Use Postgres"), "{api}");
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What is wrong with a prompt's file, in its author's words, and what a prompt leaves out.
+//! Errors in a prompt's file, in words for its author, and what a prompt leaves out.
 
 use e2e::Repo;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Resources by who asks: projects, families, tenants, limits; what is closed to them.
+//! Resources by caller: projects, families, tenants, limits, closed paths.
 
 use archway_gateway::terms::Level;
 use archway_proto::catalog::Scope;
@@ -42,7 +42,7 @@ async fn what_is_closed_is_refused_by_its_name_whatever_stands_there() {
     message("repo://site/src").await;
     message("repo://site/").await;
     message("file:///etc/passwd").await;
-    // A blocked name is refused by the name, a project by its slug: invented ones alike.
+    // A blocked path is refused by name, and a project by slug: invented ones alike.
     for (real, invented) in [
         ("repo://site/.env", "repo://site/.env.none"),
         ("repo://hidden/src/main.rs", "repo://nowher/src/main.rs"),

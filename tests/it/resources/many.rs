@@ -1,4 +1,4 @@
-//! Lists over many projects, and URIs of other forms.
+//! Lists over many projects, and unusual forms of URIs.
 
 use e2e::{Harness, Repo, Tenant};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::site;
 use crate::{refused, result, serve};
 
-/// More than are looked at for a page.
+/// More projects than are scanned for a page.
 const PROJECTS: usize = 130;
 
 #[tokio::test]

@@ -1,7 +1,7 @@
-//! How long an end takes to be in force on the last of three gateways, measured from before it is asked
-//! for: printed (`--nocapture` shows it). A second is promised, of a machine that does nothing else: here the best
-//! of the samples has to keep it, and all of them what tells a gateway that heard of it from one that looked again by
-//! itself, after 30 seconds.
+//! How long a revocation takes to reach the last of three gateways, from before the request on. The times
+//! are printed (`--nocapture` shows them). A second is promised on an idle machine: here the best sample
+//! has to keep it, and all samples must show that the gateway was notified, rather than having reloaded
+//! by itself after 30 s.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{REPLICAS, SECOND, TOLD, status};
 
-/// Ends of each kind.
+/// Revocations of each kind.
 const LABELS: [&str; 5] = ["a", "b", "c", "d", "e"];
-/// Between two questions: an end is seen so much later at most.
+/// The pause between two polls, and so the resolution of the measurement.
 const BETWEEN: Duration = Duration::from_millis(2);
 
 async fn replicas() -> Stack {
@@ -28,8 +28,8 @@ async fn replicas() -> Stack {
     stack
 }
 
-/// Asks every gateway again and again, all at once, until each has answered so. How long the last of them took,
-/// from a moment.
+/// Polls all gateways at once until each gives this answer. Returns how long the last of them took since
+/// a moment.
 async fn worst<F: AsyncFn(usize) -> u16>(ask: F, expected: u16, since: Instant) -> Duration {
     let gateways = (0..REPLICAS).map(async |gateway| {
         while ask(gateway).await != expected {
@@ -42,7 +42,7 @@ async fn worst<F: AsyncFn(usize) -> u16>(ask: F, expected: u16, since: Instant) 
     took.into_iter().max().unwrap()
 }
 
-/// Prints the worst of an end, and holds it to the bound.
+/// Prints the worst time of a revocation, and checks it against the bound.
 fn report(what: &str, took: &[Duration]) {
     let (best, worst) = (took.iter().min().unwrap(), took.iter().max().unwrap());
     println!(
@@ -50,7 +50,7 @@ fn report(what: &str, took: &[Duration]) {
         took.len()
     );
     assert!(*worst < TOLD, "{what}: {took:?}");
-    // One alone may have met a busy moment.
+    // A single sample may have met a busy moment.
     assert!(took.len() == 1 || *best < SECOND, "{what}: {took:?}");
 }
 

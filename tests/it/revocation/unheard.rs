@@ -1,5 +1,5 @@
-//! Where nobody is told of an end: it is in force all the same, within a bound that is printed, and a good
-//! key is never called a bad one.
+//! Revocations without notifications: they take effect within a bound, which is printed, and a valid key
+//! is never refused as bad.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{REPLICAS, status};
 
-/// While notifications are lost and nobody knows: SECURITY says 12 seconds; this machine may be busy.
+/// The bound while notifications are lost unnoticed: SECURITY says 12 s; this machine may be busy.
 const UNHEARD: Duration = Duration::from_secs(15);
-/// For tests that wait until it is over.
+/// The grace period of tests that wait for its end.
 const GRACE: Duration = Duration::from_secs(6);
 /// What a busy machine may add to a bound.
 const SLACK: Duration = Duration::from_secs(2);
@@ -33,7 +33,7 @@ async fn replicas(grace: Duration, issuer: &Issuer) -> Stack {
     stack
 }
 
-/// Both keys of each gateway: the one that will be revoked, and the one that stays.
+/// Two keys for each gateway: one to revoke, and one to keep.
 fn clients(stack: &Stack) -> Vec<(Client, Client)> {
     let both = |gateway| {
         (
@@ -50,7 +50,7 @@ async fn assert_all_good(clients: &[(Client, Client)]) {
     }
 }
 
-/// Asks until the answer is not good any more. What it is then, and when it was good last.
+/// Polls until the answer is no longer good. Returns that answer, and when it was last good.
 async fn last_good(ask: impl AsyncFn() -> u16, since: Instant) -> (u16, Duration) {
     let mut last = Duration::ZERO;
     loop {
@@ -97,7 +97,7 @@ async fn what_ends_does_so_within_the_bound_on_gateways_that_are_deaf_and_do_not
                 last_good(async || status(&principal).await, since),
             );
             let ends = ends.await;
-            // Postgres can be asked: whoever is good is so all the time.
+            // Postgres answers, so the valid key must be accepted all the time.
             assert_eq!(status(good).await, 200);
             [ends.0, ends.1, ends.2, ends.3]
         });
@@ -115,7 +115,7 @@ async fn what_ends_does_so_within_the_bound_on_gateways_that_are_deaf_and_do_not
     }
 }
 
-/// Prints how long something was good at worst, and holds it to the bound.
+/// Prints how long something was good at worst, and checks it against the bound.
 fn report(what: &str, ends: impl Iterator<Item = (u16, Duration)>) {
     let refused = if what == "session" { 404 } else { 401 };
     let mut worst = Duration::ZERO;
@@ -164,7 +164,7 @@ async fn with_postgres_shut_a_revoked_key_ends_within_the_grace_and_a_good_one_i
         "a key, revoked, Postgres shut: good for {worst:?} at worst with a grace of {GRACE:?}"
     );
     for ((answer, last), (good_answer, _)) in &ends {
-        // Nobody can say now which of them is good.
+        // Neither can be verified now.
         assert_eq!((*answer, *good_answer), (503, 503));
         assert!(*last <= GRACE + SLACK, "{ends:?}");
     }

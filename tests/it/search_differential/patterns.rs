@@ -1,4 +1,4 @@
-//! Random questions: patterns made of words that are really there, so that they find something.
+//! Random queries: patterns made of existing words, so that they match something.
 
 use std::{fs, path::PathBuf};
 
@@ -20,7 +20,7 @@ const GLOBS: [&str; 12] = [
     "*.toml",
 ];
 
-/// What is asked of both engines.
+/// A query for both engines.
 #[derive(Debug)]
 pub(super) struct Question {
     pub(super) pattern: String,
@@ -30,7 +30,7 @@ pub(super) struct Question {
 }
 
 impl Question {
-    /// One about these files.
+    /// A random query about these files.
     pub(super) fn random(random: &mut StdRng, files: &[PathBuf]) -> Question {
         let is_regex = random.random_bool(0.6);
         let pattern = if is_regex {
@@ -48,12 +48,12 @@ impl Question {
         }
     }
 
-    /// Whether `grep_codebase` can be asked it: regexes only, and shorter ones.
+    /// Whether `grep_codebase` accepts it: it takes regexes only, and shorter ones.
     pub(super) fn fits_grep(&self) -> bool {
         self.is_regex && self.pattern.chars().count() <= 200
     }
 
-    /// As arguments of a tool; `literals` where it knows `is_regex`.
+    /// Arguments of a tool; `literals` if it has `is_regex`.
     pub(super) fn arguments(&self, glob: &str, literals: bool) -> Value {
         let mut arguments =
             json!({ "pattern": self.pattern, "case_sensitive": self.case_sensitive });
@@ -68,7 +68,7 @@ impl Question {
     }
 }
 
-/// A piece of a line, punctuation and all.
+/// A piece of a line, punctuation included.
 fn literal(random: &mut StdRng, files: &[PathBuf]) -> String {
     let line = line(random, files);
     // ripgrep takes no `\r` in a literal, so a line of old Macintosh ends there.
@@ -107,7 +107,7 @@ fn regex(random: &mut StdRng, files: &[PathBuf]) -> String {
     }
 }
 
-/// A word of letters: nothing in it means something to a regex.
+/// A word of letters, none of which is special in a regex.
 fn word(random: &mut StdRng, files: &[PathBuf]) -> String {
     let line = line(random, files);
     let words: Vec<&str> = line
@@ -119,7 +119,7 @@ fn word(random: &mut StdRng, files: &[PathBuf]) -> String {
         .map_or_else(|| "the".to_owned(), |word| (*word).to_owned())
 }
 
-/// A line of text that is there.
+/// A line that occurs in the files.
 fn line(random: &mut StdRng, files: &[PathBuf]) -> String {
     for _ in 0..20 {
         let file = files.choose(random).expect("a file");

@@ -1,4 +1,4 @@
-//! The other engine, run as a process and read back.
+//! ripgrep, run as a process, and its parsed output.
 
 use std::{
     collections::BTreeSet,
@@ -17,7 +17,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Whether our tools show the line as it is: not cut, nothing escaped or replaced.
+    /// Whether our tools show the line as it is: not truncated, escaped or replaced.
     pub(super) fn is_plain(&self) -> bool {
         self.text.len() <= 1000
             && self
@@ -34,7 +34,7 @@ pub(super) struct Ripgrep {
 }
 
 impl Ripgrep {
-    /// The files that it would search, without globs.
+    /// The files that it would search without globs.
     pub(super) fn files(&self) -> Vec<PathBuf> {
         let paths = self
             .paths(None)
@@ -43,7 +43,7 @@ impl Ripgrep {
         paths.map(|path| self.folder.join(path)).collect()
     }
 
-    /// How many files a question is about.
+    /// The number of files in scope of a query.
     pub(super) fn searched(&self, question: &Question, excluded: fn(&str) -> bool) -> usize {
         self.about(question, excluded).len()
     }
@@ -75,7 +75,7 @@ impl Ripgrep {
         lines
     }
 
-    /// A glob of ripgrep overrules .gitignore, ours doesn't: hence both lists.
+    /// A glob overrides .gitignore in ripgrep but not in Archway: hence both lists.
     fn about(&self, question: &Question, excluded: fn(&str) -> bool) -> BTreeSet<String> {
         let mut paths = self.paths(None);
         if let Some(glob) = question.glob {
@@ -115,7 +115,7 @@ impl Ripgrep {
 
     fn run(&self, mut command: Command) -> String {
         let output = command.output().expect("ripgrep runs");
-        // 1: nothing found.
+        // 1 means no match.
         let known = output.status.code().is_some_and(|code| code <= 1);
         assert!(
             known,
@@ -140,7 +140,7 @@ fn by_component(a: &str, b: &str) -> std::cmp::Ordering {
     a.split('/').cmp(b.split('/'))
 }
 
-/// The part of the path rules that the trees here touch.
+/// Whether the path rules block a path, as far as these trees need.
 fn is_blocked(path: &str) -> bool {
     path.split('/').any(|name| {
         let name = name.to_ascii_lowercase();
@@ -150,7 +150,7 @@ fn is_blocked(path: &str) -> bool {
         .is_some_and(|extension| extension == "key" || extension == "pem")
 }
 
-/// What the repo contract leaves out of `search_files`.
+/// What the repo contract excludes from `search_files`.
 pub(super) fn excluded_by_search(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let file = ["package-lock.json", "yarn.lock"].contains(&name)
@@ -160,7 +160,7 @@ pub(super) fn excluded_by_search(path: &str) -> bool {
     file || beneath(path, &["node_modules", ".git", "dist", "build"])
 }
 
-/// What the context contract leaves out of `grep_codebase`.
+/// What the context contract excludes from `grep_codebase`.
 pub(super) fn excluded_by_grep(path: &str) -> bool {
     beneath(
         path,

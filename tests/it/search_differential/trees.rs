@@ -1,5 +1,4 @@
-//! Generated trees: one that is wild in its names and bytes, one that is deep and full of
-//! .gitignore files.
+//! Generated trees: one with unusual names and bytes, one that is deep and full of .gitignore files.
 
 use e2e::Repo;
 use rand::{Rng, rngs::StdRng, seq::IndexedRandom};
@@ -32,7 +31,7 @@ const WORDS: [&str; 24] = [
 ];
 const ENDS: [&str; 3] = ["\n", "\n", "\r\n"];
 
-/// Odd names, empty files, no last line end, CRLF, UTF-16, binaries, long lines.
+/// Odd names, empty files, missing last line endings, CRLF, UTF-16, binaries, long lines.
 pub(super) fn wild(random: &mut StdRng) -> Repo {
     let names = [
         "plain.txt",
@@ -94,7 +93,7 @@ pub(super) fn wild(random: &mut StdRng) -> Repo {
     repo.file("utf16.txt", utf16(&wide)).commit()
 }
 
-/// Folders in folders, each level with rules of its own.
+/// Nested folders, each level with rules of its own.
 pub(super) fn deep(random: &mut StdRng) -> Repo {
     const RULES: [&str; 12] = [
         "*.log",

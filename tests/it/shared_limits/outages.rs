@@ -1,4 +1,4 @@
-//! The store away, in every way a server can be: each call is answered, and none waits for it twice.
+//! Outages of the store, of every kind: each call is answered, and none waits for the store twice.
 
 use archway_gateway::WhenDown;
 use tokio::{io::AsyncWriteExt, net::TcpListener, sync::Notify};
@@ -47,7 +47,7 @@ async fn without_the_store_each_gateway_gives_away_its_share_and_with_it_they_sh
     assert_once(60.0, admitted(&clients, 1).await);
     redis.kill();
     until_up(&stack, 0).await;
-    // No name was given to count gateways by, so each takes itself for the only one.
+    // Without a name to count gateways by, each assumes to be the only one.
     for client in &clients {
         assert_once(60.0, admitted(std::slice::from_ref(client), 2).await);
     }

@@ -1,4 +1,4 @@
-//! What we depend on: licences, banned crates, one version of each wire crate, nothing unused,
+//! Dependencies: licences, banned crates, one version of each wire crate, nothing unused,
 //! nothing without a reason in docs/adr/dependencies.md.
 
 use std::{
@@ -10,11 +10,11 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package, Package
 
 use super::{assert_none, licence, root, sources, words};
 
-/// Two versions of one of these would be two types of one name on the wire.
+/// Crates whose types cross the wire, so that two versions would be two types of one name.
 const WIRE: [&str; 4] = ["axum", "opentelemetry", "prost", "tonic"];
 /// Why each crate is here.
 const REASONS: &str = "docs/adr/dependencies.md";
-/// Dependencies that no source of ours names.
+/// Dependencies that only generated code uses.
 const USED_BY_GENERATED_CODE: [(&str, &str); 2] =
     [("archway-proto", "prost"), ("archway-proto", "tonic-prost")];
 
@@ -126,7 +126,7 @@ fn the_page_of_dependencies_says_why_each_crate_is_here() {
     assert_none(&unexplained.chain(unused).collect::<Vec<_>>());
 }
 
-/// The resolved graph for this machine, without asking the network.
+/// The resolved graph for this machine, without network access.
 fn metadata() -> Metadata {
     let options = ["--offline", "--locked", "--filter-platform", "host-tuple"];
     MetadataCommand::new()
@@ -136,7 +136,7 @@ fn metadata() -> Metadata {
         .expect("cargo metadata; is Cargo.lock up to date?")
 }
 
-/// What our packages are built from: normal and build dependencies, all the way down.
+/// What our packages are built from: normal and build dependencies, transitively.
 fn shipped(metadata: &Metadata) -> Vec<&Package> {
     let resolve = metadata.resolve.as_ref().unwrap();
     let nodes: BTreeMap<&PackageId, _> =

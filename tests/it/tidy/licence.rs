@@ -1,9 +1,9 @@
-//! SPDX licence expressions: whether the licences we accept are enough to satisfy one.
+//! SPDX licence expressions: whether accepted licences satisfy one.
 
-/// Whether `expression` holds when exactly the licences of `accepted` may be chosen.
+/// Whether the accepted licences satisfy `expression`.
 ///
-/// The grammar of SPDX 2.3, annex D, with the old `/` as `OR`; an exception (`WITH`) grants
-/// more than the licence alone, so it is read over.
+/// The grammar of SPDX 2.3, annex D, with the old `/` as `OR`. An exception (`WITH`) grants more than the
+/// licence alone, so it is ignored.
 pub(super) fn satisfies(expression: &str, accepted: &[String]) -> bool {
     let spaced = expression
         .replace('(', " ( ")

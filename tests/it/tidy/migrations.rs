@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs};
 
 use super::{assert_none, root, sources, words};
 
-/// Words of SQL after which a table's name stands.
+/// SQL words that precede a table's name.
 const BEFORE_A_TABLE: [&str; 6] = ["from", "join", "into", "update", "table", "lock"];
 /// The administration of the gateway's tables. It runs under the database owner's role, which no
 /// gateway has, so it is part of the command line and not of the gateway's crate.
@@ -41,7 +41,7 @@ fn a_table_is_named_only_by_the_crate_that_owns_it() {
     assert_none(&violations);
 }
 
-/// Each table and the folder of the crate that owns it.
+/// Each table, and the folder of the crate that owns it.
 fn tables() -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(root().join("migrations")).unwrap() {

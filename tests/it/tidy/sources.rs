@@ -1,4 +1,4 @@
-//! How source files look, and which way modules point.
+//! The form of source files, and the direction of modules.
 
 use std::{collections::BTreeSet, iter};
 
@@ -88,7 +88,7 @@ fn a_module_of_the_gateway_uses_only_what_a_request_meets_later() {
     assert_none(&violations);
 }
 
-/// The `mod` lines of a file, in order, but for those of tests, which have no place in it.
+/// The `mod` lines of a file in order, without those of tests, which have no position in it.
 fn modules(source: &Source) -> Vec<String> {
     let above = iter::once("").chain(source.body());
     let lines = above.zip(source.body());

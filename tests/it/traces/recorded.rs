@@ -1,4 +1,4 @@
-//! What is recorded of a call: which spans, within which, and what they say.
+//! The spans of a call: which there are, their parents, and their attributes.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::{
 
 const CALL: &str = "archway.v1.Worker/Call";
 
-/// What must be said of a span, and what it must be within.
+/// Asserts the attributes of a span and its parent.
 fn holds(spans: &[Exported], span: &Exported, within: &str, said: &[(&str, &str)]) {
     assert_eq!(span.parent, within, "{} of {}", span.name, outline(spans));
     for (name, value) in said {
@@ -32,13 +32,13 @@ async fn one_call_is_one_trace_from_its_callers_span_to_the_last_request() {
     let stack = harness.start().await;
     let client = stack.client("acme");
     let tenant = stack.tenant_id("acme").to_string();
-    // Once the index and the store of limits are there.
+    // Once the index and the limit store are up.
     let spans = stack.eventually(async || {
         let trace = new_trace();
         let request = call(
             &client,
             "context_search",
-            // Each time another: the vector of one that was asked before is known.
+            // A different query each time, since the vectors of earlier ones are cached.
             json!({ "query": format!("where is sesame {trace}") }),
         )
         .header("traceparent", &parent(&trace, CALLER, "01"))
@@ -127,7 +127,7 @@ async fn one_call_is_one_trace_from_its_callers_span_to_the_last_request() {
         .unwrap();
     assert_eq!(of_index.parent, tool.id, "{}", outline(&spans));
 
-    // Whatever a span is within began before it, and ended after it.
+    // A parent begins before its child and ends after it.
     for span in &spans {
         assert_eq!(span.state, "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE");
         let outer = spans.iter().find(|outer| outer.id == span.parent);
@@ -135,7 +135,7 @@ async fn one_call_is_one_trace_from_its_callers_span_to_the_last_request() {
             assert_eq!(span.parent, CALLER, "{}", outline(&spans));
             continue;
         };
-        // Clocks that are read by turns differ by little.
+        // Clocks that are read in turn differ by little.
         let little = 2_000_000;
         assert!(outer.start <= span.start + little, "{outer:?} {span:?}");
         assert!(span.end <= outer.end + little, "{outer:?} {span:?}");

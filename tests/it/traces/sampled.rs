@@ -17,14 +17,14 @@ async fn what_its_caller_does_not_record_is_not_recorded_here() {
         let answer = called(&client, "hello", json!({}), &parent(&quiet, CALLER, "00")).await;
         assert_eq!(answer.status, 200);
     }
-    // The message's word wins over its request's.
+    // The message's `traceparent` has precedence over its request's.
     let params = json!({
         "name": "hello", "arguments": {}, "_meta": { "traceparent": parent(&quiet, CALLER, "00") },
     });
     let both = client.request("tools/call", params);
     let both = both.header("traceparent", &parent(&quiet, CALLER, "01"));
     assert_eq!(both.send(client.address()).await.status, 200);
-    // Strangers have nothing recorded, whatever they say.
+    // Nothing is recorded for unauthenticated callers, whatever they send.
     let stranger = call(
         &e2e::Client::new(client.address(), "nobody"),
         "hello",
@@ -39,7 +39,7 @@ async fn what_its_caller_does_not_record_is_not_recorded_here() {
 
 #[tokio::test]
 async fn no_more_traces_are_recorded_than_a_second_has_whoever_asks() {
-    // Of which one tenant has half, and half of that for calls of recorded traces.
+    // One tenant has half of these, and half of that for calls that ask to be recorded.
     let (_stack, client) = started(20).await;
     let begun = Instant::now();
     let traces: Vec<String> = (0..60).map(|_| new_trace()).collect();

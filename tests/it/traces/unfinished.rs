@@ -1,4 +1,4 @@
-//! What spans say of what was not waited for any longer.
+//! Spans of work that the caller no longer waits for.
 
 use e2e::RedisServer;
 use serde_json::json;

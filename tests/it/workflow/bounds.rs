@@ -1,11 +1,11 @@
-//! What a tenant may fill with workflows, and what a repository closes of them.
+//! Bounds on a tenant's workflows, and what a repository closes of them.
 
 use e2e::{Harness, git};
 use serde_json::{Value, json};
 
 use super::{acme, current, get, grep};
 
-/// So many workflows a tenant has, and so many bytes they keep.
+/// The most workflows of a tenant, and the most bytes.
 const ROWS: i64 = 1_000;
 const BYTES: i64 = 64 << 20;
 
@@ -64,7 +64,7 @@ async fn what_a_repository_closes_is_not_given_of_what_was_kept() {
     std::fs::write(folder.join(".archway.toml"), "deny = ['a.txt']\n").unwrap();
     git(&folder, &["add", "--all"]);
     git(&folder, &["commit", "--quiet", "--message", "close a.txt"]);
-    // The worker sees a new HEAD when it is asked next.
+    // The worker sees a new HEAD at the next call.
     let closed = current(&client).await["results"].clone();
     assert_eq!(closed.get("grep_codebase"), None, "{closed}");
     assert_eq!(

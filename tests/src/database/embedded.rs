@@ -1,7 +1,7 @@
-//! The cluster of a test process to which none was given: plain `cargo test`.
+//! The cluster of a test process that was given none, as under plain `cargo test`.
 //!
-//! It keeps its data in the system's folder for temporary files, so that the next run finds
-//! cluster and template; of several test processes at once each takes a folder of its own.
+//! It keeps its data in the system's temporary folder, so that the next run finds cluster and template.
+//! Each of several concurrent processes takes a folder of its own.
 
 use archway::{
     data_dir::DataDir,
@@ -10,10 +10,10 @@ use archway::{
 use sqlx::postgres::PgConnectOptions;
 use tokio::sync::oneshot;
 
-/// Test processes that can run side by side.
+/// The most test processes that can run at once.
 const FOLDERS: u8 = 16;
 
-/// Starts it on a thread that lives as long as the process: a test's own runtime does not.
+/// Starts it on a thread that lives as long as the process. A test's runtime ends earlier.
 pub(super) async fn start() -> PgConnectOptions {
     let (send, started) = oneshot::channel();
     std::thread::spawn(move || {

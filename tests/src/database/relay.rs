@@ -1,7 +1,7 @@
-//! What stands between gateways and Postgres where a test wants it: it passes everything on, until it
-//! swallows all that is said to those who listen for changes, as a network does that drops packets.
+//! A relay between gateways and Postgres. It forwards all bytes, until it drops whatever Postgres sends
+//! to listeners, as a lossy network does.
 //!
-//! Nobody's connection ends by it, and nobody is told.
+//! It closes no connection and reports nothing.
 
 use std::{
     io,
@@ -22,10 +22,10 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// What whoever listens begins with.
+/// The statement by which a connection becomes a listener.
 const LISTEN: &[u8] = b"LISTEN ";
 
-/// A relay; it ends with this value.
+/// A running relay. Dropping it ends it.
 #[derive(Debug)]
 pub(super) struct Relay {
     folder: TempDir,
@@ -40,7 +40,7 @@ impl Drop for Relay {
 }
 
 impl Relay {
-    /// In front of this socket, under the same name in a folder of its own.
+    /// Starts a relay to this socket. Its own socket has the same name, in a new folder.
     pub(super) fn start(socket: PathBuf) -> Relay {
         let folder = tempfile::tempdir().unwrap();
         let own = folder.path().join(socket.file_name().unwrap());
@@ -59,7 +59,7 @@ impl Relay {
         self.folder.path()
     }
 
-    /// Whether those who listen hear nothing from now on.
+    /// Whether it drops what Postgres sends to listeners.
     pub(super) fn be_deaf(&self, deaf: bool) {
         self.deaf.store(deaf, Ordering::Release);
     }

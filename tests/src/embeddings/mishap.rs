@@ -1,23 +1,23 @@
-//! What a test has go wrong with the service.
+//! How the service fails, at a test's command.
 
-/// What goes wrong with a request.
+/// How a request fails.
 #[derive(Clone, Debug)]
 pub enum Mishap {
-    /// It is refused with a status and these headers.
+    /// Refused with this status and these headers.
     Status(u16, Vec<(&'static str, String)>),
-    /// It is refused with 400 if any of its texts has this word.
+    /// Refused with 400 if any of its texts contains this word.
     Dislikes(&'static str),
-    /// Nobody ever answers.
+    /// Never answered.
     Hang,
     /// The connection ends before the answer begins.
     Cut,
     /// The connection ends in the middle of the answer.
     CutShort,
-    /// Vectors have this many numbers.
+    /// Vectors have this many dimensions.
     Dimensions(usize),
-    /// There is one vector too few.
+    /// One vector is missing.
     Fewer,
-    /// The answer is what was asked, and no JSON.
+    /// The answer repeats the request and is not JSON.
     Echo,
     /// The answer never ends.
     Endless,

@@ -1,4 +1,4 @@
-//! A key that signs tokens, good ones and forged ones.
+//! A key that signs tokens, valid and forged.
 
 use aws_lc_rs::{
     encoding::{AsDer, Pkcs8V1Der},
@@ -9,10 +9,10 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use jsonwebtoken::{Algorithm, EncodingKey, crypto, jwk::Jwk};
 use serde_json::{Value, json};
 
-/// Bytes that PKCS#8 has before an RSA key of 2048 bits.
+/// Length in bytes of the PKCS#8 header before an RSA key of 2048 bits.
 const WRAPPING: usize = 26;
 
-/// A private key, its name, and how it signs.
+/// A private key, its id and its algorithm.
 #[derive(Debug)]
 pub struct Signer {
     id: String,
@@ -26,7 +26,7 @@ impl Signer {
     pub fn rsa(id: &str) -> Signer {
         let pair = KeyPair::generate(KeySize::Rsa2048).unwrap();
         let der = AsDer::<Pkcs8V1Der<'_>>::as_der(&pair).unwrap();
-        // What signs wants the key as PKCS#1 has it, which is what PKCS#8 wraps.
+        // The signing library takes PKCS#1, which PKCS#8 wraps.
         let key = EncodingKey::from_rsa_der(&der.as_ref()[WRAPPING..]);
         Signer::new(id, "RS256", Algorithm::RS256, key)
     }
@@ -62,7 +62,7 @@ impl Signer {
         }
     }
 
-    /// The public key as a key set has it.
+    /// The public key as a JWK.
     pub fn public(&self) -> Value {
         let jwk = Jwk::from_encoding_key(&self.key, self.algorithm).unwrap();
         let mut jwk = serde_json::to_value(jwk).unwrap();
@@ -71,7 +71,7 @@ impl Signer {
         jwk
     }
 
-    /// The header of its tokens.
+    /// The JOSE header of its tokens.
     pub fn header(&self) -> Value {
         json!({ "alg": self.name, "typ": "at+jwt", "kid": self.id })
     }
@@ -81,7 +81,7 @@ impl Signer {
         self.sign_as(&self.header(), claims)
     }
 
-    /// A token with these claims whose header says so.
+    /// A token with these claims and this header.
     pub fn sign_as(&self, header: &Value, claims: &Value) -> String {
         let signed = format!("{}.{}", encoded(header), encoded(claims));
         let signature = crypto::sign(signed.as_bytes(), &self.key, self.algorithm).unwrap();
@@ -89,7 +89,7 @@ impl Signer {
     }
 }
 
-/// A part of a token.
+/// A part of a token, base64url-encoded.
 pub fn encoded(part: &Value) -> String {
     URL_SAFE_NO_PAD.encode(part.to_string())
 }

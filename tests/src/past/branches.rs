@@ -1,4 +1,4 @@
-//! How branches come, merge and go: the commits, one after another.
+//! How branches begin, merge and end: the commits, one after another.
 
 use std::{collections::BTreeSet, io::Write, mem};
 
@@ -22,25 +22,25 @@ struct Tip {
     tree: Tree,
 }
 
-/// A tree in which some paths were touched.
+/// A tree and the paths that changed in it.
 struct Changed {
     tree: Tree,
     touched: BTreeSet<Name>,
 }
 
-/// A branch beside main.
+/// A branch other than main.
 struct Topic {
     name: String,
     tip: Tip,
-    /// What it began from, or was last merged to: a change on either side is one against this.
+    /// The tree it began from or was last merged with. Changes on either side are relative to this.
     base: Tree,
 }
 
-/// All that a commit may stand on.
+/// Everything that commits are made from.
 pub(super) struct World {
     random: StdRng,
     commits: usize,
-    /// About how many a tree has.
+    /// About how many files a tree has.
     files: usize,
     made: usize,
     clock: Clock,
@@ -68,12 +68,12 @@ impl World {
         }
     }
 
-    /// Tells the whole story.
+    /// Writes all commits.
     pub(super) fn tell<W: Write>(mut self, stream: &mut Stream<W>) {
         let files = self.files;
         self.main = self.root(stream, MAIN, files, "src");
         while self.made < self.commits {
-            // Another project's history, once, to be merged like any topic.
+            // Once, the history of another project, to be merged like any topic.
             if self.made == self.commits / 3 {
                 let tip = self.root(stream, "topic/import", 10, "import");
                 self.topics.push(Topic {
@@ -125,7 +125,7 @@ impl World {
     fn work<W: Write>(&mut self, stream: &mut Stream<W>) {
         let topic = (!self.topics.is_empty() && self.random.random_bool(0.5))
             .then(|| self.random.random_range(0..self.topics.len()));
-        // Taken out, not cloned: a tree that nobody else holds is changed in place.
+        // Removed, not cloned: a tree with a single owner is changed in place.
         let (name, tip) = match topic {
             None => (MAIN.to_owned(), mem::take(&mut self.main)),
             Some(at) => {
@@ -149,7 +149,7 @@ impl World {
         }
     }
 
-    /// Merges so many topics into main; most end there.
+    /// Merges `count` topics into main. Most of them end here.
     fn merge<W: Write>(&mut self, stream: &mut Stream<W>, count: usize) {
         let main = mem::take(&mut self.main);
         let mut parents = vec![main.mark];
@@ -170,7 +170,7 @@ impl World {
         }
     }
 
-    /// Main takes a topic while the topic takes main: from then on they have two bases.
+    /// Main merges a topic while the topic merges main: from then on the two have two merge bases.
     fn criss_cross<W: Write>(&mut self, stream: &mut Stream<W>) {
         let at = self.random.random_range(0..self.topics.len());
         let (main, topic) = (self.main.clone(), &self.topics[at]);
@@ -181,7 +181,7 @@ impl World {
         self.topics[at].tip = topic;
     }
 
-    /// A merge of two: ours, theirs and what they have in common.
+    /// Merges three trees: ours, theirs and their base.
     fn merge_one<W: Write>(
         &mut self,
         stream: &mut Stream<W>,
@@ -262,8 +262,8 @@ impl World {
     }
 }
 
-/// Takes into a tree what another did to their common base; where both changed a text, half of
-/// each.
+/// Applies to a tree what another changed since their base. Where both changed a text, half of each is
+/// kept.
 fn take<W: Write>(edit: &mut Edit<'_, W>, theirs: &Tree, base: &Tree) {
     let paths: BTreeSet<&Name> = theirs.paths().chain(base.paths()).collect();
     for path in paths {
@@ -281,7 +281,7 @@ fn take<W: Write>(edit: &mut Edit<'_, W>, theirs: &Tree, base: &Tree) {
                 let merged = text::merged(ours, theirs);
                 Some(Entry::plain(edit.text(merged)))
             }
-            // Ours was changed and theirs is no text: ours stays.
+            // Ours changed and theirs is no text: ours stays.
             (false, _) => continue,
             (true, _) => now.cloned(),
         };

@@ -1,4 +1,4 @@
-//! What one commit does to the files: each kind of change, at random.
+//! What one commit does to the files: every kind of change, at random.
 
 use std::{collections::BTreeSet, io::Write};
 
@@ -22,25 +22,25 @@ const NAMES: [&[u8]; 10] = [
     b"caf\xe9.txt",
     b"quote\"s\\and\ttab.txt",
 ];
-/// The last of them stand for what is rare.
+/// The first names are common, the rest rare.
 const COMMON_NAMES: usize = 6;
-/// So many deleted files are remembered.
+/// How many deleted files are remembered.
 const GRAVE: usize = 500;
 
-/// One commit in the making: a tree and which of its paths were touched.
+/// A commit under construction: a tree and the paths that it touched.
 pub(super) struct Edit<'a, W: Write> {
     pub(super) random: &'a mut StdRng,
     pub(super) stream: &'a mut Stream<W>,
     pub(super) tree: &'a mut Tree,
-    /// How many files it shall have: no more are added beyond.
+    /// The size at which no more files are added.
     pub(super) files: usize,
-    /// Files that were deleted, to be brought back one day.
+    /// Deleted files, which may be restored later.
     pub(super) grave: &'a mut Vec<(Name, Entry)>,
     pub(super) touched: BTreeSet<Name>,
 }
 
 impl<W: Write> Edit<'_, W> {
-    /// The first files of a root.
+    /// Adds the first files of a root.
     pub(super) fn found(&mut self, files: usize, top: &str) {
         while self.touched.len() < files {
             let path = self.new_path(top);
@@ -48,7 +48,7 @@ impl<W: Write> Edit<'_, W> {
         }
     }
 
-    /// Some change; sometimes it comes to nothing.
+    /// Makes some change, which sometimes has no effect.
     pub(super) fn anything(&mut self) {
         if self.tree.len() > self.files * 5 / 4 {
             self.delete();
@@ -73,7 +73,7 @@ impl<W: Write> Edit<'_, W> {
         }
     }
 
-    /// Puts an entry at a path, or takes away what is there.
+    /// Puts an entry at a path, or removes what is there.
     pub(super) fn put(&mut self, path: Name, entry: Option<Entry>) {
         if entry.is_none() || self.tree.takes(&path) {
             self.touched.insert(path.clone());
@@ -81,7 +81,7 @@ impl<W: Write> Edit<'_, W> {
         }
     }
 
-    /// A text, as it would stand in a tree.
+    /// A text as an entry of a tree.
     pub(super) fn text(&mut self, content: Vec<u8>) -> What {
         What::Text(self.stream.blob(&content), content.into())
     }
@@ -139,7 +139,7 @@ impl<W: Write> Edit<'_, W> {
         };
         let to = match self.random.random_bool(0.5) {
             true => self.new_path("src"),
-            // To another folder, with its name kept.
+            // To another folder, under the same name.
             false => [self.new_folder("src").as_slice(), name_of(&from)].concat(),
         };
         if self.tree.get(&to).is_none() && self.tree.takes(&to) {
@@ -158,7 +158,7 @@ impl<W: Write> Edit<'_, W> {
         let from = &path[..path.len() - name_of(&path).len()];
         let to = self.new_folder("lib");
         let files = self.tree.beneath(from);
-        // Whole small folders: a rename of everything would be all that this history is about.
+        // Whole folders, but small ones only: otherwise renames would dominate the history.
         if from.is_empty() || files.len() > 40 || to.starts_with(from) {
             return;
         }
@@ -232,7 +232,7 @@ impl<W: Write> Edit<'_, W> {
         }
     }
 
-    /// A path that may or may not be taken.
+    /// A path that may be taken already.
     fn new_path(&mut self, top: &str) -> Name {
         let mut path = self.new_folder(top);
         let names = if self.random.random_bool(0.03) {
@@ -240,7 +240,7 @@ impl<W: Write> Edit<'_, W> {
         } else {
             &NAMES[..COMMON_NAMES]
         };
-        // Most names are seen once, some in many folders.
+        // Most names occur once, some in many folders.
         if self.random.random_bool(0.7) {
             path.extend(format!("f{}_", self.random.random_range(0..100)).bytes());
         }
@@ -248,7 +248,7 @@ impl<W: Write> Edit<'_, W> {
         path
     }
 
-    /// A folder, with its last `/`.
+    /// A folder, with its final `/`.
     fn new_folder(&mut self, top: &str) -> Name {
         let wide = (self.tree.len() / 12).max(6);
         let mut folder = format!("{top}/m{:02}/", self.random.random_range(0..wide));

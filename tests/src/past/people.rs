@@ -1,10 +1,10 @@
-//! Who commits, when by their clocks, and what they say.
+//! Authors, their clocks and their messages.
 
 use rand::{Rng, rngs::StdRng, seq::IndexedRandom};
 
-/// Somebody who commits.
+/// An author or committer.
 pub(super) struct Person {
-    /// Bytes: git doesn't ask for UTF-8.
+    /// Bytes, since git does not require UTF-8.
     pub(super) name: &'static [u8],
     pub(super) email: &'static str,
 }
@@ -62,17 +62,17 @@ const SUBJECTS: [&str; 8] = [
     "# not a heading",
 ];
 
-/// An instant, as its author saw it.
+/// A time with its author's time zone.
 #[derive(Clone, Copy)]
 pub(super) struct Stamp {
-    /// Since 1970, in UTC.
+    /// Seconds since 1970, in UTC.
     pub(super) seconds: i64,
     pub(super) zone: &'static str,
 }
 
-/// Somebody.
+/// A random person.
 pub(super) fn somebody(random: &mut StdRng) -> &'static Person {
-    // A few do most of the work.
+    // A few people do most of the work.
     let last = if random.random_bool(0.7) {
         3
     } else {
@@ -81,13 +81,13 @@ pub(super) fn somebody(random: &mut StdRng) -> &'static Person {
     PEOPLE[..last].choose(random).expect("people")
 }
 
-/// This instant, seen from somewhere.
+/// This time in a random zone.
 pub(super) fn somewhere(random: &mut StdRng, seconds: i64) -> Stamp {
     let zone = ZONES.choose(random).expect("zones");
     Stamp { seconds, zone }
 }
 
-/// What a commit says; sometimes nothing.
+/// A commit message, which may be empty.
 pub(super) fn message(random: &mut StdRng, number: usize) -> Vec<u8> {
     let subject = SUBJECTS.choose(random).expect("subjects");
     match random.random_range(0..40) {
@@ -98,7 +98,7 @@ pub(super) fn message(random: &mut StdRng, number: usize) -> Vec<u8> {
     }
 }
 
-/// The committers' clock: it mostly goes on, sometimes stands still, and is sometimes wrong.
+/// The committers' clock. It usually advances, sometimes stands still and is sometimes wrong.
 pub(super) struct Clock {
     now: i64,
 }
@@ -108,7 +108,7 @@ impl Clock {
         Clock { now: 1_400_000_000 }
     }
 
-    /// When the next commit is made.
+    /// The time of the next commit.
     pub(super) fn next(&mut self, random: &mut StdRng) -> i64 {
         match random.random_range(0..100) {
             0..8 => {}

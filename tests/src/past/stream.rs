@@ -1,4 +1,4 @@
-//! The stream that `git fast-import` reads: blobs, commits and tags, each with a mark.
+//! The input of `git fast-import`: blobs, commits and tags, each with a mark.
 
 use std::io::Write;
 
@@ -7,20 +7,20 @@ use super::{
     tree::{Entry, What},
 };
 
-/// What an object is called within the stream.
+/// An object's name within the stream.
 pub(super) type Mark = u64;
 
-/// A commit, but for what it changes.
+/// A commit without its changes.
 pub(super) struct Commit<'a> {
     pub(super) branch: &'a str,
     pub(super) author: (&'a Person, Stamp),
     pub(super) committer: (&'a Person, Stamp),
     pub(super) message: &'a [u8],
-    /// The first parent's mark and others; none of a root.
+    /// Marks of the parents, the first parent first; empty for a root.
     pub(super) parents: &'a [Mark],
 }
 
-/// Writes the stream. Ends it where it is dropped.
+/// Writes the stream. Dropping it ends the stream.
 pub(super) struct Stream<W: Write> {
     out: W,
     last: Mark,
@@ -40,8 +40,8 @@ impl<W: Write> Stream<W> {
         mark
     }
 
-    /// A commit, with what it does to its first parent's files: a path and what is there from now
-    /// on, or nothing.
+    /// A commit and its changes to the files of its first parent: a path and its new entry, or `None` to
+    /// delete it.
     pub(super) fn commit<'e>(
         &mut self,
         commit: &Commit<'_>,
@@ -58,7 +58,7 @@ impl<W: Write> Stream<W> {
             let word = if number == 0 { "from" } else { "merge" };
             self.line(format_args!("{word} :{parent}"));
         }
-        // First what goes: a file may take the place of a folder.
+        // Deletions first, since a file may replace a folder.
         for (path, _) in changes.clone().filter(|(_, entry)| entry.is_none()) {
             self.line(format_args!("D {}", quoted(path)));
         }
@@ -75,7 +75,7 @@ impl<W: Write> Stream<W> {
         mark
     }
 
-    /// A tag: annotated where somebody made it, else just a name.
+    /// A tag: annotated if it has a tagger, else lightweight.
     pub(super) fn tag(&mut self, name: &str, of: Mark, by: Option<(&Person, Stamp)>) {
         match by {
             None => self.line(format_args!("reset refs/tags/{name}\nfrom :{of}\n")),
@@ -105,7 +105,7 @@ impl<W: Write> Stream<W> {
     }
 }
 
-/// A path as git's C-style string: always in quotes, every unusual byte in octal.
+/// A path as a C-style string of git: always quoted, with unusual bytes in octal.
 fn quoted(path: &[u8]) -> String {
     let mut text = String::from('"');
     for &byte in path {

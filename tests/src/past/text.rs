@@ -1,4 +1,4 @@
-//! Text that changes as sources do: lines that repeat, blocks that move, ends that vary.
+//! Text that changes as source code does: repeated lines, moved blocks, varying line ends.
 
 use rand::{Rng, rngs::StdRng, seq::IndexedRandom};
 
@@ -22,7 +22,7 @@ pub(super) fn new(random: &mut StdRng, lines: usize) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// The text with one to three places changed.
+/// The text with one to three changes.
 pub(super) fn edited(random: &mut StdRng, text: &[u8]) -> Vec<u8> {
     let mut lines: Vec<Vec<u8>> = text
         .split_inclusive(|&byte| byte == b'\n')
@@ -31,7 +31,7 @@ pub(super) fn edited(random: &mut StdRng, text: &[u8]) -> Vec<u8> {
     for _ in 0..random.random_range(1..=3) {
         change(random, &mut lines);
     }
-    // A line without an end that is no longer the last would run into the next one.
+    // An unterminated line that is no longer the last would join the next one.
     let last = lines.len().saturating_sub(1);
     for line in &mut lines[..last] {
         if !line.ends_with(b"\n") {
@@ -41,7 +41,7 @@ pub(super) fn edited(random: &mut StdRng, text: &[u8]) -> Vec<u8> {
     lines.concat()
 }
 
-/// Both texts' lines, as if somebody had merged them: the beginning of one, the end of the other.
+/// A merge of two texts: the first half of one and the second half of the other.
 pub(super) fn merged(ours: &[u8], theirs: &[u8]) -> Vec<u8> {
     let half = |text: &[u8], upper: bool| -> Vec<u8> {
         let lines: Vec<&[u8]> = text.split_inclusive(|&byte| byte == b'\n').collect();
@@ -96,7 +96,7 @@ fn ended(random: &mut StdRng) -> Vec<u8> {
     (line(random) + "\n").into_bytes()
 }
 
-/// One line in three stands in every file: what repeats is what makes diffs ambiguous.
+/// One line in three occurs in every file: repetition is what makes diffs ambiguous.
 fn line(random: &mut StdRng) -> String {
     match random.random_range(0..12) {
         0 | 1 => String::new(),

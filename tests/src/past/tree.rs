@@ -1,4 +1,4 @@
-//! The files of a commit, and how one finds some of them at random.
+//! The files of a commit, and random choices among them.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -6,24 +6,24 @@ use rand::{Rng, rngs::StdRng};
 
 use super::stream::Mark;
 
-/// A file's name in a tree: bytes, with `/`.
+/// A path in a tree: bytes, with `/`.
 pub(super) type Name = Vec<u8>;
 
-/// What stands at a path.
+/// A tree entry.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Entry {
     pub(super) what: What,
     pub(super) executable: bool,
 }
 
-/// What it is.
+/// The kind of an entry, with its object.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum What {
-    /// With its content: it will be edited.
+    /// With its content, since later commits edit it.
     Text(Mark, Arc<[u8]>),
     Binary(Mark),
     Link(Mark),
-    /// A submodule, and the commit it is at.
+    /// A submodule and its commit.
     Commit(String),
 }
 
@@ -35,7 +35,7 @@ impl Entry {
         }
     }
 
-    /// As git writes it.
+    /// The mode as git writes it.
     pub(super) fn mode(&self) -> &'static str {
         match (&self.what, self.executable) {
             (What::Text(..) | What::Binary(_), false) => "100644",
@@ -54,7 +54,7 @@ impl Entry {
     }
 }
 
-/// All files of a commit. Cheap to keep as it was.
+/// All files of a commit. Cloning is cheap.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tree(Arc<BTreeMap<Name, Entry>>);
 
@@ -71,7 +71,7 @@ impl Tree {
         self.0.keys()
     }
 
-    /// Whether a file may be put here: no file is a folder on the way, no folder has this name.
+    /// Whether a file fits here: no parent folder is a file, and no folder has this name.
     pub(super) fn takes(&self, path: &[u8]) -> bool {
         let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
         let blocked = ends
@@ -90,12 +90,12 @@ impl Tree {
         };
     }
 
-    /// Some file. Old ones stay untouched for long: the choice is far from even.
+    /// A random file. The choice is uneven, so that some files stay untouched for long.
     pub(super) fn some(&self, random: &mut StdRng) -> Option<(Name, Entry)> {
         let end = self.len().max(1);
         let draws = [(); 3].map(|()| random.random_range(0..end));
         let at = draws.into_iter().min().unwrap_or_default();
-        // Neither by age nor by name: the beginning would always be the same folder.
+        // Scattered by neither age nor name: otherwise the first folder would always be preferred.
         let at = at.wrapping_mul(7919) % end;
         let (path, entry) = self.0.iter().nth(at)?;
         Some((path.clone(), entry.clone()))
@@ -109,7 +109,7 @@ impl Tree {
         })
     }
 
-    /// The files beneath a folder, given with its last `/`.
+    /// The files in a folder, which is given with its final `/`.
     pub(super) fn beneath(&self, folder: &[u8]) -> Vec<(Name, Entry)> {
         let from = self.0.range(folder.to_vec()..);
         from.take_while(|(path, _)| path.starts_with(folder))

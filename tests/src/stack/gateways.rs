@@ -1,6 +1,6 @@
-//! The gateways of a stack: replicas that share database, root secret and pass key, and nothing
-//! else. One can be stopped and started again at its old address, as in a rolling update: its
-//! sockets stay bound in between, or another test might be given their ports.
+//! The gateways of a stack: replicas that share database, root secret and pass key, and nothing else. A
+//! gateway can be restarted at its old address, as in a rolling update. Its sockets stay bound meanwhile,
+//! or another test might be given their ports.
 
 use std::{
     net::{SocketAddr, TcpListener},
@@ -18,7 +18,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::PATIENCE;
 
-/// What all replicas have in common.
+/// What all replicas share.
 pub(super) struct Shared {
     pub(super) config: GatewayConfig,
     pub(super) database_url: String,
@@ -26,13 +26,13 @@ pub(super) struct Shared {
     pub(super) minter: PassMinter,
 }
 
-/// All gateways of a stack, in the order in which they were started.
+/// All gateways of a stack, in the order of their start.
 pub(super) struct Gateways {
     shared: Shared,
     running: Vec<Running>,
 }
 
-/// One gateway. It ends when this is dropped.
+/// One gateway. Dropping it ends it.
 struct Running {
     service: TcpListener,
     admin: TcpListener,
@@ -52,7 +52,7 @@ impl Gateways {
         Gateways { shared, running }
     }
 
-    /// Where each serves MCP.
+    /// The MCP address of each.
     pub(super) fn services(&self) -> Vec<SocketAddr> {
         let sockets = self.running.iter().map(|gateway| &gateway.service);
         sockets.map(|it| it.local_addr().unwrap()).collect()
@@ -63,14 +63,13 @@ impl Gateways {
         &self.shared.secret
     }
 
-    /// Where each answers probes.
+    /// The admin address of each.
     pub(super) fn admins(&self) -> Vec<SocketAddr> {
         let sockets = self.running.iter().map(|gateway| &gateway.admin);
         sockets.map(|it| it.local_addr().unwrap()).collect()
     }
 
-    /// Ends a gateway, calls in flight first, and starts a new one at the same addresses, which
-    /// knows nothing of what the old one kept in memory.
+    /// Stops a gateway gracefully and starts a new one at the same addresses, with empty caches.
     pub(super) async fn restart(&mut self, index: usize) {
         let old = self.running.remove(index);
         drop(old.stop);
@@ -84,7 +83,7 @@ impl Gateways {
 }
 
 impl Shared {
-    /// A gateway on these sockets that has seen a worker's tools.
+    /// Starts a gateway on these sockets and waits until it lists a worker's tools.
     async fn serve(&self, service: TcpListener, admin: TcpListener) -> Running {
         let stores = Stores::new(&StoreConfig {
             database_url: self.database_url.clone().into(),
@@ -111,7 +110,7 @@ impl Shared {
     }
 }
 
-/// Another handle on a socket, which stays bound when this one is closed.
+/// A duplicate of a socket. The original stays bound when this one is closed.
 fn shared(socket: &TcpListener) -> tokio::net::TcpListener {
     socket.set_nonblocking(true).unwrap();
     tokio::net::TcpListener::from_std(socket.try_clone().unwrap()).unwrap()

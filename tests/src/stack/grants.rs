@@ -1,4 +1,4 @@
-//! What a tenant of a stack is given before it starts.
+//! Projects and keys that a stack's tenants have from the start.
 
 use archway::tenants::Tenants;
 use archway_gateway::secrets::RootSecret;
@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::Tenant;
 
-/// Gives a tenant its projects and keys; the keys by their labels.
+/// Creates a tenant's projects and keys. Returns the keys by their labels.
 pub(super) async fn give(
     tenant: &Tenant,
     id: Uuid,

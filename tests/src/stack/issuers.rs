@@ -1,4 +1,4 @@
-//! The issuers whose tokens a stack takes.
+//! The token issuers that a stack trusts.
 
 use std::path::Path;
 
@@ -6,11 +6,11 @@ use archway_gateway::AuthConfig;
 
 use super::Harness;
 
-/// The URL by which clients are told to reach a stack with issuers.
+/// The public URL of a stack with issuers, which clients learn as the protected resource.
 pub const RESOURCE: &str = "https://archway.example";
 
 impl Harness {
-    /// Takes tokens of an issuer: an entry of the file that names them.
+    /// Trusts an issuer: an entry of the issuers file.
     #[must_use]
     pub fn issuer(mut self, entry: String) -> Harness {
         self.issuers.push(entry);
@@ -18,7 +18,7 @@ impl Harness {
     }
 }
 
-/// Writes the file of issuers, if there are any, and names it.
+/// Writes the issuers file, if there are issuers, and configures it.
 pub(super) fn write(entries: &[String], folder: &Path, config: &mut AuthConfig) {
     if entries.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! What becomes of keys while the stack runs.
+//! Changes to keys while the stack runs.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::{Harness, Stack};
 use crate::Client;
 
 impl Harness {
-    /// Has the gateways reach Postgres by a relay, so that they can be made deaf to changes.
+    /// Connects the gateways to Postgres through a relay that can drop notifications.
     #[must_use]
     pub fn relayed(mut self) -> Harness {
         self.relayed = true;
@@ -17,12 +17,12 @@ impl Harness {
 }
 
 impl Stack {
-    /// Revokes a client's key in the database, which tells the gateways.
+    /// Revokes a client's key in the database, which notifies the gateways.
     pub async fn revoke(&self, client: &Client) {
         self.tenants.revoke_key(key_id(client)).await.unwrap();
     }
 
-    /// Revokes what an issuer's subject was given until now; the database tells the gateways.
+    /// Revokes all access that an issuer's subject has until now, which notifies the gateways.
     pub async fn revoke_principal(&self, issuer: &str, subject: &str) {
         let revoked = self
             .tenants
@@ -30,7 +30,7 @@ impl Stack {
         revoked.await.unwrap();
     }
 
-    /// Disables a tenant, or enables it again; the database tells the gateways.
+    /// Disables or enables a tenant, which notifies the gateways.
     pub async fn set_disabled(&self, tenant: &str, disabled: bool) {
         let id = self.tenant_id(tenant);
         let changed = self
@@ -39,12 +39,12 @@ impl Stack {
         changed.await.unwrap();
     }
 
-    /// A client with the successor of a client's key. The older key is good for another hour.
+    /// A client with the successor of a client's key. The older key stays valid for an hour.
     pub async fn rotate(&self, client: &Client) -> Client {
         self.rotate_with(client, Duration::from_secs(3600)).await
     }
 
-    /// The same, where the older key is good for so long.
+    /// Like [`Stack::rotate`], but the older key stays valid for `overlap`.
     pub async fn rotate_with(&self, client: &Client, overlap: Duration) -> Client {
         let rotated = self.tenants.change(async |tx| {
             tx.rotate_key(key_id(client), self.gateways.secret(), overlap, None)
@@ -55,7 +55,7 @@ impl Stack {
     }
 }
 
-/// The public part of a client's key.
+/// The public id of a client's key.
 pub(super) fn key_id(client: &Client) -> &str {
     client.key().split('_').nth(1).expect("awy_<id>_…")
 }

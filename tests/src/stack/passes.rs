@@ -1,4 +1,4 @@
-//! The stack's pass key, and its workers' doors: for tests that call a worker without a gateway.
+//! The stack's pass key and its workers' addresses, for tests that call a worker without a gateway.
 
 use std::net::SocketAddr;
 
@@ -9,37 +9,37 @@ use serde_json::Value;
 
 use super::Stack;
 
-/// The private key that gateways sign passes with.
+/// The private key with which gateways sign passes.
 pub(super) struct PassKey {
     pkcs8: Vec<u8>,
 }
 
 impl PassKey {
-    /// A new one.
+    /// Generates a key.
     pub(super) fn generate() -> PassKey {
         let pair = Ed25519KeyPair::generate().unwrap();
         let pkcs8 = pair.to_pkcs8v1().unwrap().as_ref().to_vec();
         PassKey { pkcs8 }
     }
 
-    /// What mints with it.
+    /// A minter with this key.
     pub(super) fn minter(&self) -> PassMinter {
         PassMinter::from_pkcs8(&self.pkcs8).unwrap()
     }
 }
 
 impl Stack {
-    /// Where the workers listen for gRPC.
+    /// The gRPC addresses of the workers.
     pub fn workers(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// What gateways mint passes with.
+    /// A minter with the gateways' key.
     pub fn minter(&self) -> PassMinter {
         self.pass_key.minter()
     }
 
-    /// Whatever is claimed, signed as gateways sign.
+    /// Any claims, signed with the gateways' key.
     pub fn signed(&self, claims: &Value) -> String {
         let key = EncodingKey::from_ed_der(&self.pass_key.pkcs8);
         jsonwebtoken::encode(&Header::new(Algorithm::EdDSA), claims, &key).unwrap()

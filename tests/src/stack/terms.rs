@@ -1,8 +1,7 @@
-//! What a tenant of a test may spend: as much as it likes, unless the test is about limits. How such
-//! a test sets them, and sees what is in force.
+//! The limits of a stack's tenants: none, unless the test is about limits. How such a test sets limits,
+//! and waits until they are enforced.
 //!
-//! Tests ask again and again until something is so, and faster than an agent; that they should not
-//! be refused for it has nothing to do with what they are about.
+//! Tests poll faster than an agent calls, and must not be refused for that.
 
 use std::time::Duration;
 
@@ -18,15 +17,16 @@ use crate::{
     http::{Request, Response},
 };
 
-/// In which a change is in force on every gateway. A second is promised, and measured in
-/// `it/revocation/measured.rs`. This is what a busy machine needs; a gateway that nobody told goes on
-/// for 30 seconds with what it knew.
+/// How long a change may take to reach every gateway. A second is promised, and
+/// `it/revocation/measured.rs` measures it. This bound is for a busy machine; a gateway that misses the
+/// notification keeps what it knew for 30 s.
 const EVERYWHERE: Duration = Duration::from_secs(10);
-/// What is asked too often is answered late, and spends what it watches.
+/// The pause between polls. Faster polling would spend the limit under observation and delay the answers.
 const BETWEEN: Duration = Duration::from_millis(25);
 
 impl Stack {
-    /// Waits until every gateway says that it hears of changes: each connects for that beside serving.
+    /// Waits until every gateway listens for change notifications, on a connection that it opens beside
+    /// serving.
     pub async fn hearing(&self) {
         let hears = "archway_gateway_listening_for_changes 1\n";
         for admin in self.admins() {
@@ -38,9 +38,8 @@ impl Stack {
         }
     }
 
-    /// Sets limits of a tenant, for all its keys or for that of one client: levels, tools or `total`,
-    /// and how much a minute. All of them come into force at once, where gateways
-    /// [hear](Stack::hearing) of changes.
+    /// Sets limits of a tenant, for all its keys or for one client's: level, tool or `total`, and calls
+    /// per minute. They take effect at once on gateways that [listen](Stack::hearing) for changes.
     pub async fn set_limits(
         &self,
         tenant: &str,
@@ -53,7 +52,7 @@ impl Stack {
     }
 }
 
-/// Whether a call passed. Panics unless it did, or was refused by a limit.
+/// Whether a call was admitted. Panics unless it succeeded or a limit refused it.
 pub fn passed(answer: &Response) -> bool {
     assert_eq!(answer.status, 200, "{}", answer.text());
     let error = &answer.json()["result"]["_meta"]["io.archway/error"]["error"];
@@ -64,8 +63,8 @@ pub fn passed(answer: &Response) -> bool {
     error.is_null()
 }
 
-/// Waits until `hello` is answered so to all these clients. Panics once what was set should be in
-/// force on every gateway that [hears](Stack::hearing) of changes.
+/// Waits until the answer to `hello` satisfies `is` for all these clients. Panics once the change should
+/// be enforced by every gateway that [listens](Stack::hearing) for changes.
 pub async fn in_force(clients: &[Client], what: &str, is: impl Fn(&Response) -> bool) {
     let waiting = clients.iter().map(async |client| {
         let hello = json!({ "name": "hello", "arguments": {} });
@@ -80,13 +79,13 @@ pub async fn in_force(clients: &[Client], what: &str, is: impl Fn(&Response) -> 
     );
 }
 
-/// The same, of the tightest limit of `hello` as the answers' headers tell of it.
+/// Waits until the tightest limit of `hello`, as the answers' headers state it, is `policy`.
 pub async fn limit_in_force(clients: &[Client], policy: &str) {
     let is = |answer: &Response| answer.header("ratelimit-policy") == Some(policy);
     in_force(clients, policy, is).await;
 }
 
-/// Sets what the test stated of a tenant's limits.
+/// Sets the limits that the test chose for a tenant.
 pub(super) async fn of_tenant(owner: &PgPool, id: Uuid, tenant: &Tenant) {
     if !tenant.is_limited() {
         lift(owner, id).await;
@@ -94,7 +93,7 @@ pub(super) async fn of_tenant(owner: &PgPool, id: Uuid, tenant: &Tenant) {
     set(owner, id, None, &tenant.limits()).await;
 }
 
-/// Lifts every limit of a tenant, level by level: of everything, and of each tool that states one.
+/// Removes every limit of a tenant at each level: the totals, and those of each tool that has one.
 async fn lift(owner: &PgPool, tenant: Uuid) {
     let registry = archway_workers::tools::registry().unwrap();
     let tools = registry.list().tools.iter();
@@ -113,7 +112,7 @@ async fn lift(owner: &PgPool, tenant: Uuid) {
     .unwrap();
 }
 
-/// Sets limits of a tenant, for all its keys or for this one and its successors.
+/// Sets limits of a tenant, for all its keys or for this key and its successors.
 async fn set(owner: &PgPool, tenant: Uuid, key: Option<&str>, limits: &[(&str, &str, u32)]) {
     let mut change = owner.begin().await.unwrap();
     for (level, of, per_minute) in limits {

@@ -1,4 +1,4 @@
-//! The worker of a stack: the real one, confined to its mounts, or the fixture.
+//! The workers of a stack: real ones, confined to their mounts, or the fixture.
 
 use std::{
     io,
@@ -24,14 +24,14 @@ use crate::{
 };
 
 impl Harness {
-    /// Has the worker keep the index, which few tests ask.
+    /// The worker indexes, which few tests need.
     #[must_use]
     pub fn indexing(mut self) -> Harness {
         self.index.indexing = true;
         self
     }
 
-    /// Has the index ask this service for its vectors.
+    /// The index takes its vectors from this service.
     #[must_use]
     pub fn embedder(mut self, service: &Embeddings) -> Harness {
         self.index.embedder = EmbedderConfig {
@@ -43,7 +43,7 @@ impl Harness {
         self
     }
 
-    /// Has the workers ask this chat model about decisions, under a key.
+    /// The workers consult this chat model about decisions, with a key.
     #[must_use]
     pub fn chat(mut self, model: &ChatModel, key: &str) -> Harness {
         self.chat = ChatConfig {
@@ -55,19 +55,19 @@ impl Harness {
         self
     }
 
-    /// Has as many real workers, which share database and mounts.
+    /// The number of real workers. They share database and mounts.
     #[must_use]
     pub fn workers(mut self, count: usize) -> Harness {
         self.workers = count;
         self
     }
 
-    /// What each worker has of its own.
+    /// What a worker of its own configuration needs.
     pub(super) fn parts(&self) -> Parts {
         (self.index.clone(), self.chat.clone())
     }
 
-    /// The workers, and where each listens.
+    /// Starts the workers and returns them with their addresses.
     pub(super) async fn start_workers(
         &self,
         database: &Database,
@@ -90,21 +90,21 @@ impl Harness {
     }
 }
 
-/// What a worker's own parts are made of.
+/// The configuration of a worker that differs between stacks.
 pub(super) type Parts = (IndexConfig, ChatConfig);
 
-/// A worker that ends when this is dropped.
+/// A worker. Dropping it ends it.
 pub(super) enum Worker {
     Real(
         #[expect(dead_code, reason = "held for its end")] ConfinedWorker,
         Probes,
     ),
     Fixture(#[expect(dead_code, reason = "held for its end")] Fixture),
-    /// Between two.
+    /// Stopped, and not yet replaced.
     None,
 }
 
-/// Listens at an address, as soon as nobody else does.
+/// Binds an address as soon as it is free.
 async fn free(address: SocketAddr) -> TcpListener {
     let deadline = Instant::now() + super::PATIENCE;
     loop {
@@ -116,7 +116,7 @@ async fn free(address: SocketAddr) -> TcpListener {
     }
 }
 
-/// Where probes ask a worker; it ends when this is dropped.
+/// A worker's admin listener. Dropping it ends the server.
 pub(super) struct Probes {
     address: SocketAddr,
     serving: JoinHandle<io::Result<()>>,
@@ -129,8 +129,7 @@ impl Drop for Probes {
 }
 
 impl Stack {
-    /// Ends the real workers, and starts new ones in their places and at their addresses, which
-    /// remember nothing.
+    /// Stops the real workers and starts new ones at the same addresses, with empty caches.
     pub async fn restart_workers(&mut self) {
         for (worker, address) in self.workers.iter_mut().zip(&self.addresses) {
             let verifier = PassVerifier::new(&[self.pass_key.minter().public_key()], POOL);
@@ -142,7 +141,7 @@ impl Stack {
         }
     }
 
-    /// Where probes ask the workers, those that are real.
+    /// The admin addresses of the real workers.
     pub fn worker_admins(&self) -> Vec<SocketAddr> {
         let admin = |worker: &Worker| match worker {
             Worker::Real(_, probes) => Some(probes.address),
@@ -163,7 +162,7 @@ impl Probes {
 }
 
 impl Worker {
-    /// The real one, on a confined thread of its own.
+    /// Starts a real worker, on a confined thread of its own.
     pub(super) async fn real(
         (database, repositories): (&Database, &Path),
         verifier: PassVerifier,
@@ -177,7 +176,7 @@ impl Worker {
             blocking_calls: NonZeroUsize::new(16).unwrap(),
             max_result_bytes: 64 << 10,
             cache: None,
-            // What comes late would be dropped, which no test is about.
+            // Long enough that no test loses a late write.
             workflow_patience: Duration::from_secs(5),
             index,
             chat,
@@ -195,7 +194,7 @@ impl Worker {
         Worker::Real(worker, probes)
     }
 
-    /// The one that serves the conformance suite's tools, and `hang` where somebody is told of it.
+    /// Starts the fixture, with the tool `hang` if a test observes its calls.
     pub(super) async fn fixture(
         verifier: PassVerifier,
         hung: Option<Sender<Hung>>,

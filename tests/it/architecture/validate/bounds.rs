@@ -1,4 +1,4 @@
-//! What a call may cost: rules that would never end, large code, many violations.
+//! Bounds on the cost of a call: endless rules, large code, many violations.
 
 use std::fmt::Write as _;
 
@@ -8,14 +8,14 @@ use tokio::time::{Duration, Instant};
 
 use super::{pattern, places, serve, suggestions, validate};
 
-/// What a hostile call may take on a busy machine; by itself it ends after a second.
+/// How long a hostile call may take on a busy machine. On an idle one it ends after a second.
 const MOST: Duration = Duration::from_secs(6);
 
 fn hostile(rule: &str) -> String {
     format!("```ast-grep\nid: hostile\nlanguage: ts\n{rule}\n```\n")
 }
 
-/// Every identifier asks for all of the program, and finds nothing.
+/// Each identifier visits the whole program and matches nothing.
 const EVERY_PAIR: &str = "rule: {kind: identifier, inside: {stopBy: end, kind: program, has: \
                           {stopBy: end, pattern: nowhere}}}";
 
@@ -79,7 +79,7 @@ async fn a_check_that_was_cut_short_claims_no_compliance_and_other_rules_ran() {
 async fn fifty_thousand_characters_are_checked_and_one_more_is_refused() {
     let text = "```ast-grep\nid: log\nlanguage: ts\nrule: {pattern: console.log($$$)}\n```\n";
     let (_stack, client) = serve(pattern("log", text).commit()).await;
-    // Comments, which are one part each: the rule has to come to its end on a busy machine, too.
+    // A comment is a single node. The rule must come to its end on a busy machine, too.
     let line = format!("// {}\n", "größe ".repeat(16));
     let last = "console.log(1);\n";
     let mut code = line.repeat((50_000 - last.len()) / line.chars().count());
@@ -102,7 +102,7 @@ async fn fifty_thousand_characters_are_checked_and_one_more_is_refused() {
 
 #[tokio::test]
 async fn many_violations_fit_the_budget_and_all_are_counted() {
-    // Few rules, which are built in little of their second.
+    // Few rules, so that building them takes little of their second.
     let rules = (0..20).fold(String::new(), |mut text, nth| {
         let message = format!("number {nth} ").repeat(30);
         let rule = "language: ts\nrule: {pattern: f($A)}";

@@ -1,5 +1,5 @@
-//! What a check could not check: sentences, rules and code that leave compliance open, and names
-//! that are nearly a pattern's.
+//! What a check could not check: sentences, rules and code that leave compliance open, and names close to
+//! a pattern's.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Whose patterns are seen, from where they are read, and how what is in them is shown.
+//! Which patterns a caller sees, where they are read from, and how their content is escaped.
 
 use std::fs;
 

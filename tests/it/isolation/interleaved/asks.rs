@@ -1,4 +1,4 @@
-//! Requests at random: every method, in both eras, of either tenant.
+//! Random requests: every method, in both eras, of either tenant.
 
 use std::net::SocketAddr;
 
@@ -14,12 +14,12 @@ use super::{
     values::Pool,
 };
 
-/// Cursors and handles that are remembered.
+/// The most cursors and handles that are remembered.
 const MOST_KEPT: usize = 200;
 
-/// Who asks, and out of what.
+/// A client of one tenant and its material for requests.
 pub(super) struct Asker {
-    /// One of each gateway.
+    /// One for each gateway.
     clients: Vec<Client>,
     pool: Pool,
     handles: Vec<String>,
@@ -27,7 +27,7 @@ pub(super) struct Asker {
 }
 
 impl Asker {
-    /// One of a tenant that was told the other's names.
+    /// A client of a tenant that knows the other's names.
     pub(super) async fn new(stack: &Stack, own: &Planted, other: &Planted) -> Asker {
         let gateways = 0..stack.gateways().len();
         let clients: Vec<Client> = gateways
@@ -42,7 +42,7 @@ impl Asker {
         }
     }
 
-    /// The next request, and where it goes.
+    /// The next request and the client that sends it.
     pub(super) fn next(&self, random: &mut StdRng) -> (Request, SocketAddr) {
         let client = self.clients.choose(random).unwrap().clone();
         let to = client.address();
@@ -154,7 +154,7 @@ impl Asker {
         })
     }
 
-    /// Takes up what an answer, to whomever, gave that could be used again.
+    /// Remembers the cursors and handles in an answer to either tenant.
     pub(super) fn learn(&mut self, answer: &Response) {
         if let Some(handle) = answer.header("mcp-session-id") {
             keep(&mut self.handles, handle);
@@ -175,14 +175,14 @@ fn keep(list: &mut Vec<String>, text: &str) {
     }
 }
 
-/// What may stand in a header.
+/// The text as far as a header may contain it.
 fn plain(text: &str) -> String {
     text.chars().filter(char::is_ascii_graphic).collect()
 }
 
 fn pool(own: &Planted, other: &Planted) -> Pool {
     let of = |text: fn(&Planted) -> Vec<String>| [own, other].into_iter().flat_map(text).collect();
-    // What is shut is not said, since who says it may well get it back.
+    // Closed words are not sent, since a refusal may repeat them.
     let sayable = own.words.iter().filter(|word| word.kind != Kind::Shut);
     let mut names: Vec<String> = sayable.map(|word| word.text.clone()).collect();
     names.extend(other.told().map(str::to_owned));

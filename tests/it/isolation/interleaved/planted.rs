@@ -1,7 +1,6 @@
-//! What is planted: a word of its own for each place where a tenant's repository, its memory or its
-//! administration can hold one.
+//! Planted words: one for each place where a tenant's repository, memory or administration can hold text.
 //!
-//! Words are letters alone, so that an index, a regex, JSON and a URI leave them as they are.
+//! Words consist of letters, so that an index, a regex, JSON and a URI leave them unchanged.
 
 use std::collections::BTreeMap;
 
@@ -14,17 +13,17 @@ use sqlx::PgPool;
 /// Who may see a word, and who knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// The tenant's own, and nobody told the other.
+    /// The tenant's own, unknown to the other.
     Secret,
-    /// A name that the other asks for: it may come back to whoever said it.
+    /// A name that the other tenant uses: it may be repeated to a client that sent it.
     Bait,
-    /// A name that the operator's logs and lists may hold.
+    /// A name that the operator's logs and lists may contain.
     Name,
-    /// Closed: not even its own tenant is shown it.
+    /// Closed: not even its own tenant may see it.
     Shut,
 }
 
-/// What stands in a tenant's repository, by the place where it stands.
+/// The places, and the kind of word that each holds.
 const PLACES: [(&str, Kind); 28] = [
     ("content", Kind::Secret),
     ("symbol", Kind::Secret),
@@ -56,7 +55,7 @@ const PLACES: [(&str, Kind); 28] = [
     ("taken back", Kind::Shut),
 ];
 
-/// A word, and where it was planted.
+/// A word and its place.
 #[derive(Clone, Debug)]
 pub(super) struct Word {
     pub(super) place: &'static str,
@@ -85,14 +84,14 @@ impl Planted {
         Planted { tenant, words }
     }
 
-    /// The word of a place.
+    /// The word at a place.
     pub(super) fn at(&self, place: &str) -> &str {
         let mut words = self.words.iter();
         let found = words.find(|word| word.place == place);
         &found.unwrap_or_else(|| panic!("nothing at {place}")).text
     }
 
-    /// The names that the other tenant is told.
+    /// The names that the other tenant knows.
     pub(super) fn told(&self) -> impl Iterator<Item = &str> {
         let told = |word: &&Word| matches!(word.kind, Kind::Bait | Kind::Name);
         self.words
@@ -101,7 +100,7 @@ impl Planted {
             .map(|word| word.text.as_str())
     }
 
-    /// A tenant with a project of a slug that every tenant has, and one of its own.
+    /// A tenant with a project whose slug every tenant has, and one of its own.
     pub(super) fn tenant(&self, other: &Planted) -> Tenant {
         let second = Repo::new().file("lib.rs", format!("// {}\n", self.at("second content")));
         Tenant::new(self.tenant)
@@ -162,7 +161,7 @@ impl Planted {
         .to_string()
     }
 
-    /// What is done to the running stack: commits of somebody, a branch, an entry, a discovery.
+    /// Changes to the running stack: commits, a branch, an entry, a discovery.
     pub(super) async fn plant(&self, stack: &Stack) {
         self.commit(stack);
         let client = stack.client(self.tenant);
@@ -227,7 +226,7 @@ impl Planted {
     }
 }
 
-/// Two tenants, and what was planted at each.
+/// Two tenants and their planted words.
 pub(super) async fn two(random: &mut StdRng, harness: Harness) -> (Stack, [Planted; 2]) {
     let planted = ["acme", "zeta"].map(|tenant| Planted::new(tenant, random));
     let [acme, zeta] = &planted;
@@ -239,7 +238,7 @@ pub(super) async fn two(random: &mut StdRng, harness: Harness) -> (Stack, [Plant
     (stack, planted)
 }
 
-/// What else is a tenant's and not a word of ours: ids that the other is told, and credentials that nobody is.
+/// More secrets of a tenant: ids, which the other knows, and credentials, which it does not.
 pub(super) fn more_words(stack: &Stack, planted: &mut Planted) {
     let folder = stack.folder(planted.tenant, "site");
     let head = git(&folder, &["rev-parse", "HEAD"]);

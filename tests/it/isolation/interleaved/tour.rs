@@ -1,11 +1,12 @@
-//! Each tenant sees what is its own: without that, nothing would be shown by what the other does not.
+//! Each tenant sees its own words. Otherwise their absence from the other's answers would prove nothing.
 
 use e2e::Stack;
 use serde_json::{Value, json};
 
 use super::{planted::Planted, witness::Witness};
 
-/// Asks for every place, by a call whose answer has its word: which the other would be caught with.
+/// Finds the word of every place by a call whose answer contains it, as the witness would catch it for
+/// the other tenant.
 pub(super) async fn tour(stack: &Stack, planted: &Planted, other: &Planted) {
     let client = stack.client(planted.tenant);
     let caught = Witness::new(other, planted);
@@ -17,7 +18,7 @@ pub(super) async fn tour(stack: &Stack, planted: &Planted, other: &Planted) {
             let mut leaks = caught.judge(&answer).into_iter();
             leaks.find(|leak| leak.ends_with(&word))
         };
-        // The index and the projects' names come after a while; all else is there at once.
+        // The index and the projects' names appear after a while, all else at once.
         match place {
             "discovery" | "display name" => drop(stack.eventually(seen).await),
             _ if seen().await.is_none() => {
@@ -43,7 +44,7 @@ fn ways(planted: &Planted) -> Vec<Way> {
     files.chain(others(planted)).collect()
 }
 
-/// By calls of tools about a project.
+/// Through calls of tools about a project.
 fn calls(planted: &Planted) -> Vec<Way> {
     let at = |place| planted.at(place);
     let file = format!("{}/{}.rs", at("folder"), at("file"));
@@ -88,7 +89,7 @@ fn calls(planted: &Planted) -> Vec<Way> {
     ]
 }
 
-/// By what is about no one project, resources and prompts.
+/// Through resources, prompts and calls about no single project.
 fn others(planted: &Planted) -> Vec<Way> {
     let at = |place| planted.at(place);
     let read = |place, uri: String| (place, "resources/read", json!({ "uri": uri }));

@@ -1,9 +1,9 @@
-//! Arguments at random: by a tool's schema, or against it, from words that mean something here.
+//! Random arguments: valid or invalid by a tool's schema, made of words with a meaning here.
 
 use rand::{Rng, rngs::StdRng, seq::IndexedRandom as _};
 use serde_json::{Map, Value, json};
 
-/// Texts that mean something to somebody.
+/// Texts with a special meaning to some part.
 const NASTY: [&str; 26] = [
     "",
     ".",
@@ -33,16 +33,16 @@ const NASTY: [&str; 26] = [
     "' or tenant_id is not null --",
 ];
 
-/// What arguments are made of.
+/// The material of arguments.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pool {
-    /// Names and ids, the other's too.
+    /// Names and ids, the other tenant's included.
     pub(super) names: Vec<String>,
     pub(super) paths: Vec<String>,
     pub(super) slugs: Vec<String>,
     pub(super) revisions: Vec<String>,
     pub(super) uris: Vec<String>,
-    /// Cursors of answers to either.
+    /// Cursors from answers to either tenant.
     pub(super) cursors: Vec<String>,
 }
 
@@ -123,7 +123,7 @@ impl Pool {
     }
 }
 
-/// A schema without its reference, and the first of its choices.
+/// A schema with its reference resolved, or the first of its alternatives.
 fn resolved<'a>(root: &'a Value, about: &'a Value) -> &'a Value {
     let choices = about["anyOf"]
         .as_array()

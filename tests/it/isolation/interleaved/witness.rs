@@ -1,4 +1,4 @@
-//! Who was shown a word that is not theirs to see.
+//! Detects words in answers that their receiver must not see.
 
 use std::collections::BTreeSet;
 
@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use super::planted::{Kind, Planted};
 
-/// What one tenant must not be shown: the other's words, and its own that are shut.
+/// The words that one tenant must not see: the other's, and its own closed ones.
 pub(super) struct Witness {
     own: Planted,
     other: Planted,
-    /// The other's names that it has said itself, and that may come back to it, now or later.
+    /// The other's names that it has sent itself, which answers may repeat.
     said: BTreeSet<String>,
 }
 
@@ -25,14 +25,14 @@ impl Witness {
         }
     }
 
-    /// Notes what it is about to say.
+    /// Records the words of a request before it is sent.
     pub(super) fn says(&mut self, request: &[u8]) {
         let request = String::from_utf8_lossy(request).into_owned();
         let told = self.other.told().filter(|word| request.contains(*word));
         self.said.extend(told.map(str::to_owned));
     }
 
-    /// The places whose words an answer shows it, and should not.
+    /// The places of words in an answer that it must not contain.
     pub(super) fn judge(&self, answer: &Response) -> Vec<String> {
         let shown = shown(answer);
         let foreign = self
@@ -55,7 +55,7 @@ impl Witness {
     }
 }
 
-/// All of an answer: its headers, its body, and what stands in it in base64.
+/// All of an answer: headers, body, and decoded base64 in it.
 fn shown(answer: &Response) -> String {
     let mut shown = answer.text();
     for (_, value) in &answer.headers {
@@ -69,7 +69,7 @@ fn shown(answer: &Response) -> String {
     shown
 }
 
-/// Adds whatever texts of a value are base64 of.
+/// Adds the decoded form of each base64 text in a value.
 fn decode(value: &Value, into: &mut String) {
     match value {
         Value::String(text) => {
