@@ -1,9 +1,9 @@
-"""No value is dead: each, changed, changes what some set of values renders to. And no object of the
-schema is open: a misspelt name is refused everywhere.
+"""Checks that every value matters: each one, changed, changes some render. Also that no object of the
+schema is open, so that a misspelt name is refused everywhere.
 
-Usage: alive.py CHART HELM. A value that changes nothing is misspelt in a template, or was left behind.
-Lists and maps that are empty by default are values, too. What a value is changed to is the first of
-many things that the chart's schema takes in its place.
+Usage: alive.py CHART HELM. A value without effect is misspelt in a template, or obsolete. Lists and maps
+that are empty by default are values, too. A value is replaced by the first of many candidates that the
+chart's schema accepts.
 """
 
 import concurrent.futures
@@ -17,9 +17,9 @@ import tempfile
 import jsonschema
 import yaml
 
-# Those sets of values first that make most: there a change shows.
+# Values with the most objects come first, since changes show there.
 FIRST = ("production", "overrides", "evaluation")
-# What may stand in a value's place, whatever it is: for each kind of value something fits.
+# Candidates for any value: for each type, one fits.
 TEXTS = [
     "other", "2Gi", "77s", "https://other.example.com/v1", "https://other.example.com", "other:5432/other",
     "sha256:" + "2" * 64, "fedcba9876543210", "hook", "closed", "claim", "none", "text", "contents",
@@ -37,7 +37,7 @@ MAPS = [
 
 
 def leaves(values, path=()):
-    """The ways to all values; below an empty map there is none, so it is one itself."""
+    """The paths to all values. An empty map has none below it, so it is a value itself."""
     for name, value in values.items():
         if isinstance(value, dict) and value:
             yield from leaves(value, (*path, name))
@@ -46,7 +46,7 @@ def leaves(values, path=()):
 
 
 def merged(base, changes):
-    """Values as Helm lays one file over another."""
+    """Merges values as Helm merges one file over another."""
     result = copy.deepcopy(base)
     for name, value in changes.items():
         if isinstance(value, dict) and isinstance(result.get(name), dict):
@@ -71,7 +71,7 @@ def nested(path, value):
 
 
 def replacements(value):
-    """What to try in the place of a value; of its own kind first."""
+    """Candidates to replace a value, those of its own type first."""
     if isinstance(value, bool):
         return [not value]
     if isinstance(value, int):
@@ -81,7 +81,7 @@ def replacements(value):
 
 
 def open_objects(schema, place="values"):
-    """Objects that take any name, but for those that say why (`$comment`)."""
+    """Objects that accept any name, except for those that state a reason (`$comment`)."""
     if isinstance(schema, list):
         for number, part in enumerate(schema):
             yield from open_objects(part, f"{place}.{number}")
@@ -98,7 +98,7 @@ def open_objects(schema, place="values"):
 
 
 class Chart:
-    """The chart, its sets of values and what they render to."""
+    """The chart, its sets of values and their renders."""
 
     def __init__(self, folder, helm, scratch):
         self.folder, self.helm, self.scratch = folder, helm, pathlib.Path(scratch)
@@ -116,14 +116,14 @@ class Chart:
         return self.folder / "ci" / f"{name}-values.yaml"
 
     def rendered(self, name, *more):
-        """What a set of values renders to; `None` where it is refused."""
+        """The render of a set of values; `None` if it is refused."""
         files = [part for it in (self.file(name), *more) for part in ("--values", str(it))]
         command = [self.helm, "template", "archway", str(self.folder), "--namespace", "archway", *files]
         asked = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         return asked.stdout if asked.returncode == 0 else None
 
     def is_alive(self, path):
-        """Whether a value matters anywhere."""
+        """Whether a value has an effect in any set."""
         change = self.scratch / (".".join(path) + ".yaml")
         for name in self.names:
             for other in replacements(at(self.values[name], path)):
@@ -131,7 +131,7 @@ class Chart:
                 if not self.schema.is_valid(merged(self.values[name], changed)):
                     continue
                 change.write_text(yaml.safe_dump(changed))
-                # Refused counts, too: the schema takes it, so a guard has read it.
+                # A refusal counts: the schema accepts the value, so a guard has read it.
                 if self.rendered(name, change) != self.renders[name]:
                     return True
                 break

@@ -1,8 +1,8 @@
-"""Helm installs the chart, upgrades it, tests it, rolls it back and takes it away again.
+"""Installs the chart with Helm, upgrades it, tests it, rolls it back and uninstalls it.
 
-Usage: lifecycle.py CHART HELM OTHER. The cluster is a double (`cluster`), of the newest version that
-the chart is for and of the oldest. After each step it must hold what the release says, no less and
-no more. What values expect to be there already (Secrets of others, claims) is made first.
+Usage: lifecycle.py CHART HELM OTHER. The cluster is a double (`cluster`), in the newest and the oldest
+version that the chart supports. After each step it must contain exactly what the release states. Objects
+that values expect to exist (Secrets, claims) are created first.
 """
 
 import base64
@@ -22,23 +22,23 @@ from cluster.server import Server
 from manifests import parse, template, title
 
 RELEASE = NAMESPACE = "archway"
-# What a release begins with and is rolled back to; in between it is upgraded to another's values.
+# The values of the first revision, to which the release is rolled back.
 FIRST = "minimal"
-# What the other Helm upgrades to: the values that make most.
+# The values to which the other Helm upgrades: those with the most objects.
 LARGEST = "production"
-# What the server adds, and Helm's own marks, stand in no manifest.
+# Fields that the server adds, and Helm's own marks, which no manifest contains.
 ADDED_SPEC = {"Service": {"clusterIP"}, "Deployment": {"replicas"}, "StatefulSet": {"replicas"}}
 HELMS_OWN = {"app.kubernetes.io/managed-by", "meta.helm.sh/release-name", "meta.helm.sh/release-namespace"}
-# What autoscalers can count.
+# What autoscalers can scale.
 SCALED = ("archway-gateway", "archway-worker-shared", "archway-indexer-shared")
-# Seconds in which the double can well be ready; a command that hangs ends with a message.
+# Seconds within which the double is ready; a command that hangs ends with a message.
 PATIENCE = 120
-# Lives at one time.
+# Concurrent life cycles.
 AT_ONCE = 6
 
 
 class Release:
-    """A release of the chart in a double, by one Helm."""
+    """A release of the chart in a double, managed by one Helm."""
 
     def __init__(self, helm, chart, version, folder):
         self.helm, self.chart, self.folder = helm, chart, pathlib.Path(folder)
@@ -54,7 +54,7 @@ class Release:
         self.server.cluster.create(kinds.find("", "v1", "namespaces"), None, {"metadata": {"name": NAMESPACE}})
 
     def run(self, *arguments, fails=False):
-        """What Helm prints, or why it fails; a command that does not end as it should ends the check."""
+        """The output of Helm, or its error. A command with an unexpected outcome ends the check."""
         command = [self.helm, *arguments, "--namespace", NAMESPACE]
         environment = {"KUBECONFIG": str(self.folder / "kubeconfig"), "HOME": str(self.folder), "PATH": ""}
         ended = subprocess.run(
@@ -71,7 +71,7 @@ class Release:
         return self.run(verb, RELEASE, str(self.chart), "--values", str(values), *waiting, fails=fails)
 
     def expect(self, case):
-        """Makes what a case's values say that others have made, with the keys that pods ask for."""
+        """Creates what a case's values expect to exist, with the keys that pods use."""
         values = self.chart / "ci" / f"{case}-values.yaml"
         said = set(leaves(yaml.safe_load(values.read_text()) or {}))
         documents = parse(self.run("template", RELEASE, str(self.chart), "--values", str(values)))
@@ -96,7 +96,8 @@ class Release:
             cluster.replace(kind, NAMESPACE, name, {**old, "data": {**(old.get("data") or {}), **data}})
 
     def holds(self):
-        """The cluster holds what the release's manifest says, and nothing that it no longer says."""
+        """Checks that the cluster contains what the release's manifest states, and nothing that it no
+        longer states."""
         documents = parse(self.run("get", "manifest", RELEASE))
         complaints, said = [], set()
         for document in documents:
@@ -111,8 +112,8 @@ class Release:
             raise SystemExit(f"{self.helm}: the cluster is not as the release says:\n" + "\n".join(complaints))
 
     def leftovers(self):
-        """What is there for the release: not what others made, nor Helm's records and hooks, nor what
-        the cluster made itself, nor what the chart says that it keeps."""
+        """The objects of the release: without those of others, Helm's records and hooks, those that the
+        cluster created, and those that the chart keeps."""
         found = set()
         for key, it in self.server.cluster.kept.items():
             marks = it["metadata"].get("annotations") or {}
@@ -141,7 +142,7 @@ def leaves(values):
 
 
 def differences(document, live):
-    """In what a live object is not what a document says."""
+    """The differences between a live object and a document."""
     if live is None:
         return ["is not there"]
     wanted = dict(document)
@@ -166,7 +167,8 @@ def differences(document, live):
 
 
 def life(installer, helm, chart, version, case):
-    """A release, from the first values through a case's and back, to its end. Whether it had a test."""
+    """One life cycle: from the first values to a case's and back, to the end. Returns whether it had a
+    test."""
     with tempfile.TemporaryDirectory() as folder:
         release = Release(installer, chart, version, folder)
         release.expect(FIRST)
@@ -187,8 +189,8 @@ def life(installer, helm, chart, version, case):
 
 
 def scaled(helm, chart, version, case, by_server):
-    """A release that gets an autoscaler keeps the pods that it has. Back before it, a Helm that applies by the server has to be told to
-    take their number from the autoscaler."""
+    """A release that gets an autoscaler keeps its number of pods. On the way back, a Helm with server-side
+    apply must be told to take the number over from the autoscaler."""
     with tempfile.TemporaryDirectory() as folder:
         release = Release(helm, chart, version, folder)
         release.expect(case)
@@ -210,7 +212,8 @@ def scaled(helm, chart, version, case, by_server):
             said = release.run("rollback", RELEASE, "1", *waiting, fails=True)
             if ".spec.replicas" not in said:
                 raise SystemExit(f"{helm}: a rollback under autoscalers fails for another reason: {said}")
-            # It broke off, and no revision after it would take the autoscalers away: forward once more.
+            # The rollback stopped, and no later revision would remove the autoscalers: go forward once
+            # more.
             release.run("rollback", RELEASE, "3", *waiting)
             forced = ["--force-conflicts"]
         release.run("rollback", RELEASE, "1", *waiting, *forced)
@@ -218,14 +221,15 @@ def scaled(helm, chart, version, case, by_server):
 
 
 def stillborn(helm, chart, version, case):
-    """Without what its values expect, a release is not ready: so the double can say no."""
+    """Without the objects that its values expect, a release is not ready. This shows that the double can
+    refuse."""
     with tempfile.TemporaryDirectory() as folder:
         release = Release(helm, chart, version, folder)
         release.deploy("install", case, "--timeout", "3s", fails=True)
 
 
 def outdated(helm, chart, version, case):
-    """A cluster older than the oldest is refused before anything is made."""
+    """A cluster older than the oldest is refused before anything is created."""
     major, minor = version.split(".")
     with tempfile.TemporaryDirectory() as folder:
         release = Release(helm, chart, f"{major}.{int(minor) - 1}", folder)
@@ -238,10 +242,10 @@ def main():
     chart, (helm, other) = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2:]
     names = sorted(it.name.removesuffix("-values.yaml") for it in (chart / "ci").glob("*-values.yaml"))
     newest, oldest = schemas.newest(), schemas.oldest(chart)
-    # Helm mostly waits, so several lives at once take little longer than one.
+    # Helm mostly waits, so several life cycles at once take little longer than one.
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         lives = [pool.submit(life, other, other, chart, oldest, LARGEST)]
-        # Who has the older one today has the newer one tomorrow, and the same release.
+        # Users of the older Helm will have the newer one later, with the same release.
         lives.append(pool.submit(life, other, helm, chart, newest, LARGEST))
         lives += [pool.submit(life, helm, helm, chart, newest, name) for name in names]
         lives += [pool.submit(scaled, it, chart, newest, FIRST, it is helm) for it in (helm, other)]

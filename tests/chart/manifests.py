@@ -1,13 +1,13 @@
-"""What a render holds: its documents, their names, and the pods that they make.
+"""The content of a render: documents, their names, and the pods that they create.
 
-For the other programs of this folder.
+Used by the other programs of this folder.
 """
 
 import pathlib
 
 import yaml
 
-# Kinds that hold a pod's template, and where.
+# Kinds with a pod template, and its path.
 TEMPLATES = {
     "Deployment": ("spec", "template"),
     "StatefulSet": ("spec", "template"),
@@ -22,7 +22,7 @@ CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 
 
 class StrictLoader(yaml.CSafeLoader):
-    """YAML as a cluster reads it: a key that stands twice is a mistake, a date is text."""
+    """YAML as a cluster reads it: a duplicate key is an error, a date is text."""
 
     def construct_mapping(self, node, deep=False):
         keys = [self.construct_object(key, deep=True) for key, _ in node.value]
@@ -44,7 +44,7 @@ def parse(text):
 
 
 def renders(folder):
-    """Each render beneath a folder: where it is from, and its documents."""
+    """Each render in a folder: its name and its documents."""
     found = sorted(pathlib.Path(folder).glob("*.yaml"))
     if not found:
         raise SystemExit(f"{folder} holds no render: let tests/chart/run make them first")
@@ -53,12 +53,12 @@ def renders(folder):
 
 
 def title(document):
-    """`Kind/name`, for a complaint."""
+    """`Kind/name`, for a message."""
     return f"{document.get('kind')}/{document.get('metadata', {}).get('name')}"
 
 
 def template(document):
-    """The pod, or the template of pods, that a document holds; `None` if it holds none."""
+    """The pod or pod template of a document; `None` if it has none."""
     if document.get("kind") == "Pod":
         return document
     if document.get("kind") not in TEMPLATES:
@@ -70,6 +70,6 @@ def template(document):
 
 
 def containers(pod):
-    """All containers of a pod's spec: those that start it, run in it and debug it."""
+    """All containers of a pod's spec: init, ordinary and ephemeral."""
     for group in CONTAINERS:
         yield from pod.get(group) or []

@@ -1,6 +1,6 @@
-"""What renders is taken by clusters that are stricter, or can do less, than Kubernetes itself says.
+"""Checks that clusters accept the renders that are stricter, or can do less, than Kubernetes itself.
 
-Usage: portable.py FOLDER. No schema knows of these: they are what controllers, networks and clouds do.
+Usage: portable.py FOLDER. No schema covers these rules: they are those of controllers, networks and clouds.
 """
 
 import re
@@ -8,7 +8,7 @@ import sys
 
 from manifests import renders, template, title
 
-# What ingress-nginx lets stand in a path that is not ImplementationSpecific (strict-validate-path-type).
+# What ingress-nginx accepts in a path that is not ImplementationSpecific (strict-validate-path-type).
 PLAIN_PATH = re.compile(r"/[A-Za-z0-9/_-]*")
 
 
@@ -32,7 +32,7 @@ def named_ports(document):
 
 
 def siblings(document):
-    """Other charts beneath one parent have pods of the same instance."""
+    """Other charts of the same parent have pods with the same instance label."""
     if document["kind"] != "NetworkPolicy":
         return
     for labels in matched(document["spec"]):
@@ -41,7 +41,7 @@ def siblings(document):
 
 
 def matched(part):
-    """All labels that selectors of a part of a document want."""
+    """All labels that selectors in a part of a document require."""
     if isinstance(part, dict):
         if "matchLabels" in part:
             yield part["matchLabels"]
@@ -51,7 +51,7 @@ def matched(part):
 
 
 def claims(document):
-    """Up to Kubernetes 1.34 the kubelet waits for ever for the second volume of one claim."""
+    """Up to Kubernetes 1.34 the kubelet waits forever for the second volume of one claim."""
     volumes = ((template(document) or {}).get("spec") or {}).get("volumes") or []
     named = [it["persistentVolumeClaim"]["claimName"] for it in volumes if "persistentVolumeClaim" in it]
     for name in sorted({it for it in named if named.count(it) > 1}):
@@ -59,7 +59,7 @@ def claims(document):
 
 
 def probed(document):
-    """AKS' load balancers ask for / at ports that say they speak HTTP, and agents' port refuses that."""
+    """AKS' load balancers request / on ports that state HTTP, which the agents' port refuses."""
     if document["kind"] != "Service" or document["spec"].get("type") != "LoadBalancer":
         return
     for port in document["spec"]["ports"]:
@@ -68,7 +68,7 @@ def probed(document):
 
 
 def kept_nodes(document):
-    """Cluster Autoscaler leaves a node alone while a pod has on its disk what the pod does not let go."""
+    """Cluster Autoscaler keeps a node while a pod has local storage that it does not declare safe to evict."""
     pod = template(document) or {}
     meta = pod.get("metadata") or {}
     if (meta.get("labels") or {}).get("app.kubernetes.io/component") not in ("worker", "indexer"):
@@ -84,7 +84,7 @@ RULES = [paths, named_ports, siblings, claims, probed, kept_nodes]
 
 
 def violations(document):
-    """What of a document some cluster would not take, or not do, in words."""
+    """The parts of a document that some cluster would refuse or ignore, in words."""
     return [f"{title(document)}: {complaint}" for rule in RULES for complaint in rule(document)]
 
 

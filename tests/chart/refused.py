@@ -1,8 +1,8 @@
-"""Values that contradict themselves are refused, with words that say what to do.
+"""Checks that contradictory values are refused, with words that say what to do.
 
-Usage: refused.py CHART HELM…. The table is `refused.yaml`; every Helm must refuse every line of it,
-and must take the values that the line changes: else it is refused for another reason. And every
-refusal that a template has words for must be met by a line.
+Usage: refused.py CHART HELM…. The table is `refused.yaml`. Every Helm must refuse each of its lines, and
+accept the values that the line changes: otherwise the reason would be another. Every refusal in a template
+must be reached by a line.
 """
 
 import concurrent.futures
@@ -16,12 +16,12 @@ import yaml
 
 TABLE = pathlib.Path(__file__).with_name("refused.yaml")
 FAIL = re.compile(r'fail\s+(?:\(printf\s+)?"((?:[^"\\]|\\.)*)"')
-# A render waits for one core; more at once would only wait for each other.
+# A render uses one core; more at once would wait for each other.
 AT_ONCE = 3
 
 
 def rendered(helm, chart, values, release="archway"):
-    """Whether a Helm takes values, given as files, and what it says if not."""
+    """Whether Helm accepts values, given as files, and its error if not."""
     files = [part for value in values for part in ("--values", str(value))]
     command = [helm, "template", release, str(chart), "--namespace", "archway", *files]
     asked = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -29,7 +29,7 @@ def rendered(helm, chart, values, release="archway"):
 
 
 def answer(helm, chart, change, case):
-    """What a Helm says to one line of the table, and what is wrong with that, or `None`."""
+    """What is wrong with Helm's answer to one line of the table, or `None`."""
     base = chart / "ci" / f"{case.get('base', 'minimal')}-values.yaml"
     taken, said = rendered(helm, chart, [base, change], case.get("release", "archway"))
     said = " ".join(said.split())
@@ -41,7 +41,7 @@ def answer(helm, chart, change, case):
 
 
 def untried(chart, said):
-    """Refusals of the templates that no answer holds."""
+    """Refusals in templates that no answer contains."""
     for template in sorted((chart / "templates").rglob("*")):
         if template.is_dir():
             continue
@@ -60,7 +60,7 @@ def main():
                 taken, said = rendered(helm, chart, [chart / "ci" / f"{base}-values.yaml"])
                 if not taken:
                     raise SystemExit(f"ci/{base}-values.yaml must be taken as it is: {said}")
-        # Written once, before anybody reads: both Helms read the same file.
+        # Written once, before any render: both Helms read the same file.
         changes = [pathlib.Path(folder) / f"{number}.yaml" for number in range(len(cases))]
         for change, case in zip(changes, cases):
             change.write_text(yaml.safe_dump(case["values"]))

@@ -1,7 +1,7 @@
-"""Holds the pods of renders against Kubernetes' Pod Security Standard "restricted".
+"""Checks the pods of renders against Kubernetes' Pod Security Standard "restricted".
 
-Usage: restricted.py FOLDER. What the standard leaves to Windows is not looked at: the chart's
-images are for Linux, and a pod that says otherwise is refused.
+Usage: restricted.py FOLDER. Rules for Windows are left out: the chart's images are for Linux, and a pod
+that states otherwise is refused.
 """
 
 import sys
@@ -24,7 +24,7 @@ PROBES = ("startupProbe", "readinessProbe", "livenessProbe")
 
 
 def violations(document):
-    """What of a document's pod the standard forbids, in words."""
+    """What the standard forbids in a document's pod, in words."""
     found = template(document)
     if found is None:
         return []
@@ -58,7 +58,7 @@ def of_pod(pod):
 
 
 def of_context(whose, context):
-    """What may stand neither in a pod's security context nor in a container's."""
+    """What neither the security context of a pod nor of a container may contain."""
     context = context or {}
     selinux = context.get("seLinuxOptions") or {}
     if selinux.get("type") not in SELINUX_TYPES or selinux.get("user") or selinux.get("role"):

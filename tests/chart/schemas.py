@@ -1,7 +1,7 @@
-"""Holds renders against the schemas of the oldest and the newest Kubernetes that the chart is for.
+"""Checks renders against the schemas of the oldest and the newest Kubernetes that the chart supports.
 
-Usage: schemas.py FOLDER CHART. Strict: an unknown field is a mistake. A kind that Kubernetes does
-not have must be among those in `crds.yaml`, whose schemas are our own and say what we use.
+Usage: schemas.py FOLDER CHART. Strict: an unknown field is an error. A kind outside Kubernetes must be in
+`crds.yaml`, whose schemas are our own and cover what we use.
 """
 
 import functools
@@ -25,7 +25,7 @@ class UnknownKind(Exception):
 
 
 def oldest(chart):
-    """The oldest version that a chart's kubeVersion lets in."""
+    """The oldest version that a chart's kubeVersion accepts."""
     wanted = yaml.safe_load((pathlib.Path(chart) / "Chart.yaml").read_text()).get("kubeVersion", "")
     found = re.fullmatch(r">=\s*(1\.\d+)\.0-0", wanted)
     if not found:
@@ -38,7 +38,7 @@ def newest():
 
 
 def known(version):
-    """The version as the package names it; it has them all or none."""
+    """The version as the package names it; it has all of them or none."""
     for full in packaged.all_versions():
         if packaged.major_minor(full) == version:
             return full
@@ -75,7 +75,7 @@ def validator(api_version, kind, version):
 
 @functools.cache
 def crds():
-    """Schemas of kinds that others bring: they stand by group, version and kind."""
+    """Schemas of custom kinds, by group, version and kind."""
     found = {}
     for entry in yaml.safe_load(CRDS.read_text()):
         schema = {

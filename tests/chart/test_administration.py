@@ -1,4 +1,4 @@
-"""deploy/kubernetes/archway-admin runs a command on a cluster as it would run here."""
+"""Tests that deploy/kubernetes/archway-admin runs a command in a cluster as it would run locally."""
 
 import contextlib
 import os
@@ -21,14 +21,15 @@ SCRIPT = ROOT / "deploy/kubernetes/archway-admin"
 HELM = os.environ["ARCHWAY_TEST_HELM"]
 NAMESPACE = "archway"
 JOBS = kinds.find("batch", "v1", "jobs")
-# Seconds after which something hangs.
+# Seconds after which a command counts as hanging.
 PATIENCE = 60
-# What shells, JSON, and a cluster that fills in variables could make something else of.
+# Arguments that shells, JSON or a cluster's substitution could change.
 ARGUMENTS = [
     "memory", "erase", "two  words", "", " ", "-n", "--", "it's", '"quoted"', "back\\slash\\n", "$HOME", "$(id)",
     "$(ARCHWAY_SECRET_FILE)", "$$", "$$(A)", "`id`", "*", "a;b|c&d", "{{x}}", "naïve — ✓", "%s%n", "\\", '\\"', "a,b", "]}",
 ]
-# What a cluster fills in: https://kubernetes.io/docs/tasks/inject-data-application/define-command-argument-container/
+# What a cluster substitutes:
+# https://kubernetes.io/docs/tasks/inject-data-application/define-command-argument-container/
 REFERENCE = re.compile(r"\$(\$|\([-._a-zA-Z0-9]+\))")
 
 
@@ -74,7 +75,7 @@ class Administration(unittest.TestCase):
         return self.ends
 
     def provide(self):
-        """The Secrets that a release's operator makes."""
+        """The Secrets that a release's operator creates."""
         for name, keys in (
             ("archway-credentials", ("secret", "pass.key", "pass.pub")),
             ("archway-database", ("migrate-url", "gateway-url", "worker-url")),
@@ -90,7 +91,7 @@ class Administration(unittest.TestCase):
         return subprocess.Popen(asked, env=environment, text=True, **pipes)
 
     def ask(self, *arguments, **more):
-        """Exit code, output and complaints. No Job is left."""
+        """Exit code, stdout and stderr of a command. Fails if a Job is left."""
         with self.start(*arguments, **more) as process:
             said, complained = process.communicate(timeout=PATIENCE)
         self.assertEqual(self.cluster.list(JOBS, NAMESPACE), [])

@@ -1,4 +1,4 @@
-"""The checks of this folder find what they are there to find: each is shown a wrong document."""
+"""Tests that the checks of this folder find what they look for: each is given a wrong document."""
 
 import copy
 import unittest
@@ -40,7 +40,7 @@ def secure(pod, **fields):
     pod["securityContext"].update(fields)
 
 
-# What is changed, and what the complaint says.
+# A change, and words of the message about it.
 UNRESTRICTED = [
     (lambda pod, it: pod.update(hostNetwork=True), "hostNetwork"),
     (lambda pod, it: pod.update(hostPID=True), "hostPID"),

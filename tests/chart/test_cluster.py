@@ -1,4 +1,4 @@
-"""The double of a cluster says no where a cluster does, and merges as one does."""
+"""Tests that the double of a cluster refuses what a cluster refuses, and merges as a cluster does."""
 
 import copy
 import unittest
@@ -16,7 +16,7 @@ LABELS = {"app": "main"}
 
 
 def workload(**pod):
-    """A Deployment's document, with changes of its pods."""
+    """A Deployment's document, with changes to its pods."""
     made = {"metadata": {"labels": LABELS}, "spec": {**copy.deepcopy(POD["spec"]), "volumes": [], **pod}}
     spec = {"selector": {"matchLabels": LABELS}, "template": made}
     return {"metadata": {"name": "main"}, "spec": spec}

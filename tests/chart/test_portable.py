@@ -1,4 +1,5 @@
-"""portable.py finds what only some clusters do: each rule is shown a document that breaks it, and one that doesn't."""
+"""Tests that portable.py finds what only some clusters do: each rule is given a document that breaks it,
+and one that does not."""
 
 import unittest
 
@@ -6,7 +7,7 @@ import yaml
 
 import portable
 
-# What breaks a rule, in what the complaint says of it, and what keeps to it.
+# What breaks a rule, by words of the message, and what satisfies it.
 WORKER = """{kind: Deployment, spec: {template: {
     metadata: {labels: {app.kubernetes.io/component: worker},
         annotations: {cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes: "a,%s"}},

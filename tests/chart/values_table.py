@@ -1,9 +1,9 @@
 """Writes the table of values into the chart's README, from the comments in values.yaml.
 
-values_table.py [--check]: with --check it writes nothing, and ends with 1 if the table is not true.
+values_table.py [--check]: with --check it writes nothing, and exits with 1 if the table is outdated.
 
-A comment directly above a key is its meaning; the default is what YAML reads. A map whose keys have
-comments of their own is not a row: they are. What follows an empty line of a comment is an example, and
+A comment directly above a key is its description; the default is what YAML reads. A map whose keys have
+comments of their own gets rows for the keys only. Text after an empty line of a comment is an example, and
 left out.
 """
 
@@ -18,7 +18,7 @@ BEGIN, END = "<!-- values: begin -->\n", "<!-- values: end -->\n"
 
 
 def documented(text):
-    """Each key's path and comment, in order, as the lines have them."""
+    """Each key's path and comment, in the order of the lines."""
     path, comment = [], []
     for number, line in enumerate(text.splitlines(), 1):
         stripped = line.strip()
@@ -34,7 +34,7 @@ def documented(text):
 
 
 def meaning(comment):
-    """What stands before an example."""
+    """The comment before its example."""
     shown = comment.index("") if "" in comment else len(comment)
     return " ".join(comment[:shown])
 

@@ -16,13 +16,13 @@ import anyio
 from fastmcp import Client
 from fastmcp.client.transports import StreamableHttpTransport
 
-# `auto` asks server/discover first and takes what the server offers.
+# `auto` sends server/discover first and uses what the server offers.
 MODES = {"legacy": "legacy", "modern": "auto"}
 ADR = "architecture://adr/0001-use-postgres"
 
 
 async def told(call) -> dict:
-    """What a caller is told: a result, or what was raised in its place."""
+    """What a caller sees: a result, or the exception in its place."""
     try:
         result = await call
     except Exception as error:
@@ -85,7 +85,7 @@ async def go_over_limits(url: str, era: str) -> None:
     async with client() as first:
         await first.call_tool("hello", {})
         saw["call"] = await told(first.call_tool("hello", {}))
-        # A tool that is not there costs a unit, and is not kept by the client as a list is.
+        # A call of an unknown tool costs a unit, and the client caches no answer to it.
         for _ in range(100):
             told_then = await told(first.call_tool("no_such_tool", {}))
             if "unknown tool" not in told_then["text"]:
@@ -102,7 +102,7 @@ async def go_over_limits(url: str, era: str) -> None:
 
 
 async def told_of(request) -> dict:
-    """What a caller is told whose request gives no result of a tool."""
+    """What a caller sees of a request that returns no tool result."""
     try:
         await request
     except Exception as error:

@@ -17,13 +17,13 @@ import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-# `auto` asks server/discover first and takes what the server offers.
+# `auto` sends server/discover first and uses what the server offers.
 MODES = {"legacy": "legacy", "modern": "auto"}
 ADR = "architecture://adr/0001-use-postgres"
 
 
 async def told(call) -> dict:
-    """What a caller is told: a result, or what was raised in its place."""
+    """What a caller sees: a result, or the exception in its place."""
     try:
         result = await call
     except Exception as error:
@@ -90,7 +90,7 @@ async def go_over_limits(url: str, era: str) -> None:
         async with Client(transport, mode=MODES[era], read_timeout_seconds=30) as client:
             await client.call_tool("hello", {})
             saw["call"] = await told(client.call_tool("hello", {}))
-            # A tool that is not there costs a unit, and is not kept by the client as a list is.
+            # A call of an unknown tool costs a unit, and the client caches no answer to it.
             for _ in range(100):
                 told_then = await told(client.call_tool("no_such_tool", {}))
                 if "unknown tool" not in told_then["text"]:
@@ -108,7 +108,7 @@ async def go_over_limits(url: str, era: str) -> None:
 
 
 async def told_of(request) -> dict:
-    """What a caller is told whose request gives no result of a tool."""
+    """What a caller sees of a request that returns no tool result."""
     try:
         await request
     except Exception as error:

@@ -15,7 +15,7 @@ import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-# `auto` asks server/discover first and takes what the server offers.
+# `auto` sends server/discover first and uses what the server offers.
 MODES = {"legacy": "legacy", "modern": "auto"}
 
 

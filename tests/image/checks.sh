@@ -2,7 +2,7 @@
 #
 # shellcheck shell=bash disable=SC2154
 
-# The call as it is printed for a shell, and one of each file.
+# The call as printed for a shell, and one call by each printed file.
 check_settings() {
     local command
     command=$(sed -n '/^curl$/,/^$/p' "$work/settings" | tail -n +2)
@@ -13,13 +13,13 @@ check_settings() {
     until_true 20 are_counted_together || fail "limits are not counted in valkey"
 }
 
-# What a call spends stands in the store of limits, for all gateways.
+# The usage of a call is in the limit store, so all gateways count it.
 are_counted_together() {
     call hello '{}' >/dev/null
     [ "$(podman exec "$(containers valkey)" valkey-cli dbsize)" -gt 0 ]
 }
 
-# call TOOL ARGUMENTS: with the key that was printed.
+# call TOOL ARGUMENTS: calls with the printed key.
 call() {
     local key
     key=$(printed_key)
@@ -33,7 +33,7 @@ printed_key() {
     grep -o 'awy_[A-Za-z0-9_]*' "$work/settings" | head -n 1
 }
 
-# Looked at from outside, through the kernel: the image has no program that could try.
+# Observed from outside, through the kernel: the image has no program that could try.
 check_confinement() {
     local role pid container
     [ "$(containers worker | wc -l)" -eq 2 ] || fail "there are not two workers"
@@ -49,7 +49,7 @@ check_confinement() {
         pid=$(podman inspect --format '{{.State.Pid}}' "$container")
         grep -Pq '^Uid:(\t65532){4}$' "/proc/$pid/status" || fail "it runs as another user"
     done
-    # Of the last worker.
+    # The mounts of the last worker.
     is_refused "$pid" repos/team/repo || fail "a worker can write a repository"
     holds "$pid" worker "database.pw pass.pub" && holds "$pid" gateway "" && holds "$pid" owner ""
 }
@@ -65,14 +65,14 @@ is_confined() {
         grep -qP '^NoNewPrivs:\t1$' "$status" && grep -qP '^Seccomp:\t2$' "$status"
 }
 
-# is_refused PID FOLDER: by the mount, since we are root and nothing else would refuse us.
+# is_refused PID FOLDER: by the mount. The check runs as root, which nothing else would refuse.
 is_refused() {
     local said
     if said=$(touch "/proc/$1/root/$2/written" 2>&1); then return 1; fi
     [[ $said == *'Read-only file system'* ]]
 }
 
-# holds PID FOLDER NAMES: what it sees of the secrets.
+# holds PID FOLDER NAMES: the secrets that the process sees are these.
 holds() {
     local found
     found=$(find "/proc/$1/root/var/lib/archway/$2" -mindepth 1 -printf '%P\n' | sort | paste -s -d ' ')
@@ -98,14 +98,14 @@ as_owner() {
     compose run --rm --no-deps --no-TTY apply "$@" 2>>"$work/owner.log"
 }
 
-# As docs/src/operations/secrets.md has it for a first key that leaked.
+# As in docs/src/operations/secrets.md, for a first key that leaked.
 check_new_key() {
     local old
     old=$(printed_key)
     compose run --rm --no-deps --no-TTY init init /var/lib/archway --new-key >"$work/init.log" 2>&1 ||
         { cat "$work/init.log"; return 1; }
     as_owner key revoke "$(echo "$old" | cut -d _ -f 2)" >/dev/null
-    # Or the log would have both.
+    # Otherwise the log would contain both keys.
     compose rm --force --stop settings >/dev/null 2>&1
     start_all
     [ "$(printed_key)" != "$old" ] || fail "the key is the old one"

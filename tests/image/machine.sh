@@ -6,7 +6,7 @@
 export ARCHWAY_IMAGE=localhost/archway-test STAND_IN_IMAGE=localhost/stand-in
 processes=()
 
-# Debian's packages, where they are missing; not zero where there is no way to get them.
+# Installs missing Debian packages. Fails if they cannot be installed.
 install_containers() {
     local missing=() program
     declare -A package=([podman]=podman [buildah]=buildah [runc]=runc [iptables]=iptables
@@ -22,7 +22,7 @@ install_containers() {
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-# podman with a store and networks of its own, behind the socket that Docker Compose speaks to.
+# podman with its own store and networks, behind the socket that Docker Compose uses.
 start_machine() {
     cat >"$work/containers.conf" <<-END
 		[containers]
@@ -55,17 +55,17 @@ start_machine() {
     processes+=($!)
 }
 
-# A bridge of podman's takes the lowest hardware address among its containers': one that joins changes it, and
-# those that are there go on asking the old one for names, half a minute long, unless the bridge says so.
+# A podman bridge takes the lowest hardware address of its containers, so a joining container may change it.
+# The others would query the old address for names for 30 s, unless the bridge announces the change.
 arp_notify=/proc/sys/net/ipv4/conf/default/arp_notify
 tell_of_bridges() {
-    # Where another run has set it, that one puts it back.
+    # If another run has set it, that run restores it.
     [ "$(cat "$arp_notify")" = 0 ] || return 0
     : >"$work/arp_notify"
     echo 1 >"$arp_notify"
 }
 
-# podman leaves it to systemd to run health checks, and there is none here.
+# podman relies on systemd to run health checks, and there is none here.
 ask_after_health() {
     local container
     while sleep 0.5; do
@@ -104,7 +104,7 @@ free_port() {
     python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 
-# The libraries and the user that the distroless base has, and nothing else: no shell either.
+# The libraries and the user of the distroless base, and nothing else, not even a shell.
 base_image() {
     local root="$work/base" library
     mkdir -p "$root/etc" "$root/tmp" "$root/home/nonroot" "$root/usr/lib" "$root/usr/lib64" "$root/usr/local/bin"
@@ -118,7 +118,7 @@ base_image() {
     image_of "$root" localhost/base
 }
 
-# A root over which the machine's /usr is mounted, with the names that the real images start by.
+# A root over which the machine's /usr is mounted, with the entry points of the real images.
 servers_image() {
     local root="$work/servers"
     mkdir -p "$root/usr" "$root/etc" "$root/data" "$root/stand-in" "$root/run/postgresql" "$root/var/lib/postgresql/data"
@@ -134,7 +134,7 @@ servers_image() {
     image_of "$root" "$STAND_IN_IMAGE"
 }
 
-# image_of FOLDER NAME: owners and modes as they are there.
+# image_of FOLDER NAME: an image with owners and modes as they are in the folder.
 image_of() {
     local container
     container=$(buildah from scratch)

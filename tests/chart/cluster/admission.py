@@ -1,5 +1,5 @@
-"""What a cluster refuses: fields that it doesn't know, names that are none, changes of what may not
-change, pods that are not restricted."""
+"""Admission: refuses unknown fields, invalid names, changes of immutable fields, and pods that are not
+restricted."""
 
 import re
 
@@ -12,9 +12,9 @@ LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 SERVICE = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 SUBDOMAIN = re.compile(r"(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
-# The controller adds eleven characters to the name of a CronJob, its Jobs' names are labels.
+# The controller appends eleven characters to a CronJob's name, and names of Jobs are labels.
 LONGEST_CRON_JOB = 52
-# Kinds of which a client may not change a part, and the way there.
+# Kinds with a part that clients may not change, and its path.
 FIXED = {
     "Deployment": ("selector",),
     "DaemonSet": ("selector",),
@@ -22,7 +22,7 @@ FIXED = {
     "PersistentVolumeClaim": ("accessModes", "storageClassName", "selector", "volumeMode"),
     "Service": ("clusterIP",),
 }
-# All else of a StatefulSet is fixed.
+# All else of a StatefulSet is immutable.
 FREE_OF_STATEFUL_SETS = {
     "minReadySeconds", "ordinals", "persistentVolumeClaimRetentionPolicy", "replicas",
     "revisionHistoryLimit", "template", "updateStrategy",
@@ -30,7 +30,7 @@ FREE_OF_STATEFUL_SETS = {
 
 
 def judge(kind, new, old, version):
-    """Raises what a cluster of that version would say to an object; `old` is what it replaces."""
+    """Raises the refusal of a cluster of that version; `old` is the object to be replaced."""
     complaints = [*of_names(kind, new), *of_fields(new, version), *of_selector(new)]
     if old is not None:
         complaints += of_changes(kind, new, old)
@@ -61,7 +61,7 @@ def of_fields(new, version):
 
 
 def of_selector(new):
-    """A workload must select the pods that it makes."""
+    """Checks that a workload selects its own pods."""
     if new["kind"] not in ("Deployment", "StatefulSet", "DaemonSet"):
         return
     selected = (new["spec"].get("selector") or {}).get("matchLabels") or {}

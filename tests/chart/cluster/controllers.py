@@ -1,8 +1,8 @@
-"""What a cluster would make of the objects: whether pods start, and what follows from that.
+"""Controllers: whether pods start, and the status that follows for other objects.
 
-A pod "starts" when everything that it names is there: Secrets, ConfigMaps and their keys, claims, its
-service account. One that runs to its end also needs the Services that its addresses lead to, with pods
-behind them.
+A pod starts when everything that it names exists: Secrets, ConfigMaps and their keys, claims, its service
+account. A pod that runs to its end also needs the Services that its addresses lead to, with pods behind
+them.
 """
 
 import copy
@@ -11,12 +11,12 @@ import json
 
 from cluster import kinds, pods, references
 
-# A workload settles in a step or two: more would be a controller that changes its mind.
+# A workload settles in one or two steps. More would mean a controller that changes its mind.
 STEPS = 10
 
 
 def complete(kind, new, number):
-    """What the server adds to an object, when it is new or changed."""
+    """Adds the server's fields to a new or changed object."""
     spec = new.get("spec")
     if kind.name in ("Deployment", "StatefulSet"):
         spec.setdefault("replicas", 1)
@@ -30,14 +30,14 @@ def complete(kind, new, number):
 
 
 def carry(kind, new, old):
-    """What a changed object keeps of what the server added, if nobody says otherwise."""
+    """Copies the server's fields to a changed object, unless it states its own."""
     if kind.name == "Service" and "clusterIP" in old["spec"]:
         new["spec"].setdefault("clusterIP", old["spec"]["clusterIP"])
     complete(kind, new, 0)
 
 
 def settle(cluster):
-    """Brings every status up to date with what is there."""
+    """Brings every status up to date."""
     for _ in range(STEPS):
         if not any([step(cluster, key) for key in sorted(cluster.kept)]):
             return
@@ -45,7 +45,7 @@ def settle(cluster):
 
 
 def step(cluster, key):
-    """Gives one object the status it should have; whether that changed anything."""
+    """Updates the status of one object. Returns whether that changed anything."""
     kind, namespace, _ = key
     found = cluster.kept.get(key)
     if found is None or kind.name not in STATUSES:

@@ -1,8 +1,8 @@
-"""How the API says no."""
+"""Refusals of the API."""
 
 
 class ApiError(Exception):
-    """A refusal: HTTP status, reason in Kubernetes' words, message."""
+    """A refusal: HTTP status, Kubernetes' reason, message."""
 
     def __init__(self, code, reason, message):
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""The kinds that the double knows, and the documents by which clients find out."""
+"""The kinds that the double serves, and its discovery documents."""
 
 import collections
 
@@ -34,10 +34,10 @@ KINDS = [
         ("rbac.authorization.k8s.io", "v1", "roles", "Role", True),
     )
 ]
-# By what else people call them.
+# Short names.
 SHORT = {"deployments": ["deploy"], "namespaces": ["ns"], "persistentvolumeclaims": ["pvc"], "services": ["svc"]}
 VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
-# Groups that custom resources define: patches of theirs merge no lists.
+# Groups of custom resources, whose patches merge no lists.
 CUSTOM = {"gateway.networking.k8s.io", "monitoring.coreos.com"}
 
 
@@ -46,7 +46,7 @@ def api_version(kind):
 
 
 def address(kind):
-    """Where a kind's group is served."""
+    """The path of a kind's group."""
     return f"apis/{kind.group}/{kind.version}" if kind.group else f"api/{kind.version}"
 
 
@@ -76,7 +76,7 @@ def groups():
 
 
 def resources(group, version):
-    """`/apis/GROUP/VERSION`; `None` where nothing is served."""
+    """`/apis/GROUP/VERSION`; `None` if nothing is served there."""
     found = [kind for kind in KINDS if (kind.group, kind.version) == (group, version)]
     if not found:
         return None
@@ -102,8 +102,8 @@ def openapi_index():
 
 
 def openapi(place, version):
-    """One of its documents. Clients only look whether a patch takes `fieldValidation`: then they
-    leave it to the server to judge fields, as ours does."""
+    """One of its documents. Clients only check whether a patch takes `fieldValidation`: then they leave the
+    validation of fields to the server, which does it."""
     parameters = [
         {"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}}
         for name in ("dryRun", "fieldManager", "fieldValidation", "force")

@@ -1,4 +1,4 @@
-"""What the cluster keeps: its objects, and everything that happened to them, for who watches."""
+"""The cluster's objects, and the history of their changes for watches."""
 
 import base64
 import copy
@@ -10,7 +10,7 @@ from cluster import controllers, kinds
 from cluster.admission import judge
 from cluster.errors import ApiError, not_found
 
-# Set by the server: who changes an object leaves them alone.
+# Set by the server, and ignored in changes by clients.
 SERVERS_OWN = ("uid", "creationTimestamp", "generation", "resourceVersion", "ownerReferences")
 
 
@@ -19,17 +19,17 @@ def now():
 
 
 class Cluster:
-    """All objects, by kind, namespace and name. One lock, since one client asks at a time."""
+    """All objects, by kind, namespace and name. One lock suffices, since one client acts at a time."""
 
     def __init__(self, version):
         self.version = version
         self.changed = threading.Condition(threading.RLock())
         self.kept = {}
-        # Those whose number of pods is an autoscaler's.
+        # Workloads whose replicas belong to an autoscaler.
         self.scaled = set()
-        # Each change: its revision, ADDED, MODIFIED or DELETED, the kind, the object then.
+        # Each change: its revision, ADDED, MODIFIED or DELETED, the kind, the object at that time.
         self.events = []
-        # What a pod does that runs to its end, and how those of which that was said have ended.
+        # What a pod that runs to its end does, and how those pods ended.
         self.run = lambda pod: None
         self.ended = {}
         for name in ("default", "kube-system"):
@@ -88,13 +88,14 @@ class Cluster:
         return new
 
     def scale(self, kind, namespace, name, replicas):
-        """As an autoscaler does: from now on the number is its own."""
+        """Sets replicas as an autoscaler does. From now on it owns the number."""
         live = self.get(kind, namespace, name)
         self.replace(kind, namespace, name, {**live, "spec": {**live["spec"], "replicas": replicas}})
         self.scaled.add((kind, namespace, name))
 
     def apply(self, kind, namespace, name, given, dry=False, force=False):
-        """Server-side: what is somebody else's is changed by force alone. Of that an autoscaler's number is all that is known here."""
+        """Server-side apply: only force changes a field of another owner. Here an autoscaler's replicas are
+        the only such field."""
         key = (kind, namespace, name)
         if key not in self.kept:
             return self.create(kind, namespace, given, dry)
@@ -122,7 +123,7 @@ class Cluster:
         return gone
 
     def prepared(self, kind, namespace, given):
-        """A copy as the server keeps it: typed, in its namespace, secrets encoded."""
+        """A copy as the server stores it: typed, in its namespace, with encoded secrets."""
         new = copy.deepcopy(given)
         new.setdefault("metadata", {}).pop("managedFields", None)
         said = new.get("apiVersion"), new.get("kind")
@@ -139,7 +140,7 @@ class Cluster:
         return new
 
     def keep(self, key, new, what):
-        """Puts an object in its place; also for controllers, whom nobody judges."""
+        """Stores an object; also for controllers, which skip admission."""
         self.kept[key] = new
         self.record(what, key[0], new)
 

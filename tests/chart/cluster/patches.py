@@ -1,14 +1,13 @@
-"""What a patch makes of an object: merge patches (RFC 7386), and strategic ones, which know by
-which field the items of a list are told apart."""
+"""Patches: merge patches (RFC 7386) and strategic ones, which know the identifying field of a list's items."""
 
 import copy
 
-# Kinds of which lists are merged; those of the others are replaced.
+# Kinds whose lists are merged; those of others are replaced.
 MERGED = {
     "CronJob", "DaemonSet", "Deployment", "Job", "Pod", "ReplicaSet", "Service", "ServiceAccount", "StatefulSet",
 }
-# Of lists whose items have an identity, the field that has it; a list of another name is replaced.
-# `ports` are of a container or of a Service: told apart by what they have.
+# The identifying field of lists by name; other lists are replaced. `ports` may be of a container or of a
+# Service, which the items' fields show.
 IDENTITIES = {
     "conditions": ("type",),
     "containers": ("name",),
@@ -26,7 +25,7 @@ IDENTITIES = {
 
 
 def merged(target, patch):
-    """By RFC 7386: null takes away, a list is replaced."""
+    """By RFC 7386: null removes, a list is replaced."""
     if not isinstance(patch, dict):
         return copy.deepcopy(patch)
     result = copy.deepcopy(target) if isinstance(target, dict) else {}
@@ -69,7 +68,7 @@ def strategic(target, patch):
 
 
 def identity(name, items):
-    """The field by which items of such a list are told apart, if any."""
+    """The identifying field of such a list's items, if there is one."""
     for field in IDENTITIES.get(name, ()):
         if items and all(isinstance(it, dict) and field in it for it in items):
             return field
@@ -91,7 +90,7 @@ def strategic_list(name, target, patch, order):
 
 
 def ordered(items, order, field):
-    """Items as an order says, those that it doesn't name last."""
+    """Items in the stated order, unstated ones last."""
     if not order:
         return items
     if field is None:

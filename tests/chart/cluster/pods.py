@@ -1,7 +1,7 @@
-"""Pods that Jobs and ReplicaSets make, and what becomes of a pod.
+"""Pods of Jobs and ReplicaSets, and their fate.
 
-Nothing runs, unless `Cluster.run` says what a pod does: it is given the pod, and says how it ended as
-exit code and bytes that it wrote, or `RUNNING`, or `None` for a pod that it doesn't know.
+Nothing runs, unless `Cluster.run` states what a pod does. It gets the pod, and returns its exit code and
+the bytes that it wrote, or `RUNNING`, or `None` for an unknown pod.
 """
 
 import copy
@@ -17,7 +17,7 @@ URL = re.compile(r"\bhttps?://([a-z0-9.-]+)(?::([0-9]+))?")
 
 
 def own(cluster, namespace, owner):
-    """Brings the pods of a Job or ReplicaSet to those that it should have; whether that changed any."""
+    """Creates or deletes the pods of a Job or ReplicaSet as needed. Returns whether that changed any."""
     wanted = names(owner)
     mine = [it for it in cluster.list(PODS, namespace) if owned(it, owner)]
     for pod in mine:
@@ -52,7 +52,7 @@ def made(owner, namespace, name):
 
 
 def ended(cluster, namespace, pod):
-    """How a pod that runs to its end did: exit code and what it wrote, or `RUNNING`."""
+    """How a pod that runs to its end ended: exit code and output, or `RUNNING`."""
     if unreachable(cluster, namespace, pod["spec"]):
         return 1, NOTHING_RAN
     uid = pod["metadata"]["uid"]
@@ -87,7 +87,7 @@ def status(found, phase, state):
 
 
 def unreachable(cluster, namespace, pod):
-    """Addresses within the cluster that a pod is told of and that lead nowhere."""
+    """Cluster addresses in a pod's configuration that lead nowhere."""
     told = [str(env.get("value", "")) for it in pod["containers"] for env in it.get("env") or []]
     told += [str(arg) for it in pod["containers"] for arg in it.get("args") or []]
     return [

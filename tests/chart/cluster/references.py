@@ -1,4 +1,4 @@
-"""What a pod names, and whether it is there."""
+"""References of a pod, and whether they can be resolved."""
 
 from cluster import kinds
 from manifests import containers
@@ -11,7 +11,7 @@ SERVICES = kinds.find("", "v1", "services")
 
 
 def named(pod):
-    """Kind, name and keys of each object without which a pod doesn't start."""
+    """Kind, name and keys of each object without which a pod does not start."""
     if pod.get("serviceAccountName", "default") != "default":
         yield ACCOUNTS, pod["serviceAccountName"], []
     for volume in pod.get("volumes") or []:
@@ -47,7 +47,7 @@ def of_whole(kind, reference, name):
 
 
 def missing(cluster, namespace, pod, own_claims=()):
-    """What a pod waits for, in words; nothing if it starts."""
+    """What a pod waits for, in words; empty if it starts."""
     lacks = []
     for kind, name, keys in named(pod):
         found = cluster.kept.get((kind, namespace, name))
@@ -60,12 +60,12 @@ def missing(cluster, namespace, pod, own_claims=()):
 
 
 def is_inside(host):
-    """Whether a host is the cluster's to resolve: a Service by its name, or by its whole name."""
+    """Whether a host is resolved by the cluster: a Service by its short or full name."""
     return host != "localhost" and ("." not in host or ".svc" in host)
 
 
 def leads(cluster, namespace, host, port):
-    """Whether a Service of that name takes the port and has pods that are ready."""
+    """Whether a Service of that name has the port and ready pods."""
     name, _, rest = host.partition(".")
     within = rest.partition(".")[0] or namespace
     service = cluster.kept.get((SERVICES, within, name))

@@ -1,4 +1,4 @@
-"""Which objects a request chooses: label and field selectors, as text."""
+"""Label and field selectors of a request, given as text."""
 
 import re
 
@@ -7,14 +7,14 @@ AMONG = re.compile(r"(\S+)\s+(in|notin)\s+\(([^)]*)\)")
 
 
 def selected(it, query):
-    """Whether an object is one that a query's selectors choose."""
+    """Whether an object matches a query's selectors."""
     labels = it["metadata"].get("labels") or {}
     fields = filter(None, query.get("fieldSelector", "").split(","))
     return by_labels(labels, query.get("labelSelector", "")) and all(by_field(it, term) for term in fields)
 
 
 def by_labels(labels, selector):
-    # Commas also stand between the values of a set.
+    # Commas also separate the values of a set.
     terms = filter(None, map(str.strip, re.split(r",(?![^(]*\))", selector)))
     return all(by_label(labels, term) for term in terms)
 

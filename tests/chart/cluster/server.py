@@ -18,19 +18,19 @@ OBJECTS = re.compile(
     r"/(?P<plural>[^/]+)(?:/(?P<name>[^/]+))?(?:/(?P<sub>[^/]+))?"
 )
 RESOURCES = re.compile(r"/(?:api/(?P<core>v1)|apis/(?P<group>[^/]+)/(?P<version>[^/]+))")
-# How long a watch lasts at most; clients begin another.
+# The longest watch in seconds; clients begin another.
 LONGEST_WATCH = 300
 
 
 class Server(ThreadingHTTPServer):
-    """Serves one cluster at a port of its own until it is closed."""
+    """Serves one cluster on a port of its own until it is closed."""
 
     daemon_threads = True
 
     def __init__(self, version):
         super().__init__(("127.0.0.1", 0), Handler)
         self.cluster = Cluster(version)
-        # Every request, for whoever wonders what a client did.
+        # Every request, for tests of what a client did.
         self.requests = []
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -74,7 +74,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def discovery(self, path):
-        """What a client asks before it knows what is here; `None` if that is not asked."""
+        """The discovery documents; `None` for other paths."""
         version = self.server.cluster.version
         if path == "/version":
             major, minor = version.split(".")
@@ -113,7 +113,7 @@ class Handler(BaseHTTPRequestHandler):
             return VERBS[self.command](self, cluster, kind, asked["namespace"], asked["name"])
 
     def log(self, kind, asked):
-        """What a pod that runs to its end wrote, once it has."""
+        """The log of a pod that ran to its end."""
         if (kind.name, asked["sub"]) != ("Pod", "log"):
             raise ApiError(404, "NotFound", f"{kind.plural} have no {asked['sub']}")
         cluster = self.server.cluster
@@ -161,8 +161,8 @@ class Handler(BaseHTTPRequestHandler):
         return 200, {"kind": "Status", "apiVersion": "v1", "status": "Success"}
 
     def watch(self, kind, namespace):
-        """Everything that happens from a revision on. The newer way, which begins with a list, is
-        refused: clients then list first."""
+        """All changes since a revision. The newer kind of watch, which begins with a list, is refused:
+        clients then list first."""
         if self.query.get("sendInitialEvents") == "true":
             raise ApiError(422, "Invalid", "sendInitialEvents is not supported")
         self.send_response(200)

@@ -1,7 +1,7 @@
-"""What clients send: JSON or YAML, and protobuf where Helm writes its records (Secrets).
+"""Request bodies: JSON or YAML, and protobuf in Helm's own records (Secrets).
 
-Of protobuf only what those records use is read: an object's name, labels, type and data. Field
-numbers are those of Kubernetes' `generated.proto` files.
+Only the fields of those records are decoded: an object's name, labels, type and data. Field numbers are
+those of Kubernetes' `generated.proto` files.
 """
 
 import base64
@@ -25,7 +25,7 @@ def parse(body):
 
 
 def number(data, at):
-    """A varint, and where it ends."""
+    """A varint, and the position after it."""
     value = shift = 0
     while True:
         byte = data[at]
@@ -52,7 +52,7 @@ def fields(data):
 
 
 def text(data, wanted):
-    """A field of text, by its number."""
+    """A text field, by its number."""
     return dict(fields(data)).get(wanted, b"").decode()
 
 
@@ -79,7 +79,7 @@ def unpacked(body):
 
 
 def entry(data):
-    """One pair of a map."""
+    """One entry of a map."""
     pair = dict(fields(data))
     return pair[1].decode(), pair.get(2, b"")
 
