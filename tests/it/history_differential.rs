@@ -38,6 +38,9 @@ struct Exam {
     questions: usize,
     /// The differences so far, each with how to reproduce it.
     differences: Vec<String>,
+    /// Answers that say that their search for renames was cut short. Its bound is partly time, so a
+    /// busy machine decides how many there are.
+    renames_cut: usize,
     _stack: Stack,
 }
 
@@ -68,12 +71,16 @@ impl Exam {
             random: StdRng::seed_from_u64(seed),
             questions: given("ARCHWAY_TEST_QUESTIONS", 40),
             differences: Vec::new(),
+            renames_cut: 0,
             _stack: stack,
         }
     }
 
     /// Panics with all differences, if there are any.
     fn end(self) {
+        let (cut, all) = (self.renames_cut, self.sides.len() * self.questions);
+        println!("{cut} answers say that renames were cut short");
+        assert!(cut * 20 <= all, "{cut} of {all} answers lack renames");
         let (count, all) = (self.differences.len(), self.differences.join("\n\n"));
         assert!(count == 0, "{count} answers differ from git's:\n\n{all}");
     }

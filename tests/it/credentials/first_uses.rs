@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use archway_gateway::tenants::KeyRequest;
+use archway::tenants::KeyRequest;
 use e2e::{Harness, Repo, Stack, Tenant, http::Response};
 use futures::{StreamExt, stream};
 use secrecy::ExposeSecret;
