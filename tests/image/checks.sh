@@ -1,4 +1,4 @@
-# What is asked of the installation that tests/image/run started: sourced by it.
+# The checks of the installation that tests/image/run started, which sources this file.
 #
 # shellcheck shell=bash disable=SC2154
 

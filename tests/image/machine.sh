@@ -1,5 +1,5 @@
-# podman, Docker Compose and what stands in for images of registries, all in the folder $work: sourced
-# by tests/image/run.
+# podman, Docker Compose and substitutes for images of registries, all in the folder $work. Sourced by
+# tests/image/run.
 #
 # shellcheck shell=bash disable=SC2154
 
