@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_claim_is_refused_naming_the_pid_and_passes_once_the_first_is_gone() {
+    fn a_second_claim_is_refused_with_the_pid_until_the_first_is_gone() {
         let home = tempfile::tempdir().unwrap();
         let first = DataDir::open(home.path()).unwrap();
         let refusal = DataDir::open(home.path()).unwrap_err();
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_deleted_is_claimed_no_longer_also_if_another_takes_its_place() {
+    fn a_deleted_folder_is_no_longer_claimed_even_if_recreated() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("data");
         let first = DataDir::open(&path).unwrap();

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn the_soft_limit_is_raised_to_the_hard_one_within_reason_and_never_lowered() {
+    fn the_soft_limit_is_raised_towards_the_hard_one_and_never_lowered() {
         for (current, maximum, wanted) in [
             (Some(1_024), Some(4_096), 4_096),
             (Some(1_024), Some(1_048_576), ENOUGH),

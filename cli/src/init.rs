@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn another_key_takes_the_place_of_the_one_that_is_there_and_nothing_else_changes() {
+    fn a_new_key_replaces_the_existing_one_and_nothing_else_changes() {
         let place = tempfile::tempdir().unwrap();
         make_all(place.path(), false).unwrap();
         let mut before = contents(place.path());
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_public_key_is_told_from_the_private_one_and_a_lost_private_one_is_told() {
+    fn a_lost_public_key_is_derived_and_a_lost_private_key_is_an_error() {
         let place = tempfile::tempdir().unwrap();
         make_all(place.path(), false).unwrap();
         let before = contents(place.path());

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn the_files_work_are_not_replaced_unasked_and_the_private_one_is_private() {
+    fn key_files_work_are_kept_unless_forced_and_the_private_is_0600() {
         let folder = tempfile::tempdir().unwrap();
         let (private, public) = (folder.path().join("key"), folder.path().join("key.pub"));
         let generate = |force| {

@@ -212,7 +212,7 @@ fn is_gone(pid: Pid) -> bool {
 }
 
 #[test]
-fn it_answers_calls_and_leaves_nothing_running_and_starts_again_with_the_same_key() {
+fn dev_answers_calls_stops_cleanly_and_restarts_with_the_same_key() {
     let place = Place::new();
     let first = place.start();
     assert_eq!(

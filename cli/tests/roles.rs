@@ -69,7 +69,7 @@ const WAITING: &str = "select count(*) from pg_stat_activity where datname = cur
                        and usename = 'archway_worker' and wait_event_type = 'Lock'";
 
 #[test]
-fn a_call_goes_through_both_and_each_tells_how_it_is() {
+fn a_call_passes_gateway_and_worker_and_both_report_health() {
     let stage = Stage::set();
     let (worker, gateway) = stage.both();
     let read = stage.call(&gateway, "read_file", READ).unwrap();
@@ -118,7 +118,7 @@ fn a_call_goes_through_both_and_each_tells_how_it_is() {
 }
 
 #[test]
-fn asked_to_stop_a_gateway_finishes_what_it_has_and_takes_no_more() {
+fn a_stopping_gateway_finishes_its_calls_and_accepts_no_more() {
     let stage = Stage::set();
     let (worker, gateway) = stage.both();
     let held = stage.hold_projects();
@@ -144,7 +144,7 @@ fn asked_to_stop_a_gateway_finishes_what_it_has_and_takes_no_more() {
 }
 
 #[test]
-fn calls_that_do_not_finish_in_time_are_told_so_and_not_cut_off() {
+fn calls_unfinished_at_shutdown_get_an_error_and_no_cut_connection() {
     let stage = Stage::set();
     let worker = Role::start(stage.worker("127.0.0.1:0"));
     let mut impatient = stage.gateway(&worker.address);
@@ -170,7 +170,7 @@ fn calls_that_do_not_finish_in_time_are_told_so_and_not_cut_off() {
 }
 
 #[test]
-fn a_worker_that_stops_tells_its_calls_and_may_come_back_under_its_gateway() {
+fn a_stopping_worker_ends_its_calls_and_may_rejoin_its_gateway() {
     let stage = Stage::set();
     let mut impatient = stage.worker("127.0.0.1:0");
     impatient.env("ARCHWAY_DRAIN_TIMEOUT", "1");
@@ -208,7 +208,7 @@ fn a_worker_that_stops_tells_its_calls_and_may_come_back_under_its_gateway() {
 }
 
 #[test]
-fn asked_to_stop_a_worker_finishes_what_it_has() {
+fn a_stopping_worker_finishes_its_calls() {
     let stage = Stage::set();
     let (worker, gateway) = stage.both();
     let held = stage.hold_projects();
@@ -223,7 +223,7 @@ fn asked_to_stop_a_worker_finishes_what_it_has() {
 }
 
 #[test]
-fn a_gateway_that_is_frozen_holds_up_neither_a_workers_end_nor_what_it_writes() {
+fn a_frozen_gateway_delays_neither_a_workers_exit_nor_its_writes() {
     let stage = Stage::set();
     let mut impatient = stage.worker("127.0.0.1:0");
     impatient.env("ARCHWAY_DRAIN_TIMEOUT", "1");

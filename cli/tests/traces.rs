@@ -103,7 +103,7 @@ fn one<'a>(spans: &'a [Exported], name: &str, kind: &str) -> &'a Exported {
 }
 
 #[test]
-fn one_trace_goes_through_both_processes_and_their_ends_lose_none_of_it() {
+fn one_trace_spans_both_processes_and_shutdown_loses_no_span() {
     let stage = Stage::set();
     let collector = stage.collector();
     let (worker, gateway) = stage.recording(&collector.url());
@@ -156,7 +156,10 @@ fn one_trace_goes_through_both_processes_and_their_ends_lose_none_of_it() {
 #[test]
 fn traces_go_by_grpc_and_by_http_compressed_as_the_variables_say() {
     let stage = Stage::set();
-    for (protocol, encoding) in [("grpc", "grpc-encoding"), ("http/protobuf", "content-encoding")] {
+    for (protocol, encoding) in [
+        ("grpc", "grpc-encoding"),
+        ("http/protobuf", "content-encoding"),
+    ] {
         let collector = stage.collector();
         let worker = Role::start(stage.worker("127.0.0.1:0"));
         let mut gateway = stage.gateway(&worker.address);
@@ -173,20 +176,27 @@ fn traces_go_by_grpc_and_by_http_compressed_as_the_variables_say() {
         wait_until("a batch was exported", || counted(&gateway, EXPORTED) > 0);
         // Rejected spans of a batch that was accepted are lost, too.
         let rejected = || collector.headers().len() as u64;
-        wait_until("one a batch is lost", || counted(&gateway, NOT_TAKEN) == rejected());
+        wait_until("one a batch is lost", || {
+            counted(&gateway, NOT_TAKEN) == rejected()
+        });
         assert!(!collector.spans(&trace).is_empty(), "{protocol}");
         let headers = collector.headers();
         let has = |name: &str, value: &str| {
-            headers.iter().all(|it| it.get(name).is_some_and(|it| it == value))
+            headers
+                .iter()
+                .all(|it| it.get(name).is_some_and(|it| it == value))
         };
-        assert!(has("x-key", "hunter2") && has(encoding, "gzip"), "{headers:?}");
+        assert!(
+            has("x-key", "hunter2") && has(encoding, "gzip"),
+            "{headers:?}"
+        );
         let log: Vec<String> = gateway.log.try_iter().collect();
         assert!(!log.concat().contains("one too many"), "{log:?}");
     }
 }
 
 #[test]
-fn a_collector_that_hangs_slows_nothing_and_what_it_costs_is_bounded_and_counted() {
+fn a_hanging_collector_slows_nothing_and_lost_spans_are_counted() {
     let stage = Stage::set();
     let collector = stage.collector();
     collector.be(Manner::Hanging);
@@ -228,7 +238,7 @@ fn a_collector_that_hangs_slows_nothing_and_what_it_costs_is_bounded_and_counted
 }
 
 #[test]
-fn a_collector_that_is_down_is_found_when_it_is_back_and_one_that_refuses_is_believed() {
+fn spans_that_a_down_or_choosing_collector_does_not_take_are_counted() {
     let stage = Stage::set();
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", nobody.local_addr().unwrap());

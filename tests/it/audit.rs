@@ -85,7 +85,7 @@ async fn read(client: &Client, path: &str) {
 }
 
 #[tokio::test]
-async fn a_record_says_who_called_what_and_what_was_read_and_not_what_was_asked_for() {
+async fn a_record_names_caller_tool_and_files_but_not_the_arguments() {
     let stack = stack().await;
     let client = stack.client("acme");
     let arguments = json!({ "path": "notes.txt", "project": "site" });
@@ -108,7 +108,7 @@ async fn a_record_says_who_called_what_and_what_was_read_and_not_what_was_asked_
 }
 
 #[tokio::test]
-async fn the_same_arguments_have_the_same_digest_and_others_another() {
+async fn equal_arguments_have_equal_digests_and_different_ones_differ() {
     let stack = stack().await;
     let client = stack.client("acme");
     for path in ["notes.txt", "notes.txt", "src/main.rs"] {
@@ -137,7 +137,7 @@ async fn searches_name_the_files_they_show_and_resources_are_recorded_as_well() 
 }
 
 #[tokio::test]
-async fn what_was_refused_is_recorded_with_the_reason() {
+async fn a_refused_call_is_recorded_with_its_reason() {
     let stack = stack().await;
     let client = stack.keyed("acme", "reader");
     client.call("read_file", json!({ "path": 7 })).await;
@@ -157,7 +157,7 @@ async fn what_was_refused_is_recorded_with_the_reason() {
 }
 
 #[tokio::test]
-async fn what_a_limit_refused_is_recorded_with_its_tool() {
+async fn a_call_refused_by_a_limit_is_recorded_with_its_tool() {
     let repo = Repo::new().file("a.txt", "a").commit();
     let acme = Tenant::new("acme").project("site", repo);
     let acme = acme.limit(Level::Key, "hello", 1);
@@ -189,7 +189,7 @@ async fn each_tenant_has_chains_of_its_own_and_they_are_whole() {
 }
 
 #[tokio::test]
-async fn a_gateway_that_ends_has_written_what_it_did_and_the_end_of_its_chains() {
+async fn a_stopping_gateway_writes_its_records_and_closes_its_chains() {
     let mut stack = stack().await;
     read(&stack.client("acme"), "notes.txt").await;
     stack.restart(0).await;

@@ -123,7 +123,7 @@ fn each_service_says_whether_it_is_well_or_why_it_can_not() {
 }
 
 #[test]
-fn every_image_is_of_one_version_and_those_of_others_are_pinned_by_digest() {
+fn every_image_has_one_version_and_foreign_ones_are_pinned_by_digest() {
     let mut violations = Vec::new();
     for (name, service) in services() {
         let image = service["image"].as_str().unwrap_or_default();
@@ -149,7 +149,7 @@ fn every_image_is_of_one_version_and_those_of_others_are_pinned_by_digest() {
 }
 
 #[test]
-fn no_secret_stands_in_the_file_and_none_is_in_a_variable() {
+fn the_compose_file_has_no_secret_in_text_or_variable() {
     let mut violations = Vec::new();
     for (name, service) in services() {
         for (variable, value) in environment(&service) {
@@ -175,7 +175,7 @@ fn no_secret_stands_in_the_file_and_none_is_in_a_variable() {
 }
 
 #[test]
-fn each_secret_is_with_those_who_need_it_and_only_init_writes_any() {
+fn each_service_gets_only_the_secrets_it_needs_and_only_init_writes() {
     let holders = |volume: &str| -> Vec<String> {
         let holds = |service: &Value| mounts(service).iter().any(|it| it.source == volume);
         let holders = services().into_iter().filter(|(_, service)| holds(service));
@@ -197,7 +197,7 @@ fn each_secret_is_with_those_who_need_it_and_only_init_writes_any() {
 }
 
 #[test]
-fn what_comes_from_the_host_is_read_only_and_is_there() {
+fn mounts_from_the_host_are_read_only_and_exist() {
     for (name, service) in services() {
         for mount in mounts(&service) {
             if compose()["volumes"].get(&mount.source).is_some() {

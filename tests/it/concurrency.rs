@@ -59,7 +59,7 @@ async fn searches_of_a_tree_that_changes_under_them_all_end_in_time() {
 }
 
 #[tokio::test]
-async fn a_folder_that_is_not_there_is_told_with_the_time_since_when() {
+async fn a_missing_folder_is_reported_with_the_time_it_went_missing() {
     let acme = Tenant::new("acme").project("site", Repo::new().file("a.txt", "a\n").commit());
     let stack = Harness::new().tenant(acme).start().await;
     let (client, folder) = (stack.client("acme"), stack.folder("acme", "site"));
@@ -93,7 +93,7 @@ async fn a_folder_that_is_not_there_is_told_with_the_time_since_when() {
 }
 
 #[tokio::test]
-async fn a_project_that_is_not_mounted_is_named_and_the_others_are_searched() {
+async fn an_unmounted_project_is_named_and_the_others_are_searched() {
     let repo = || Repo::new().file("a.txt", "needle\n").commit();
     let acme = Tenant::new("acme")
         .project("here", repo())

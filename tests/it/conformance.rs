@@ -21,7 +21,7 @@ const SKIPPED_2026_07_28: [&str; 6] = [
 ];
 
 #[tokio::test]
-async fn what_2026_07_28_requires_holds_over_three_gateways() {
+async fn the_requirements_of_2026_07_28_hold_over_three_gateways() {
     let selection = ["--requirements", "2026-07-28"];
     let passed = conforms("2026-07-28", &selection, &SKIPPED_2026_07_28).await;
     assert!(passed.is_none_or(|passed| passed >= 100), "{passed:?}");

@@ -53,7 +53,7 @@ fn has_row(page: &str, cells: &[&str]) -> bool {
 }
 
 #[tokio::test]
-async fn the_page_is_there_only_if_it_was_asked_for_and_never_for_clients() {
+async fn the_console_is_served_only_if_enabled_and_never_to_clients() {
     let without = harness().start().await;
     assert_eq!(page(&without).await.status, 404);
     let (stack, client) = with_page().await;
@@ -68,7 +68,7 @@ async fn the_page_is_there_only_if_it_was_asked_for_and_never_for_clients() {
 }
 
 #[tokio::test]
-async fn the_last_calls_stand_there_with_their_tenant_outcome_and_time() {
+async fn the_console_lists_recent_calls_with_tenant_outcome_and_time() {
     let (stack, client) = with_page().await;
     client.call("hello", json!({})).await.structured();
     let other = json!({ "project": SCRIPT });
@@ -104,7 +104,7 @@ async fn the_last_calls_stand_there_with_their_tenant_outcome_and_time() {
 }
 
 #[tokio::test]
-async fn what_callers_wrote_to_hide_or_to_mislead_is_shown_on_the_page_and_in_the_status() {
+async fn console_and_status_escape_misleading_text_of_callers() {
     let (stack, client) = with_page().await;
     let name = "p\u{202e}q\u{200b}r\u{e0041}s\u{1b}[2J";
     for tool in ["get_repo_overview", "read_file"] {
@@ -123,7 +123,7 @@ async fn what_callers_wrote_to_hide_or_to_mislead_is_shown_on_the_page_and_in_th
 }
 
 #[tokio::test]
-async fn tools_limits_workers_and_indexes_stand_there() {
+async fn the_console_shows_tools_limits_workers_and_indexes() {
     let (stack, client) = with_page().await;
     client.call("hello", json!({})).await.structured();
     let text = page(&stack).await.text();
@@ -140,7 +140,7 @@ async fn tools_limits_workers_and_indexes_stand_there() {
 }
 
 #[tokio::test]
-async fn what_was_refused_is_told_by_reason_on_the_page_and_in_the_status() {
+async fn console_and_status_count_refusals_by_reason() {
     let (stack, client) = with_page().await;
     let hello = client.request("tools/call", json!({ "name": "hello", "arguments": {} }));
     for header in ["Bearer awy_000000000000_wrong", "Basic Og=="] {
@@ -172,7 +172,7 @@ async fn what_was_refused_is_told_by_reason_on_the_page_and_in_the_status() {
 }
 
 #[tokio::test]
-async fn a_limit_that_is_over_is_told_with_whose_it_is() {
+async fn the_console_names_the_owner_of_a_spent_limit() {
     let repo = Repo::new().file("a.txt", "a").commit();
     let acme = Tenant::new("acme").project("site", repo).limited();
     let acme = acme.limit(Level::Key, "hello", 1);
@@ -193,7 +193,7 @@ async fn a_limit_that_is_over_is_told_with_whose_it_is() {
 }
 
 #[tokio::test]
-async fn without_postgres_the_page_says_so_and_tells_the_rest() {
+async fn without_postgres_the_console_says_so_and_shows_the_rest() {
     let (stack, client) = with_page().await;
     client.call("hello", json!({})).await.structured();
     stack.database().close().await;
@@ -207,7 +207,7 @@ async fn without_postgres_the_page_says_so_and_tells_the_rest() {
 }
 
 #[tokio::test]
-async fn a_page_whose_name_leads_here_is_told_nothing() {
+async fn the_console_refuses_requests_for_a_rebound_host_name() {
     let (stack, _client) = with_page().await;
     let port = stack.admin().port();
     for (host, status) in [

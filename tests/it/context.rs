@@ -107,7 +107,7 @@ fn paths(reply: &Reply) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn code_is_found_by_what_it_does_and_shown_from_the_commit_it_was_read_from() {
+async fn code_is_found_by_meaning_and_shown_from_the_indexed_commit() {
     let (stack, client) = indexed(repo()).await;
     let query = json!({ "query": "is the password of this user right" });
     let reply = search(&stack, &client, query).await;
@@ -133,7 +133,7 @@ async fn code_is_found_by_what_it_does_and_shown_from_the_commit_it_was_read_fro
 }
 
 #[tokio::test]
-async fn a_new_commit_is_found_within_seconds_and_what_went_is_not() {
+async fn a_new_commit_is_found_within_seconds_and_removed_code_is_not() {
     let (stack, client) = indexed(repo()).await;
     search(&stack, &client, json!({ "query": "weather report" })).await;
     let folder = stack.folder("acme", "site");

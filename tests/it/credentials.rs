@@ -215,7 +215,7 @@ async fn a_key_counts_in_one_authorization_header_and_nowhere_else() {
 }
 
 #[tokio::test]
-async fn a_key_lists_what_its_scopes_allow_and_is_told_what_it_lacks() {
+async fn a_key_lists_tools_of_its_scopes_and_errors_name_missing_ones() {
     let acme = Tenant::new("acme")
         .project("site", Repo::new().file("a.txt", "a").commit())
         .key(Key::new("deaf").scopes(&[Scope::MemoryWrite]))

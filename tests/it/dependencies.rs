@@ -116,7 +116,7 @@ async fn blocked_ignored_and_foreign_files_are_no_dependencies() {
 }
 
 #[tokio::test]
-async fn content_is_cut_at_max_bytes_and_ends_where_there_is_no_room() {
+async fn content_is_cut_at_max_bytes_and_dependencies_stop_without_room() {
     let line = "0123456789abcde\n";
     let repo = Repo::new()
         .file(
@@ -153,7 +153,7 @@ async fn content_is_cut_at_max_bytes_and_ends_where_there_is_no_room() {
 }
 
 #[tokio::test]
-async fn a_file_that_can_t_be_parsed_is_given_with_what_is_wrong() {
+async fn an_unparsable_file_is_returned_with_its_error() {
     let repo = Repo::new()
         .file("main.py", "import a\n\ndef broken(:\n    pass\n")
         .file("a.py", "")
@@ -195,7 +195,7 @@ async fn an_answer_follows_the_files_as_they_are_now() {
 }
 
 #[tokio::test]
-async fn a_file_of_the_past_imports_what_there_was_then() {
+async fn a_file_of_an_old_commit_imports_files_of_that_commit() {
     let repo = Repo::new()
         .file("main.js", "import './a'; import './b';")
         .file("a.js", "then")

@@ -93,7 +93,7 @@ async fn each_text_gets_its_vector_in_batches_and_blank_ones_are_never_sent() {
 }
 
 #[tokio::test]
-async fn nothing_is_asked_for_no_texts_and_long_ones_are_cut_where_it_was_said() {
+async fn no_texts_cause_no_request_and_long_texts_are_cut_as_configured() {
     let service = Embeddings::start(DIMENSIONS).await;
     let mut config = config(&service);
     config.embedder_text_chars = 6.try_into().unwrap();
@@ -114,7 +114,7 @@ async fn nothing_is_asked_for_no_texts_and_long_ones_are_cut_where_it_was_said()
 }
 
 #[tokio::test]
-async fn a_model_is_told_what_is_a_query_and_what_a_document() {
+async fn queries_and_documents_get_the_models_prefixes() {
     let service = Embeddings::start(DIMENSIONS).await;
     let mut config = config(&service);
     let plain = Embedder::open(&config).unwrap().model().cloned().unwrap();
@@ -139,7 +139,7 @@ async fn a_model_is_told_what_is_a_query_and_what_a_document() {
 }
 
 #[tokio::test]
-async fn a_query_is_asked_once_for_a_project_and_again_for_any_other() {
+async fn a_query_is_embedded_once_per_project() {
     let (service, embedder) = served().await;
     let (ours, theirs) = (shelf(), shelf());
     for _ in 0..3 {
@@ -184,7 +184,7 @@ async fn a_query_does_not_wait_behind_the_index() {
 }
 
 #[tokio::test]
-async fn without_a_service_the_table_answers_and_without_an_embedder_nobody_does() {
+async fn without_a_service_the_table_embeds_and_embedder_none_does_not() {
     let table = Embedder::open(&EmbedderConfig::default()).unwrap();
     let all = texts(["parse the header", ""]);
     let vectors = table.texts(&all, soon()).await.unwrap();

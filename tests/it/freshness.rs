@@ -20,7 +20,7 @@ async fn found(client: &Client, pattern: &str) -> u64 {
 }
 
 #[tokio::test]
-async fn a_file_rewritten_in_place_with_its_size_and_time_kept_is_searched_anew() {
+async fn a_file_rewritten_with_the_same_size_and_time_is_searched_again() {
     let (stack, client) = serve(Repo::new().file("a.txt", "alpha\n").commit()).await;
     let path = stack.folder("acme", "site").join("a.txt");
     // Recent writes are not cached: first the file must be old enough.
@@ -66,7 +66,7 @@ async fn files_that_come_and_go_do_so_in_the_next_answer() {
 }
 
 #[tokio::test]
-async fn an_answer_names_the_commit_it_was_read_from_and_soon_whether_the_tree_is_dirty() {
+async fn an_answer_names_its_commit_and_soon_whether_the_tree_is_dirty() {
     let (stack, client) = serve(Repo::new().file("a.txt", "one\n").commit()).await;
     let folder = stack.folder("acme", "site");
     let head = || git(&folder, &["rev-parse", "HEAD"]).trim().to_owned();

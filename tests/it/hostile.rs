@@ -126,7 +126,7 @@ fn judge_error(status: u16, error: &Value) -> Result<i64, TestCaseError> {
 }
 
 #[test]
-fn every_garbage_gets_a_well_formed_answer_and_the_connection_stays_of_use() {
+fn garbage_gets_a_well_formed_answer_and_the_connection_stays_usable() {
     let runtime = Runtime::new().unwrap();
     let (stack, client) =
         runtime.block_on(serve(e2e::Repo::new().file("a.txt", "sesame\n").commit()));

@@ -46,56 +46,56 @@ const fn attack(
 const ATTACKS: [Attack; 28] = [
     attack("session id of another tenant", "session hijacking: MCP servers that took an id for a credential (CWE-384)", &[
         ("tests/it/sessions.rs", "a_forged_or_foreign_handle_is_not_found"),
-        ("tests/it/isolation/interleaved.rs", "no_word_planted_at_one_tenant_reaches_the_other_or_a_log_or_a_metric"),
+        ("tests/it/isolation/interleaved.rs", "no_planted_word_reaches_the_other_tenant_a_log_or_a_metric"),
     ]),
     attack("re-initialise, relabel or rotate to reset limits", "limits per session instead of per caller (CWE-799)", &[
         ("tests/it/limits.rs", "new_sessions_and_labels_and_keys_rotated_buy_nothing"),
     ]),
     attack("id collisions across responses", "one transport for several clients: answers matched by JSON-RPC id alone (MCP SDKs)", &[
-        ("tests/it/isolation/answers.rs", "calls_of_one_id_and_one_label_at_the_same_time_are_each_answered_their_own"),
+        ("tests/it/isolation/answers.rs", "concurrent_calls_of_one_id_and_label_each_get_their_own_answer"),
         ("tests/it/isolation/answers.rs", "writes_of_one_idempotency_key_are_each_tenants_own"),
         ("tests/it/isolation/answers.rs", "sessions_of_one_label_are_each_tenants_own"),
     ]),
     attack("default tenant", "a tenant assumed where none is told (CWE-1188)", &[
         ("tests/it/isolation/naming.rs", "without_a_credential_there_is_no_tenant_not_even_the_only_one"),
-        ("tests/it/isolation/naming.rs", "a_tenant_or_key_without_projects_is_given_nobody_elses_by_default"),
+        ("tests/it/isolation/naming.rs", "a_tenant_or_key_without_projects_gets_none_by_default"),
         ("tests/it/isolation/projects.rs", "a_narrowed_key_sees_its_projects_only"),
     ]),
     attack("header, address or cookie that names a tenant", "trust in X-Tenant-Id and its like (CWE-290)", &[
-        ("tests/it/isolation/naming.rs", "a_tenant_that_a_header_names_is_not_believed"),
-        ("tests/it/isolation/naming.rs", "an_address_that_names_a_tenant_is_none_or_means_nothing"),
+        ("tests/it/isolation/naming.rs", "a_tenant_named_in_a_header_is_ignored"),
+        ("tests/it/isolation/naming.rs", "a_tenant_in_the_url_is_not_found_or_ignored"),
     ]),
     attack("argument or _meta that names a tenant", "object ids taken from the caller (OWASP API1, CWE-639)", &[
-        ("tests/it/isolation/naming.rs", "a_tenant_that_meta_names_is_not_believed"),
-        ("tests/it/isolation/naming.rs", "an_argument_that_names_a_tenant_is_refused_whether_there_is_one_or_not"),
+        ("tests/it/isolation/naming.rs", "a_tenant_named_in_meta_is_ignored"),
+        ("tests/it/isolation/naming.rs", "an_argument_that_names_a_tenant_is_refused_even_if_it_exists"),
         ("tests/it/isolation/projects.rs", "a_slug_is_no_path"),
     ]),
     attack("direct call of a worker without a pass", "a back end that trusts its network (CWE-306)", &[
-        ("tests/it/isolation/passes.rs", "a_worker_believes_no_pass_but_one_of_its_own_gateways_for_its_pool_and_of_now"),
+        ("tests/it/isolation/passes.rs", "a_worker_accepts_only_a_fresh_pass_of_its_gateways_for_its_pool"),
     ]),
     attack("stale pass", "a token that is checked once and kept (CWE-613)", &[
-        ("tests/it/isolation/passes.rs", "a_pass_that_was_believed_is_not_once_it_is_stale"),
+        ("tests/it/isolation/passes.rs", "a_once_accepted_pass_is_refused_when_it_expires"),
     ]),
     attack("pass of a foreign key, changed, unsigned, or of another algorithm", "JWT: alg none, key confusion (CWE-347)", &[
         ("tests/it/isolation/passes.rs", "a_pass_of_a_foreign_key_is_refused_whatever_it_claims"),
-        ("tests/it/isolation/passes.rs", "a_worker_believes_no_pass_but_one_of_its_own_gateways_for_its_pool_and_of_now"),
+        ("tests/it/isolation/passes.rs", "a_worker_accepts_only_a_fresh_pass_of_its_gateways_for_its_pool"),
     ]),
     attack("pass for another pool or audience", "token passthrough, the confused deputy (MCP's security best practices)", &[
-        ("tests/it/isolation/passes.rs", "a_worker_believes_no_pass_but_one_of_its_own_gateways_for_its_pool_and_of_now"),
+        ("tests/it/isolation/passes.rs", "a_worker_accepts_only_a_fresh_pass_of_its_gateways_for_its_pool"),
         ("tests/it/isolation/passes.rs", "a_pass_for_calls_shows_no_catalogue"),
-        ("tests/it/isolation/passes.rs", "a_pass_is_of_its_tenant_whatever_stands_beside_it"),
+        ("tests/it/isolation/passes.rs", "a_pass_decides_the_tenant_whatever_the_request_claims"),
     ]),
     attack("stolen pass of lesser rights", "scopes that the front door alone asks for (OWASP API5, CWE-862)", &[
         ("tests/it/isolation/passes.rs", "a_pass_buys_at_a_worker_no_more_than_its_owner_may"),
     ]),
     attack("cache keys without a tenant", "organisations shown each other's data by a hosted MCP server (CWE-524)", &[
-        ("tests/it/isolation/caches.rs", "what_was_kept_of_a_commit_for_one_tenant_is_not_given_to_another_of_the_same_commit"),
-        ("tests/it/isolation/caches.rs", "what_is_uncommitted_is_each_tenants_own_though_commit_path_and_pattern_are_the_same"),
+        ("tests/it/isolation/caches.rs", "caches_of_a_commit_never_serve_another_tenant_with_the_same_commit"),
+        ("tests/it/isolation/caches.rs", "uncommitted_content_of_the_same_commit_stays_with_its_tenant"),
         ("tests/it/isolation/projects.rs", "projects_of_one_name_are_two_projects"),
-        ("tests/it/architecture/whose.rs", "what_is_anothers_is_never_found_though_slugs_are_alike"),
+        ("tests/it/architecture/whose.rs", "another_tenants_documents_are_never_found_under_equal_slugs"),
     ]),
     attack("a shared cache of queries", "prompts and embeddings told by the time of a hit (CWE-208)", &[
-        ("tests/it/isolation/caches.rs", "a_querys_vector_is_made_for_each_tenant_anew_and_kept_for_it_alone"),
+        ("tests/it/isolation/caches.rs", "a_querys_vector_is_computed_and_cached_per_tenant"),
     ]),
     attack("cursor of another tenant, tool or project", "opaque is not secret: cursors that hold the query (CWE-639)", &[
         ("tests/it/isolation/projects.rs", "a_cursor_is_good_for_its_tenant_tool_and_arguments_only"),
@@ -103,7 +103,7 @@ const ATTACKS: [Attack; 28] = [
     ]),
     attack("another session's workflow", "state of agents kept under a name that others can say (CWE-488)", &[
         ("tests/it/workflow.rs", "a_workflow_is_its_sessions_own"),
-        ("tests/it/workflow.rs", "what_was_kept_is_given_to_a_key_that_may_still_have_it"),
+        ("tests/it/workflow.rs", "a_workflow_is_returned_to_a_key_that_may_still_read_it"),
     ]),
     attack("vector search without a filter", "OWASP LLM08: vectors of all tenants in one collection", &[
         ("tests/it/isolation/vectors.rs", "every_request_for_chunks_over_the_wire_demands_the_tenant_of_the_call"),
@@ -112,23 +112,23 @@ const ATTACKS: [Attack; 28] = [
     ]),
     attack("SQL without a tenant", "a where clause forgotten; agents' databases asked as a role that row-level security does not bind", &[
         ("tests/it/isolation/schema.rs", "every_table_but_those_that_are_nobodys_has_a_tenant_and_is_fenced"),
-        ("tests/it/isolation/schema.rs", "a_query_without_a_tenant_sees_no_row_of_any_table_and_with_one_its_own_alone"),
-        ("tests/it/isolation/schema.rs", "what_a_transaction_stated_is_forgotten_with_it"),
+        ("tests/it/isolation/schema.rs", "a_query_sees_rows_of_its_stated_tenant_only_in_every_table"),
+        ("tests/it/isolation/schema.rs", "the_tenant_stated_in_a_transaction_ends_with_it"),
         ("tests/it/isolation/writes.rs", "no_role_adds_a_row_of_a_tenant_that_it_does_not_state_to_any_table"),
-        ("tests/it/isolation/writes.rs", "no_role_changes_removes_or_takes_over_a_row_of_a_tenant_that_it_does_not_state"),
+        ("tests/it/isolation/writes.rs", "no_role_changes_deletes_or_takes_a_row_of_an_unstated_tenant"),
         ("tests/it/isolation/database.rs", "the_runtime_roles_see_no_row_of_any_tenant_but_the_one_they_state"),
-        ("tests/it/isolation/database.rs", "a_role_can_neither_read_nor_write_what_is_not_its_business"),
+        ("tests/it/isolation/database.rs", "a_role_can_neither_read_nor_write_unrelated_tables"),
     ]),
     attack("functions with their owner's rights", "SECURITY DEFINER and a search_path that callers choose (CVE-2018-1058)", &[
-        ("tests/it/isolation/schema.rs", "functions_that_see_past_the_fence_are_those_that_may_and_name_their_schema"),
+        ("tests/it/isolation/schema.rs", "only_listed_functions_bypass_row_security_and_all_fix_search_path"),
     ]),
     attack("symlinks from one mount into another", "file servers for MCP that compared prefixes or followed links (CVE-2025-53109, -53110)", &[
-        ("tests/it/isolation/links.rs", "links_from_one_mount_into_another_lead_nowhere_also_through_gits_own_files"),
+        ("tests/it/isolation/links.rs", "links_into_another_mount_lead_nowhere_even_through_git_files"),
         ("tests/it/isolation/projects.rs", "a_link_into_another_tenants_folder_leads_nowhere"),
-        ("tests/it/paths/links.rs", "a_link_swapped_during_calls_never_shows_what_lies_outside"),
+        ("tests/it/paths/links.rs", "a_link_swapped_during_calls_never_shows_outside_content"),
     ]),
     attack("git's own files: gitdir, alternates, commondir, worktrees", "git reading objects through links (CVE-2022-39253)", &[
-        ("tests/it/isolation/links.rs", "links_from_one_mount_into_another_lead_nowhere_also_through_gits_own_files"),
+        ("tests/it/isolation/links.rs", "links_into_another_mount_lead_nowhere_even_through_git_files"),
         ("tests/it/mounts.rs", "a_git_folder_that_lies_elsewhere_is_no_git_folder"),
         ("tests/it/mounts.rs", "borrowed_objects_from_elsewhere_are_not_read"),
     ]),
@@ -138,22 +138,22 @@ const ATTACKS: [Attack; 28] = [
     attack("texts of errors that tell existence", "answers that differ for what is foreign and what is not there (CWE-204)", &[
         ("tests/it/isolation/telling.rs", "every_tool_refuses_a_foreign_project_as_an_unknown_one"),
         ("tests/it/history/hidden.rs", "another_tenant_s_history_answers_as_one_that_does_not_exist"),
-        ("tests/it/resources/callers.rs", "what_is_closed_is_refused_by_its_name_whatever_stands_there"),
-        ("tests/it/prompts/callers.rs", "prompts_of_other_projects_go_by_their_names_and_keep_to_their_tenant"),
+        ("tests/it/resources/callers.rs", "a_closed_resource_is_refused_by_name_whether_it_exists_or_not"),
+        ("tests/it/prompts/callers.rs", "prompts_of_other_projects_are_named_by_slug_within_the_tenant"),
         ("tests/it/credentials.rs", "every_bad_key_gets_the_same_answer"),
     ]),
     attack("times that tell existence", "a look-up more for what is there (CWE-208)", &[
-        ("tests/it/isolation/telling.rs", "refusals_of_foreign_and_unknown_projects_are_alike_also_in_time_by_medians_within_a_factor"),
-        ("tests/it/isolation/telling.rs", "the_first_use_of_a_bad_key_tells_no_known_id_from_an_unknown_by_medians_within_a_factor"),
+        ("tests/it/isolation/telling.rs", "foreign_and_unknown_projects_are_refused_alike_in_text_and_time"),
+        ("tests/it/isolation/telling.rs", "the_time_to_refuse_a_bad_key_does_not_reveal_a_known_id"),
     ]),
     attack("a repository's .archway.toml", "settings that travel with the code they are to bind (CWE-15)", &[
         ("tests/it/isolation/repository.rs", "a_link_to_another_tenants_project_is_as_one_to_nothing"),
         ("tests/it/isolation/repository.rs", "folders_and_globs_of_a_manifest_end_at_its_own_root"),
-        ("tests/it/paths/manifest.rs", "it_widens_read_repo_file_and_nothing_that_is_blocked_by_name_or_by_the_operator"),
+        ("tests/it/paths/manifest.rs", "a_manifest_widens_read_repo_file_but_opens_no_blocked_path"),
         ("tests/it/context/linked.rs", "a_key_gets_nothing_of_linked_projects_that_it_may_not_read"),
     ]),
     attack("a repository's prompts", "templates expanded with more rights than their author's (CWE-1336)", &[
-        ("tests/it/isolation/repository.rs", "a_prompt_that_asks_for_another_tenants_documents_is_as_one_that_asks_for_none"),
+        ("tests/it/isolation/repository.rs", "a_prompt_cannot_include_documents_of_another_tenant"),
         ("tests/it/isolation/repository.rs", "a_prompt_opens_nothing_that_is_shut_and_runs_nothing_that_it_is_given"),
         ("tests/it/prompts/callers.rs", "a_tool_that_the_caller_may_not_call_is_as_unknown"),
     ]),
@@ -162,16 +162,16 @@ const ATTACKS: [Attack; 28] = [
         ("tests/it/architecture/validate/bounds.rs", "hostile_rules_end_in_time_say_so_and_leave_the_worker_alive"),
     ]),
     attack("what was taken back, unreachable or shut", "dangling commits that a host goes on serving", &[
-        ("tests/it/history/hidden.rs", "a_blocked_name_and_what_stands_in_it_are_in_no_answer"),
-        ("tests/it/isolation/interleaved.rs", "no_word_planted_at_one_tenant_reaches_the_other_or_a_log_or_a_metric"),
+        ("tests/it/history/hidden.rs", "a_blocked_name_and_its_content_are_in_no_answer"),
+        ("tests/it/isolation/interleaved.rs", "no_planted_word_reaches_the_other_tenant_a_log_or_a_metric"),
     ]),
     attack("anything, at random, of two tenants at once", "leaks that nobody thought of; secrets in logs and metrics (CWE-532)", &[
-        ("tests/it/isolation/interleaved.rs", "no_word_planted_at_one_tenant_reaches_the_other_or_a_log_or_a_metric"),
+        ("tests/it/isolation/interleaved.rs", "no_planted_word_reaches_the_other_tenant_a_log_or_a_metric"),
     ]),
 ];
 
 #[test]
-fn every_attack_is_carried_out_by_tests_that_are_there() {
+fn every_attack_names_tests_that_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let names: BTreeSet<&str> = ATTACKS.iter().map(|attack| attack.name).collect();
     assert_eq!(names.len(), ATTACKS.len(), "a row each");

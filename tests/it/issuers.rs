@@ -51,7 +51,7 @@ async fn files(client: &Client) -> Value {
 }
 
 #[tokio::test]
-async fn a_good_token_does_what_a_key_does_by_every_kind_of_signature() {
+async fn a_valid_token_works_like_a_key_with_every_signature_algorithm() {
     let issuer = Issuer::start().await;
     let signers = [Signer::rsa("rsa"), Signer::ec("ec"), Signer::ed("ed")];
     let keys = signers.each_ref().map(Signer::public);
@@ -73,7 +73,7 @@ async fn a_good_token_does_what_a_key_does_by_every_kind_of_signature() {
 }
 
 #[tokio::test]
-async fn a_token_may_be_meant_for_others_too_and_its_issuer_for_several_audiences() {
+async fn a_token_and_its_issuer_may_have_several_audiences() {
     let issuer = Issuer::start().await;
     let entry = format!(
         "{{issuer: '{}', audience: [archway, 'https://archway.example/mcp'], tenant: acme}}",
@@ -131,7 +131,7 @@ async fn a_claim_says_the_tenant_and_an_issuer_speaks_for_its_own_only() {
 }
 
 #[tokio::test]
-async fn a_token_is_good_to_its_end_and_not_a_moment_longer_though_it_was_verified() {
+async fn a_verified_token_is_accepted_until_it_expires_and_no_longer() {
     let issuer = Issuer::start().await;
     let harness = Harness::new().tenant(tenant("acme"));
     let entry = issuer.entry("tenant: acme, leeway: 0");
@@ -152,7 +152,7 @@ async fn a_token_is_good_to_its_end_and_not_a_moment_longer_though_it_was_verifi
 }
 
 #[tokio::test]
-async fn scopes_families_and_projects_are_what_the_operator_made_of_the_token() {
+async fn scopes_families_and_projects_follow_the_operators_mapping() {
     let issuer = Issuer::start().await;
     let (docs, site) = (
         Repo::new().file("d", "d").commit(),
@@ -205,7 +205,7 @@ async fn scopes_families_and_projects_are_what_the_operator_made_of_the_token() 
 }
 
 #[tokio::test]
-async fn a_session_is_its_subjects_whatever_token_and_nobody_elses() {
+async fn a_session_belongs_to_its_subject_across_tokens() {
     let (issuer, other) = (Issuer::start().await, Issuer::start().await);
     let stack = Harness::new()
         .tenant(tenant("acme"))

@@ -72,7 +72,7 @@ async fn new_sessions_and_labels_and_keys_rotated_buy_nothing() {
 }
 
 #[tokio::test]
-async fn agents_multiply_what_a_key_may_spend_and_no_session_of_it() {
+async fn the_number_of_agents_multiplies_a_keys_limit_but_no_sessions() {
     let stack = serve(acme().key(Key::new("three").agents(3))).await;
     let client = stack.keyed("acme", "three");
     let began = Instant::now();
@@ -105,7 +105,7 @@ async fn agents_multiply_what_a_key_may_spend_and_no_session_of_it() {
 }
 
 #[tokio::test]
-async fn the_most_specific_limit_holds_on_every_gateway_once_it_is_told() {
+async fn the_most_specific_limit_holds_on_every_gateway_once_notified() {
     let harness = Harness::new()
         .replicas(2)
         .tenant(acme().key(Key::new("other")));
@@ -130,7 +130,7 @@ async fn the_most_specific_limit_holds_on_every_gateway_once_it_is_told() {
 }
 
 #[tokio::test]
-async fn nought_lifts_its_own_level_only() {
+async fn a_limit_of_zero_lifts_its_own_level_only() {
     let stack = serve(acme()).await;
     let client = stack.client("acme");
     for (level, of, next) in [
@@ -153,7 +153,7 @@ async fn nought_lifts_its_own_level_only() {
 }
 
 #[tokio::test]
-async fn a_refusal_reads_the_same_in_both_eras_and_waiting_as_told_is_enough() {
+async fn a_refusal_is_the_same_in_both_eras_and_its_wait_suffices() {
     let stack = serve(acme()).await;
     let client = stack.client("acme");
     stack
@@ -199,7 +199,7 @@ async fn a_refusal_reads_the_same_in_both_eras_and_waiting_as_told_is_enough() {
 }
 
 #[tokio::test]
-async fn what_is_no_call_is_refused_by_429_whether_it_can_be_read_or_not() {
+async fn other_methods_over_a_limit_get_429_even_if_unreadable() {
     let stack = serve(acme()).await;
     let client = stack.client("acme");
     stack.set_limits("acme", None, &[("key", "total", 1)]).await;

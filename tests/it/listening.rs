@@ -188,7 +188,7 @@ async fn media_types_are_negotiated_as_http_says() {
 }
 
 #[tokio::test]
-async fn other_methods_and_paths_are_not_there() {
+async fn other_methods_and_paths_do_not_exist() {
     let (_stack, client) = gateway().await;
     for (method, path, status) in [
         ("GET", "/mcp", 405),
@@ -211,7 +211,7 @@ async fn other_methods_and_paths_are_not_there() {
 }
 
 #[tokio::test]
-async fn a_connection_that_dawdles_holds_up_nobody() {
+async fn a_slow_connection_delays_no_other() {
     let (_stack, client) = gateway().await;
     let mut slow = TcpStream::connect(client.address()).await.unwrap();
     slow.write_all(b"POST /mcp HTTP/1.1\r\nHost: loc")
@@ -239,7 +239,7 @@ async fn garbage_on_the_socket_is_a_bad_request() {
 }
 
 #[tokio::test]
-async fn a_refusal_repeats_little_of_what_was_sent_and_no_control_characters() {
+async fn a_refusal_repeats_little_input_and_no_control_characters() {
     let (_stack, client) = gateway().await;
     let long = format!("\u{7}\u{1b}[31m{}", "n".repeat(5000));
     let asked = |method: &str, params: Value| {
@@ -266,7 +266,7 @@ async fn a_refusal_repeats_little_of_what_was_sent_and_no_control_characters() {
 }
 
 #[tokio::test]
-async fn health_and_metrics_stand_on_a_port_of_their_own() {
+async fn health_and_metrics_are_on_a_separate_port() {
     let (stack, client) = gateway().await;
     client.call("hello", json!({})).await;
     let ask = async |path: &str| Request::new("GET", path).send(stack.admin()).await;

@@ -42,7 +42,7 @@ fn refusal(response: &Response) -> (u16, i64) {
 
 /// The one test of tools that checks a whole answer.
 #[tokio::test]
-async fn a_call_is_answered_with_data_text_and_what_it_stands_on() {
+async fn a_call_is_answered_with_data_text_and_commit() {
     let (_stack, client) = gateway().await;
     let reply = client
         .call("grep_codebase", json!({ "pattern": "sesame" }))

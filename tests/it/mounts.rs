@@ -34,7 +34,7 @@ async fn content(client: &Client, path: &str) -> (String, Value) {
 }
 
 #[tokio::test]
-async fn a_link_called_current_is_followed_anew_by_every_call() {
+async fn every_call_follows_the_link_current_again() {
     let (_stack, client, folder) = empty().await;
     let one = built(
         Repo::new().file("a.txt", "one\n"),
@@ -243,7 +243,7 @@ async fn nothing_that_a_repositorys_configuration_names_is_run() {
 }
 
 #[tokio::test]
-async fn a_project_that_is_mounted_nowhere_is_not_found_and_tells_no_path() {
+async fn an_unmounted_project_is_not_found_and_reveals_no_path() {
     let (stack, client, folder) = empty().await;
     fs::remove_dir(&folder).unwrap();
     let reply = client.call("list_files", json!({})).await;

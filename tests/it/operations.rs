@@ -121,7 +121,7 @@ fn all_asked() -> Vec<Asked> {
 }
 
 #[tokio::test]
-async fn what_alerts_and_panels_ask_for_is_what_gateways_and_workers_tell() {
+async fn alerts_and_panels_use_metrics_that_are_exposed() {
     let exposed = Exposed::by_a_busy_stack().await;
     let recorded = rules();
     let recorded: BTreeSet<&str> = recorded.iter().map(|rule| text(rule, "record")).collect();
@@ -163,7 +163,7 @@ async fn what_alerts_and_panels_ask_for_is_what_gateways_and_workers_tell() {
 }
 
 #[test]
-fn what_is_said_of_results_is_what_they_are_grouped_by() {
+fn texts_about_results_use_only_labels_of_the_grouping() {
     let mut violations = Vec::new();
     for Asked { place, query, said } in all_asked() {
         for word in said.split("{{").skip(1) {
@@ -179,7 +179,7 @@ fn what_is_said_of_results_is_what_they_are_grouped_by() {
 }
 
 #[test]
-fn every_alert_says_how_bad_it_is_and_has_a_page_and_every_page_is_an_alerts() {
+fn every_alert_has_a_severity_and_a_page_and_every_page_an_alert() {
     let alerts = alerts();
     assert_eq!(alerts.keys().cloned().collect::<BTreeSet<_>>(), pages());
     for (name, alert) in &alerts {
@@ -210,7 +210,7 @@ fn verbs(command: &str) -> String {
 }
 
 #[test]
-fn every_page_has_all_parts_and_names_commands_and_options_that_are_there() {
+fn every_page_is_complete_and_names_existing_commands_and_options() {
     let manual = manual();
     let mut violations = Vec::new();
     for name in pages() {
@@ -235,7 +235,7 @@ fn every_page_has_all_parts_and_names_commands_and_options_that_are_there() {
 }
 
 #[tokio::test]
-async fn every_metric_that_a_page_names_is_told() {
+async fn every_metric_named_in_a_page_is_exposed() {
     let exposed = Exposed::by_a_busy_stack().await;
     let mut violations = Vec::new();
     let pages = pages()
@@ -254,7 +254,7 @@ async fn every_metric_that_a_page_names_is_told() {
 }
 
 #[test]
-fn every_panel_says_what_to_look_for_and_none_lies_over_another() {
+fn every_panel_has_a_description_and_none_overlaps_another() {
     let dashboard = dashboard();
     let mut taken = BTreeMap::new();
     let mut ids = BTreeSet::new();

@@ -37,7 +37,7 @@ async fn replies(
 }
 
 #[tokio::test]
-async fn a_path_that_leaves_is_denied_by_every_tool_and_a_malformed_one_is_invalid() {
+async fn every_tool_denies_a_path_that_leaves_and_rejects_a_malformed_one() {
     let (stack, client) = serve(Repo::new().file("docs/a.txt", "a\n").commit()).await;
     let host = stack.folder("acme", "site").display().to_string();
     let long = "a/".repeat(2049);

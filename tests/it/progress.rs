@@ -4,7 +4,7 @@ use e2e::{Client, Harness, Repo, Tenant};
 use serde_json::{Value, json};
 
 #[tokio::test]
-async fn a_search_of_all_projects_tells_its_progress_to_a_client_that_gave_a_token() {
+async fn a_search_of_all_projects_sends_progress_to_a_client_with_a_token() {
     let repo = || Repo::new().file("a.txt", "needle\n").commit();
     let acme = Tenant::new("acme")
         .project("one", repo())
@@ -59,7 +59,7 @@ async fn a_client_that_gave_no_token_gets_one_plain_answer() {
 }
 
 #[tokio::test]
-async fn a_project_that_was_not_searched_is_told_in_the_log_to_who_asks_for_it() {
+async fn an_unsearched_project_is_logged_to_clients_that_want_logs() {
     let repo = || Repo::new().file("a.txt", "needle\n").commit();
     let acme = Tenant::new("acme")
         .project("here", repo())
@@ -89,7 +89,7 @@ async fn a_project_that_was_not_searched_is_told_in_the_log_to_who_asks_for_it()
 }
 
 #[tokio::test]
-async fn an_older_session_hears_on_every_gateway_from_the_level_on_that_it_set_on_one() {
+async fn a_log_level_set_on_one_gateway_holds_on_every_gateway() {
     let acme = Tenant::new("acme");
     let stack = Harness::new().tenant(acme).fixture().replicas(2);
     let stack = stack.start().await;

@@ -112,7 +112,7 @@ async fn a_repositorys_prompts_are_listed_and_had_in_both_eras() {
 }
 
 #[tokio::test]
-async fn what_a_prompt_names_is_put_in_and_what_is_put_in_names_nothing() {
+async fn references_in_a_prompt_are_expanded_once_and_not_recursively() {
     let named = "{{tool:grep-codebase}}\n--\n{{resource:architecture://adr/0001-use-postgres}}\
         --\n{{resource:repo://site/notes.txt}}--\n{{who}}\n{{why}}";
     let (_stack, client) = serve(site(&[(FILE, "greet", named)])).await;
@@ -215,7 +215,7 @@ async fn arguments_that_do_not_fit_are_refused() {
 }
 
 #[tokio::test]
-async fn prompts_are_what_is_committed_where_the_repository_says() {
+async fn prompts_are_read_from_head_in_the_configured_folder() {
     let manifest = "[architecture]\nprompts = ['work/prompts']\nadr = 7\n";
     let repo = site(&[
         (FILE, "greet", "Text."),

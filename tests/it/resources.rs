@@ -87,7 +87,7 @@ async fn documents_are_listed_and_read_in_both_eras() {
 }
 
 #[tokio::test]
-async fn a_document_is_what_is_committed() {
+async fn a_document_is_read_from_head() {
     let (stack, client) = serve(site()).await;
     let folder = stack.folder("acme", "site");
     let path = folder.join("docs/architecture/patterns/repository.md");

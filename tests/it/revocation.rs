@@ -52,7 +52,7 @@ const SECOND: Duration = Duration::from_secs(1);
 const TOLD: Duration = Duration::from_secs(10);
 
 #[tokio::test]
-async fn a_revoked_key_is_refused_everywhere_once_they_are_told_and_no_other() {
+async fn a_revoked_key_is_refused_everywhere_once_notified_and_no_other() {
     let stack = replicas().await;
     everywhere(&stack, "", 200, TOLD).await;
     everywhere(&stack, "other", 200, TOLD).await;
@@ -62,7 +62,7 @@ async fn a_revoked_key_is_refused_everywhere_once_they_are_told_and_no_other() {
 }
 
 #[tokio::test]
-async fn a_tenants_keys_follow_its_being_disabled_and_enabled_once_gateways_are_told() {
+async fn disabling_a_tenant_ends_its_keys_and_enabling_restores_them() {
     let stack = replicas().await;
     let owner = owner(&stack).await;
     everywhere(&stack, "", 200, TOLD).await;
@@ -76,7 +76,7 @@ async fn a_tenants_keys_follow_its_being_disabled_and_enabled_once_gateways_are_
 }
 
 #[tokio::test]
-async fn a_key_that_was_unknown_is_good_as_soon_as_gateways_are_told_that_it_was_made() {
+async fn an_unknown_key_is_accepted_once_gateways_hear_of_its_creation() {
     let stack = replicas().await;
     let owner = owner(&stack).await;
     // As if the key were created later: the same row is removed and restored.
@@ -98,7 +98,7 @@ async fn a_key_that_was_unknown_is_good_as_soon_as_gateways_are_told_that_it_was
 }
 
 #[tokio::test]
-async fn what_was_revoked_while_nobody_heard_is_refused_once_they_do() {
+async fn a_revocation_without_listeners_takes_effect_when_they_return() {
     let stack = replicas().await;
     everywhere(&stack, "", 200, TOLD).await;
     stack.database().close().await;
@@ -111,7 +111,7 @@ async fn what_was_revoked_while_nobody_heard_is_refused_once_they_do() {
 }
 
 #[tokio::test]
-async fn while_postgres_is_away_a_good_key_is_good_for_the_grace_and_then_undecided_never_bad() {
+async fn without_postgres_a_key_is_good_for_the_grace_and_then_undecided() {
     let repo = Repo::new().file("a.txt", "a").commit();
     let stack = Harness::new()
         .tenant(

@@ -128,7 +128,7 @@ async fn a_forged_or_foreign_handle_is_not_found() {
 }
 
 #[tokio::test]
-async fn an_end_is_in_force_on_every_gateway_and_for_that_session_alone() {
+async fn an_ended_session_is_refused_by_every_gateway_and_no_other_is() {
     let stack = replicas().await;
     let acme = stack.client("acme");
     let (ended, kept) = (open(&acme).await, open(&acme).await);
@@ -153,7 +153,7 @@ async fn a_session_goes_on_under_the_key_that_its_own_was_rotated_to() {
 }
 
 #[tokio::test]
-async fn an_end_outlives_every_gateway() {
+async fn an_ended_session_stays_ended_after_restarts() {
     let mut stack = replicas().await;
     let handle = open(&stack.client("acme")).await;
     assert_eq!(end(&stack.client("acme"), &handle).await.status, 204);
@@ -164,7 +164,7 @@ async fn an_end_outlives_every_gateway() {
 }
 
 #[tokio::test]
-async fn what_ends_no_session_says_why() {
+async fn a_request_that_ends_no_session_says_why() {
     let stack = replicas().await;
     let acme = stack.client("acme");
     let bare = delete(&acme).send(acme.address()).await;
@@ -193,7 +193,7 @@ async fn what_ends_no_session_says_why() {
 }
 
 #[tokio::test]
-async fn a_principal_with_a_thousand_ends_ends_all_its_older_sessions_by_the_next() {
+async fn after_a_thousand_ended_sessions_the_next_ends_all_older_ones() {
     let stack = replicas().await;
     let (acme, other) = (stack.client("acme"), stack.keyed("acme", "other"));
     let (first, bystander) = (open(&acme).await, open(&other).await);
@@ -225,7 +225,7 @@ async fn a_principal_with_a_thousand_ends_ends_all_its_older_sessions_by_the_nex
 }
 
 #[tokio::test]
-async fn handles_are_for_older_calls_alone() {
+async fn session_handles_are_for_the_older_era_only() {
     let stack = replicas().await;
     let acme = stack.client("acme");
     // Initialize opens another session, whatever it carries.

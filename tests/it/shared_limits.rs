@@ -151,7 +151,7 @@ async fn a_refusal_at_one_gateway_costs_nothing_at_any_other() {
 }
 
 #[tokio::test]
-async fn who_goes_on_calling_when_refused_does_not_reach_the_store() {
+async fn calls_of_a_refused_caller_do_not_reach_the_store() {
     let redis = RedisServer::start().await;
     let stack = gateways(1, &redis.url()).start().await;
     set(&stack, "key", "hello", 1).await;
@@ -174,7 +174,7 @@ async fn who_goes_on_calling_when_refused_does_not_reach_the_store() {
 }
 
 #[tokio::test]
-async fn what_others_write_under_our_keys_is_written_over() {
+async fn foreign_values_under_our_store_keys_are_overwritten() {
     let redis = RedisServer::start().await;
     let stack = gateways(1, &redis.url()).start().await;
     set(&stack, "key", "hello", 2).await;

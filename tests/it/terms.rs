@@ -35,7 +35,7 @@ async fn limited(stack: &Stack, label: &str, per_minute: u32) {
 }
 
 #[tokio::test]
-async fn a_limit_that_is_set_changed_and_taken_back_is_so_everywhere_once_they_are_told() {
+async fn a_changed_limit_holds_on_every_gateway_once_notified() {
     let (stack, tenants) = replicas().await;
     let tenant = stack.tenant_id("acme");
     let id = stack
@@ -80,7 +80,7 @@ async fn a_limit_that_is_set_changed_and_taken_back_is_so_everywhere_once_they_a
 }
 
 #[tokio::test]
-async fn a_tenant_that_is_given_another_pool_is_served_by_its_workers_alone_once_they_are_told() {
+async fn a_tenant_moved_to_another_pool_is_served_by_its_workers_only() {
     let (stack, tenants) = replicas().await;
     let tenant = stack.tenant_id("acme");
     let code = |answer: &Response| -> Value {

@@ -106,7 +106,7 @@ pub(crate) fn assert_none(violations: &[String]) {
 }
 
 #[test]
-fn what_stands_before_the_tests_ends_at_their_module_and_at_nothing_else() {
+fn the_body_of_a_source_ends_at_its_test_module_only() {
     let body = |text: &str| {
         let (path, text) = (String::new(), text.to_owned());
         Source { path, text }.body().count()

@@ -62,7 +62,7 @@ async fn grep(client: &Client) -> Value {
 }
 
 #[tokio::test]
-async fn a_prompt_opens_what_its_tools_calls_fill() {
+async fn a_prompt_opens_a_workflow_that_tool_calls_fill() {
     let stack = Harness::new().tenant(acme()).start().await;
     let client = stack.keyed("acme", "site");
     assert_eq!(current(&client).await, Value::Null);
@@ -128,7 +128,7 @@ async fn a_workflow_is_its_sessions_own() {
 }
 
 #[tokio::test]
-async fn what_was_kept_is_given_to_a_key_that_may_still_have_it() {
+async fn a_workflow_is_returned_to_a_key_that_may_still_read_it() {
     let stack = Harness::new().tenant(acme()).start().await;
     let client = stack.keyed("acme", "site");
     get(&client, "look", "").await;
@@ -176,7 +176,7 @@ async fn narrow(stack: &Stack, client: &Client, how: &str) {
 }
 
 #[tokio::test]
-async fn what_is_kept_has_a_bound_and_an_end() {
+async fn a_workflow_is_bounded_and_expires() {
     let stack = Harness::new().tenant(acme()).start().await;
     let client = stack.keyed("acme", "site");
     get(&client, "look", &"x".repeat(100_000)).await;
@@ -214,7 +214,7 @@ async fn what_is_kept_has_a_bound_and_an_end() {
 }
 
 #[tokio::test]
-async fn any_worker_knows_what_another_opened() {
+async fn any_worker_knows_a_workflow_opened_by_another() {
     let stack = Harness::new().tenant(acme()).workers(2).start().await;
     let client = stack.keyed("acme", "site");
     get(&client, "look", "").await;
@@ -232,7 +232,7 @@ async fn any_worker_knows_what_another_opened() {
 }
 
 #[tokio::test]
-async fn what_was_kept_is_forgotten_when_a_project_is_closed_further_or_memory_is_erased() {
+async fn a_workflow_is_forgotten_when_paths_are_closed_or_memory_is_erased() {
     let stack = Harness::new().tenant(acme()).start().await;
     let client = stack.keyed("acme", "site");
     let owner = sqlx::PgPool::connect_with(stack.database().owner())

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_seed_makes_the_same_history_and_git_finds_nothing_wrong_with_it() {
+    fn the_same_seed_makes_the_same_valid_history() {
         let ids = [7, 7, 8].map(|seed| {
             let folder = tempfile::tempdir().unwrap();
             let past = Past { seed, commits: 300 };

@@ -123,7 +123,7 @@ async fn a_server_that_dies_is_noticed_and_the_next_one_recovers() {
 }
 
 #[tokio::test]
-async fn a_server_that_died_is_started_again_at_the_same_socket_with_what_was_written() {
+async fn a_dead_server_is_restarted_at_the_same_socket_with_its_data() {
     let home = home();
     let data = DataDir::open(home.path()).unwrap();
     let mut postgres = start(&data).await;
@@ -162,8 +162,7 @@ async fn a_cluster_that_is_gone_is_not_replaced_by_an_empty_one() {
 }
 
 #[tokio::test]
-async fn a_server_that_takes_a_connection_and_never_answers_is_not_waited_for_longer_than_a_start_may_take()
- {
+async fn a_server_that_never_answers_is_waited_for_no_longer_than_a_start() {
     let home = home();
     let data = DataDir::open(home.path()).unwrap();
     let mut postgres = start(&data).await;
@@ -179,7 +178,7 @@ async fn a_server_that_takes_a_connection_and_never_answers_is_not_waited_for_lo
 }
 
 #[tokio::test]
-async fn a_deleted_data_folder_that_another_has_by_now_is_left_to_the_other_and_its_server() {
+async fn a_recreated_data_folder_is_left_to_its_new_owner_and_server() {
     let home = home();
     let path = home.path().join("data");
     let data = DataDir::open(&path).unwrap();

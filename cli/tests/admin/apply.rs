@@ -81,7 +81,7 @@ fn a_file_is_made_true_and_a_second_run_changes_nothing() {
 }
 
 #[test]
-fn what_differs_is_changed_and_named() {
+fn differences_are_applied_and_named() {
     let (place, key) = (Place::new(), generated());
     apply(&place, FILE, &key, &[]).ok();
     place.run("project remove acme docs").ok();
@@ -142,7 +142,7 @@ fn a_dry_run_says_the_same_and_changes_nothing() {
 }
 
 #[test]
-fn pruning_puts_out_of_use_what_the_lists_of_the_file_leave_out() {
+fn pruning_disables_what_the_file_does_not_list() {
     let (place, key) = (Place::new(), generated());
     apply(&place, FILE, &key, &[]).ok();
     place.run("tenant create other").ok();
@@ -182,7 +182,7 @@ fn pruning_puts_out_of_use_what_the_lists_of_the_file_leave_out() {
 }
 
 #[test]
-fn one_entry_that_is_refused_undoes_the_others() {
+fn a_refused_entry_undoes_the_others() {
     let (place, key) = (Place::new(), generated());
     let text = format!("{FILE}  - slug: Not-A-Slug\n");
     let refusal = apply(&place, &text, &key, &[]).refusal();
@@ -203,7 +203,7 @@ fn one_entry_that_is_refused_undoes_the_others() {
 }
 
 #[test]
-fn a_file_that_is_not_right_is_refused_with_the_place() {
+fn an_invalid_file_is_refused_with_the_location() {
     let (place, key) = (Place::new(), generated());
     let text = FILE.replace("    name: Acme\n", "    bounds: {calls: 5}\n");
     let refusal = apply(&place, &text, &key, &[]).refusal();
@@ -233,7 +233,7 @@ fn a_file_that_is_not_right_is_refused_with_the_place() {
 }
 
 #[test]
-fn of_those_that_apply_at_once_one_makes_and_the_others_find() {
+fn concurrent_applies_create_everything_once() {
     let (place, key) = (Place::new(), generated());
     let file = place.file("tenants.yaml", FILE);
     let start = |_| -> Child {

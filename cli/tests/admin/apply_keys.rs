@@ -4,7 +4,7 @@ use crate::apply::{FILE, apply, everything, generated};
 use crate::place::{Done, Place, bare};
 
 #[test]
-fn a_key_is_taken_from_its_variable_and_never_told() {
+fn a_key_is_read_from_its_variable_and_never_printed() {
     let (place, key) = (Place::new(), generated());
     let file = place.file("tenants.yaml", FILE);
     let refusal = place.run(&format!("apply -f {file}")).refusal();
@@ -80,7 +80,7 @@ fn a_key_that_was_hashed_under_a_lost_root_secret_is_good_again() {
 }
 
 #[test]
-fn a_key_that_names_a_project_which_is_pruned_is_refused_and_nothing_changes() {
+fn a_key_for_a_pruned_project_is_refused_and_nothing_changes() {
     let (place, key) = (Place::new(), generated());
     apply(&place, FILE, &key, &[]).ok();
     let before = everything(&place);
@@ -121,7 +121,7 @@ fn a_key_that_is_as_it_was_is_refused_when_its_project_goes() {
 }
 
 #[test]
-fn a_key_may_stand_in_a_file_which_goes_before_the_variable() {
+fn a_key_file_has_precedence_over_the_variable() {
     let (place, key) = (Place::new(), generated());
     let file = place.file("tenants.yaml", FILE);
     let held = place.file("api.key", &format!("{key}\n"));

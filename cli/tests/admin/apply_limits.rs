@@ -56,7 +56,7 @@ fn limits_and_pool_are_made_true_and_a_second_run_changes_nothing() {
 }
 
 #[test]
-fn what_differs_is_changed_and_what_is_not_listed_goes_only_when_pruned() {
+fn limits_that_differ_change_and_unlisted_ones_go_by_pruning_only() {
     let (place, key) = (Place::new(), generated());
     apply(&place, FILE, &key, &[]).ok();
     let changed = FILE
@@ -108,7 +108,7 @@ fn what_differs_is_changed_and_what_is_not_listed_goes_only_when_pruned() {
 }
 
 #[test]
-fn a_limit_that_is_changed_is_told_with_its_number_before_and_after() {
+fn a_changed_limit_is_reported_with_old_and_new_number() {
     let (place, key) = (Place::new(), generated());
     apply(&place, FILE, &key, &[]).ok();
     let changed = FILE.replace("total: 20000", "total: 5");
@@ -119,7 +119,7 @@ fn a_limit_that_is_changed_is_told_with_its_number_before_and_after() {
 }
 
 #[test]
-fn a_limit_that_makes_no_sense_is_refused_by_its_place_and_undoes_the_rest() {
+fn an_invalid_limit_is_refused_with_its_location_and_undoes_the_rest() {
     let (place, key) = (Place::new(), generated());
     let refusal = |from: &str, to: &str| {
         let text = FILE.replace(from, to);

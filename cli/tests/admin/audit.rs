@@ -82,7 +82,7 @@ fn calls_are_exported_a_line_each_and_verified() {
 }
 
 #[test]
-fn a_chain_that_was_there_before_is_missed() {
+fn a_removed_chain_is_detected() {
     let (home, dev) = called();
     let verified = home.run("audit verify --json").json();
     let mut known = verified.clone();
@@ -112,7 +112,7 @@ fn a_chain_that_was_there_before_is_missed() {
 }
 
 #[test]
-fn months_that_ended_are_pruned_once_that_is_confirmed_and_the_running_one_never() {
+fn past_months_are_pruned_once_confirmed_and_the_current_one_never() {
     let place = Place::new();
     place.run("tenant create acme").ok();
     place.sql(

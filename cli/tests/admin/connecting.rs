@@ -27,7 +27,7 @@ fn a_database_that_does_not_answer_is_refused_without_its_password() {
 }
 
 #[test]
-fn a_database_of_another_schema_is_refused_with_what_to_do() {
+fn a_database_of_another_schema_is_refused_with_advice() {
     let place = Place::unmigrated();
     let refusal = place.run("tenant list").refusal();
     assert!(refusal.contains("run `archway migrate`"), "{refusal}");
@@ -96,7 +96,7 @@ fn keys_need_the_root_secret_of_the_gateways() {
 }
 
 #[test]
-fn a_secret_that_made_none_of_the_good_keys_makes_no_others() {
+fn a_root_secret_that_issued_no_valid_key_is_refused() {
     let place = Place::new();
     place.run("tenant create acme").ok();
     let old = place.json("key issue acme");

@@ -128,7 +128,7 @@ fn a_running_dev_is_administered_without_naming_a_database_or_a_secret() {
 }
 
 #[test]
-fn what_was_decided_by_command_outlives_a_restart() {
+fn settings_made_by_command_outlive_a_restart() {
     let home = Home::new();
     let first = home.start("site");
     let (key, handbook) = (first.key().to_owned(), home.path("handbook"));
@@ -164,7 +164,7 @@ fn what_was_decided_by_command_outlives_a_restart() {
 }
 
 #[test]
-fn names_are_the_folders_at_first_and_what_was_decided_by_command_then() {
+fn names_are_the_folders_until_a_command_sets_others() {
     let home = Home::new();
     std::fs::create_dir(home.path("My Site")).unwrap();
     let first = home.start("My Site");
@@ -239,7 +239,7 @@ fn a_folder_that_can_not_be_served_is_refused_and_no_project_is_added() {
 }
 
 #[test]
-fn a_start_for_another_repository_leaves_what_calls_mean_as_it_was_and_says_so() {
+fn starting_for_another_repository_keeps_the_default_and_says_so() {
     let home = Home::new();
     for folder in ["site", "handbook"] {
         std::fs::write(home.path(folder).join("where.txt"), format!("in {folder}")).unwrap();

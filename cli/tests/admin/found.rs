@@ -23,7 +23,7 @@ fn this_host() -> String {
 }
 
 #[test]
-fn gateways_that_run_are_found_and_asked_where_they_can_be() {
+fn status_finds_running_gateways_and_queries_reachable_ones() {
     let place = Place::new();
     let here = this_host();
     let calls = json!({ "invocations": 3, "failures": 0, "timeouts": 0, "total_ms": 30 });
@@ -63,7 +63,7 @@ fn gateways_that_run_are_found_and_asked_where_they_can_be() {
 }
 
 #[test]
-fn a_gateway_that_was_found_and_says_that_it_is_not_ready_fails_the_command() {
+fn status_fails_if_a_discovered_gateway_is_not_ready() {
     let place = Place::new();
     let waiting = admin_port("503 Service Unavailable", "no worker was seen yet\n");
     let admin = waiting.strip_prefix("http://").unwrap();
@@ -78,7 +78,7 @@ fn a_gateway_that_was_found_and_says_that_it_is_not_ready_fails_the_command() {
 }
 
 #[test]
-fn status_beside_a_running_dev_has_what_became_of_its_tools_calls() {
+fn status_of_a_running_dev_shows_its_tool_calls() {
     let home = Home::new();
     let dev = home.start("site");
     let text = |name: &str| dev.ready[name].as_str().unwrap().to_owned();

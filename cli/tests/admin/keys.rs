@@ -58,7 +58,7 @@ fn a_key_is_issued_with_its_rights_and_its_secret_shown_once() {
 }
 
 #[test]
-fn people_are_told_to_store_the_key_and_get_the_defaults() {
+fn issuing_a_key_says_to_store_it_and_uses_the_defaults() {
     let place = with_acme();
     let shown = place.run("key issue acme").ok();
     assert!(
@@ -79,7 +79,7 @@ fn people_are_told_to_store_the_key_and_get_the_defaults() {
 }
 
 #[test]
-fn what_a_key_can_not_have_is_refused_by_name() {
+fn invalid_rights_of_a_key_are_refused_by_name() {
     let place = with_acme();
     place.run("project remove acme docs").ok();
     let refusal = |line: &str| place.run(&format!("key issue acme {line}")).refusal();
@@ -146,7 +146,7 @@ fn a_revoked_key_stays_revoked() {
 }
 
 #[test]
-fn a_rotated_key_has_the_same_rights_and_lineage_and_the_older_one_ends_after_the_overlap() {
+fn a_rotated_key_keeps_its_rights_and_the_old_one_ends_after_overlap() {
     let place = with_acme();
     let older = place.json("key issue acme --label ci --projects site --agents 3 --expires 10d");
     let id = older["id"].as_str().unwrap();
@@ -181,7 +181,7 @@ fn a_rotated_key_has_the_same_rights_and_lineage_and_the_older_one_ends_after_th
 }
 
 #[test]
-fn a_key_that_was_rotated_is_so_again_only_without_its_successor_and_its_end_is_not_passed_on() {
+fn a_rotated_key_rotates_again_only_once_its_successor_is_revoked() {
     let place = with_acme();
     let older = place.json("key issue acme --label ci");
     // Another key of the label, which is no successor.
@@ -245,7 +245,7 @@ fn generating_needs_no_database_and_stores_nothing() {
 }
 
 #[test]
-fn without_a_tenant_the_keys_of_all_are_listed_and_whose_they_are() {
+fn without_a_tenant_all_keys_are_listed_with_their_tenants() {
     let place = with_acme();
     place.run("tenant create zeta").ok();
     let issue = |tenant: &str| place.json(&format!("key issue {tenant}"))["id"].clone();

@@ -30,7 +30,7 @@ fn place() -> Place {
 }
 
 #[test]
-fn what_is_set_is_told_to_gateways_and_shown_with_where_it_comes_from() {
+fn a_limit_that_is_set_notifies_gateways_and_shows_its_source() {
     let place = place();
     let key = issue(&place, "--label ci --agents 3");
     let other = issue(&place, "--label other");
@@ -85,7 +85,7 @@ fn what_is_set_is_told_to_gateways_and_shown_with_where_it_comes_from() {
 }
 
 #[test]
-fn programs_are_told_the_same() {
+fn json_output_shows_the_same_limits() {
     let place = place();
     let key = issue(&place, "");
     let set = place.json(&format!("limits set acme --key {key} hello=0 total=5"));
@@ -112,7 +112,7 @@ fn programs_are_told_the_same() {
 }
 
 #[test]
-fn what_is_taken_back_is_as_before_it_was_set() {
+fn clearing_a_limit_restores_the_previous_one() {
     let place = place();
     let key = issue(&place, "");
     place
@@ -163,7 +163,7 @@ fn a_limit_of_a_key_goes_for_its_successor_and_ends_with_neither() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_and_changes_nothing() {
+fn invalid_limits_are_refused_and_change_nothing() {
     let place = place();
     place.run("tenant create zeta").ok();
     let key = issue(&place, "");

@@ -29,7 +29,7 @@ fn remembering() -> Place {
 }
 
 #[test]
-fn what_is_erased_leaves_its_place_and_who_erased_it_and_why() {
+fn an_erased_entry_leaves_its_position_with_who_and_why() {
     let place = remembering();
     let erase = |what: &str| format!("memory erase acme site {what} --reason leaked");
     for what in ["decisions.jsonl/1", DISCOVERY] {
@@ -60,7 +60,7 @@ fn what_is_erased_leaves_its_place_and_who_erased_it_and_why() {
 }
 
 #[test]
-fn what_is_not_there_or_has_no_such_name_is_refused() {
+fn erasing_an_unknown_entry_is_refused() {
     let place = remembering();
     let missing = "memory erase acme site decisions.jsonl/2 --reason x --confirm decisions.jsonl/2";
     assert!(place.run(missing).refusal().contains("was never written"));
@@ -84,7 +84,7 @@ fn what_is_not_there_or_has_no_such_name_is_refused() {
 }
 
 #[test]
-fn the_room_for_memory_is_a_tenants_and_counts_mib() {
+fn the_bound_on_memory_is_per_tenant_in_mib() {
     let place = remembering();
     let shown = place.run("limits show acme memory_mib").ok();
     let line = shown.lines().last().unwrap().split_whitespace();

@@ -72,7 +72,7 @@ fn showing() -> BTreeSet<String> {
 }
 
 #[test]
-fn every_command_that_shows_something_shows_what_names_hide() {
+fn every_command_escapes_misleading_characters_in_names() {
     let place = named();
     // The command, and how often the name stands in it at least.
     let table = [
@@ -105,7 +105,7 @@ fn every_command_that_shows_something_shows_what_names_hide() {
 }
 
 #[test]
-fn what_gateways_say_of_themselves_is_shown_so() {
+fn misleading_characters_from_gateways_are_escaped() {
     let place = Place::new();
     let shown = place.run(&format!("status --admin-url {}", gateway())).ok();
     assert!(!misleads(&shown), "{shown}");
@@ -115,7 +115,7 @@ fn what_gateways_say_of_themselves_is_shown_so() {
 }
 
 #[test]
-fn what_a_refusal_repeats_is_shown_so() {
+fn misleading_characters_in_refusals_are_escaped() {
     let place = named();
     for refused in [
         place

@@ -31,7 +31,7 @@ fn words(command: &mut Command, line: &str) {
 }
 
 #[test]
-fn a_command_that_nobody_reads_ends_silently() {
+fn a_command_without_a_reader_ends_silently() {
     let place = Place::new();
     place.run("tenant create acme").ok();
     place.run("project add acme site").ok();
@@ -99,7 +99,7 @@ fn a_command_whose_reader_leaves_early_ends_silently() {
 }
 
 #[test]
-fn what_talks_to_a_running_dev_and_dev_itself_end_silently_too() {
+fn dev_and_commands_beside_it_end_silently_without_a_reader() {
     let home = Home::new();
     let dev = home.start("site");
     let (url, admin) = (dev.ready["url"].as_str(), dev.ready["admin_url"].as_str());
@@ -121,7 +121,7 @@ fn what_talks_to_a_running_dev_and_dev_itself_end_silently_too() {
 }
 
 #[test]
-fn a_disk_that_is_full_is_still_told() {
+fn a_full_disk_is_still_reported() {
     let mut full = bare();
     full.arg("secret").arg("generate");
     let full = full.stdout(std::fs::File::create("/dev/full").unwrap());

@@ -89,7 +89,7 @@ fn limits_in_force_indexes_and_recent_refusals_are_shown() {
 }
 
 #[test]
-fn without_postgres_gateways_are_asked_all_the_same() {
+fn without_postgres_gateways_are_still_queried() {
     let place = Place::new();
     let told = json!({ "refusals": [{ "reason": "credential_unchecked", "count": 5 }] });
     let mut command = place.archway();
@@ -111,7 +111,7 @@ fn without_postgres_gateways_are_asked_all_the_same() {
 }
 
 #[test]
-fn a_gateway_that_says_less_than_expected_is_shown_with_what_it_says() {
+fn a_gateway_with_a_partial_status_is_shown_as_far_as_it_goes() {
     let place = Place::new();
     let open = json!({ "pool": "gold", "family": "search", "state": "open" });
     let told = json!({ "workers": [{ "pool": "gold" }], "circuits": [open] });

@@ -7,7 +7,7 @@ use crate::place::Place;
 const REVOKE: &str = "principal revoke --issuer https://a.example";
 
 #[test]
-fn a_principals_tokens_are_taken_back_and_listed_the_last_first() {
+fn revoked_principals_are_listed_newest_first() {
     let place = Place::new();
     assert_eq!(
         place.run("principal list").ok(),
@@ -39,7 +39,7 @@ fn a_principals_tokens_are_taken_back_and_listed_the_last_first() {
 }
 
 #[test]
-fn what_no_token_can_say_is_refused() {
+fn a_principal_that_no_token_can_name_is_refused() {
     let place = Place::new();
     let long = format!("{REVOKE} --subject {}", "a".repeat(256));
     let refusal = place.run(&long).refusal();

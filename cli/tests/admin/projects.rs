@@ -38,7 +38,7 @@ fn a_project_is_added_with_its_rules() {
 }
 
 #[test]
-fn what_is_not_named_stays_and_what_is_cleared_has_its_default() {
+fn unnamed_settings_stay_and_cleared_ones_get_their_default() {
     let place = with_acme();
     place
         .run("project add acme site --open .env.example --close *.key")
@@ -152,7 +152,7 @@ fn a_removed_project_keeps_its_slug_until_it_is_purged_and_can_come_back() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_by_name() {
+fn invalid_arguments_are_refused_by_name() {
     let place = with_acme();
     place.run("project add acme site").ok();
     let refusal = |line: &str| place.run(line).refusal();
@@ -197,7 +197,7 @@ fn what_makes_no_sense_is_refused_by_name() {
 }
 
 #[test]
-fn without_a_tenant_those_of_all_are_listed_and_whose_they_are() {
+fn without_a_tenant_all_projects_are_listed_with_their_tenants() {
     let place = with_acme();
     place.run("tenant create zeta").ok();
     for project in ["acme site", "zeta docs", "zeta site"] {

@@ -77,7 +77,7 @@ pub(crate) fn admin_port(status: &'static str, body: &'static str) -> String {
 }
 
 #[test]
-fn gateways_are_asked_and_one_that_is_not_ready_fails_the_command() {
+fn gateways_are_queried_and_one_not_ready_fails_the_command() {
     let place = Place::new();
     let ready = admin_port("200 OK", "ready\n");
     let status = place.json(&format!("status --admin-url {ready}"));

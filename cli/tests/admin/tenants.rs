@@ -51,7 +51,7 @@ fn a_tenant_is_made_listed_disabled_and_enabled() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_by_name() {
+fn invalid_arguments_are_refused_by_name() {
     let place = Place::new();
     place.run("tenant create acme").ok();
     let refusal = |line: &str| place.run(line).refusal();
@@ -69,7 +69,7 @@ fn what_makes_no_sense_is_refused_by_name() {
 }
 
 #[test]
-fn a_pool_is_given_and_changed_with_word_of_who_works_there() {
+fn setting_a_pool_reports_its_workers() {
     let place = Place::new();
     let made = place.run("tenant create acme --pool own").ok();
     assert!(

@@ -96,7 +96,7 @@ fn a_postgres_that_is_killed_runs_again_by_itself_and_dev_goes_on() {
 }
 
 #[test]
-fn while_postgres_can_not_be_started_attempts_are_few_and_told_and_all_is_well_once_it_can() {
+fn failed_starts_of_postgres_are_rare_logged_and_recover() {
     let place = Place::new();
     place.commit();
     let dev = place.start();
@@ -148,7 +148,7 @@ fn while_postgres_can_not_be_started_attempts_are_few_and_told_and_all_is_well_o
 }
 
 #[test]
-fn a_dev_whose_data_folder_is_deleted_ends_with_its_postgres_and_another_may_have_the_path() {
+fn dev_and_its_postgres_end_when_the_data_folder_is_deleted() {
     let place = Place::new();
     let mut dev = place.start();
     let server = place.server();
@@ -172,7 +172,7 @@ fn a_dev_whose_data_folder_is_deleted_ends_with_its_postgres_and_another_may_hav
 }
 
 #[test]
-fn while_postgres_can_not_be_started_dev_ends_as_ever_when_it_is_asked_to() {
+fn dev_stops_on_request_while_postgres_cannot_start() {
     let place = Place::new();
     let dev = place.start();
     let control = place.control();

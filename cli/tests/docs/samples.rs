@@ -16,7 +16,7 @@ const TIMES: [&str; 2] = ["searchTime", "io.archway/durationMs"];
 const LATER: &str = "dirty";
 
 #[test]
-fn sample_answers_are_what_a_real_call_says() {
+fn sample_answers_equal_those_of_real_calls() {
     let mut stage = Stage::set("samples").unwrap_or_else(|absent| panic!("{}", absent.0));
     let mut page = Page::read(&root().join(PAGE));
     let samples: Vec<(Block, String)> = page.blocks().into_iter().filter_map(sample).collect();

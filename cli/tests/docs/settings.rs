@@ -111,7 +111,7 @@ fn table(table: &DeTable<'_>) -> Value {
 }
 
 #[test]
-fn each_file_parses_and_has_url_and_credential_where_its_client_reads_them() {
+fn each_client_file_parses_and_has_url_and_key_where_they_are_read() {
     let printed = printed();
     let files = printed.iter().filter_map(|it| Some((it, it.parsed()?)));
     let files: Vec<_> = files.collect();

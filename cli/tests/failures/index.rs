@@ -134,7 +134,7 @@ fn git(folder: &Path, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn an_index_whose_worker_is_killed_half_way_is_made_whole_by_another_within_half_a_minute() {
+fn another_worker_completes_a_killed_workers_index_within_30_seconds() {
     let site = Indexed::set(1);
     let one = site.worker();
     site.stops_half_way(BATCH);
@@ -161,7 +161,7 @@ fn an_index_whose_worker_is_killed_half_way_is_made_whole_by_another_within_half
 }
 
 #[test]
-fn while_a_killed_workers_run_is_taken_over_the_index_is_the_one_that_was_whole() {
+fn during_a_takeover_the_last_complete_index_answers() {
     let site = Indexed::set(usize::MAX);
     let one = site.worker();
     let gateway = site.scene.gateway(&[&one]);
@@ -195,7 +195,7 @@ fn while_a_killed_workers_run_is_taken_over_the_index_is_the_one_that_was_whole(
 }
 
 #[test]
-fn who_waits_for_an_index_does_so_at_one_connection_and_is_told_that_it_is_whole() {
+fn waiting_for_an_index_uses_one_connection_and_ends_when_complete() {
     let site = Indexed::set(0);
     let _worker = site.worker();
     site.stops_half_way(0);

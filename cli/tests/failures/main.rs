@@ -60,7 +60,7 @@ fn a_worker_that_is_killed_under_load_costs_no_call() {
 }
 
 #[test]
-fn while_no_worker_is_there_calls_are_told_when_to_come_back_and_tools_stay_listed() {
+fn without_workers_calls_get_a_retry_time_and_tools_stay_listed() {
     let scene = Scene::set();
     let (one, two) = scene.workers();
     let gateway = scene.gateway(&[&one, &two]);
@@ -104,7 +104,7 @@ fn while_no_worker_is_there_calls_are_told_when_to_come_back_and_tools_stay_list
 }
 
 #[test]
-fn a_gateway_that_starts_while_no_worker_is_there_lists_the_tools_it_never_saw() {
+fn a_gateway_started_without_workers_lists_the_known_tools() {
     let scene = Scene::set();
     let worker = scene.worker("127.0.0.1:0");
     let address = worker.address.clone();
@@ -119,7 +119,7 @@ fn a_gateway_that_starts_while_no_worker_is_there_lists_the_tools_it_never_saw()
 }
 
 #[test]
-fn a_worker_that_is_frozen_under_load_costs_no_call_and_serves_again_once_it_thaws() {
+fn a_worker_frozen_under_load_loses_no_call_and_serves_again_later() {
     let scene = Scene::set();
     let (one, two) = scene.workers();
     let gateway = scene.gateway(&[&one, &two]);
@@ -139,7 +139,7 @@ fn a_worker_that_is_frozen_under_load_costs_no_call_and_serves_again_once_it_tha
 }
 
 #[test]
-fn after_all_workers_were_frozen_for_longer_than_a_deadline_every_call_passes_again() {
+fn calls_succeed_again_after_all_workers_froze_past_a_deadline() {
     let scene = Scene::set();
     let (one, two) = scene.workers();
     let gateway = scene.gateway(&[&one, &two]);
@@ -165,7 +165,7 @@ fn after_all_workers_were_frozen_for_longer_than_a_deadline_every_call_passes_ag
 }
 
 #[test]
-fn a_worker_that_stays_frozen_is_left_out_and_its_calls_are_answered_by_another() {
+fn a_frozen_worker_is_left_out_and_another_answers_its_calls() {
     let scene = Scene::set();
     let (one, two) = scene.workers();
     let gateway = scene.gateway(&[&one, &two]);
@@ -184,7 +184,7 @@ fn a_worker_that_stays_frozen_is_left_out_and_its_calls_are_answered_by_another(
 }
 
 #[test]
-fn while_a_worker_is_slow_its_callers_are_told_at_once_and_later_calls_pass_again() {
+fn calls_fail_fast_while_a_worker_is_slow_and_succeed_afterwards() {
     let scene = Scene::set();
     let worker = scene.worker("127.0.0.1:0");
     let relay = Relay::start(&worker.address);
@@ -236,7 +236,7 @@ fn workers_that_are_replaced_one_after_the_other_under_load_lose_no_call() {
 }
 
 #[test]
-fn a_gateway_that_ends_under_load_loses_no_call_of_clients_that_know_another() {
+fn a_gateway_stopped_under_load_loses_no_call_if_clients_know_another() {
     let scene = Scene::set();
     let (one, two) = scene.workers();
     let first = scene.gateway(&[&one, &two]);

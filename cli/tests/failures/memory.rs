@@ -141,7 +141,7 @@ fn assert_numbered(files: &BTreeMap<String, Vec<(i64, String)>>) -> BTreeSet<&St
 }
 
 #[test]
-fn every_acknowledged_entry_is_there_exactly_once_though_a_worker_is_killed() {
+fn each_acknowledged_entry_is_stored_exactly_once_if_a_worker_dies() {
     let all: usize = std::env::var_os("ARCHWAY_TEST_ENTRIES")
         .map_or(ENTRIES, |given| given.to_str().unwrap().parse().unwrap());
     let scene = Scene::set();

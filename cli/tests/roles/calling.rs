@@ -38,7 +38,7 @@ fn printed(mut command: Command) -> String {
 }
 
 #[test]
-fn a_call_prints_what_the_tool_answers_under_a_key_of_the_environment_or_a_file() {
+fn call_prints_the_tools_answer_with_a_key_from_environment_or_file() {
     let stage = Stage::set();
     let (_worker, gateway) = stage.both();
     let call = |arguments: &[&str]| stage.calling(&gateway.address, arguments);
@@ -57,7 +57,7 @@ fn a_call_prints_what_the_tool_answers_under_a_key_of_the_environment_or_a_file(
 }
 
 #[test]
-fn a_tool_that_fails_ends_the_command_with_what_to_do_next() {
+fn a_failed_tool_fails_the_command_with_its_suggestion() {
     let stage = Stage::set();
     let (_worker, gateway) = stage.both();
     let missing = ["read_file", "--arguments", r#"{"path":"missing.txt"}"#];
@@ -77,7 +77,7 @@ fn a_tool_that_fails_ends_the_command_with_what_to_do_next() {
 }
 
 #[test]
-fn who_is_refused_is_told_why_and_the_key_is_never_repeated() {
+fn a_refused_call_says_why_and_never_repeats_the_key() {
     let stage = Stage::set();
     let (_worker, gateway) = stage.both();
     let address = gateway.address.as_str();
@@ -106,7 +106,7 @@ fn who_is_refused_is_told_why_and_the_key_is_never_repeated() {
 }
 
 #[test]
-fn nobody_there_is_said_at_once_and_waited_for_where_that_was_asked() {
+fn an_absent_gateway_is_reported_at_once_or_waited_for_on_request() {
     let stage = Stage::set();
     let (worker, gateway) = stage.both();
     let (of_worker, address) = (worker.address.clone(), gateway.address.clone());
@@ -143,7 +143,7 @@ fn nobody_there_is_said_at_once_and_waited_for_where_that_was_asked() {
 }
 
 #[test]
-fn a_key_that_is_not_known_yet_and_a_proxy_before_nobody_are_waited_for() {
+fn waiting_covers_an_unknown_key_and_a_proxy_without_backend() {
     let stage = Stage::set();
     let (_worker, gateway) = stage.both();
     let refusals = &[
@@ -158,7 +158,7 @@ fn a_key_that_is_not_known_yet_and_a_proxy_before_nobody_are_waited_for() {
 }
 
 #[test]
-fn what_does_not_pass_by_itself_is_not_waited_for() {
+fn permanent_failures_are_not_waited_for() {
     let stage = Stage::set();
     for (statuses, told) in [
         (&["403 Forbidden"], "--allowed-host"),
@@ -174,7 +174,7 @@ fn what_does_not_pass_by_itself_is_not_waited_for() {
 }
 
 #[test]
-fn a_call_by_https_believes_the_authorities_of_its_machine_and_nobody_else() {
+fn a_call_over_https_trusts_only_the_authorities_of_its_machine() {
     let stage = Stage::set();
     let (_worker, gateway) = stage.both();
     let (tls, certificate) = identity(&stage.path(""));

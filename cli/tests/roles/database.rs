@@ -83,7 +83,7 @@ impl Stage {
 }
 
 #[test]
-fn a_private_authority_is_believed_by_all_and_by_a_confined_worker_after_its_file_was_replaced() {
+fn a_private_authority_is_trusted_even_after_its_file_is_replaced() {
     let mut stage = Stage::set();
     let (issued, mut secured) = stage.secured();
     let url = |role| secured.url(role, "localhost", &issued.authority);
@@ -121,7 +121,7 @@ fn a_private_authority_is_believed_by_all_and_by_a_confined_worker_after_its_fil
 }
 
 #[test]
-fn another_authority_and_another_host_are_refused_with_what_to_do_and_without_the_password() {
+fn a_wrong_authority_or_host_is_refused_with_advice_and_no_password() {
     let stage = Stage::set();
     let (issued, secured) = stage.secured();
     let other = stage.issue("other", "localhost");

@@ -47,7 +47,7 @@ fn says(gateway: &Role, message: &str) {
 }
 
 #[test]
-fn a_gateway_that_starts_without_workers_is_ready_and_lists_the_last_known_tools() {
+fn a_gateway_without_workers_is_ready_and_lists_the_last_known_tools() {
     let stage = Stage::set();
     let (address, listed) = after_a_worker(&stage);
     let gateway = Role::start(stage.gateway(&address));
@@ -71,7 +71,7 @@ fn a_gateway_that_starts_without_workers_is_ready_and_lists_the_last_known_tools
 }
 
 #[test]
-fn a_workers_own_tools_take_the_place_of_those_that_were_kept() {
+fn a_workers_tools_replace_the_stored_ones() {
     let stage = Stage::set();
     let (address, listed) = after_a_worker(&stage);
     // As an older version's workers had them: one tool, by another name.
@@ -90,7 +90,7 @@ fn a_workers_own_tools_take_the_place_of_those_that_were_kept() {
 }
 
 #[test]
-fn what_is_no_list_of_tools_or_another_pools_is_no_sign_of_a_worker() {
+fn a_corrupt_or_foreign_tool_list_does_not_count_as_a_worker() {
     let stage = Stage::set();
     let (address, listed) = after_a_worker(&stage);
     let never = "no tools are kept yet";

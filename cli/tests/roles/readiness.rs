@@ -9,7 +9,7 @@ use crate::role::{Role, wait_until};
 use crate::stage::Stage;
 
 #[test]
-fn before_the_end_load_balancers_are_told_and_a_second_signal_does_not_wait() {
+fn readiness_fails_before_shutdown_and_a_second_signal_ends_at_once() {
     let stage = Stage::set();
     let worker = Role::start(stage.worker("127.0.0.1:0"));
     let mut polite = stage.gateway(&worker.address);
@@ -27,7 +27,7 @@ fn before_the_end_load_balancers_are_told_and_a_second_signal_does_not_wait() {
 }
 
 #[test]
-fn readiness_is_true_without_a_worker_without_postgres_and_with_them_again() {
+fn readiness_fails_without_workers_or_postgres_and_recovers() {
     let stage = Stage::set();
     // The way to Postgres is a link that comes and goes.
     let sockets = stage.place().get_socket().unwrap().clone();
@@ -78,7 +78,7 @@ fn readiness_is_true_without_a_worker_without_postgres_and_with_them_again() {
 }
 
 #[test]
-fn a_store_of_limits_that_is_away_is_told_with_what_passes_meanwhile() {
+fn an_unreachable_limit_store_is_reported_with_its_fallback() {
     let stage = Stage::set();
     let mut command = stage.gateway("127.0.0.1:1");
     command.env("ARCHWAY_LIMITS_URL", "redis://127.0.0.1:1");
@@ -100,7 +100,7 @@ fn a_store_of_limits_that_is_away_is_told_with_what_passes_meanwhile() {
 }
 
 #[test]
-fn a_gateway_says_where_its_admin_port_is_and_takes_that_back_at_its_end() {
+fn a_gateway_registers_its_admin_port_and_removes_it_at_shutdown() {
     let stage = Stage::set();
     let said = || {
         let rows = sqlx::query_scalar("select admin from gateways").fetch_all(&stage.owner);

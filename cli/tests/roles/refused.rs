@@ -42,7 +42,7 @@ impl Stage {
 }
 
 #[test]
-fn a_file_that_is_missing_weak_or_another_is_refused_with_the_command_that_makes_it() {
+fn a_missing_weak_or_wrong_file_is_refused_with_the_fixing_command() {
     const SECRET: &str = "archway secret generate";
     const PASS_KEY: &str = "archway pass-key generate";
     let stage = Stage::set();
@@ -79,7 +79,7 @@ fn a_file_that_is_missing_weak_or_another_is_refused_with_the_command_that_makes
 }
 
 #[test]
-fn a_database_that_is_none_or_shows_every_tenant_is_refused_and_never_repeated() {
+fn an_invalid_or_owner_database_url_is_refused_and_not_repeated() {
     const URL: &str = "ARCHWAY_DATABASE_URL";
     let stage = Stage::set();
     let nonsense = "hunter2";
@@ -104,7 +104,7 @@ fn a_database_that_is_none_or_shows_every_tenant_is_refused_and_never_repeated()
 }
 
 #[test]
-fn limits_that_can_not_be_counted_as_configured_are_refused_without_the_password() {
+fn limits_the_store_cannot_count_are_refused_without_the_password() {
     let stage = Stage::set();
     let closed = stage.gateway_with("ARCHWAY_LIMITS_WHEN_DOWN", "closed");
     assert!(closed.contains("ARCHWAY_LIMITS_URL"), "{closed}");
@@ -116,7 +116,7 @@ fn limits_that_can_not_be_counted_as_configured_are_refused_without_the_password
 }
 
 #[test]
-fn issuers_that_can_not_be_believed_are_refused_naming_what_is_wrong() {
+fn untrustworthy_issuers_are_refused_with_the_reason() {
     const ISSUERS: &str = "ARCHWAY_ISSUERS_FILE";
     let stage = Stage::set();
     let (missing, file) = (stage.path("missing"), stage.path("issuers.yaml"));
@@ -164,7 +164,7 @@ fn a_port_in_use_is_refused_naming_it_and_its_option() {
 }
 
 #[test]
-fn a_switch_in_the_environment_is_any_usual_word_and_no_other() {
+fn a_boolean_variable_takes_the_usual_words_only() {
     let stage = Stage::set();
     let switched = |word: &str| {
         let mut command = stage.worker("127.0.0.1:0");

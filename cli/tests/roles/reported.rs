@@ -26,7 +26,7 @@ impl Stage {
 }
 
 #[test]
-fn a_worker_tells_within_seconds_of_a_project_that_comes_and_of_one_that_goes() {
+fn a_worker_logs_projects_that_appear_and_disappear_within_seconds() {
     let stage = Stage::set();
     let _worker = Role::start(stage.worker("127.0.0.1:0"));
     stage.soon("the first report is there", SITE, 1);

@@ -158,7 +158,7 @@ fn a_start_in_the_usual_order_logs_no_warning() {
 }
 
 #[test]
-fn a_gateway_that_is_up_before_its_worker_and_its_store_of_limits_logs_no_warning() {
+fn a_gateway_that_starts_before_worker_and_store_logs_no_warning() {
     let stage = Stage::set();
     let (store, address) = (free_port(), free_port());
     // By name, as in Compose.
@@ -181,7 +181,7 @@ fn a_gateway_that_is_up_before_its_worker_and_its_store_of_limits_logs_no_warnin
 }
 
 #[test]
-fn a_worker_that_stays_away_is_warned_of() {
+fn a_missing_worker_is_warned_of() {
     let stage = Stage::set();
     let gateway = Logged::start(stage.gateway(&free_port()), &stage.path("gateway.log"));
     let warned = |what: &str| {
@@ -197,7 +197,7 @@ fn a_worker_that_stays_away_is_warned_of() {
 }
 
 #[test]
-fn a_gateway_whose_log_nobody_reads_any_longer_goes_on() {
+fn a_gateway_survives_the_loss_of_its_log_reader() {
     let stage = Stage::set();
     let address = free_port();
     let (log, errors) = std::io::pipe().unwrap();

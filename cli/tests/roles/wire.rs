@@ -88,7 +88,7 @@ fn calls_go_by_tls_to_a_worker_whose_certificate_is_for_its_name() {
 }
 
 #[test]
-fn a_worker_that_is_not_believed_is_away_and_its_gateway_says_once_why() {
+fn an_untrusted_worker_counts_as_down_and_is_logged_once() {
     let stage = Stage::set();
     let issued = stage.issue("tls", "localhost");
     let (_worker, named) = stage.secured_worker(&issued);
@@ -107,7 +107,7 @@ fn a_worker_that_is_not_believed_is_away_and_its_gateway_says_once_why() {
 }
 
 #[test]
-fn nobody_falls_back_to_plain_text() {
+fn no_side_falls_back_to_plain_text() {
     let stage = Stage::set();
     let issued = stage.issue("tls", "localhost");
     let (secured, named) = stage.secured_worker(&issued);
@@ -123,7 +123,7 @@ fn nobody_falls_back_to_plain_text() {
 }
 
 #[test]
-fn an_authority_that_is_replaced_is_believed_without_a_restart() {
+fn a_replaced_authority_is_trusted_without_a_restart() {
     let stage = Stage::set();
     let issued = stage.issue("tls", "localhost");
     let other = stage.issue("other", "localhost");
@@ -137,7 +137,7 @@ fn an_authority_that_is_replaced_is_believed_without_a_restart() {
 }
 
 #[test]
-fn files_of_tls_that_are_missing_or_others_stop_the_start() {
+fn missing_or_mismatched_tls_files_stop_the_start() {
     let stage = Stage::set();
     let issued = stage.issue("tls", "localhost");
     let other = stage.issue("other", "localhost");
@@ -180,7 +180,7 @@ fn files_of_tls_that_are_missing_or_others_stop_the_start() {
 }
 
 #[test]
-fn a_key_that_lost_its_line_ends_is_told_of_and_not_told() {
+fn a_damaged_private_key_is_reported_without_its_text() {
     let stage = Stage::set();
     let issued = stage.issue("tls", "localhost");
     let text = std::fs::read_to_string(&issued.key).unwrap();
@@ -201,7 +201,7 @@ fn a_key_that_lost_its_line_ends_is_told_of_and_not_told() {
 }
 
 #[test]
-fn an_authority_that_is_taken_away_is_not_believed_by_new_connections() {
+fn a_removed_authority_is_not_trusted_by_new_connections() {
     let stage = Stage::set();
     let issued = stage.issue("tls", "localhost");
     let other = stage.issue("other", "localhost");

@@ -108,7 +108,7 @@ impl Stage {
 }
 
 #[test]
-fn no_log_says_a_secret_and_each_of_its_lines_says_whose_trace_it_belongs_to() {
+fn no_log_line_contains_a_secret_and_each_names_its_trace() {
     let stage = Stage::set();
     let collector = stage.collector();
     let (worker, gateway) = stage.talkative(&collector.url());
@@ -153,7 +153,7 @@ fn no_log_says_a_secret_and_each_of_its_lines_says_whose_trace_it_belongs_to() {
 }
 
 #[test]
-fn no_command_of_administration_says_a_password_or_a_key_however_much_it_logs() {
+fn no_admin_command_prints_a_password_or_key_at_any_log_level() {
     let stage = Stage::set();
     let owner = stage.place();
     let url = sqlx::ConnectOptions::to_url_lossy(&owner.password(OWNERS_DATABASE));

@@ -72,7 +72,7 @@ async fn a_conflict_says_with_which_decision_and_quotes_it() {
 }
 
 #[tokio::test]
-async fn what_carries_a_decision_out_is_supported() {
+async fn a_proposal_that_carries_out_a_decision_is_supported() {
     let (_stack, client) = serve(lanternpost().commit()).await;
     let reply = check(&client, "SMS and label rendering go through RabbitMQ on quorum queues, each with a dead-letter queue that is watched.").await;
     assert_eq!(related(&reply, "0005").unwrap()["alignment"], "supports");
@@ -80,7 +80,7 @@ async fn what_carries_a_decision_out_is_supported() {
 }
 
 #[tokio::test]
-async fn statuses_count_as_what_they_say() {
+async fn a_decisions_status_decides_whether_it_counts() {
     let (_stack, client) = serve(lanternpost().commit()).await;
     let reply = check(
         &client,
@@ -166,7 +166,7 @@ async fn a_closed_decision_neither_counts_nor_is_named() {
 }
 
 #[tokio::test]
-async fn what_a_decision_says_is_shown_with_its_hidden_characters() {
+async fn hidden_characters_of_a_decision_are_escaped() {
     let text = "# 1. Use PostgreSQL\n\n## Status\n\nAccepted\n\n## Decision\n\nAll services use \
                 PostgreSQL as their \u{202e}database.\n";
     let (_stack, client) = serve(Repo::new().file("docs/adr/0001-db.md", text).commit()).await;

@@ -42,7 +42,7 @@ async fn documents_are_those_of_head_and_change_with_it() {
 }
 
 #[tokio::test]
-async fn what_the_rules_hide_is_no_document() {
+async fn a_file_hidden_by_path_rules_is_no_document() {
     let repo = documented()
         .file(".archway.toml", "deny = ['docs/adr/0001*']\n")
         .file("docs/adr/secrets/0009.md", "# Orders\n")
@@ -69,7 +69,7 @@ async fn what_the_rules_hide_is_no_document() {
 }
 
 #[tokio::test]
-async fn the_repository_names_its_folders_and_is_told_what_is_wrong_with_that() {
+async fn a_repository_configures_its_folders_and_errors_are_reported() {
     let manifest = "[architecture]\nadr = ['decided', '../out', 'docs/adr']\npattern = ['x']\n";
     let repo = documented()
         .file(".archway.toml", manifest)
@@ -107,7 +107,7 @@ async fn the_repository_names_its_folders_and_is_told_what_is_wrong_with_that() 
 }
 
 #[tokio::test]
-async fn what_is_left_out_is_told() {
+async fn omitted_documents_are_reported() {
     let repo = documented()
         .file("docs/adr/0007-large.md", "orders ".repeat(200_000))
         .file("docs/adr/0008-binary.md", b"# Orders\0")
@@ -123,7 +123,7 @@ async fn what_is_left_out_is_told() {
 }
 
 #[tokio::test]
-async fn a_folder_without_git_has_the_documents_that_stand_there() {
+async fn a_folder_without_git_has_the_documents_in_it() {
     let (stack, client) = serve(documented()).await;
     let reply = search(&client, "kafka").await;
     assert_eq!(uris(&reply), ["architecture://adr/0002-events"]);

@@ -54,7 +54,7 @@ async fn a_word_in_the_title_counts_more_than_one_in_the_text() {
 }
 
 #[tokio::test]
-async fn only_documents_of_the_kind_that_is_asked_for_are_found() {
+async fn only_documents_of_the_requested_kind_are_found() {
     let (_stack, client) = serve(documented().commit()).await;
     for (kind, expected) in [
         ("adr", vec!["adr", "adr"]),
@@ -79,7 +79,7 @@ async fn only_documents_of_the_kind_that_is_asked_for_are_found() {
 }
 
 #[tokio::test]
-async fn a_decision_that_holds_no_longer_says_so_and_names_what_took_its_place() {
+async fn a_superseded_decision_says_so_and_names_its_successor() {
     let superseded = "# 1. Use MySQL as the database\n\n## Status\n\nSuperseded by \
         [2. Use PostgreSQL](0002-postgresql.md)\n\n## Decision\n\nOrders are kept in MySQL.\n";
     let successor = "# 2. Use PostgreSQL\n\n## Status\n\nAccepted\n\n## Decision\n\n\
@@ -122,7 +122,7 @@ async fn a_decision_that_holds_no_longer_says_so_and_names_what_took_its_place()
 }
 
 #[tokio::test]
-async fn so_many_are_shown_as_are_asked_for_and_all_are_counted() {
+async fn a_limit_bounds_the_results_but_not_their_count() {
     let repo = (0..25).fold(Repo::new(), |repo, number| {
         repo.file(
             &format!("adr/{number:04}-same.md"),
@@ -145,7 +145,7 @@ async fn so_many_are_shown_as_are_asked_for_and_all_are_counted() {
 }
 
 #[tokio::test]
-async fn what_nobody_wrote_about_is_not_found() {
+async fn an_absent_subject_is_not_found() {
     let (_stack, client) = serve(documented().commit()).await;
     for query in ["zzyzzx", "the of and", "?!", "   "] {
         let reply = search(&client, query).await;
@@ -158,7 +158,7 @@ async fn what_nobody_wrote_about_is_not_found() {
 }
 
 #[tokio::test]
-async fn a_project_without_documents_says_where_they_are_looked_for() {
+async fn a_project_without_documents_names_the_folders_for_them() {
     let (_stack, client) = serve(Repo::new().file("a.md", "# Orders\n").commit()).await;
     let reply = search(&client, "orders").await;
     assert_eq!(results(&reply), [Value::Null; 0]);
@@ -170,7 +170,7 @@ async fn a_project_without_documents_says_where_they_are_looked_for() {
 }
 
 #[tokio::test]
-async fn arguments_that_do_not_fit_are_refused_with_what_does() {
+async fn invalid_arguments_are_refused_with_valid_ones() {
     let (_stack, client) = serve(documented().commit()).await;
     for (arguments, named) in [
         (json!({}), "query"),
@@ -203,7 +203,7 @@ async fn arguments_that_do_not_fit_are_refused_with_what_does() {
 }
 
 #[tokio::test]
-async fn what_misleads_is_escaped_and_counted() {
+async fn misleading_characters_are_escaped_and_counted() {
     let repo = Repo::new().file(
         "docs/adr/0001-\u{202e}x.md",
         "# Or\u{200b}ders \u{202e}sredro\n\nSee the\u{2066} orders.\n",

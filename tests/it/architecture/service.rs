@@ -22,7 +22,7 @@ fn score(reply: &e2e::Reply) -> f64 {
 }
 
 #[tokio::test]
-async fn a_service_is_asked_once_for_each_document() {
+async fn each_document_is_embedded_once() {
     let (service, _stack, client) = served().await;
     let first = search(&client, "kafka events").await;
     let asked = service.questions();

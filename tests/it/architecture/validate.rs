@@ -179,7 +179,7 @@ async fn a_pattern_without_rules_says_so_instead_of_claiming_compliance() {
 }
 
 #[tokio::test]
-async fn rules_that_err_are_told_and_the_rest_run() {
+async fn failing_rules_are_reported_and_the_rest_run() {
     let bad = "```yaml\nid: broken\nrule: [\n---\nid: unknown-kind\nlanguage: ts\nrule: {kind: \
                nothing}\n---\nid: unknown-language\nlanguage: cobol\nrule: {kind: x}\n```\n";
     let text = format!("{REPOSITORY}\n{bad}");
@@ -198,7 +198,7 @@ async fn rules_that_err_are_told_and_the_rest_run() {
 }
 
 #[tokio::test]
-async fn a_language_is_guessed_from_the_rules_and_an_unknown_one_leaves_the_words() {
+async fn a_missing_language_is_guessed_and_an_unknown_one_skips_code_rules() {
     let (_stack, client) = serve(pattern("repository-pattern", REPOSITORY).commit()).await;
     let ask = async |language: Value| {
         let code = "db.query(1); // eval\n";

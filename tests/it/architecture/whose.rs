@@ -62,7 +62,7 @@ async fn a_uri_names_the_project_unless_it_is_the_callers_default() {
 }
 
 #[tokio::test]
-async fn what_is_anothers_is_never_found_though_slugs_are_alike() {
+async fn another_tenants_documents_are_never_found_under_equal_slugs() {
     let stack = two_tenants().await;
     let (acme, zeta) = (stack.keyed("acme", "builder"), stack.client("zeta"));
     for _ in 0..2 {

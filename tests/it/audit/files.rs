@@ -89,7 +89,7 @@ fn asked() -> Vec<(&'static str, Value, Vec<&'static str>)> {
 }
 
 #[tokio::test]
-async fn a_record_names_each_file_whose_text_was_given_by_tools_resources_or_prompts() {
+async fn a_record_names_each_file_that_tools_resources_or_prompts_returned() {
     let stack = stack().await;
     let client = stack.keyed("acme", "reader");
     let asked = asked();

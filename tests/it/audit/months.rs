@@ -55,7 +55,7 @@ async fn months_of_calls_that_waited(unit: &str, span: Duration) -> i64 {
 }
 
 #[tokio::test]
-async fn records_of_earlier_months_and_of_this_one_that_waited_together_are_all_kept() {
+async fn waiting_records_of_this_and_earlier_months_are_all_stored() {
     let months = months_of_calls_that_waited("second", Duration::from_secs(3)).await;
     assert!(months >= 3, "{months} months");
 }

@@ -6,7 +6,7 @@ use sqlx::{Executor, PgPool};
 use super::{calls, read, stack, verified};
 
 #[tokio::test]
-async fn what_was_done_while_nothing_could_be_written_is_written_afterwards() {
+async fn records_of_an_outage_are_written_afterwards() {
     let stack = stack().await;
     let client = stack.client("acme");
     read(&client, "notes.txt").await;

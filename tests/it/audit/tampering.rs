@@ -25,7 +25,7 @@ async fn findings(stack: &Stack) -> Vec<Finding> {
 }
 
 #[tokio::test]
-async fn one_row_that_was_tampered_with_is_found_whatever_was_changed() {
+async fn any_change_to_a_row_is_detected() {
     for change in [
         "update audit_records set record = replace(record, '\"ok\"', '\"refused\"') where number = 4",
         "update audit_records set at = at + interval '1 microsecond' where number = 4",
@@ -40,7 +40,7 @@ async fn one_row_that_was_tampered_with_is_found_whatever_was_changed() {
 }
 
 #[tokio::test]
-async fn rows_that_were_removed_are_found_and_those_at_the_end_by_who_kept_where_it_was() {
+async fn removed_rows_are_detected_and_a_removed_tail_by_a_known_head() {
     let (stack, owner) = five().await;
     let last = verified(&stack, "acme", None).await.remove(0).last;
     owner
@@ -61,7 +61,7 @@ async fn rows_that_were_removed_are_found_and_those_at_the_end_by_who_kept_where
 }
 
 #[tokio::test]
-async fn a_row_of_another_tenant_is_none_of_this_ones() {
+async fn a_row_moved_from_another_tenant_is_detected() {
     let (stack, owner) = five().await;
     let theirs = stack.tenant_id("zeta");
     let moved = format!("update audit_records set tenant_id = '{theirs}'");
@@ -100,7 +100,7 @@ async fn next_month(owner: &PgPool) -> SystemTime {
 }
 
 #[tokio::test]
-async fn what_was_pruned_is_not_missed_and_what_was_only_said_to_be_is() {
+async fn pruned_records_are_not_missed_but_a_forged_cut_is_detected() {
     let (stack, owner) = five().await;
     let last = verified(&stack, "acme", None).await.remove(0).last;
     assert_eq!(prune(&stack, &owner).await.unwrap(), 1);
@@ -123,7 +123,7 @@ async fn what_was_pruned_is_not_missed_and_what_was_only_said_to_be_is() {
 }
 
 #[tokio::test]
-async fn what_was_tampered_with_is_not_pruned() {
+async fn tampered_records_are_not_pruned() {
     let (stack, owner) = five().await;
     owner
         .execute("update audit_records set record = '{}' where number = 3")
@@ -135,7 +135,7 @@ async fn what_was_tampered_with_is_not_pruned() {
 }
 
 #[tokio::test]
-async fn what_is_pruned_is_verified_while_others_change_things_and_again_what_came_since() {
+async fn pruning_refuses_records_that_changed_after_their_verification() {
     let (stack, owner) = five().await;
     let (next, tenants) = (next_month(&owner).await, stack.tenants());
     let change = tenants.begin().await.unwrap();
@@ -157,7 +157,7 @@ async fn what_is_pruned_is_verified_while_others_change_things_and_again_what_ca
 }
 
 #[tokio::test]
-async fn rows_that_postgres_refuses_stop_nobody_else_and_are_told_of() {
+async fn rows_refused_by_postgres_block_no_others_and_are_reported() {
     let (stack, owner) = five().await;
     let tenant = stack.tenant_id("acme");
     let refuse = format!(

@@ -46,7 +46,7 @@ fn told<'a>(pod: Pod<'a>, command: &str, variable: &str) -> Option<&'a str> {
 }
 
 #[test]
-fn gateways_are_told_of_every_pool_by_the_name_that_its_workers_serve() {
+fn gateways_know_every_pool_by_the_name_its_workers_serve() {
     let Some(renders) = renders() else { return };
     let mut violations = Vec::new();
     let mut seen = 0;
@@ -179,7 +179,7 @@ fn gateways_answer_to_the_names_by_which_they_are_reached() {
 }
 
 #[test]
-fn a_name_of_an_ingress_is_in_one_certificate_and_a_certificate_stands_once() {
+fn each_ingress_host_is_in_one_certificate_and_each_is_listed_once() {
     let Some(renders) = renders() else { return };
     let mut most = 0;
     for render in renders {

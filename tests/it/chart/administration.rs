@@ -39,7 +39,7 @@ fn lacking<'a>(these: &'a Value, those: &Value) -> Vec<&'a Value> {
 }
 
 #[test]
-fn a_command_has_what_the_job_that_applies_tenants_has_but_for_tenants() {
+fn an_admin_job_equals_the_apply_job_without_the_tenants() {
     let Some(renders) = renders() else { return };
     let mut violations = Vec::new();
     let mut seen = 0;
@@ -80,7 +80,7 @@ fn is_of_tenants(name: &str) -> bool {
 }
 
 #[test]
-fn it_runs_when_it_is_asked_for_and_once() {
+fn an_admin_job_runs_once_on_request() {
     let Some(renders) = renders() else { return };
     let mut violations = Vec::new();
     let mut seen = 0;
@@ -174,7 +174,7 @@ fn it_reaches_the_admin_ports_of_gateways_and_workers() {
 }
 
 #[test]
-fn where_nobody_administers_in_the_cluster_nothing_is_there_for_it() {
+fn without_administration_the_chart_has_no_objects_for_it() {
     let Some(renders) = renders() else { return };
     let without: Vec<&Render> = renders
         .iter()

@@ -28,7 +28,7 @@ fn readers<'a>(render: &'a Render, map: &'a str) -> impl Iterator<Item = Pod<'a>
 }
 
 #[test]
-fn the_file_of_tenants_is_one_that_apply_takes_and_its_keys_come_from_secrets() {
+fn the_tenants_file_is_valid_for_apply_and_takes_keys_from_secrets() {
     let Some(renders) = renders() else { return };
     let schema = jsonschema::validator_for(&archway::admin::apply::schema()).unwrap();
     let mut violations = Vec::new();
@@ -103,7 +103,7 @@ fn unaddressed(mut groups: Value) -> Value {
 }
 
 #[test]
-fn prometheus_gets_the_rules_as_they_stand_in_the_chart() {
+fn prometheus_gets_the_charts_rules_unchanged() {
     let Some(renders) = renders() else { return };
     let rules = fs::read_to_string(folder().join("rules/archway.yaml")).unwrap();
     let rules: Value = serde_saphyr::from_str(&rules).expect("YAML");
@@ -120,7 +120,7 @@ fn prometheus_gets_the_rules_as_they_stand_in_the_chart() {
 }
 
 #[test]
-fn grafana_gets_the_dashboard_as_it_stands_in_the_chart() {
+fn grafana_gets_the_charts_dashboard_unchanged() {
     let Some(renders) = renders() else { return };
     let wanted = fs::read_to_string(folder().join("dashboards/archway.json")).unwrap();
     let wanted: Value = serde_json::from_str(&wanted).expect("JSON");

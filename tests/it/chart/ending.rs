@@ -58,7 +58,7 @@ fn a_pod_has_more_time_to_end_than_its_drain_takes() {
 }
 
 #[test]
-fn gateways_and_workers_have_all_probes_and_these_ask_ports_that_are_there() {
+fn gateways_and_workers_have_all_probes_on_ports_that_exist() {
     let Some(renders) = renders() else { return };
     let mut violations = Vec::new();
     for render in renders {
@@ -128,7 +128,7 @@ fn a_remote_that_is_away_keeps_no_syncer_from_being_ready() {
 }
 
 #[test]
-fn what_kills_a_pod_does_not_depend_on_others() {
+fn liveness_does_not_depend_on_other_services() {
     let Some(renders) = renders() else { return };
     let mut violations = Vec::new();
     for render in renders {

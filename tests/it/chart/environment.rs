@@ -95,7 +95,7 @@ fn is_key(name: &str, container: Container<'_>) -> bool {
 }
 
 #[test]
-fn every_variable_is_one_that_the_command_asks() {
+fn every_variable_is_known_to_its_command() {
     let all = commands();
     let mut violations = Vec::new();
     let seen = each_container(|place, pod, container| {
@@ -167,7 +167,7 @@ fn line(container: Container<'_>, command: &Command) -> Result<Vec<String>, Stri
 }
 
 #[test]
-fn every_value_is_one_that_the_command_takes() {
+fn every_value_is_accepted_by_its_command() {
     let all = commands();
     let mut violations = Vec::new();
     let mut seen = 0;
@@ -236,7 +236,7 @@ fn is_asked(argument: &Arg) -> bool {
 }
 
 #[test]
-fn pods_tell_their_own_name_where_they_are_named() {
+fn pods_get_their_own_name_as_instance_name() {
     let mut violations = Vec::new();
     let seen = each_container(|place, _, container| {
         for name in ["ARCHWAY_GATEWAY_NAME", "ARCHWAY_WORKER_NAME"] {

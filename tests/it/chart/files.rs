@@ -55,7 +55,7 @@ fn every_mount_has_its_volume_and_every_volume_is_mounted() {
 }
 
 #[test]
-fn every_file_that_a_process_is_told_of_is_mounted_read_only() {
+fn every_configured_file_is_mounted_read_only() {
     let Some(renders) = renders() else { return };
     let mut violations = Vec::new();
     let mut seen = 0;
@@ -124,7 +124,7 @@ fn is_there(pod: &Pod<'_>, mount: &Value, path: &str) -> bool {
 }
 
 #[test]
-fn all_who_connect_to_a_database_have_its_authority_as_it_was_when_they_began() {
+fn every_database_client_mounts_the_authority_as_of_its_start() {
     let Some(renders) = renders() else { return };
     let mut violations = Vec::new();
     let mut roles = BTreeSet::new();
@@ -187,7 +187,7 @@ fn workers_can_not_write_into_repositories_and_gateways_do_not_see_them() {
 }
 
 #[test]
-fn a_claim_of_repositories_outlives_the_release_where_somebody_else_fills_it() {
+fn a_repository_claim_filled_from_outside_outlives_the_release() {
     let Some(renders) = renders() else { return };
     let label = "app.kubernetes.io/component";
     let mut seen = BTreeSet::new();
@@ -218,7 +218,7 @@ fn repositories(container: Container<'_>) -> Option<impl Iterator<Item = &str>> 
 }
 
 #[test]
-fn nothing_but_volumes_can_be_written_and_nobody_has_a_token() {
+fn only_volumes_are_writable_and_no_pod_has_a_token() {
     let Some(renders) = renders() else { return };
     let mut violations = Vec::new();
     for render in renders {

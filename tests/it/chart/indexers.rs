@@ -58,7 +58,7 @@ fn indexers_have_one_budget_and_one_scaler_or_a_number() {
 }
 
 #[test]
-fn a_pools_scaler_and_that_of_its_indexers_say_what_each_was_told() {
+fn pools_and_their_indexers_have_scalers_of_their_own() {
     let Some(render) = case() else { return };
     let bounds = |name: &str| {
         let spec = &render.find("HorizontalPodAutoscaler", name).unwrap()["spec"];
@@ -76,7 +76,7 @@ fn a_pools_scaler_and_that_of_its_indexers_say_what_each_was_told() {
 }
 
 #[test]
-fn indexers_run_where_they_are_told_to_and_else_where_their_pool_does() {
+fn indexers_use_their_own_placement_or_their_pools() {
     let Some(render) = case() else { return };
     let keys = |pod: Pod<'_>| -> Vec<String> {
         let spread = list(&pod.spec["topologySpreadConstraints"]);

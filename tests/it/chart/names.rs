@@ -27,7 +27,7 @@ fn is_name(name: &str) -> bool {
 }
 
 #[test]
-fn every_name_is_one_that_a_host_could_have_and_stands_once() {
+fn every_name_is_a_unique_valid_host_name() {
     let Some(renders) = renders() else { return };
     let mut violations = Vec::new();
     for render in renders {
@@ -56,7 +56,7 @@ fn names_within(pod: Pod<'_>) -> Vec<&str> {
 }
 
 #[test]
-fn names_within_a_pod_stand_once_and_ports_names_are_short() {
+fn names_within_a_pod_are_unique_and_port_names_short() {
     let Some(renders) = renders() else { return };
     let mut violations = Vec::new();
     for render in renders {
@@ -149,7 +149,7 @@ fn is_pinned(image: &str) -> bool {
 }
 
 #[test]
-fn what_is_pinned_and_what_is_a_name_is_told_apart() {
+fn pinned_images_and_mere_names_are_distinguished() {
     let digest = "a".repeat(64);
     assert!(is_pinned("host:5000/archway:1.0"));
     assert!(is_pinned(&format!("archway@sha256:{digest}")));

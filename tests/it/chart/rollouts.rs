@@ -37,7 +37,7 @@ fn by_default_no_gateway_and_no_worker_ends_before_a_new_one_is_ready() {
 const HEARD_OF: u64 = 5 + 5;
 
 #[test]
-fn by_default_a_worker_is_not_replaced_before_gateways_heard_of_the_one_before() {
+fn by_default_workers_are_replaced_slower_than_gateways_notice() {
     let Some(renders) = renders() else { return };
     let mut seen = 0;
     for render in renders {
@@ -89,7 +89,7 @@ fn changed(old: &BTreeMap<String, Value>, new: &BTreeMap<String, Value>) -> BTre
 }
 
 #[test]
-fn what_changed_of_others_replaces_the_pods_that_read_it_and_no_more() {
+fn a_changed_dependency_replaces_only_the_pods_that_read_it() {
     if renders().is_none() {
         return;
     }

@@ -58,7 +58,7 @@ fn password(url: &str) -> Option<&str> {
 }
 
 #[test]
-fn what_stands_in_a_secret_stands_nowhere_else() {
+fn values_of_secrets_occur_nowhere_else() {
     let Some(renders) = renders() else { return };
     let mut violations = Vec::new();
     let mut seen = 0;
@@ -107,7 +107,7 @@ fn words(value: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn what_help_hides_comes_from_a_secret() {
+fn hidden_options_get_their_values_from_secrets() {
     let Some(renders) = renders() else { return };
     let hidden = secret_variables();
     let mut violations = Vec::new();
@@ -160,7 +160,7 @@ fn keys<'a>(pod: &Pod<'a>, role: &str) -> BTreeSet<&'a str> {
 }
 
 #[test]
-fn a_worker_holds_no_gateways_secret_and_a_gateway_not_the_owners_database() {
+fn workers_hold_no_gateway_secret_and_gateways_no_owner_database_url() {
     let Some(renders) = renders() else { return };
     let mut violations = Vec::new();
     let mut seen = BTreeSet::new();

@@ -18,7 +18,7 @@ fn chosen<'a>(render: &'a Render, selector: &Value) -> Vec<Pod<'a>> {
 }
 
 #[test]
-fn a_workload_selects_its_own_pods_and_nobody_elses() {
+fn a_workload_selects_exactly_its_own_pods() {
     let Some(renders) = renders() else { return };
     let mut violations = Vec::new();
     for render in renders {
@@ -82,7 +82,7 @@ fn a_service_leads_to_ports_of_the_pods_of_one_workload() {
 }
 
 #[test]
-fn budgets_and_scalers_are_of_one_workload_and_what_is_scaled_counts_nothing_itself() {
+fn budgets_and_scalers_select_one_workload_and_it_sets_no_replicas() {
     let Some(renders) = renders() else { return };
     let mut violations = Vec::new();
     for render in renders {
@@ -152,7 +152,7 @@ fn spread_is_over_a_workloads_own_pods() {
 }
 
 #[test]
-fn a_policy_is_of_pods_that_are_there_and_opens_ports_that_they_have() {
+fn a_policy_selects_existing_pods_and_ports() {
     let Some(renders) = renders() else { return };
     let mut violations = Vec::new();
     for render in renders {
@@ -182,7 +182,7 @@ fn a_policy_is_of_pods_that_are_there_and_opens_ports_that_they_have() {
 }
 
 #[test]
-fn routes_lead_to_ports_of_services_that_are_there() {
+fn routes_lead_to_existing_ports_of_services() {
     let Some(renders) = renders() else { return };
     let mut violations = Vec::new();
     let mut seen = 0;
@@ -222,7 +222,7 @@ fn routes_lead_to_ports_of_services_that_are_there() {
 }
 
 #[test]
-fn what_prometheus_scrapes_are_admin_ports_of_gateways_and_workers() {
+fn prometheus_scrapes_admin_ports_of_gateways_and_workers() {
     let Some(renders) = renders() else { return };
     let mut violations = Vec::new();
     let mut seen = 0;

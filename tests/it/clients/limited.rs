@@ -12,42 +12,42 @@ use super::{Era, fastmcp, inspector::Inspector, python, text_as_json, typescript
 use crate::outside;
 
 #[tokio::test]
-async fn the_python_client_is_told_what_is_spent_and_how_long_to_wait_in_the_older_era() {
+async fn the_python_client_sees_limits_and_waits_in_the_legacy_era() {
     is_told(python(), Era::Legacy).await;
 }
 
 #[tokio::test]
-async fn the_python_client_is_told_what_is_spent_and_how_long_to_wait_in_the_modern_era() {
+async fn the_python_client_sees_limits_and_waits_in_the_modern_era() {
     is_told(python(), Era::Modern).await;
 }
 
 #[tokio::test]
-async fn fastmcp_is_told_what_is_spent_and_how_long_to_wait_in_the_older_era() {
+async fn fastmcp_sees_limits_and_waits_in_the_legacy_era() {
     is_told(fastmcp(), Era::Legacy).await;
 }
 
 #[tokio::test]
-async fn fastmcp_is_told_what_is_spent_and_how_long_to_wait_in_the_modern_era() {
+async fn fastmcp_sees_limits_and_waits_in_the_modern_era() {
     is_told(fastmcp(), Era::Modern).await;
 }
 
 #[tokio::test]
-async fn the_typescript_client_is_told_what_is_spent_and_how_long_to_wait_in_the_older_era() {
+async fn the_typescript_client_sees_limits_and_waits_in_the_legacy_era() {
     is_told(typescript(), Era::Legacy).await;
 }
 
 #[tokio::test]
-async fn the_typescript_client_is_told_what_is_spent_and_how_long_to_wait_in_the_modern_era() {
+async fn the_typescript_client_sees_limits_and_waits_in_the_modern_era() {
     is_told(typescript(), Era::Modern).await;
 }
 
 #[tokio::test]
-async fn the_inspector_prints_what_is_spent_in_the_older_era() {
+async fn the_inspector_prints_spent_limits_in_the_legacy_era() {
     prints(Era::Legacy).await;
 }
 
 #[tokio::test]
-async fn the_inspector_prints_what_is_spent_in_the_modern_era() {
+async fn the_inspector_prints_spent_limits_in_the_modern_era() {
     prints(Era::Modern).await;
 }
 

@@ -16,7 +16,7 @@ fn instructions() -> Vec<String> {
 }
 
 #[test]
-fn what_it_is_built_on_is_pinned_by_digest() {
+fn base_images_are_pinned_by_digest() {
     let arguments = instructions();
     let base = |name: &str| {
         let argument = arguments.iter().find_map(|line| line.strip_prefix(name));
@@ -47,7 +47,7 @@ fn what_it_is_built_on_is_pinned_by_digest() {
 }
 
 #[test]
-fn the_binary_is_built_by_the_profile_for_images_and_taken_from_where_that_puts_it() {
+fn the_image_takes_the_binary_from_the_folder_of_its_build_profile() {
     let lines = instructions();
     let build = lines.iter().find(|line| line.contains("cargo build"));
     let words: Vec<&str> = build.unwrap().split(' ').collect();
@@ -66,7 +66,7 @@ fn the_binary_is_built_by_the_profile_for_images_and_taken_from_where_that_puts_
 }
 
 #[test]
-fn debug_information_is_in_neither_binary_and_that_of_the_image_can_be_had() {
+fn no_binary_has_debug_information_and_the_images_is_extractable() {
     let manifest = read("Cargo.toml");
     let profile = |name: &str| {
         let (_, rest) = manifest
@@ -93,7 +93,7 @@ fn debug_information_is_in_neither_binary_and_that_of_the_image_can_be_had() {
 }
 
 #[test]
-fn it_runs_as_nobody_in_particular_and_can_be_asked_for_its_health() {
+fn the_image_runs_unprivileged_and_has_a_health_check() {
     let lines = instructions();
     let last = |name: &str| {
         let found = lines.iter().rev().find_map(|line| line.strip_prefix(name));
@@ -118,7 +118,7 @@ fn older_builders_understand_it() {
 }
 
 #[test]
-fn what_it_is_built_from_is_there_and_is_told_to_be_let_in() {
+fn the_build_context_has_every_member_and_existing_paths() {
     let let_in = read(".dockerignore");
     let let_in: Vec<&str> = let_in
         .lines()

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{compose, environment, services, texts};
 
 #[test]
-fn without_being_asked_the_host_sees_the_gateways_port_alone() {
+fn by_default_the_host_sees_only_the_gateways_port() {
     for (name, service) in services() {
         let ports = texts(&service["ports"]);
         let is_optional = !service["profiles"].is_null();
@@ -28,7 +28,7 @@ pub(super) fn networks(service: &Value) -> BTreeSet<String> {
 }
 
 #[test]
-fn services_reach_those_they_need_and_other_machines_only_where_they_must() {
+fn services_reach_what_they_need_and_other_hosts_only_where_they_must() {
     let services = services();
     let reached = |name: &str| -> Vec<&str> {
         let own = networks(&services[name]);

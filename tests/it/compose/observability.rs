@@ -86,7 +86,7 @@ fn whom_they_ask_is_a_service_of_a_network_that_they_are_in() {
 }
 
 #[test]
-fn they_are_asked_at_the_ports_where_they_listen() {
+fn addresses_use_ports_that_are_listened_on() {
     let collector = yaml("otel-collector.yaml");
     let prometheus = fields(&collector["service"]["telemetry"], "prometheus")[0];
     let wanted = [
@@ -134,7 +134,7 @@ fn options(service: &Value, end: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_path_that_they_name_is_mounted_and_there() {
+fn every_path_in_their_files_is_mounted_and_exists() {
     let services = services();
     let mut paths: Vec<(&str, String)> = Vec::new();
     let mut name = |service: &'static str, named: Vec<String>| {
@@ -174,7 +174,7 @@ fn every_path_that_they_name_is_mounted_and_there() {
 }
 
 #[test]
-fn pipelines_are_made_of_what_is_defined_and_nothing_is_defined_for_none() {
+fn pipelines_use_exactly_the_defined_components() {
     let collector = yaml("otel-collector.yaml");
     let pipelines = collector["service"]["pipelines"].as_object().unwrap();
     assert!(pipelines.contains_key("traces"), "{pipelines:?}");

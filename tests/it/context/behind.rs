@@ -16,7 +16,7 @@ fn commit(folder: &Path, path: &str, content: &str) {
 }
 
 #[tokio::test]
-async fn without_an_index_it_is_said_how_far_it_is_and_what_answers_meanwhile() {
+async fn without_an_index_the_error_has_progress_and_an_alternative() {
     let (_stack, client) = serve(repo()).await;
     let query = json!({ "query": "password of a user" });
     let refused = client.call("context_search", query).await;
@@ -28,7 +28,7 @@ async fn without_an_index_it_is_said_how_far_it_is_and_what_answers_meanwhile() 
 }
 
 #[tokio::test]
-async fn an_index_that_is_half_made_is_not_searched_and_tells_how_far_it_is() {
+async fn a_partial_index_is_not_searched_and_reports_its_progress() {
     let service = Embeddings::start(64).await;
     service.always(Some(Mishap::Hang));
     let tenant = Tenant::new("acme").project("site", repo());
@@ -48,7 +48,7 @@ async fn an_index_that_is_half_made_is_not_searched_and_tells_how_far_it_is() {
 }
 
 #[tokio::test]
-async fn commits_that_the_index_lacks_are_counted_while_another_worker_holds_it() {
+async fn commits_behind_are_counted_while_another_worker_is_indexing() {
     let (stack, client) = indexed(repo()).await;
     let query = json!({ "query": "weather report", "limit": 20 });
     search(&stack, &client, query.clone()).await;
@@ -76,7 +76,7 @@ async fn commits_that_the_index_lacks_are_counted_while_another_worker_holds_it(
 }
 
 #[tokio::test]
-async fn a_file_that_differs_in_the_work_tree_is_shown_as_committed_and_called_stale() {
+async fn a_file_changed_in_the_work_tree_is_shown_as_committed_and_stale() {
     let (stack, client) = indexed(repo()).await;
     let query = json!({ "query": "is the password of this user right" });
     let reply = search(&stack, &client, query.clone()).await;
@@ -137,7 +137,7 @@ async fn a_project_without_files_has_an_index_and_nothing_in_it() {
 }
 
 #[tokio::test]
-async fn how_far_each_index_is_stands_in_the_list_of_projects() {
+async fn list_projects_shows_the_progress_of_each_index() {
     let service = Embeddings::start(64).await;
     service.always(Some(Mishap::Hang));
     let tenant = Tenant::new("acme").project("site", repo());
@@ -158,7 +158,7 @@ async fn how_far_each_index_is_stands_in_the_list_of_projects() {
 }
 
 #[tokio::test]
-async fn an_index_that_is_whole_says_that_all_its_texts_are_there_and_not_how_far_the_run_was() {
+async fn a_complete_index_reports_all_texts_and_no_run_progress() {
     let (stack, client) = indexed(repo()).await;
     search(&stack, &client, json!({ "query": "weather report" })).await;
     let owner = owner(&stack).await;

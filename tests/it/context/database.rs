@@ -41,7 +41,7 @@ async fn seen(connection: &mut PgConnection, tenant: uuid::Uuid) -> [(i64, i64);
 }
 
 #[tokio::test]
-async fn a_worker_sees_no_row_of_an_index_without_a_tenant_and_only_that_tenants_with_one() {
+async fn a_worker_sees_index_rows_of_the_stated_tenant_only() {
     let stack = two_tenants().await;
     let zeta = stack.tenant_id("zeta");
     let owner = owner(&stack).await;
@@ -63,7 +63,7 @@ async fn a_worker_sees_no_row_of_an_index_without_a_tenant_and_only_that_tenants
 }
 
 #[tokio::test]
-async fn a_worker_changes_no_row_of_another_tenants_index_and_adds_none() {
+async fn a_worker_cannot_change_or_add_index_rows_of_another_tenant() {
     let stack = two_tenants().await;
     let (acme, zeta) = (stack.tenant_id("acme"), stack.tenant_id("zeta"));
     let mut worker = PgConnection::connect(&stack.database().url("archway_worker"))
@@ -106,7 +106,7 @@ async fn state(connection: &mut PgConnection, tenant: uuid::Uuid) {
 }
 
 #[tokio::test]
-async fn a_tenant_finds_nothing_of_another_whose_files_and_notes_are_the_same() {
+async fn a_tenant_finds_nothing_of_another_with_equal_content() {
     let stack = two_tenants().await;
     let (acme, zeta) = (stack.client("acme"), stack.client("zeta"));
     let discovery = json!({ "type": "rule", "content": "thermometers lie", "project": "site" });

@@ -127,7 +127,7 @@ async fn a_module_is_a_name_or_a_folder_of_whole_components() {
 }
 
 #[tokio::test]
-async fn what_is_about_code_can_not_be_asked_of_what_was_noted() {
+async fn filters_of_code_are_refused_for_notes() {
     let (_stack, client) = shapes().await;
     for kind in ["pattern", "rule", "decision", "issue"] {
         for about_code in [

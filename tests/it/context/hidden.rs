@@ -90,7 +90,7 @@ async fn a_file_that_the_operator_closes_is_gone_though_the_index_has_it() {
 }
 
 #[tokio::test]
-async fn a_discovery_does_not_name_what_the_operator_closed_since() {
+async fn a_discovery_does_not_name_paths_closed_since() {
     let (stack, client) = indexed(repo()).await;
     let content = "the treasure is described in two places";
     let discovery = json!({
@@ -108,7 +108,7 @@ async fn a_discovery_does_not_name_what_the_operator_closed_since() {
 }
 
 #[tokio::test]
-async fn a_text_that_stands_in_two_files_is_shown_once_and_as_one_that_may_be_read() {
+async fn a_text_in_two_files_is_shown_once_under_a_readable_path() {
     let twice = repo()
         .file("a/map.txt", LINE)
         .file("b/map.txt", LINE)

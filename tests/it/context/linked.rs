@@ -56,7 +56,7 @@ async fn ask(client: &Client, project: &str, scope: &str) -> Value {
 }
 
 #[tokio::test]
-async fn linked_projects_are_searched_one_hop_far_and_a_link_to_nothing_is_none() {
+async fn linked_projects_are_searched_one_hop_far_and_dead_links_ignored() {
     let stack = linked().await;
     let client = stack.client("acme");
     let own = json!([["site", "site.txt"]]);

@@ -130,7 +130,7 @@ async fn where_nothing_was_noted_of_a_type_the_answer_says_where_files_are() {
 }
 
 #[tokio::test]
-async fn a_type_finds_what_is_of_it_and_events_are_found_under_all_alone() {
+async fn a_type_finds_its_notes_and_only_all_finds_events() {
     let (stack, client) = ready().await;
     write(
         &client,
@@ -170,7 +170,7 @@ async fn a_type_finds_what_is_of_it_and_events_are_found_under_all_alone() {
 }
 
 #[tokio::test]
-async fn a_superseded_discovery_stands_below_its_successor_and_says_so() {
+async fn a_superseded_discovery_ranks_below_its_successor_and_says_so() {
     let (stack, client) = ready().await;
     let old = json!({ "type": "rule", "content": "retry the outbox with jitter" });
     let old = record(&client, old).await;
@@ -197,7 +197,7 @@ async fn a_superseded_discovery_stands_below_its_successor_and_says_so() {
 }
 
 #[tokio::test]
-async fn what_was_erased_is_gone_from_the_next_answer_on() {
+async fn an_erased_note_is_gone_from_the_next_answer() {
     let (stack, client) = ready().await;
     let entry = json!({ "event": "the sesame of the outbox" });
     write(&client, "progress_log.jsonl", entry).await;

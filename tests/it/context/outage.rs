@@ -48,7 +48,7 @@ async fn code_is_found_while_postgres_is_away_and_notes_again_once_it_is_back() 
 }
 
 #[tokio::test]
-async fn a_cut_connection_is_made_anew_and_what_was_never_asked_about_is_refused() {
+async fn a_cut_connection_is_replaced_and_uncached_projects_are_refused() {
     let tenant = Tenant::new("acme").project("site", repo());
     let tenant = tenant.project("shop", repo());
     let stack = Harness::new().tenant(tenant).indexing().start().await;

@@ -65,7 +65,7 @@ fn check_scores(reply: &Reply) {
 }
 
 #[tokio::test]
-async fn a_callers_own_reads_lift_the_file_and_its_module_for_that_caller_alone() {
+async fn a_callers_reads_rank_the_file_and_module_higher_for_that_caller() {
     let (stack, client, other) = two_readers().await;
     let reply = client.call("context_search", all()).await;
     for path in [PASSWORD, TOKEN, REPORT] {

@@ -72,7 +72,7 @@ async fn a_file_that_the_operator_opens_is_found_without_a_new_commit() {
 }
 
 #[tokio::test]
-async fn what_a_repository_closes_in_its_work_tree_leaves_the_index_and_comes_back() {
+async fn paths_denied_in_the_work_tree_leave_the_index_and_come_back() {
     let repo = repo().file("vault/map.txt", LINE).commit();
     let (stack, client) = indexed(repo).await;
     search(&stack, &client, treasure()).await;
@@ -90,7 +90,7 @@ async fn what_a_repository_closes_in_its_work_tree_leaves_the_index_and_comes_ba
 }
 
 #[tokio::test]
-async fn files_that_were_closed_take_no_place_among_what_is_found() {
+async fn closed_files_take_no_place_among_the_results() {
     let (stack, client) = indexed(crowd(repo())).await;
     let reply = search(&stack, &client, treasure()).await;
     assert!(paths(&reply).iter().all(|path| path.starts_with("vault/")));

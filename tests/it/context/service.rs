@@ -34,7 +34,7 @@ fn refusing() -> Option<Mishap> {
 }
 
 #[tokio::test]
-async fn a_rename_asks_the_service_nothing_and_a_change_only_what_changed() {
+async fn a_rename_embeds_nothing_and_a_change_only_changed_texts() {
     let (service, stack, client) = served().await;
     let asked = service.questions().len();
     let folder = stack.folder("acme", "site");
@@ -108,7 +108,7 @@ async fn a_service_that_hangs_takes_no_more_than_half_of_a_calls_time() {
 }
 
 #[tokio::test]
-async fn what_was_asked_before_is_answered_from_what_the_service_said() {
+async fn a_repeated_query_uses_the_cached_vector() {
     let (service, _stack, client) = served().await;
     service.always(refusing());
     let again = json!({ "query": "weather report" });
@@ -135,7 +135,7 @@ async fn a_file_that_was_closed_is_no_word_that_answers_without_the_service() {
 }
 
 #[tokio::test]
-async fn of_two_workers_one_indexes_a_project_and_both_find_what_it_did() {
+async fn one_of_two_workers_indexes_a_project_and_both_search_it() {
     let service = Embeddings::start(DIMENSIONS).await;
     let mut repo = repo();
     for number in 0..200 {
@@ -160,8 +160,7 @@ async fn of_two_workers_one_indexes_a_project_and_both_find_what_it_did() {
 }
 
 #[tokio::test]
-async fn a_text_that_the_service_refuses_is_found_by_its_words_and_keeps_nothing_from_being_indexed()
- {
+async fn a_text_the_service_refuses_is_found_by_words_and_blocks_no_other() {
     let service = Embeddings::start(DIMENSIONS).await;
     service.always(Some(Mishap::Dislikes("constant_time_eq")));
     let tenant = Tenant::new("acme").project("site", repo());

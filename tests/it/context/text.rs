@@ -42,7 +42,7 @@ async fn the_text_has_a_heading_a_count_and_a_section_a_result() {
 }
 
 #[tokio::test]
-async fn what_is_no_code_is_named_by_its_type_and_id() {
+async fn notes_are_named_by_type_and_id() {
     let (stack, client) = indexed(repo()).await;
     search(&stack, &client, json!({ "query": "weather" })).await;
     let content = "# fence\n```sh\nrm -rf \u{202e}\n```";

@@ -24,7 +24,7 @@ async fn stands(stack: &Stack, so: &str) {
 }
 
 #[tokio::test]
-async fn a_text_that_was_not_there_when_it_was_indexed_is_found_once_it_is() {
+async fn an_object_missing_at_indexing_is_found_once_present() {
     let (stack, client) = indexed(repo()).await;
     let ships = json!({ "query": "lighthouse keeper counted ships in the fog" });
     search(&stack, &client, ships.clone()).await;
@@ -80,7 +80,7 @@ async fn a_head_that_can_not_be_read_for_a_moment_empties_no_index() {
 }
 
 #[tokio::test]
-async fn a_project_that_was_indexed_and_can_not_be_read_is_told_of() {
+async fn an_indexed_project_that_becomes_unreadable_is_reported() {
     let (stack, client) = indexed(repo()).await;
     let password = json!({ "query": "verify the password of a user" });
     search(&stack, &client, password).await.structured();

@@ -112,18 +112,18 @@ async fn words_answer_first_and_vectors_follow(qdrant: Option<&Qdrant>) {
 }
 
 #[tokio::test]
-async fn without_the_service_from_the_start_rows_answer_by_words_and_vectors_follow() {
+async fn postgres_answers_by_words_until_the_embedding_service_is_up() {
     words_answer_first_and_vectors_follow(None).await;
 }
 
 #[tokio::test]
-async fn without_the_service_from_the_start_qdrant_answers_by_words_and_vectors_follow() {
+async fn qdrant_answers_by_words_until_the_embedding_service_is_up() {
     let qdrant = Qdrant::start().await;
     words_answer_first_and_vectors_follow(Some(&qdrant)).await;
 }
 
 #[tokio::test]
-async fn a_service_that_hangs_from_the_start_keeps_words_from_nobody_for_long() {
+async fn a_hanging_service_does_not_delay_search_by_words_for_long() {
     let begun = Instant::now();
     let (_service, stack, client) = started(None, Some(Mishap::Hang)).await;
     let query = json!({ "query": "temperature of the weather" });
@@ -136,7 +136,7 @@ async fn a_service_that_hangs_from_the_start_keeps_words_from_nobody_for_long() 
 }
 
 #[tokio::test]
-async fn an_index_that_gets_its_vectors_notes_how_many_chunks_its_texts_have_then() {
+async fn an_index_that_gets_its_vectors_records_the_new_count_of_chunks() {
     let (service, stack, client) = started(None, refusing()).await;
     search(&stack, &client, json!({ "query": "weather report" })).await;
     let owner = super::owner(&stack).await;
@@ -154,7 +154,7 @@ async fn an_index_that_gets_its_vectors_notes_how_many_chunks_its_texts_have_the
 }
 
 #[tokio::test]
-async fn while_the_service_is_away_it_is_asked_seldom_and_the_index_stays_as_it_is() {
+async fn an_unreachable_service_is_retried_rarely_and_the_index_stays() {
     let (service, stack, client) = started(None, refusing()).await;
     search(&stack, &client, json!({ "query": "weather report" })).await;
     let owner = super::owner(&stack).await;

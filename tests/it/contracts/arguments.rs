@@ -72,7 +72,7 @@ async fn an_unknown_argument_is_refused_with_the_nearest_known_one() {
 }
 
 #[tokio::test]
-async fn every_violation_is_told_at_once() {
+async fn all_violations_are_reported_at_once() {
     let (_stack, client) = site().await;
     let arguments =
         json!({ "pattern": 5, "max_results": 0, "context_lines": 11, "is_regex": "yes" });
@@ -153,7 +153,7 @@ async fn bounds_hold_at_both_ends() {
 }
 
 #[tokio::test]
-async fn no_number_is_told_in_the_words_of_a_parser() {
+async fn errors_about_numbers_use_no_parser_words() {
     let (_stack, client) = site().await;
     let listed = client.rpc("tools/list", json!({})).await.json();
     let mut asked = 0;
@@ -204,7 +204,7 @@ async fn another_tools_word_for_an_argument_is_understood_but_not_taken() {
 }
 
 #[tokio::test]
-async fn arguments_are_checked_before_the_project_and_the_project_before_the_path() {
+async fn checks_run_in_order_arguments_then_project_then_path() {
     let (_stack, client) = site().await;
     let all_wrong = json!({ "project": "nonesuch", "path": "../x", "max_bytes": 0 });
     assert_eq!(

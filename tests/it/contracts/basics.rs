@@ -7,7 +7,7 @@ use super::{both, column};
 use crate::serve;
 
 #[tokio::test]
-async fn hello_greets_and_tells_the_time() {
+async fn hello_returns_a_greeting_and_the_time() {
     let (_stack, client) = serve(Repo::new().file("a.txt", "a").commit()).await;
     let reply = client.call("hello", json!({})).await;
     assert_eq!(both(&reply)["message"], "Hello from Archway!");
@@ -24,7 +24,7 @@ async fn hello_greets_and_tells_the_time() {
 }
 
 #[tokio::test]
-async fn list_projects_tells_slug_name_default_and_commit() {
+async fn list_projects_returns_slug_name_default_and_commit() {
     let acme = Tenant::new("acme")
         .project("site", Repo::new().file("a.txt", "a").commit())
         .project("plain", Repo::new().file("a.txt", "a"))
@@ -56,7 +56,7 @@ async fn list_projects_tells_slug_name_default_and_commit() {
 }
 
 #[tokio::test]
-async fn what_a_server_says_of_itself_names_the_tools_of_files_search_and_history() {
+async fn server_instructions_name_existing_tools_and_every_git_tool() {
     let (_stack, client) = serve(Repo::new().file("a.txt", "a")).await;
     let listed = client.rpc("tools/list", json!({})).await.json();
     let modern = client.modern();

@@ -25,7 +25,7 @@ fn paths(data: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_list_has_folders_before_their_content_and_leaves_out_hidden_and_ignored_files() {
+async fn a_list_has_folders_first_and_omits_hidden_and_ignored_files() {
     let (_stack, client) = project().await;
     let reply = client.call("list_files", json!({})).await;
     let data = both(&reply);
@@ -146,7 +146,7 @@ async fn a_glob_that_does_not_parse_says_where() {
 }
 
 #[tokio::test]
-async fn hidden_files_are_shown_when_asked_for_and_git_never() {
+async fn hidden_files_are_shown_on_request_and_git_never() {
     let (_stack, client) = project().await;
     let reply = client
         .call(
@@ -176,7 +176,7 @@ async fn hidden_files_are_shown_when_asked_for_and_git_never() {
 }
 
 #[tokio::test]
-async fn a_directory_that_is_none_is_not_found() {
+async fn a_file_given_as_directory_is_not_found() {
     let (_stack, client) = project().await;
     for directory in ["nope", "README.md", "src/index.ts/x"] {
         let reply = client

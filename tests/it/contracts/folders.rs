@@ -9,7 +9,7 @@ use super::both;
 use crate::serve;
 
 #[tokio::test]
-async fn a_folder_s_time_is_its_own_and_that_of_what_a_link_leads_to() {
+async fn a_folder_has_its_own_time_and_a_link_that_of_its_target() {
     let repo = Repo::new()
         .file("src/deep/a.ts", "a\n")
         .link("to-src", "src")

@@ -196,7 +196,7 @@ async fn a_summary_reads_as_the_contract_writes_it() {
 }
 
 #[tokio::test]
-async fn more_than_a_thousand_changed_lines_turn_a_diff_to_its_summary_and_say_so() {
+async fn a_diff_of_more_than_a_thousand_lines_becomes_a_summary_and_says_so() {
     let (_stack, client, folder) = project().await;
     for (lines, is_summary) in [(1_000, false), (1_001, true)] {
         fs::write(

@@ -8,7 +8,7 @@ use super::git::project;
 use crate::serve;
 
 #[tokio::test]
-async fn what_is_refused_is_refused_in_the_contract_s_words() {
+async fn refusals_use_the_contracts_words() {
     let (_stack, client, _folder) = project().await;
     for (tool, arguments, code, message) in [
         (
@@ -123,7 +123,7 @@ async fn what_is_refused_is_refused_in_the_contract_s_words() {
 }
 
 #[tokio::test]
-async fn an_end_of_a_log_that_is_no_date_and_no_revision_is_told_what_is_one() {
+async fn an_invalid_since_or_until_is_refused_with_valid_examples() {
     let (_stack, client, _folder) = project().await;
     for (text, code, more) in [
         ("last tuesday", "revision_not_found", ""),

@@ -233,7 +233,7 @@ async fn over_a_thousand_lines_it_is_a_summary_and_a_path_narrows_it_first() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_is_left_out_from_the_end_and_said() {
+async fn a_diff_that_does_not_fit_is_cut_at_the_end_and_says_so() {
     let line = "x".repeat(200);
     let text = format!("{line}\n").repeat(90);
     let mut repo = Repo::new().file("z", "z\n").commit();

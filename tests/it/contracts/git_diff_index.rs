@@ -49,7 +49,7 @@ async fn differs(client: &Client, folder: &Path, expected: &[&str]) {
 }
 
 #[tokio::test]
-async fn outside_of_a_sparse_checkout_only_what_stands_there_all_the_same_differs() {
+async fn outside_a_sparse_checkout_only_existing_files_can_differ() {
     for index in ["--no-sparse-index", "--sparse-index"] {
         let (_stack, client, folder) = project().await;
         git(&folder, &["sparse-checkout", "set", "--cone", index, "in"]);
@@ -69,7 +69,7 @@ async fn outside_of_a_sparse_checkout_only_what_stands_there_all_the_same_differ
 }
 
 #[tokio::test]
-async fn a_file_that_git_was_told_not_to_look_at_does_not_differ() {
+async fn a_file_marked_unchanged_in_the_index_does_not_differ() {
     for (mark, unmark) in [
         ("--skip-worktree", "--no-skip-worktree"),
         ("--assume-unchanged", "--no-assume-unchanged"),
@@ -91,7 +91,7 @@ async fn a_file_that_git_was_told_not_to_look_at_does_not_differ() {
 }
 
 #[tokio::test]
-async fn of_a_conflict_what_stands_in_the_working_tree_is_compared() {
+async fn a_conflict_is_compared_as_it_is_in_the_work_tree() {
     let (_stack, client, folder) = project().await;
     git(&folder, &["checkout", "-qb", "side"]);
     let commit = |files: &[(&str, &str)], gone: &str| {
@@ -178,7 +178,7 @@ async fn where_modes_of_files_do_not_count_the_index_has_them() {
 }
 
 #[tokio::test]
-async fn where_the_file_system_has_no_links_a_file_stands_for_one() {
+async fn without_symlink_support_a_file_represents_a_link() {
     let (_stack, client, folder) = project().await;
     let link = folder.join("link");
     std::os::unix::fs::symlink("top", &link).unwrap();

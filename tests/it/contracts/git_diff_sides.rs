@@ -9,7 +9,7 @@ use super::git_diff::{build, diff, files};
 use crate::serve;
 
 #[tokio::test]
-async fn without_revisions_it_shows_what_is_not_committed() {
+async fn without_revisions_a_diff_shows_uncommitted_changes() {
     let (stack, client) = serve(Repo::new().file("a", "1\n").file("b", "2\n").commit()).await;
     let folder = stack.folder("acme", "site");
     assert_eq!(
@@ -155,7 +155,7 @@ async fn nothing_that_a_repository_names_is_run() {
 }
 
 #[tokio::test]
-async fn what_can_not_be_compared_is_said() {
+async fn uncomparable_sides_are_reported() {
     let (stack, client) = serve(Repo::new().file("a", "1\n")).await;
     let code = async |arguments: Value| client.call("git_diff", arguments).await.code().to_owned();
     assert_eq!(code(json!({})).await, "not_a_git_repository");

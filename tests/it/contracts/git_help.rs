@@ -16,7 +16,7 @@ async fn refused(client: &Client, revision: &str) -> Reply {
 }
 
 #[tokio::test]
-async fn a_misspelt_revision_is_told_the_nearest_names_that_are_served() {
+async fn a_misspelt_revision_suggests_the_nearest_served_names() {
     let (_stack, client, folder) = project().await;
     git(&folder, &["branch", "--move", "trunk"]);
     for (place, of) in [
@@ -65,7 +65,7 @@ async fn a_misspelt_revision_is_told_the_nearest_names_that_are_served() {
 }
 
 #[tokio::test]
-async fn a_parent_that_a_commit_lacks_is_told_so_unless_the_commit_is_not_served() {
+async fn a_missing_parent_is_explained_unless_the_commit_is_not_served() {
     let (_stack, client, folder) = project().await;
     let short = |revision: &str| git(&folder, &["rev-parse", "--short", revision]);
     let (head, root) = (short("HEAD"), short("HEAD~2"));
@@ -88,7 +88,7 @@ async fn a_parent_that_a_commit_lacks_is_told_so_unless_the_commit_is_not_served
 }
 
 #[tokio::test]
-async fn a_range_is_told_which_arguments_take_its_halves_and_no_example_is_a_branch() {
+async fn a_range_error_names_the_arguments_for_its_ends() {
     let (_stack, client, _folder) = project().await;
     for (tool, argument) in [
         ("git_diff", "ref1"),
@@ -137,7 +137,7 @@ async fn a_log_can_be_paged_by_its_text_alone() {
 }
 
 #[tokio::test]
-async fn a_file_that_a_revision_lacks_is_told_with_the_revision_and_a_folder_as_one() {
+async fn a_missing_file_is_reported_with_the_revision_and_a_folder_as_such() {
     let (_stack, client, _folder) = project().await;
     let ask = async |tool: &str, path: &str, revision: Option<&str>| {
         let name = if tool == "read_file" {
@@ -193,7 +193,7 @@ fn note<'a>(reply: &'a Reply, nothing: &str) -> Option<&'a str> {
 }
 
 #[tokio::test]
-async fn a_path_of_which_nothing_is_told_is_said_not_to_be_there_with_the_nearest_one() {
+async fn a_path_without_history_is_not_found_and_the_nearest_is_suggested() {
     let (_stack, client, folder) = project().await;
     fs::create_dir(folder.join("hidden")).unwrap();
     fs::write(folder.join("hidden/.env"), "SECRET=sesame\n").unwrap();

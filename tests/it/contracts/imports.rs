@@ -8,7 +8,7 @@ use crate::serve;
 
 /// The context contract's two examples: without dependencies, and with those of level 1.
 #[tokio::test]
-async fn dependencies_come_when_they_are_asked_for_in_either_spelling() {
+async fn dependencies_come_on_request_in_either_spelling() {
     let repo = Repo::new()
         .file("src/index.ts", "import { a } from './auth/jwt';")
         .file("src/auth/jwt.ts", "export const a = 1;\n")

@@ -79,7 +79,7 @@ async fn a_name_or_a_line_that_begins_with_one_shows_it() {
 }
 
 #[tokio::test]
-async fn a_commit_whose_author_and_subject_begin_with_one_shows_it() {
+async fn a_mark_in_author_or_subject_of_a_commit_is_shown() {
     let (stack, client) = project().await;
     let folder = stack.folder("acme", "site");
     std::fs::write(folder.join("x.txt"), "changed\n").unwrap();

@@ -82,7 +82,7 @@ async fn files_that_are_no_logs_are_not_written() {
 }
 
 #[tokio::test]
-async fn entries_that_are_too_large_are_told_so_before_all_else() {
+async fn the_size_of_an_entry_is_checked_first() {
     let (_stack, client) = serve(Repo::new().file("a.txt", "a")).await;
     let entry =
         |fill: usize| json!({ "timestamp": "2026-01-07T14:00:00Z", "event": "e".repeat(fill) });
@@ -99,7 +99,7 @@ async fn entries_that_are_too_large_are_told_so_before_all_else() {
 }
 
 #[tokio::test]
-async fn entries_say_when_and_what() {
+async fn an_entry_needs_a_timestamp_and_an_event_or_decision() {
     let (_stack, client) = serve(Repo::new().file("a.txt", "a")).await;
     let deep = (0..32).fold(json!(1), |inner, _| json!({ "in": inner }));
     let time = "2026-01-07T14:00:00Z";

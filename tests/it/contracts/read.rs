@@ -60,7 +60,7 @@ async fn a_file_comes_with_its_facts() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_none_is_not_found() {
+async fn a_folder_given_as_file_is_not_found() {
     let (_stack, client) = project().await;
     for path in ["nope.ts", "src", "src/index.ts/x", ".", "docs/nope/x"] {
         let reply = client.call("read_file", json!({ "path": path })).await;
@@ -209,7 +209,7 @@ async fn the_parts_of_a_long_file_join_to_the_whole() {
 }
 
 #[tokio::test]
-async fn a_line_longer_than_asked_is_cut_at_a_character_and_says_so() {
+async fn an_overlong_line_is_cut_at_a_character_and_says_so() {
     let long = format!("{}\nnext\n", "é".repeat(1000));
     let (_stack, client) = serve(Repo::new().file("wide.txt", long).commit()).await;
     let file = &read(&client, json!({ "path": "wide.txt", "max_bytes": 101 })).await["file"];
@@ -234,7 +234,7 @@ async fn an_ignored_file_is_read_by_its_exact_path() {
 }
 
 #[tokio::test]
-async fn read_repo_file_reads_what_is_allowed_and_nothing_else() {
+async fn read_repo_file_reads_only_allowed_paths() {
     let (_stack, client) = project().await;
     let reply = client
         .call("read_repo_file", json!({ "path": "docs/guide.md" }))

@@ -26,7 +26,7 @@ async fn project() -> (Stack, Client, String) {
 }
 
 #[tokio::test]
-async fn a_file_of_the_past_stands_on_the_commit_that_was_asked_for() {
+async fn a_file_at_a_revision_names_that_commit() {
     let (_stack, client, one) = project().await;
     let short = one.get(..8).unwrap();
     for revision in [
@@ -72,7 +72,7 @@ async fn imports_of_a_file_of_the_past_are_of_the_same_commit() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_now_cannot_be_read_in_the_past() {
+async fn a_path_closed_now_is_closed_in_the_past() {
     let (_stack, client, _) = project().await;
     for (path, revision, code) in [
         (".env", "v1.0.0", "access_denied"),

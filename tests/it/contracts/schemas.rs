@@ -51,7 +51,7 @@ async fn tools(client: &Client) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn every_optional_argument_says_its_default_unless_nothing_stands_in_for_it() {
+async fn every_optional_argument_states_its_default_if_it_has_one() {
     let (_stack, client) = serve(Repo::new().file("a.txt", "a\n")).await;
     let mut wrong = Vec::new();
     for tool in tools(&client).await {

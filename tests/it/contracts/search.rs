@@ -80,7 +80,7 @@ async fn search_files_shows_lines_with_their_context() {
 }
 
 #[tokio::test]
-async fn search_files_takes_its_pattern_word_for_word_unless_told_otherwise() {
+async fn search_files_takes_its_pattern_literally_by_default() {
     let (_stack, client) = project().await;
     assert_eq!(
         search(&client, json!({ "pattern": "a.b" })).await["total_matches"],
@@ -95,7 +95,7 @@ async fn search_files_takes_its_pattern_word_for_word_unless_told_otherwise() {
 }
 
 #[tokio::test]
-async fn search_files_leaves_out_what_its_contract_names_and_searches_hidden_files() {
+async fn search_files_skips_what_its_contract_names_but_not_hidden_files() {
     let (_stack, client) = project().await;
     let data = search(&client, json!({ "pattern": "function" })).await;
     let expected = [
@@ -141,7 +141,7 @@ async fn grep_codebase_finds_lines_with_column_and_context() {
 }
 
 #[tokio::test]
-async fn grep_codebase_leaves_out_what_its_contract_names() {
+async fn grep_codebase_skips_what_its_contract_names() {
     let (_stack, client) = project().await;
     let data = grep(&client, json!({ "pattern": "function", "limit": 100 })).await;
     let files = column(&data["matches"], "file");

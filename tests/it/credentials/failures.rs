@@ -50,7 +50,7 @@ async fn exhaust(request: &Request, to: SocketAddr) {
 }
 
 #[tokio::test]
-async fn the_sixty_first_bad_credential_of_a_minute_is_told_to_wait_and_a_good_one_never() {
+async fn the_61st_bad_credential_in_a_minute_must_wait_and_good_ones_never() {
     let (stack, client) = gateway("").await;
     let to = client.address();
     let unknown = checked("awy_000000000000_00000000000000000000000000000000");

@@ -60,7 +60,7 @@ async fn refusal(embedder: &Embedder, deadline: Duration) -> (EmbedError, Durati
 }
 
 #[tokio::test]
-async fn what_goes_wrong_once_costs_a_moment() {
+async fn a_single_failure_is_retried_after_a_moment() {
     let date = date(SystemTime::now() + 5 * SECOND);
     for (mishap, least) in [
         (limited("retry-after", date), SECOND),
@@ -98,7 +98,7 @@ async fn what_goes_wrong_once_costs_a_moment() {
 }
 
 #[tokio::test]
-async fn what_lasts_is_told_within_the_deadline() {
+async fn a_lasting_failure_is_reported_within_the_deadline() {
     type Expected = fn(&EmbedError) -> bool;
     let cases: [(Mishap, Expected); 5] = [
         (status(500), |e| {
@@ -124,7 +124,7 @@ async fn what_lasts_is_told_within_the_deadline() {
 }
 
 #[tokio::test]
-async fn what_would_not_change_is_asked_once_and_told_at_once() {
+async fn a_permanent_failure_is_reported_after_one_request() {
     type Expected = fn(&EmbedError) -> bool;
     let cases: [(Mishap, Expected); 8] = [
         (status(400), |e| {
@@ -170,7 +170,7 @@ async fn what_would_not_change_is_asked_once_and_told_at_once() {
 }
 
 #[tokio::test]
-async fn nobody_asks_before_the_service_said_to() {
+async fn retry_after_of_the_service_is_respected() {
     let (service, embedder) = served().await;
     service.next([limited("retry-after", "60")]);
     refusal(&embedder, DEADLINE).await;
@@ -184,7 +184,7 @@ async fn nobody_asks_before_the_service_said_to() {
 }
 
 #[tokio::test]
-async fn what_it_is_sent_goes_nowhere_else() {
+async fn requests_follow_no_redirect() {
     let (elsewhere, _) = served().await;
     for code in [301, 302, 307, 308] {
         let (service, embedder) = served().await;
@@ -201,7 +201,7 @@ async fn what_it_is_sent_goes_nowhere_else() {
 }
 
 #[tokio::test]
-async fn a_service_that_is_not_there_is_told_within_the_deadline() {
+async fn an_unreachable_service_is_reported_within_the_deadline() {
     let (service, _) = served().await;
     let mut config = config(&service);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -213,7 +213,7 @@ async fn a_service_that_is_not_there_is_told_within_the_deadline() {
 }
 
 #[tokio::test]
-async fn a_service_that_fails_is_left_alone_for_a_while_and_comes_back_by_itself() {
+async fn a_failing_service_rests_and_recovers_without_help() {
     let (service, embedder) = served().await;
     service.always(Some(status(500)));
     let rest = loop {
@@ -252,7 +252,7 @@ async fn texts_that_it_does_not_take_are_no_reason_to_leave_it_alone() {
 }
 
 #[tokio::test]
-async fn a_text_that_it_refuses_has_no_vector_and_all_others_have_theirs() {
+async fn a_refused_text_gets_no_vector_and_all_others_do() {
     let service = Embeddings::start(super::DIMENSIONS).await;
     let mut config = config(&service);
     config.embedder_batch = 64.try_into().unwrap();

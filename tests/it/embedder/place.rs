@@ -55,7 +55,7 @@ async fn a_confined_worker_speaks_tls_to_a_service_by_its_name() {
 }
 
 #[tokio::test]
-async fn a_certificate_that_nobody_vouches_for_is_not_believed() {
+async fn an_untrusted_certificate_is_refused() {
     let service = Embeddings::encrypted(DIMENSIONS).await;
     let other = Embeddings::encrypted(DIMENSIONS).await;
     let mut config = config(&service);

@@ -50,7 +50,7 @@ fn everything() -> Vec<(&'static str, Value)> {
 }
 
 #[tokio::test]
-async fn a_blocked_name_and_what_stands_in_it_are_in_no_answer() {
+async fn a_blocked_name_and_its_content_are_in_no_answer() {
     let (stack, client) = serve(Repo::new().file("open.txt", "plain\n")).await;
     let folder = stack.folder("acme", "site");
     git(&folder, &["init", "--quiet"]);

@@ -59,7 +59,7 @@ async fn a_shallow_clone_ends_where_it_was_cut() {
 }
 
 #[tokio::test]
-async fn a_repository_without_a_commit_has_no_history_and_its_files_are_all_new() {
+async fn a_repository_without_commits_has_no_history_and_only_new_files() {
     let (stack, client) = serve(Repo::new().file("a.txt", "a\n")).await;
     let folder = stack.folder("acme", "site");
     git(&folder, &["init", "--quiet"]);
@@ -133,7 +133,7 @@ async fn a_linked_work_tree_whose_repository_lies_in_the_mount_has_its_history()
 }
 
 #[tokio::test]
-async fn replaced_commits_are_told_as_they_were_made() {
+async fn replaced_commits_are_shown_unreplaced() {
     let (stack, client) = serve(Repo::new()).await;
     let folder = stack.folder("acme", "site");
     fs::remove_dir(&folder).unwrap();

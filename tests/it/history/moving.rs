@@ -11,7 +11,7 @@ const ADA: &str = "Ada <ada@example.com>";
 const DATE: &str = "2026-01-02T03:04:05Z";
 
 #[tokio::test]
-async fn the_pages_of_a_log_stand_on_the_commit_that_the_first_began_at() {
+async fn all_pages_of_a_log_use_the_commit_of_the_first() {
     let (stack, client) = serve(Repo::new().past(Past {
         seed: 3,
         commits: 120,

@@ -67,7 +67,7 @@ async fn a_project_is_read_when_its_edition_is_new_and_not_before() {
 }
 
 #[tokio::test]
-async fn a_project_that_takes_longer_to_read_than_a_call_may_wait_is_there_for_the_next() {
+async fn a_project_that_loads_too_slowly_for_one_call_is_ready_for_the_next() {
     let stage = InPostgres::with(Some(2), BUDGET).await;
     let mine = shelf(1, 1);
     keep(&stage, mine, large(1, 3)).await;
@@ -90,7 +90,7 @@ async fn a_project_that_takes_longer_to_read_than_a_call_may_wait_is_there_for_t
 }
 
 #[tokio::test]
-async fn what_no_longer_fits_goes_and_is_read_again() {
+async fn evicted_projects_are_read_again() {
     let stage = InPostgres::with(Some(2), BUDGET).await;
     let (one, other) = (shelf(1, 1), shelf(2, 1));
     keep(&stage, one, large(1, 1200)).await;
@@ -109,7 +109,7 @@ async fn what_no_longer_fits_goes_and_is_read_again() {
 }
 
 #[tokio::test]
-async fn a_project_that_is_larger_than_all_memory_is_refused_and_no_other() {
+async fn a_project_larger_than_all_memory_is_refused_and_no_other() {
     let stage = InPostgres::with(Some(2), BUDGET).await;
     let (one, other) = (shelf(1, 1), shelf(1, 2));
     keep(&stage, other, large(1, 5)).await;
@@ -127,7 +127,7 @@ async fn a_project_that_is_larger_than_all_memory_is_refused_and_no_other() {
 }
 
 #[tokio::test]
-async fn with_postgres_gone_what_is_held_is_found_and_the_rest_is_away() {
+async fn without_postgres_cached_projects_answer_and_others_fail() {
     let stage = InPostgres::with(Some(2), BUDGET).await;
     let (one, other) = (shelf(1, 1), shelf(1, 2));
     keep(&stage, one, large(1, 3)).await;

@@ -94,13 +94,13 @@ async fn rows(scene: &Scene) -> u64 {
 }
 
 #[tokio::test]
-async fn a_text_that_came_home_and_was_not_noted_goes_from_postgres_with_the_next_run() {
+async fn the_next_run_removes_an_orphaned_text_from_postgres() {
     let scene = Scene::of(Harness::new().tenant(acme()).indexing()).await;
     scene.is_rid_of_what_nobody_noted(rows).await;
 }
 
 #[tokio::test]
-async fn a_text_that_came_home_and_was_not_noted_goes_from_qdrant_with_the_next_run() {
+async fn the_next_run_removes_an_orphaned_text_from_qdrant() {
     let qdrant = Qdrant::start().await;
     let scene = Scene::of(Harness::new().tenant(acme()).qdrant(&qdrant)).await;
     let points = async |_: &Scene| qdrant.chunks().await;

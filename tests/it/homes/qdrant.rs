@@ -73,7 +73,7 @@ async fn code_is_found_by_what_it_does() {
 }
 
 #[tokio::test]
-async fn with_qdrant_gone_callers_are_told_to_grep_until_it_is_back() {
+async fn without_qdrant_errors_suggest_grep_until_it_is_back() {
     let mut qdrant = Qdrant::start().await;
     let stack = Harness::new().tenant(acme()).qdrant(&qdrant).start().await;
     let client = stack.client("acme");
@@ -97,7 +97,7 @@ async fn with_qdrant_gone_callers_are_told_to_grep_until_it_is_back() {
 }
 
 #[tokio::test]
-async fn with_qdrant_silent_callers_are_told_to_grep_before_their_time_is_up() {
+async fn with_a_silent_qdrant_errors_come_before_the_deadline() {
     let qdrant = Qdrant::start().await;
     let stack = Harness::new().tenant(acme()).qdrant(&qdrant);
     let stack = stack.configure(|config| config.upstream.call_deadline = 12);

@@ -39,7 +39,7 @@ fn kept_open(client: &Client) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn three_hundred_connections_that_wait_stop_no_call_and_can_still_be_used() {
+async fn three_hundred_idle_connections_stop_no_call_and_stay_usable() {
     let (stack, client) = gateway().await;
     let ping = kept_open(&client);
     let mut waiting = Vec::new();
@@ -72,7 +72,7 @@ async fn three_hundred_connections_that_wait_stop_no_call_and_can_still_be_used(
 }
 
 #[tokio::test]
-async fn a_request_that_trickles_in_is_answered_and_holds_up_nobody() {
+async fn a_slowly_sent_request_is_answered_and_delays_no_other() {
     let (_stack, client) = gateway().await;
     let ping = kept_open(&client);
     let mut trickling = JoinSet::new();
@@ -97,7 +97,7 @@ async fn a_request_that_trickles_in_is_answered_and_holds_up_nobody() {
 }
 
 #[tokio::test]
-async fn a_client_that_reads_no_answer_holds_up_nobody() {
+async fn a_client_that_reads_no_answer_delays_no_other() {
     let (_stack, client) = gateway().await;
     let list = client.request("tools/list", json!({}));
     let list = list.header("Connection", "keep-alive");

@@ -38,7 +38,7 @@ async fn asked(stack: &Stack, modern: bool, params: &Value) -> Vec<(&'static str
 }
 
 #[tokio::test]
-async fn calls_of_one_id_and_one_label_at_the_same_time_are_each_answered_their_own() {
+async fn concurrent_calls_of_one_id_and_label_each_get_their_own_answer() {
     let stack = alike().await;
     let read = json!({
         "name": "read_file", "arguments": { "path": "who.txt" }, "_meta": { "progressToken": 1 },

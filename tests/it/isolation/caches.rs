@@ -139,7 +139,7 @@ async fn holds_closed(client: &Client, (method, params): &(&'static str, Value))
 }
 
 #[tokio::test]
-async fn what_was_kept_of_a_commit_for_one_tenant_is_not_given_to_another_of_the_same_commit() {
+async fn caches_of_a_commit_never_serve_another_tenant_with_the_same_commit() {
     let stack = alike(None).await;
     let clients = TENANTS.map(|slug| stack.client(slug));
     for client in &clients {
@@ -167,7 +167,7 @@ async fn what_was_kept_of_a_commit_for_one_tenant_is_not_given_to_another_of_the
 }
 
 #[tokio::test]
-async fn what_is_uncommitted_is_each_tenants_own_though_commit_path_and_pattern_are_the_same() {
+async fn uncommitted_content_of_the_same_commit_stays_with_its_tenant() {
     let stack = alike(None).await;
     for turn in 0..3 {
         for slug in TENANTS {
@@ -191,7 +191,7 @@ async fn what_is_uncommitted_is_each_tenants_own_though_commit_path_and_pattern_
 }
 
 #[tokio::test]
-async fn a_querys_vector_is_made_for_each_tenant_anew_and_kept_for_it_alone() {
+async fn a_querys_vector_is_computed_and_cached_per_tenant() {
     let service = Embeddings::start(24).await;
     let stack = alike(Some(&service)).await;
     let query = "opens the gate in the morning";

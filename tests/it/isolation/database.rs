@@ -43,7 +43,7 @@ async fn counted(connection: &mut PgConnection, count: &'static str) -> i64 {
 }
 
 #[tokio::test]
-async fn a_worker_can_neither_add_an_access_for_another_tenant_nor_change_one_of_theirs() {
+async fn a_worker_cannot_add_or_change_file_accesses_of_another_tenant() {
     let stack = two_tenants().await;
     let (acme, zeta) = (stack.tenant_id("acme"), stack.tenant_id("zeta"));
     let mut owner = PgConnection::connect_with(&stack.database().owner())
@@ -126,7 +126,7 @@ fn code_of(error: &sqlx::Error) -> String {
 }
 
 #[tokio::test]
-async fn a_role_can_neither_read_nor_write_what_is_not_its_business() {
+async fn a_role_can_neither_read_nor_write_unrelated_tables() {
     let stack = two_tenants().await;
     for (role, statement) in [
         ("archway_worker", "select 1 from api_keys"),

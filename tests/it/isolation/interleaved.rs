@@ -32,7 +32,7 @@ use tokio::{
 use witness::Witness;
 
 const NAME: &str =
-    "isolation::interleaved::no_word_planted_at_one_tenant_reaches_the_other_or_a_log_or_a_metric";
+    "isolation::interleaved::no_planted_word_reaches_the_other_tenant_a_log_or_a_metric";
 /// Set in the process that makes the calls.
 const INSIDE: &str = "ARCHWAY_TEST_INTERLEAVED";
 const CALLS: u32 = 400;
@@ -43,7 +43,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 const START: Duration = Duration::from_secs(120);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_word_planted_at_one_tenant_reaches_the_other_or_a_log_or_a_metric() {
+async fn no_planted_word_reaches_the_other_tenant_a_log_or_a_metric() {
     if env::var_os(INSIDE).is_some() {
         return inside().await;
     }

@@ -204,7 +204,7 @@ async fn leaks(client: &Client, project: &str, head: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn links_from_one_mount_into_another_lead_nowhere_also_through_gits_own_files() {
+async fn links_into_another_mount_lead_nowhere_even_through_git_files() {
     let stack = tricked().await;
     let head = git(&stack.folder("acme", "vault"), &["rev-parse", "HEAD"]);
     let client = stack.client("zeta");

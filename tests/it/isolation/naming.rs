@@ -59,7 +59,7 @@ fn names(stack: &Stack) -> [String; 3] {
 }
 
 #[tokio::test]
-async fn a_tenant_that_a_header_names_is_not_believed() {
+async fn a_tenant_named_in_a_header_is_ignored() {
     let stack = two_tenants().await;
     for client in [stack.client("zeta"), stack.client("zeta").modern()] {
         let own = substance(&list(&client).send(client.address()).await);
@@ -75,7 +75,7 @@ async fn a_tenant_that_a_header_names_is_not_believed() {
 }
 
 #[tokio::test]
-async fn a_tenant_that_meta_names_is_not_believed() {
+async fn a_tenant_named_in_meta_is_ignored() {
     let stack = two_tenants().await;
     let client = stack.client("zeta");
     let own = substance(&list(&client).send(client.address()).await);
@@ -96,7 +96,7 @@ async fn a_tenant_that_meta_names_is_not_believed() {
 }
 
 #[tokio::test]
-async fn an_argument_that_names_a_tenant_is_refused_whether_there_is_one_or_not() {
+async fn an_argument_that_names_a_tenant_is_refused_even_if_it_exists() {
     let stack = two_tenants().await;
     let client = stack.client("zeta");
     let listed = client.rpc("tools/list", json!({})).await.json();
@@ -114,7 +114,7 @@ async fn an_argument_that_names_a_tenant_is_refused_whether_there_is_one_or_not(
 }
 
 #[tokio::test]
-async fn an_address_that_names_a_tenant_is_none_or_means_nothing() {
+async fn a_tenant_in_the_url_is_not_found_or_ignored() {
     let stack = two_tenants().await;
     let client = stack.client("zeta");
     let own = substance(&list(&client).send(client.address()).await);
@@ -199,7 +199,7 @@ async fn assert_shown_nothing(client: &Client) {
 }
 
 #[tokio::test]
-async fn a_tenant_or_key_without_projects_is_given_nobody_elses_by_default() {
+async fn a_tenant_or_key_without_projects_gets_none_by_default() {
     let repo = || Repo::new().file("a.txt", "sesame").commit();
     let narrow = Key::new("narrow")
         .projects(["gone"])

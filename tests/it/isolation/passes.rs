@@ -130,7 +130,7 @@ fn bad(stack: &Stack) -> Vec<(&'static str, String)> {
 }
 
 #[tokio::test]
-async fn a_worker_believes_no_pass_but_one_of_its_own_gateways_for_its_pool_and_of_now() {
+async fn a_worker_accepts_only_a_fresh_pass_of_its_gateways_for_its_pool() {
     let stack = two_tenants().await;
     let good = stack.signed(&claims(&stack));
     let pass = [("archway-pass", good.as_str())];
@@ -171,7 +171,7 @@ async fn a_pass_of_a_foreign_key_is_refused_whatever_it_claims() {
 }
 
 #[tokio::test]
-async fn a_pass_that_was_believed_is_not_once_it_is_stale() {
+async fn a_once_accepted_pass_is_refused_when_it_expires() {
     let stack = two_tenants().await;
     let brief = stack.signed(&but(claims(&stack), "exp", json!(moment(3))));
     let pass = [("archway-pass", brief.as_str())];
@@ -185,7 +185,7 @@ async fn a_pass_that_was_believed_is_not_once_it_is_stale() {
 }
 
 #[tokio::test]
-async fn a_pass_is_of_its_tenant_whatever_stands_beside_it() {
+async fn a_pass_decides_the_tenant_whatever_the_request_claims() {
     let stack = two_tenants().await;
     let mut zeta = claims(&stack);
     zeta["tenant_id"] = json!(stack.tenant_id("zeta"));

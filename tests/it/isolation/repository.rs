@@ -153,7 +153,7 @@ async fn expanded(asks: &[&str]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_prompt_that_asks_for_another_tenants_documents_is_as_one_that_asks_for_none() {
+async fn a_prompt_cannot_include_documents_of_another_tenant() {
     let asks = [
         "{{resource:repo://vault/treasure.txt}}",
         "{{resource:architecture://vault/adr/0001-gate}}",

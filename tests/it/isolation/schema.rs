@@ -151,7 +151,7 @@ async fn every_table_but_those_that_are_nobodys_has_a_tenant_and_is_fenced() {
 }
 
 #[tokio::test]
-async fn a_query_without_a_tenant_sees_no_row_of_any_table_and_with_one_its_own_alone() {
+async fn a_query_sees_rows_of_its_stated_tenant_only_in_every_table() {
     let stack = full().await;
     let mut owner = owner(&stack).await;
     let tables = "select table_name::text from information_schema.columns \
@@ -199,7 +199,7 @@ async fn a_query_without_a_tenant_sees_no_row_of_any_table_and_with_one_its_own_
 }
 
 #[tokio::test]
-async fn what_a_transaction_stated_is_forgotten_with_it() {
+async fn the_tenant_stated_in_a_transaction_ends_with_it() {
     let stack = full().await;
     let mut connection = PgConnection::connect(&stack.database().url("archway_worker"))
         .await
@@ -217,7 +217,7 @@ async fn what_a_transaction_stated_is_forgotten_with_it() {
 }
 
 #[tokio::test]
-async fn functions_that_see_past_the_fence_are_those_that_may_and_name_their_schema() {
+async fn only_listed_functions_bypass_row_security_and_all_fix_search_path() {
     let stack = two_tenants().await;
     let mut owner = owner(&stack).await;
     let listed: BTreeMap<&str, &str> = DEFINERS.into();

@@ -120,7 +120,7 @@ async fn no_role_adds_a_row_of_a_tenant_that_it_does_not_state_to_any_table() {
 }
 
 #[tokio::test]
-async fn no_role_changes_removes_or_takes_over_a_row_of_a_tenant_that_it_does_not_state() {
+async fn no_role_changes_deletes_or_takes_a_row_of_an_unstated_tenant() {
     let stack = full().await;
     let (acme, zeta) = (stack.tenant_id("acme"), stack.tenant_id("zeta"));
     let mut owner = owner(&stack).await;

@@ -136,7 +136,7 @@ async fn counted(stack: &Stack, reason: &str) -> u64 {
 }
 
 #[tokio::test]
-async fn every_bad_token_gets_the_answer_of_a_bad_key_and_is_counted_by_its_reason() {
+async fn every_bad_token_is_refused_like_a_bad_key_and_counted_by_reason() {
     let issuer = Issuer::start().await;
     let stack = stack(&issuer).await;
     let good = issuer.sign(&claims(&issuer, "jti", json!("good")));
@@ -157,7 +157,7 @@ async fn every_bad_token_gets_the_answer_of_a_bad_key_and_is_counted_by_its_reas
 }
 
 #[tokio::test]
-async fn bad_tokens_are_counted_by_address_as_bad_keys_are_and_good_ones_never_refused() {
+async fn bad_tokens_are_limited_by_address_like_bad_keys_and_good_ones_not() {
     let issuer = Issuer::start().await;
     let stack = stack(&issuer).await;
     let good = issuer.sign(&claims(&issuer, "jti", json!("good")));

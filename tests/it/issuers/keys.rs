@@ -36,7 +36,7 @@ async fn a_rotated_key_is_good_at_once_and_the_older_one_is_not_any_more() {
 }
 
 #[tokio::test]
-async fn a_flood_of_unknown_keys_asks_the_issuer_once_and_holds_up_nobody() {
+async fn a_flood_of_unknown_keys_causes_one_request_and_no_delay() {
     let issuer = Issuer::start().await;
     let stack = acme(&issuer).await;
     let good = issuer.token("a");
@@ -60,7 +60,7 @@ async fn a_flood_of_unknown_keys_asks_the_issuer_once_and_holds_up_nobody() {
 }
 
 #[tokio::test]
-async fn while_the_issuer_is_away_known_keys_are_good_and_others_undecided() {
+async fn without_the_issuer_known_keys_work_and_others_are_undecided() {
     let issuer = Issuer::start().await;
     let stack = acme(&issuer).await;
     assert_eq!(status(&stack, &issuer.token("a")).await, 200);
@@ -78,7 +78,7 @@ async fn while_the_issuer_is_away_known_keys_are_good_and_others_undecided() {
 }
 
 #[tokio::test]
-async fn a_gateway_is_ready_before_its_issuer_is_and_judges_its_tokens_when_it_comes() {
+async fn a_gateway_is_ready_before_its_issuer_and_verifies_tokens_later() {
     let issuer = Issuer::start().await;
     issuer.set_down(true);
     let stack = acme(&issuer).await;
@@ -108,7 +108,7 @@ fn document(body: &Value) -> Answer {
 }
 
 #[tokio::test]
-async fn what_no_issuer_should_say_is_not_believed() {
+async fn invalid_answers_of_an_issuer_are_refused() {
     let helper = Issuer::start().await;
     let elsewhere = format!("{}{KEYS}", helper.url());
     let public = Signer::rsa("many").public();
@@ -157,7 +157,7 @@ async fn what_no_issuer_should_say_is_not_believed() {
 }
 
 #[tokio::test]
-async fn a_shared_secret_is_no_key_and_two_keys_of_one_name_are_none() {
+async fn shared_secrets_and_keys_of_equal_names_are_refused() {
     let issuer = Issuer::start().await;
     let public = issuer.signer().public();
     let twin = Signer::rsa("first").public();
@@ -174,7 +174,7 @@ async fn a_shared_secret_is_no_key_and_two_keys_of_one_name_are_none() {
 }
 
 #[tokio::test]
-async fn an_issuer_with_a_path_is_found_by_either_standard_and_one_without_discovery_by_its_keys() {
+async fn issuers_are_found_by_either_discovery_standard_or_a_keys_url() {
     let issuer = Issuer::start().await;
     let named = format!("{}/realms/x", issuer.url());
     let keys = format!("{}{KEYS}", issuer.url());
@@ -206,7 +206,7 @@ async fn an_issuer_with_a_path_is_found_by_either_standard_and_one_without_disco
 }
 
 #[tokio::test]
-async fn an_issuer_is_believed_over_tls_by_the_authority_that_the_operator_named_and_by_no_other() {
+async fn only_the_configured_authority_is_trusted_for_an_issuers_tls() {
     let (known, stranger) = (Issuer::encrypted().await, Issuer::encrypted().await);
     let authority = known.authority();
     let named = format!("tenant: acme, ca_file: '{}'", authority.display());

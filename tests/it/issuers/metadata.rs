@@ -31,7 +31,7 @@ async fn challenge(stack: &Stack, credential: Option<&str>, call: Option<&str>) 
 }
 
 #[tokio::test]
-async fn the_documents_name_what_was_configured_and_nothing_of_the_request() {
+async fn metadata_documents_use_the_configuration_not_the_request() {
     let (issuer, other) = (Issuer::start().await, Issuer::start().await);
     let stack = Harness::new()
         .tenant(tenant("acme"))
@@ -117,7 +117,7 @@ async fn without_issuers_there_are_no_documents_and_challenges_name_none() {
 }
 
 #[tokio::test]
-async fn a_refusal_says_where_tokens_come_from_and_what_to_ask_for() {
+async fn challenges_name_the_metadata_and_the_scope_to_request() {
     let issuer = Issuer::start().await;
     let stack = acme(&issuer).await;
     let address = format!("{RESOURCE}{OF_ENDPOINT}");
@@ -148,7 +148,7 @@ async fn a_refusal_says_where_tokens_come_from_and_what_to_ask_for() {
 }
 
 #[tokio::test]
-async fn who_has_no_token_is_told_what_to_ask_for_only_if_all_issuers_call_it_the_same() {
+async fn a_401_names_the_scope_only_if_all_issuers_name_it_alike() {
     let (one, other) = (Issuer::start().await, Issuer::start().await);
     let ours = "scopes: {'memory:write': ['memory:write'], 'tools:read': ['tools:read']}";
     for (more, told) in [
@@ -171,7 +171,7 @@ async fn who_has_no_token_is_told_what_to_ask_for_only_if_all_issuers_call_it_th
 }
 
 #[tokio::test]
-async fn a_scope_that_is_missing_is_named_with_those_held_in_the_words_of_the_callers_issuer() {
+async fn a_missing_scope_is_named_as_the_callers_issuer_names_it() {
     let issuer = Issuer::start().await;
     let scopes = "scopes: {'api/all': ['tools:read', 'memory:write', admin], \
                   'api/read': ['tools:read'], 'api/write': ['memory:write']}";

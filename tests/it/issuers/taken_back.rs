@@ -104,7 +104,7 @@ async fn a_tenants_tokens_follow_its_being_disabled_and_enabled() {
 }
 
 #[tokio::test]
-async fn what_was_taken_back_while_nobody_heard_is_refused_once_they_do() {
+async fn a_missed_revocation_takes_effect_once_gateways_reconnect() {
     let issuer = Issuer::start().await;
     let stack = replicas(&issuer).await;
     let (known, unseen) = (issuer.token("a"), issuer.token("b"));
@@ -120,7 +120,7 @@ async fn what_was_taken_back_while_nobody_heard_is_refused_once_they_do() {
 }
 
 #[tokio::test]
-async fn a_principal_that_was_confirmed_is_good_for_the_grace_and_then_undecided_never_bad() {
+async fn a_confirmed_principal_is_good_for_the_grace_and_then_undecided() {
     let issuer = Issuer::start().await;
     let stack = Harness::new()
         .tenant(tenant("acme"))
@@ -146,7 +146,7 @@ async fn a_principal_that_was_confirmed_is_good_for_the_grace_and_then_undecided
 }
 
 #[tokio::test]
-async fn a_revocation_is_kept_until_all_its_tokens_have_ended() {
+async fn a_revocation_is_stored_until_all_its_tokens_have_expired() {
     let issuer = Issuer::start().await;
     let stack = replicas(&issuer).await;
     stack.revoke_principal(&issuer.url(), "a").await;

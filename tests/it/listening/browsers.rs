@@ -133,7 +133,7 @@ async fn a_listed_page_may_read_every_answer_refusals_included() {
 }
 
 #[tokio::test]
-async fn who_is_no_browser_is_told_nothing_of_origins() {
+async fn without_an_origin_header_answers_have_no_cors_headers() {
     let (_stack, client) = gateway().await;
     let answer = client.rpc("tools/list", json!({})).await;
     assert_eq!(answer.status, 200);

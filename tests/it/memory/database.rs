@@ -125,7 +125,7 @@ async fn the_functions_of_the_worker_reach_no_tenant_but_the_stated_one() {
 }
 
 #[tokio::test]
-async fn nobody_changes_or_removes_what_was_written_neither_the_worker_nor_the_owner() {
+async fn neither_worker_nor_owner_can_change_or_delete_written_entries() {
     let stack = two_that_remember().await;
     let statements = [
         "update memory_entries set entry = '{}'",

@@ -40,7 +40,7 @@ async fn entries_come_back_as_the_same_json_values() {
 }
 
 #[tokio::test]
-async fn what_could_mislead_a_reader_is_escaped_in_the_text_alone() {
+async fn misleading_characters_are_escaped_in_the_text_only() {
     let (_stack, client) = serve(Repo::new().file("a.txt", "a")).await;
     append(&client, odd()).await.structured();
     append(&client, entry("plain")).await.structured();

@@ -37,7 +37,7 @@ async fn fill(client: &Client, project: &str) -> bool {
 }
 
 #[tokio::test]
-async fn a_full_memory_refuses_all_of_the_tenants_projects_until_there_is_more_room() {
+async fn a_full_memory_refuses_writes_to_all_projects_of_the_tenant() {
     let repo = || Repo::new().file("a.txt", "a");
     let acme = Tenant::new("acme")
         .project("site", repo())

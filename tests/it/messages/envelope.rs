@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{gateway, hello, posting, refusal};
 
 #[tokio::test]
-async fn what_cannot_be_read_is_a_parse_error_without_an_id() {
+async fn an_unreadable_message_is_a_parse_error_without_an_id() {
     let (_stack, client) = gateway().await;
     let deep = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{}{}{}}}"#,
@@ -46,7 +46,7 @@ async fn what_cannot_be_read_is_a_parse_error_without_an_id() {
 }
 
 #[tokio::test]
-async fn what_is_no_request_is_refused_as_such() {
+async fn a_message_that_is_no_request_is_refused_as_such() {
     let (_stack, client) = gateway().await;
     let long_id = json!({ "jsonrpc": "2.0", "id": "x".repeat(257), "method": "ping" }).to_string();
     for body in [
@@ -115,7 +115,7 @@ async fn an_id_comes_back_as_it_was_sent() {
 }
 
 #[tokio::test]
-async fn absent_and_null_arguments_are_none() {
+async fn absent_and_null_arguments_mean_no_arguments() {
     let (_stack, client) = gateway().await;
     for params in [
         json!({ "name": "hello" }),
@@ -148,7 +148,7 @@ async fn a_call_of_no_tool_or_of_an_unknown_one_says_invalid_params() {
 }
 
 #[tokio::test]
-async fn an_unknown_tool_suggests_the_nearest_or_where_the_names_stand() {
+async fn an_unknown_tool_suggests_the_nearest_or_tools_list() {
     let (_stack, client) = gateway().await;
     for (name, hint) in [
         ("grep_codebse", "did you mean grep_codebase?"),
@@ -166,7 +166,7 @@ async fn an_unknown_tool_suggests_the_nearest_or_where_the_names_stand() {
 }
 
 #[tokio::test]
-async fn a_message_of_128_levels_is_read_by_every_method_and_one_of_129_by_none() {
+async fn every_method_reads_128_levels_of_nesting_and_refuses_129() {
     let (_stack, client) = gateway().await;
     // The message and its params are the first two levels.
     let nested = |levels: usize| {
@@ -223,7 +223,7 @@ async fn a_notification_is_taken_without_an_answer() {
 }
 
 #[tokio::test]
-async fn every_error_of_the_envelope_is_the_same_for_who_speaks_2026_07_28() {
+async fn errors_of_the_envelope_are_the_same_in_2026_07_28() {
     let (_stack, client) = gateway().await;
     for (body, code) in [
         ("{", -32700),

@@ -69,7 +69,7 @@ async fn the_header_of_the_modern_era_alone_is_no_modern_request() {
 }
 
 #[tokio::test]
-async fn headers_of_the_modern_era_are_not_believed_for_an_older_request() {
+async fn headers_of_the_modern_era_are_ignored_for_older_requests() {
     let (_stack, client) = gateway().await;
     let headers = [
         ("MCP-Protocol-Version", "2025-06-18"),
@@ -139,7 +139,7 @@ async fn the_modern_era_discovers_and_knows_neither_initialize_nor_sessions() {
 }
 
 #[tokio::test]
-async fn modern_results_say_what_they_are_and_lists_how_long_they_keep() {
+async fn modern_results_state_their_type_and_lists_their_lifetime() {
     let (_stack, client) = gateway().await;
     let (older, modern) = (client.clone(), client.clone().modern());
     let call = json!({ "name": "hello", "arguments": {} });

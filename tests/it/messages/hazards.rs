@@ -34,7 +34,7 @@ fn offered() -> Value {
 }
 
 #[tokio::test]
-async fn initialize_agrees_to_every_older_revision_and_offers_the_last_for_others() {
+async fn initialize_accepts_older_revisions_and_offers_the_newest_otherwise() {
     let (_stack, client) = gateway().await;
     for version in LEGACY {
         let answer = initialize(&client, version, &[]).await;
@@ -92,7 +92,7 @@ async fn an_initialize_that_is_not_understood_says_invalid_params() {
 }
 
 #[tokio::test]
-async fn what_is_not_offered_is_not_found_in_either_era() {
+async fn methods_not_offered_are_not_found_in_either_era() {
     let (_stack, client) = gateway().await;
     let modern = client.clone().modern();
     let params = json!({
@@ -173,7 +173,7 @@ async fn a_call_that_names_no_tool_has_invalid_params_and_is_no_unknown_method()
 }
 
 #[tokio::test]
-async fn a_log_level_that_is_none_is_refused_before_anything_else_is_said_of_it() {
+async fn an_unknown_log_level_is_refused_before_any_other_check() {
     let (_stack, client) = gateway().await;
     for level in [json!(null), json!("loud"), json!("Info"), json!(3)] {
         let response = client
@@ -189,7 +189,7 @@ async fn a_log_level_that_is_none_is_refused_before_anything_else_is_said_of_it(
 }
 
 #[tokio::test]
-async fn an_unsupported_version_is_told_with_those_that_are() {
+async fn an_unsupported_version_is_refused_with_the_supported_ones() {
     let (_stack, client) = gateway().await;
     let supported: Vec<&str> = LEGACY.into_iter().chain([MODERN]).collect();
     for (method, version) in [
@@ -216,7 +216,7 @@ async fn an_unsupported_version_is_told_with_those_that_are() {
 }
 
 #[tokio::test]
-async fn what_2026_07_28_asks_of_results_is_there_and_in_no_older_one() {
+async fn fields_of_2026_07_28_are_in_its_results_and_in_no_older_ones() {
     let (_stack, client) = gateway().await;
     let modern = client.clone().modern();
     let discovered = modern.rpc("server/discover", json!({})).await.json()["result"].clone();
@@ -246,7 +246,7 @@ async fn what_2026_07_28_asks_of_results_is_there_and_in_no_older_one() {
 }
 
 #[tokio::test]
-async fn no_stream_is_kept_that_another_caller_could_go_on_with() {
+async fn no_stream_can_be_resumed_by_another_caller() {
     let (_stack, client) = gateway().await;
     let get = Request::new("GET", "/mcp")
         .header("Authorization", &format!("Bearer {}", client.key()))

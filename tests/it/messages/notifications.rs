@@ -88,7 +88,7 @@ async fn a_notification_with_a_sign_of_2026_07_28_needs_its_headers_to_match() {
 }
 
 #[tokio::test]
-async fn a_notification_of_a_revision_nobody_speaks_is_refused() {
+async fn a_notification_of_an_unknown_revision_is_refused() {
     let (_stack, client) = gateway().await;
     let headers = [("MCP-Protocol-Version", "2099-01-01"), METHOD];
     let response = told(&client, &headers, None).await;

@@ -84,7 +84,7 @@ fn said() -> String {
 }
 
 #[test]
-fn what_pages_quote_of_logs_and_answers_is_what_the_programs_say() {
+fn quotes_of_logs_and_answers_match_the_programs() {
     let said = said();
     let mut violations = Vec::new();
     let mut held = 0;
@@ -102,7 +102,7 @@ fn what_pages_quote_of_logs_and_answers_is_what_the_programs_say() {
 }
 
 #[test]
-fn words_of_programs_are_told_from_code() {
+fn messages_of_programs_are_distinguished_from_code() {
     for quote in [
         "audit records can't be written yet",
         "the mount hangs: mend it",
@@ -123,7 +123,7 @@ fn words_of_programs_are_told_from_code() {
 
 /// An admin port answers in its own pod alone: `networkPolicy.admin` admits no one else by default.
 #[test]
-fn what_pages_ask_of_gateways_and_workers_is_asked_in_their_own_pods() {
+fn pages_query_admin_ports_in_the_pods_themselves() {
     let mut violations = Vec::new();
     let mut asked = 0;
     for name in pages() {
@@ -153,7 +153,7 @@ fn what_pages_ask_of_gateways_and_workers_is_asked_in_their_own_pods() {
 
 /// Rules identify silent gateways by their job, and pools by a label.
 #[test]
-fn the_jobs_and_labels_that_rules_go_by_are_those_of_chart_and_compose_file() {
+fn alert_rules_use_the_jobs_and_labels_of_chart_and_compose_file() {
     let rules = read("rules/archway.yaml");
     let jobs = rules.split("job=\"").skip(1);
     let jobs: BTreeSet<&str> = jobs.filter_map(|rest| rest.split('"').next()).collect();

@@ -113,7 +113,7 @@ fn tokens(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_names_of_a_query_are_told_from_its_words() {
+fn names_in_a_query_are_distinguished_from_keywords() {
     let query = Query::parse(
         r#"sum by (tool) (rate(a_total{tool=~"$tool", outcome!="b, c}"}[$__rate_interval]))
            / on (tool) group_left () max(b:c5m) > 14.4 and time() - d_seconds > 2e3 or e"#,

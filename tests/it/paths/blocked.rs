@@ -166,7 +166,7 @@ async fn names_that_only_look_like_secrets_are_readable() {
 }
 
 #[tokio::test]
-async fn no_failure_tells_where_on_the_host_a_repository_lies() {
+async fn no_failure_reveals_the_host_path_of_a_repository() {
     let repo = secrets()
         .link("docs/out", "/etc")
         .link("docs/gone", "nowhere");

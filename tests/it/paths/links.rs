@@ -88,7 +88,7 @@ async fn a_link_that_leaves_dangles_or_loops_is_denied_and_never_shown() {
 }
 
 #[tokio::test]
-async fn a_link_to_what_is_closed_is_denied_whatever_kind_is_asked_for_and_whatever_is_there() {
+async fn a_link_to_a_closed_path_is_denied_whatever_it_leads_to() {
     let repo = Repo::new()
         .file(".archway.toml", "deny = ['shut/']\n")
         .file("docs/a.txt", "a\n")
@@ -120,7 +120,7 @@ async fn a_link_to_what_is_closed_is_denied_whatever_kind_is_asked_for_and_whate
 }
 
 #[tokio::test]
-async fn a_link_that_stays_inside_is_shown_as_its_target_and_not_walked_through() {
+async fn an_inner_link_is_shown_as_its_target_and_not_walked() {
     let repo = Repo::new()
         .file("real/a.txt", "sesame\n")
         .link("docs/file.txt", "../real/a.txt")
@@ -167,7 +167,7 @@ async fn a_link_that_stays_inside_is_shown_as_its_target_and_not_walked_through(
 }
 
 #[tokio::test]
-async fn a_link_swapped_during_calls_never_shows_what_lies_outside() {
+async fn a_link_swapped_during_calls_never_shows_outside_content() {
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("a.txt"), "outside\n").unwrap();
     let repo = Repo::new()
@@ -215,7 +215,7 @@ async fn a_link_swapped_during_calls_never_shows_what_lies_outside() {
 }
 
 #[tokio::test]
-async fn what_is_no_regular_file_is_not_found_and_nobody_waits_for_it() {
+async fn special_files_are_not_found_and_never_block() {
     let (stack, client) = serve(Repo::new().file("docs/a.txt", "a\n").commit()).await;
     let folder = stack.folder("acme", "site").join("docs");
     let made = std::process::Command::new("mkfifo")

@@ -65,7 +65,7 @@ async fn holding(client: &Client, project: &str, word: &str) -> u64 {
 }
 
 #[tokio::test]
-async fn what_a_repository_closes_is_in_no_answer_also_of_its_past() {
+async fn paths_closed_by_a_repository_are_in_no_answer_past_included() {
     let (stack, client) = serve(closing()).await;
     for path in CLOSED {
         fs::write(stack.folder("acme", "site").join(path), "sesame three\n").unwrap();
@@ -115,7 +115,7 @@ async fn a_closed_name_is_denied_by_its_name_alone_whether_it_exists_or_not() {
 }
 
 #[tokio::test]
-async fn it_widens_read_repo_file_and_nothing_that_is_blocked_by_name_or_by_the_operator() {
+async fn a_manifest_widens_read_repo_file_but_opens_no_blocked_path() {
     let manifest = "allow = ['**']\nopen = ['.env', 'shut/']\n";
     let repo = ["src/a.txt", ".env", "shut/b.txt", "secrets/c.txt"]
         .into_iter()
@@ -147,7 +147,7 @@ async fn it_widens_read_repo_file_and_nothing_that_is_blocked_by_name_or_by_the_
 }
 
 #[tokio::test]
-async fn each_project_says_it_of_itself_and_a_change_holds_from_the_next_call_on() {
+async fn a_manifest_binds_its_own_project_from_the_next_call_on() {
     let repo = |closed: &str| {
         let repo = Repo::new().file(FILE, format!("deny = ['{closed}']\n"));
         repo.file("a.txt", "in a\n")
@@ -176,7 +176,7 @@ async fn each_project_says_it_of_itself_and_a_change_holds_from_the_next_call_on
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_it_is_told_and_breaks_nothing_else() {
+async fn errors_in_a_manifest_are_reported_and_break_nothing_else() {
     let repo = Repo::new()
         .file("src/a.txt", "in a\n")
         .file("src/b.txt", "in b\n");

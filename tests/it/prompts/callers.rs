@@ -56,7 +56,7 @@ async fn a_tool_that_the_caller_may_not_call_is_as_unknown() {
 }
 
 #[tokio::test]
-async fn prompts_of_other_projects_go_by_their_names_and_keep_to_their_tenant() {
+async fn prompts_of_other_projects_are_named_by_slug_within_the_tenant() {
     let of = |text: &str| site(&[(FILE, "greet", text)]);
     let acme = Tenant::new("acme")
         .project(
@@ -97,7 +97,7 @@ async fn prompts_of_other_projects_go_by_their_names_and_keep_to_their_tenant() 
 }
 
 #[tokio::test]
-async fn templates_and_prompts_are_completed_from_what_the_caller_may_read() {
+async fn completion_offers_only_what_the_caller_may_read() {
     let pattern = "docs/architecture/patterns/repository.md";
     let with = |name: &str| {
         site(&[(FILE, name, "Text.")])

@@ -7,7 +7,7 @@ use super::{names, prompt, skipped, text};
 use crate::serve;
 
 #[tokio::test]
-async fn what_is_wrong_with_a_file_is_told_by_line_and_in_its_authors_words() {
+async fn errors_in_a_prompt_file_name_the_line_and_the_fault() {
     let path = |name: &str| format!(".archway/prompts/{name}.json");
     let bad = [
         (
@@ -46,7 +46,7 @@ async fn what_is_wrong_with_a_file_is_told_by_line_and_in_its_authors_words() {
 }
 
 #[tokio::test]
-async fn a_form_that_does_not_exist_is_told_and_other_languages_braces_are_text() {
+async fn an_unknown_placeholder_is_reported_and_other_braces_are_text() {
     let path = |name: &str| format!(".archway/prompts/{name}.json");
     let repo = Repo::new()
         .file(&path("a"), prompt("a", "Read {{argument:who}}."))
@@ -68,7 +68,7 @@ async fn a_form_that_does_not_exist_is_told_and_other_languages_braces_are_text(
 }
 
 #[tokio::test]
-async fn a_built_in_prompt_has_no_line_for_what_was_not_given() {
+async fn a_built_in_prompt_omits_lines_of_missing_arguments() {
     let (_stack, client) = serve(Repo::new().commit()).await;
     let name = "guided-pattern-validation";
     let short = text(&client, name, json!({ "code": "f()" })).await;

@@ -9,7 +9,7 @@ use super::{read, site, uris};
 use crate::{refused, result};
 
 #[tokio::test]
-async fn what_is_closed_is_refused_by_its_name_whatever_stands_there() {
+async fn a_closed_resource_is_refused_by_name_whether_it_exists_or_not() {
     let other = Tenant::new("zeta").project("vault", site());
     let acme = Tenant::new("acme")
         .project(
@@ -72,7 +72,7 @@ async fn what_is_closed_is_refused_by_its_name_whatever_stands_there() {
 }
 
 #[tokio::test]
-async fn the_default_project_goes_without_its_name_and_the_others_with_it() {
+async fn uris_name_the_project_unless_it_is_the_default() {
     let acme = Tenant::new("acme")
         .project("api", site())
         .project("web", site())

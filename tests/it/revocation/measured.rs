@@ -60,7 +60,7 @@ fn at(stack: &Stack, gateway: usize, client: &Client) -> Client {
 }
 
 #[tokio::test]
-async fn a_key_that_is_revoked_ends_on_three_gateways_once_they_are_told() {
+async fn a_revoked_key_ends_on_three_gateways_once_notified() {
     let stack = replicas().await;
     let mut took = Vec::new();
     for label in LABELS {
@@ -74,7 +74,7 @@ async fn a_key_that_is_revoked_ends_on_three_gateways_once_they_are_told() {
 }
 
 #[tokio::test]
-async fn a_principal_that_is_revoked_ends_on_three_gateways_once_they_are_told() {
+async fn a_revoked_principal_ends_on_three_gateways_once_notified() {
     let issuer = Issuer::start().await;
     let repo = Repo::new().file("a.txt", "a").commit();
     let harness = Harness::new()
@@ -97,8 +97,7 @@ async fn a_principal_that_is_revoked_ends_on_three_gateways_once_they_are_told()
 }
 
 #[tokio::test]
-async fn a_key_that_is_rotated_without_an_overlap_ends_and_its_successor_begins_once_gateways_are_told()
- {
+async fn rotation_without_overlap_swaps_the_keys_once_gateways_are_notified() {
     let stack = replicas().await;
     let (mut ended, mut begun) = (Vec::new(), Vec::new());
     for label in LABELS {
@@ -116,7 +115,7 @@ async fn a_key_that_is_rotated_without_an_overlap_ends_and_its_successor_begins_
 }
 
 #[tokio::test]
-async fn a_key_that_is_rotated_is_good_for_the_overlap_and_ends_soon_after() {
+async fn a_rotated_key_is_good_for_the_overlap_and_ends_soon_after() {
     let stack = replicas().await;
     let overlap = 3 * SECOND;
     let older = stack.client("acme");
@@ -147,7 +146,7 @@ async fn a_key_that_is_rotated_is_good_for_the_overlap_and_ends_soon_after() {
 }
 
 #[tokio::test]
-async fn a_tenant_that_is_disabled_ends_with_all_its_keys_once_gateways_are_told() {
+async fn disabling_a_tenant_ends_all_its_keys_once_gateways_are_notified() {
     let stack = replicas().await;
     let (mut ended, mut begun) = (Vec::new(), Vec::new());
     for _ in LABELS {
@@ -170,7 +169,7 @@ async fn a_tenant_that_is_disabled_ends_with_all_its_keys_once_gateways_are_told
 }
 
 #[tokio::test]
-async fn a_session_that_is_deleted_ends_on_three_gateways_once_they_are_told() {
+async fn a_deleted_session_ends_on_three_gateways_once_notified() {
     let stack = replicas().await;
     let client = stack.client("acme");
     let mut took = Vec::new();

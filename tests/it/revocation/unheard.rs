@@ -64,7 +64,7 @@ async fn last_good(ask: impl AsyncFn() -> u16, since: Instant) -> (u16, Duration
 }
 
 #[tokio::test]
-async fn what_ends_does_so_within_the_bound_on_gateways_that_are_deaf_and_do_not_know_it() {
+async fn revocations_reach_gateways_that_miss_notifications_within_the_bound() {
     let issuer = Issuer::start().await;
     let stack = replicas(UNHEARD, &issuer).await;
     let clients = clients(&stack);
@@ -145,7 +145,7 @@ async fn open(client: &Client) -> String {
 }
 
 #[tokio::test]
-async fn with_postgres_shut_a_revoked_key_ends_within_the_grace_and_a_good_one_is_never_refused() {
+async fn without_postgres_a_revoked_key_ends_within_the_grace_period() {
     let stack = replicas(GRACE, &Issuer::start().await).await;
     let clients = clients(&stack);
     assert_all_good(&clients).await;

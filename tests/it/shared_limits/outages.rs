@@ -38,7 +38,7 @@ async fn a_store_that_is_killed_under_load_fails_no_call() {
 }
 
 #[tokio::test]
-async fn without_the_store_each_gateway_gives_away_its_share_and_with_it_they_share_again() {
+async fn without_the_store_each_gateway_grants_its_share_of_a_limit() {
     let mut redis = RedisServer::start().await;
     let stack = gateways(3, &redis.url()).start().await;
     set(&stack, "key", "hello", 60).await;
@@ -90,7 +90,7 @@ async fn a_store_that_hangs_is_waited_for_once() {
 }
 
 #[tokio::test]
-async fn a_gateway_that_fails_closed_refuses_what_it_cannot_count_and_says_so_to_probes() {
+async fn a_fail_closed_gateway_refuses_uncounted_calls_and_is_not_ready() {
     let mut redis = RedisServer::start().await;
     let harness = Harness::new().tenant(acme().limited()).configure(|config| {
         config.limits.limits_url = Some(redis.url().into());
@@ -166,7 +166,7 @@ async fn a_gateway_that_fails_open_limits_nothing_meanwhile() {
 }
 
 #[tokio::test]
-async fn a_store_that_refuses_to_count_is_left_alone_until_it_does() {
+async fn a_store_that_refuses_to_count_is_avoided_until_it_recovers() {
     let redis = RedisServer::start().await;
     let stack = gateways(1, &redis.url()).start().await;
     set(&stack, "key", "hello", 60_000).await;
@@ -190,7 +190,7 @@ async fn a_store_that_refuses_to_count_is_left_alone_until_it_does() {
 }
 
 #[tokio::test]
-async fn a_password_is_told_to_the_store_and_to_nobody_else() {
+async fn the_stores_password_is_sent_to_the_store_only() {
     let redis = RedisServer::with_password("swordfish-7").await;
     let stack = gateways(1, &redis.url()).start().await;
     until_up(&stack, 1).await;
@@ -207,7 +207,7 @@ async fn a_password_is_told_to_the_store_and_to_nobody_else() {
 }
 
 #[tokio::test]
-async fn a_port_that_speaks_something_else_is_a_store_that_is_away() {
+async fn a_port_with_another_protocol_counts_as_an_unreachable_store() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("redis://{}", listener.local_addr().unwrap());
     let talking = tokio::spawn(async move {

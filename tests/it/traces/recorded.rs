@@ -143,7 +143,7 @@ async fn one_call_is_one_trace_from_its_callers_span_to_the_last_request() {
 }
 
 #[tokio::test]
-async fn the_message_continues_what_its_meta_says_and_is_linked_to_its_request() {
+async fn a_message_continues_the_trace_of_its_meta_and_links_its_request() {
     let (_stack, client) = started(1000).await;
     let client = client.modern();
     let (in_header, in_meta) = (new_trace(), new_trace());
@@ -188,7 +188,7 @@ async fn the_message_continues_what_its_meta_says_and_is_linked_to_its_request()
 }
 
 #[tokio::test]
-async fn spans_say_how_a_call_failed_and_nothing_of_what_was_asked() {
+async fn spans_state_how_a_call_failed_but_no_arguments() {
     let (_stack, client) = started(1000).await;
     let failed = new_trace();
     let path = json!({ "path": "src/marmalade.rs" });

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 use super::{CALLER, call, called, collector, is_whole, new_trace, parent, started};
 
 #[tokio::test]
-async fn what_its_caller_does_not_record_is_not_recorded_here() {
+async fn a_trace_unsampled_by_its_caller_is_not_recorded() {
     let (_stack, client) = started(1000).await;
     let (quiet, loud) = (new_trace(), new_trace());
     for _ in 0..3 {
@@ -38,7 +38,7 @@ async fn what_its_caller_does_not_record_is_not_recorded_here() {
 }
 
 #[tokio::test]
-async fn no_more_traces_are_recorded_than_a_second_has_whoever_asks() {
+async fn traces_recorded_per_second_are_bounded_whatever_callers_ask() {
     // One tenant has half of these, and half of that for calls that ask to be recorded.
     let (_stack, client) = started(20).await;
     let begun = Instant::now();

@@ -24,7 +24,7 @@ async fn a_worker_that_never_ends_its_answer_was_late_and_not_cancelled() {
 }
 
 #[tokio::test]
-async fn a_store_of_limits_that_does_not_answer_in_time_is_told_as_such() {
+async fn a_limit_store_timeout_is_recorded_as_such() {
     let redis = RedisServer::start().await;
     let harness = recording(1000).configure(|config| {
         config.limits.limits_url = Some(redis.url().into());

@@ -10,7 +10,7 @@ const ROWS: i64 = 1_000;
 const BYTES: i64 = 64 << 20;
 
 #[tokio::test]
-async fn a_tenants_workflows_are_bounded_and_those_that_rested_longest_go() {
+async fn a_tenants_workflows_are_bounded_and_the_oldest_removed() {
     let stack = Harness::new().tenant(acme()).start().await;
     let owner = sqlx::PgPool::connect_with(stack.database().owner())
         .await
@@ -51,7 +51,7 @@ async fn a_tenants_workflows_are_bounded_and_those_that_rested_longest_go() {
 }
 
 #[tokio::test]
-async fn what_a_repository_closes_is_not_given_of_what_was_kept() {
+async fn a_workflow_omits_paths_that_the_repository_closed() {
     let stack = Harness::new().tenant(acme()).start().await;
     let client = stack.keyed("acme", "site");
     get(&client, "look", "").await;

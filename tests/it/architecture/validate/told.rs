@@ -39,7 +39,7 @@ const LOG: &str = "```ast-grep\nid: log\nlanguage: ts\nrule: {pattern: console.l
 const BAD: &str = "```ast-grep\nid: bad\nlanguage: ts\nrule: {kind: nothing}\n```\n";
 
 #[tokio::test]
-async fn a_rule_that_did_not_run_is_told_and_compliance_is_open_if_none_did() {
+async fn a_rule_that_did_not_run_is_reported_and_without_any_it_is_open() {
     let repo = pattern("some", &format!("{LOG}\n{BAD}"))
         .file(
             &format!("{FOLDER}/none.md"),
@@ -77,7 +77,7 @@ async fn code_that_does_not_parse_proves_nothing() {
 }
 
 #[tokio::test]
-async fn a_title_is_a_name_if_one_pattern_has_it_and_other_kinds_are_told_apart() {
+async fn a_unique_title_names_a_pattern_and_other_kinds_are_refused() {
     let guideline = "docs/architecture/guidelines/naming.md";
     let repo = pattern("p-01", "# Transactional outbox\n\nMUST NOT use `foo`.\n")
         .file(&format!("{FOLDER}/p-02.md"), "# Saga\n")

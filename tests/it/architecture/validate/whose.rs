@@ -40,7 +40,7 @@ async fn a_pattern_is_read_as_head_has_it_and_where_the_project_says() {
 }
 
 #[tokio::test]
-async fn a_closed_pattern_is_not_there_and_no_error_names_it() {
+async fn a_closed_pattern_does_not_exist_and_no_error_names_it() {
     let repo = pattern("open", "Code MUST NOT use `foo`.\n")
         .file(&format!("{FOLDER}/openly.md"), "Code MUST NOT use `foo`.\n")
         .file(
@@ -104,7 +104,7 @@ async fn patterns_are_a_projects_own() {
 }
 
 #[tokio::test]
-async fn what_others_wrote_is_escaped_in_violations_and_suggestions() {
+async fn untrusted_text_is_escaped_in_violations_and_suggestions() {
     let text = "```ast-grep\nid: \"a\u{202e}b\"\nlanguage: ts\nmessage: \"no \u{200b}$A\"\nnote: \
                 \"\u{2066}note\"\nrule:\n  pattern: f($A)\n```\n\nMUST NOT use `foo`\u{202e} here.\n";
     let (_stack, client) = serve(pattern("escapes", text).commit()).await;

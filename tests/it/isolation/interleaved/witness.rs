@@ -84,7 +84,7 @@ fn decode(value: &Value, into: &mut String) {
 }
 
 #[test]
-fn what_stands_in_base64_is_seen_too() {
+fn words_in_base64_are_detected() {
     let body = serde_json::json!({ "content": STANDARD.encode("a sesame b") });
     let answer = Response {
         status: 200,
