@@ -5,7 +5,7 @@
 //! starts a PostgreSQL of its own, or uses the one of `ARCHWAY_TEST_DATABASE_URL`.
 
 use archway_benches::{median, quantile};
-use e2e::{Client, Harness, Hung, Tenant};
+use e2e::{Client, HangEvent, Harness, Tenant};
 use serde_json::json;
 use tokio::{
     io::AsyncWriteExt,
@@ -40,17 +40,17 @@ async fn main() {
 }
 
 /// Milliseconds for which the worker goes on.
-async fn leave(client: &Client, heard: &mut Receiver<Hung>) -> f64 {
+async fn leave(client: &Client, heard: &mut Receiver<HangEvent>) -> f64 {
     let call = client.request("tools/call", json!({ "name": "hang", "arguments": {} }));
     let socket = TcpStream::connect(client.address()).await;
     let mut socket = socket.expect("the gateway listens");
     let sent = socket.write_all(&call.bytes(client.address())).await;
     sent.expect("the connection holds");
-    assert_eq!(heard.recv().await, Some(Hung::Began));
+    assert_eq!(heard.recv().await, Some(HangEvent::Began));
     let left = Instant::now();
     drop(socket);
     match heard.recv().await {
-        Some(Hung::Gone(at)) => (at - left).as_secs_f64() * 1e3,
+        Some(HangEvent::Gone(at)) => (at - left).as_secs_f64() * 1e3,
         other => panic!("{other:?} instead of the call's end"),
     }
 }

@@ -23,7 +23,7 @@ use std::{
 };
 
 use archway_benches::{Client, Dev, argument, median, number, quantile};
-use e2e::Past;
+use e2e::GeneratedHistory;
 use serde_json::{Value, json};
 
 use git::Git;
@@ -128,7 +128,7 @@ fn repository(folder: &Path) -> PathBuf {
     }
     let (repo, commits) = (folder.join("repo"), number("--commits", COMMITS));
     let started = tokio::time::Instant::now();
-    Past { seed: 1, commits }.build(&repo);
+    GeneratedHistory { seed: 1, commits }.build(&repo);
     println!("generated in {:.0} s", started.elapsed().as_secs_f64());
     repo
 }

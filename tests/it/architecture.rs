@@ -7,7 +7,7 @@ mod refined;
 mod search;
 mod service;
 mod validate;
-mod whose;
+mod ownership;
 
 use e2e::{Client, Reply, Repo};
 use serde_json::{Value, json};

@@ -11,7 +11,7 @@ use e2e::{Client, Harness, Key, Repo, Stack, Tenant, git};
 use serde_json::Value;
 use tokio::process::Command;
 
-use crate::outside::{Talk, given};
+use crate::programs::{Talk, given};
 
 mod inspector;
 mod limited;
@@ -202,7 +202,7 @@ fn is_told_of_failures(saw: &Value) {
 fn hears_progress(saw: &Value) {
     assert_eq!(saw["everywhere"]["structured"]["totalMatches"], 2);
     let steps = saw["progress"].as_array().unwrap();
-    assert!(!steps.is_empty(), "no progress was told");
+    assert!(!steps.is_empty(), "no progress was reported");
     for (done, step) in steps.iter().enumerate() {
         let (progress, total) = (step[0].as_f64(), step[1].as_f64());
         assert_eq!((progress, total), (Some(done as f64), Some(2.0)));

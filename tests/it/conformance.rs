@@ -8,7 +8,7 @@ use std::{fs, path::Path};
 use e2e::{Harness, Proxy, Tenant};
 use serde_json::Value;
 
-use crate::outside;
+use crate::programs;
 
 /// Subscriptions and tasks are not offered, so their checks are skipped.
 const SKIPPED_2026_07_28: [&str; 6] = [
@@ -37,7 +37,7 @@ async fn all_scenarios_of_2025_11_25_hold_over_three_gateways() {
 /// Runs the suite, which judges failures by the expected ones. It does not judge what it skips: those
 /// must be exactly `skipped`. Returns the number of passed checks, or `None` without the suite.
 async fn conforms(revision: &str, selection: &[&str], skipped: &[&str]) -> Option<usize> {
-    let mut suite = outside::node("ARCHWAY_TEST_CONFORMANCE")?;
+    let mut suite = programs::node("ARCHWAY_TEST_CONFORMANCE")?;
     let mut proxy = Proxy::bind().await;
     // The suite calls like a page from the server's own origin.
     let origin = proxy.origin();
@@ -60,7 +60,7 @@ async fn conforms(revision: &str, selection: &[&str], skipped: &[&str]) -> Optio
         .arg(format!("{folder}/conformance/expected-{revision}.yml"))
         .arg("--output-dir")
         .arg(&out);
-    let outcome = outside::run(suite).await;
+    let outcome = programs::run(suite).await;
     for (check, why) in checks(&out, &["FAILURE", "WARNING"]) {
         println!("{revision} fails {check} {why}");
     }

@@ -100,7 +100,7 @@ async fn the_console_lists_recent_calls_with_tenant_outcome_and_time() {
         "{policy}"
     );
     assert_eq!(answer.header("cache-control"), Some("no-store"));
-    assert!(!text.contains(client.key()), "no credential stands there");
+    assert!(!text.contains(client.key()), "no credential is shown");
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 //! answer leaks into errors.
 
 mod failures;
-mod place;
+mod confined;
 
 use std::time::Duration;
 
@@ -79,7 +79,7 @@ async fn each_text_gets_its_vector_in_batches_and_blank_ones_are_never_sent() {
         }
     }
     assert_eq!(vectors.iter().flatten().count(), 5);
-    let questions = service.questions();
+    let questions = service.requests();
     assert_eq!(questions.len(), 3, "5 texts, 2 a request");
     for question in questions {
         assert!(question.texts().iter().all(|text| !text.trim().is_empty()));
@@ -103,11 +103,11 @@ async fn no_texts_cause_no_request_and_long_texts_are_cut_as_configured() {
     assert!(embedder.texts(&[], soon()).await.unwrap().is_empty());
     let blank = embedder.texts(&texts(["", "\t"]), soon()).await.unwrap();
     assert_eq!(blank, [None, None]);
-    assert!(service.questions().is_empty());
+    assert!(service.requests().is_empty());
     let long = texts(["größte Zahl"]);
     let vectors = embedder.texts(&long, soon()).await.unwrap();
     assert!(is_of(&service, "größte", vectors[0].as_ref().unwrap()));
-    let question = &service.questions()[0];
+    let question = &service.requests()[0];
     assert_eq!(question.texts(), ["größte"]);
     assert_eq!(question.body["dimensions"], DIMENSIONS);
     assert_eq!(question.authorization, None);
@@ -133,8 +133,11 @@ async fn queries_and_documents_get_the_models_prefixes() {
     assert!(is_of(&service, "größe: größte ", made[0].as_ref().unwrap()));
     let made = embedder.query(shelf(), "main", soon()).await.unwrap();
     assert!(is_of(&service, "query: main", &made.unwrap()));
-    let asked = service.questions();
-    let asked: Vec<String> = asked.iter().flat_map(e2e::Question::texts).collect();
+    let asked = service.requests();
+    let asked: Vec<String> = asked
+        .iter()
+        .flat_map(e2e::EmbeddingRequest::texts)
+        .collect();
     assert_eq!(asked, ["größe: größte ", "query: main"]);
 }
 
@@ -146,15 +149,15 @@ async fn a_query_is_embedded_once_per_project() {
         let vector = embedder.query(ours, "where is main", soon()).await.unwrap();
         assert!(is_of(&service, "where is main", &vector.unwrap()));
     }
-    assert_eq!(service.questions().len(), 1);
+    assert_eq!(service.requests().len(), 1);
     embedder
         .query(theirs, "where is main", soon())
         .await
         .unwrap();
-    assert_eq!(service.questions().len(), 2);
+    assert_eq!(service.requests().len(), 2);
     let nothing = embedder.query(ours, "  ", soon()).await.unwrap();
     assert!(nothing.is_none());
-    assert_eq!(service.questions().len(), 2);
+    assert_eq!(service.requests().len(), 2);
 }
 
 #[tokio::test]
@@ -167,7 +170,7 @@ async fn a_query_does_not_wait_behind_the_index() {
         embedder.texts(&many, deadline).await
     };
     let querying = async {
-        until(|| service.questions().len() == 3).await;
+        until(|| service.requests().len() == 3).await;
         service.always(None);
         let vector = embedder.query(shelf(), "where is main", soon()).await;
         assert!(vector.unwrap().is_some());
@@ -177,7 +180,7 @@ async fn a_query_does_not_wait_behind_the_index() {
         () = querying => {}
     }
     assert_eq!(
-        service.questions().len(),
+        service.requests().len(),
         4,
         "no more than 3 of the index at once"
     );

@@ -75,7 +75,7 @@ async fn an_answer_names_its_commit_and_soon_whether_the_tree_is_dirty() {
     assert_eq!(
         first.meta("commit"),
         &json!({ "id": head() }),
-        "no status was asked for yet"
+        "no status was computed yet"
     );
 
     let dirty = async |wanted: bool| {
@@ -91,7 +91,7 @@ async fn an_answer_names_its_commit_and_soon_whether_the_tree_is_dirty() {
     assert_eq!(
         reply.meta("commit")["id"],
         head(),
-        "the next answer stands on the new commit"
+        "the next answer names the new commit"
     );
     assert_eq!(reply.structured()["file"]["content"], "two\n");
 }
@@ -135,7 +135,9 @@ async fn the_first_call_of_any_tool_makes_a_dirty_tree_known_within_5_s() {
         stack.eventually(&commit).await;
         let first = Instant::now();
         let dirty = async || commit().await.filter(|commit| commit["dirty"] == true);
-        stack.eventually(dirty).await;
+        let commit = stack.eventually(dirty).await;
+        let head = git(&stack.folder("acme", &slug), &["rev-parse", "HEAD"]);
+        assert_eq!(commit["id"], head, "{tool}");
         let took = first.elapsed();
         assert!(took < Duration::from_secs(5), "{tool}: {took:?}");
     }

@@ -13,13 +13,13 @@ mod log;
 mod blame;
 mod diff;
 mod patches;
-mod question;
+mod subjects;
 mod git;
 mod output;
 
 use std::{env, path::PathBuf, str::FromStr};
 
-use e2e::{Client, Harness, Past, Repo, Stack, Tenant};
+use e2e::{Client, GeneratedHistory, Harness, Repo, Stack, Tenant};
 use rand::{SeedableRng, rngs::StdRng};
 
 use git::Git;
@@ -32,7 +32,7 @@ struct Side {
 }
 
 /// The histories, the random choices, and the number of queries.
-struct Exam {
+struct Comparison {
     sides: Vec<Side>,
     random: StdRng,
     questions: usize,
@@ -44,14 +44,16 @@ struct Exam {
     _stack: Stack,
 }
 
-impl Exam {
+impl Comparison {
     /// Creates both histories and serves them.
-    async fn begin() -> Exam {
+    async fn begin() -> Comparison {
         let seed = given("ARCHWAY_TEST_SEED", 0x0b1a_4e11);
         let commits = given("ARCHWAY_TEST_COMMITS", 1_000);
         println!("ARCHWAY_TEST_SEED={seed} ARCHWAY_TEST_COMMITS={commits}");
-        let mut acme =
-            Tenant::new("acme").project("made", Repo::new().past(Past { seed, commits }));
+        let mut acme = Tenant::new("acme").project(
+            "made",
+            Repo::new().history(GeneratedHistory { seed, commits }),
+        );
         let mut projects = vec!["made"];
         let this = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
         if has_a_past(&this) {
@@ -66,7 +68,7 @@ impl Exam {
             client: stack.client("acme"),
             git: Git::of(stack.folder("acme", project)),
         });
-        Exam {
+        Comparison {
             sides: sides.collect(),
             random: StdRng::seed_from_u64(seed),
             questions: given("ARCHWAY_TEST_QUESTIONS", 40),

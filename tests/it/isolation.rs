@@ -15,7 +15,7 @@ mod passes;
 mod projects;
 mod repository;
 mod schema;
-mod telling;
+mod refusals;
 mod vectors;
 mod writes;
 
@@ -56,7 +56,7 @@ const ATTACKS: [Attack; 28] = [
         ("tests/it/isolation/answers.rs", "writes_of_one_idempotency_key_are_each_tenants_own"),
         ("tests/it/isolation/answers.rs", "sessions_of_one_label_are_each_tenants_own"),
     ]),
-    attack("default tenant", "a tenant assumed where none is told (CWE-1188)", &[
+    attack("default tenant", "a tenant assumed where none is stated (CWE-1188)", &[
         ("tests/it/isolation/naming.rs", "without_a_credential_there_is_no_tenant_not_even_the_only_one"),
         ("tests/it/isolation/naming.rs", "a_tenant_or_key_without_projects_gets_none_by_default"),
         ("tests/it/isolation/projects.rs", "a_narrowed_key_sees_its_projects_only"),
@@ -73,7 +73,7 @@ const ATTACKS: [Attack; 28] = [
     attack("direct call of a worker without a pass", "a back end that trusts its network (CWE-306)", &[
         ("tests/it/isolation/passes.rs", "a_worker_accepts_only_a_fresh_pass_of_its_gateways_for_its_pool"),
     ]),
-    attack("stale pass", "a token that is checked once and kept (CWE-613)", &[
+    attack("stale pass", "a token checked once and cached for good (CWE-613)", &[
         ("tests/it/isolation/passes.rs", "a_once_accepted_pass_is_refused_when_it_expires"),
     ]),
     attack("pass of a foreign key, changed, unsigned, or of another algorithm", "JWT: alg none, key confusion (CWE-347)", &[
@@ -85,23 +85,23 @@ const ATTACKS: [Attack; 28] = [
         ("tests/it/isolation/passes.rs", "a_pass_for_calls_shows_no_catalogue"),
         ("tests/it/isolation/passes.rs", "a_pass_decides_the_tenant_whatever_the_request_claims"),
     ]),
-    attack("stolen pass of lesser rights", "scopes that the front door alone asks for (OWASP API5, CWE-862)", &[
+    attack("stolen pass of lesser rights", "scopes that only the front end checks (OWASP API5, CWE-862)", &[
         ("tests/it/isolation/passes.rs", "a_pass_buys_at_a_worker_no_more_than_its_owner_may"),
     ]),
     attack("cache keys without a tenant", "organisations shown each other's data by a hosted MCP server (CWE-524)", &[
         ("tests/it/isolation/caches.rs", "caches_of_a_commit_never_serve_another_tenant_with_the_same_commit"),
         ("tests/it/isolation/caches.rs", "uncommitted_content_of_the_same_commit_stays_with_its_tenant"),
         ("tests/it/isolation/projects.rs", "projects_of_one_name_are_two_projects"),
-        ("tests/it/architecture/whose.rs", "another_tenants_documents_are_never_found_under_equal_slugs"),
+        ("tests/it/architecture/ownership.rs", "another_tenants_documents_are_never_found_under_equal_slugs"),
     ]),
-    attack("a shared cache of queries", "prompts and embeddings told by the time of a hit (CWE-208)", &[
+    attack("a shared cache of queries", "prompts and embeddings revealed by the time of a cache hit (CWE-208)", &[
         ("tests/it/isolation/caches.rs", "a_querys_vector_is_computed_and_cached_per_tenant"),
     ]),
     attack("cursor of another tenant, tool or project", "opaque is not secret: cursors that hold the query (CWE-639)", &[
         ("tests/it/isolation/projects.rs", "a_cursor_is_good_for_its_tenant_tool_and_arguments_only"),
         ("tests/it/isolation/projects.rs", "a_cursor_of_another_project_is_refused"),
     ]),
-    attack("another session's workflow", "state of agents kept under a name that others can say (CWE-488)", &[
+    attack("another session's workflow", "state of agents stored under a guessable name (CWE-488)", &[
         ("tests/it/workflow.rs", "a_workflow_is_its_sessions_own"),
         ("tests/it/workflow.rs", "a_workflow_is_returned_to_a_key_that_may_still_read_it"),
     ]),
@@ -110,7 +110,7 @@ const ATTACKS: [Attack; 28] = [
         ("tests/it/homes/qdrant.rs", "tenants_of_one_qdrant_find_their_own_alone"),
         ("workers/src/index/home/tests/whose.rs", "requests_for_chunks_are_made_in_one_file_alone"),
     ]),
-    attack("SQL without a tenant", "a where clause forgotten; agents' databases asked as a role that row-level security does not bind", &[
+    attack("SQL without a tenant", "a forgotten where clause; agents' queries run as a role that bypasses row-level security", &[
         ("tests/it/isolation/schema.rs", "every_table_but_those_that_are_nobodys_has_a_tenant_and_is_fenced"),
         ("tests/it/isolation/schema.rs", "a_query_sees_rows_of_its_stated_tenant_only_in_every_table"),
         ("tests/it/isolation/schema.rs", "the_tenant_stated_in_a_transaction_ends_with_it"),
@@ -122,7 +122,7 @@ const ATTACKS: [Attack; 28] = [
     attack("functions with their owner's rights", "SECURITY DEFINER and a search_path that callers choose (CVE-2018-1058)", &[
         ("tests/it/isolation/schema.rs", "only_listed_functions_bypass_row_security_and_all_fix_search_path"),
     ]),
-    attack("symlinks from one mount into another", "file servers for MCP that compared prefixes or followed links (CVE-2025-53109, -53110)", &[
+    attack("symlinks from one mount into another", "MCP file servers that compared prefixes or followed links (CVE-2025-53109, -53110)", &[
         ("tests/it/isolation/links.rs", "links_into_another_mount_lead_nowhere_even_through_git_files"),
         ("tests/it/isolation/projects.rs", "a_link_into_another_tenants_folder_leads_nowhere"),
         ("tests/it/paths/links.rs", "a_link_swapped_during_calls_never_shows_outside_content"),
@@ -135,18 +135,17 @@ const ATTACKS: [Attack; 28] = [
     attack("a repository's configuration runs commands", "core.fsmonitor and its like (CVE-2022-24765)", &[
         ("tests/it/mounts.rs", "nothing_that_a_repositorys_configuration_names_is_run"),
     ]),
-    attack("texts of errors that tell existence", "answers that differ for what is foreign and what is not there (CWE-204)", &[
-        ("tests/it/isolation/telling.rs", "every_tool_refuses_a_foreign_project_as_an_unknown_one"),
-        ("tests/it/history/hidden.rs", "another_tenant_s_history_answers_as_one_that_does_not_exist"),
+    attack("texts of errors that reveal existence", "different answers for foreign and for missing objects (CWE-204)", &[
+        ("tests/it/isolation/refusals.rs", "every_tool_refuses_a_foreign_project_as_an_unknown_one"),
         ("tests/it/resources/callers.rs", "a_closed_resource_is_refused_by_name_whether_it_exists_or_not"),
         ("tests/it/prompts/callers.rs", "prompts_of_other_projects_are_named_by_slug_within_the_tenant"),
         ("tests/it/credentials.rs", "every_bad_key_gets_the_same_answer"),
     ]),
-    attack("times that tell existence", "a look-up more for what is there (CWE-208)", &[
-        ("tests/it/isolation/telling.rs", "foreign_and_unknown_projects_are_refused_alike_in_text_and_time"),
-        ("tests/it/isolation/telling.rs", "the_time_to_refuse_a_bad_key_does_not_reveal_a_known_id"),
+    attack("times that reveal existence", "one more look-up for what exists (CWE-208)", &[
+        ("tests/it/isolation/refusals.rs", "foreign_and_unknown_projects_are_refused_alike_in_text_and_time"),
+        ("tests/it/isolation/refusals.rs", "the_time_to_refuse_a_bad_key_does_not_reveal_a_known_id"),
     ]),
-    attack("a repository's .archway.toml", "settings that travel with the code they are to bind (CWE-15)", &[
+    attack("a repository's .archway.toml", "settings stored with the code that they should bind (CWE-15)", &[
         ("tests/it/isolation/repository.rs", "a_link_to_another_tenants_project_is_as_one_to_nothing"),
         ("tests/it/isolation/repository.rs", "folders_and_globs_of_a_manifest_end_at_its_own_root"),
         ("tests/it/paths/manifest.rs", "a_manifest_widens_read_repo_file_but_opens_no_blocked_path"),
@@ -157,15 +156,15 @@ const ATTACKS: [Attack; 28] = [
         ("tests/it/isolation/repository.rs", "a_prompt_opens_nothing_that_is_shut_and_runs_nothing_that_it_is_given"),
         ("tests/it/prompts/callers.rs", "a_tool_that_the_caller_may_not_call_is_as_unknown"),
     ]),
-    attack("a repository's rules", "rules as programs: files they include, regexes without end (CWE-1333)", &[
+    attack("a repository's rules", "rules as programs: included files, catastrophic regexes (CWE-1333)", &[
         ("tests/it/isolation/repository.rs", "rules_of_a_document_read_no_file_and_no_other_document"),
         ("tests/it/architecture/validate/bounds.rs", "hostile_rules_end_in_time_say_so_and_leave_the_worker_alive"),
     ]),
-    attack("what was taken back, unreachable or shut", "dangling commits that a host goes on serving", &[
+    attack("revoked, unreachable or closed content", "dangling commits that a host still serves", &[
         ("tests/it/history/hidden.rs", "a_blocked_name_and_its_content_are_in_no_answer"),
         ("tests/it/isolation/interleaved.rs", "no_planted_word_reaches_the_other_tenant_a_log_or_a_metric"),
     ]),
-    attack("anything, at random, of two tenants at once", "leaks that nobody thought of; secrets in logs and metrics (CWE-532)", &[
+    attack("anything, at random, of two tenants at once", "unforeseen leaks; secrets in logs and metrics (CWE-532)", &[
         ("tests/it/isolation/interleaved.rs", "no_planted_word_reaches_the_other_tenant_a_log_or_a_metric"),
     ]),
 ];
@@ -174,7 +173,7 @@ const ATTACKS: [Attack; 28] = [
 fn every_attack_names_tests_that_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let names: BTreeSet<&str> = ATTACKS.iter().map(|attack| attack.name).collect();
-    assert_eq!(names.len(), ATTACKS.len(), "a row each");
+    assert_eq!(names.len(), ATTACKS.len(), "one row for each attack");
     let mut missing = Vec::new();
     for attack in &ATTACKS {
         assert!(

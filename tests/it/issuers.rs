@@ -5,7 +5,7 @@
 mod bad;
 mod keys;
 mod metadata;
-mod taken_back;
+mod revoked;
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use e2e::{
     Client, Harness, Issuer, Repo, Stack, Tenant,
     http::{Request, Response},
     issuer::{Answer, Signer, now},
-    passed,
+    was_admitted,
 };
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -251,10 +251,10 @@ async fn a_principal_has_one_bucket_whatever_tokens_it_gets() {
         claims["jti"] = json!(number);
         let client = bearing(&stack, &issuer.sign(&claims));
         let hello = json!({ "name": "hello", "arguments": {} });
-        passes += usize::from(passed(&client.rpc("tools/call", hello).await));
+        passes += usize::from(was_admitted(&client.rpc("tools/call", hello).await));
     }
     assert_eq!(passes, 3);
     let hello = json!({ "name": "hello", "arguments": {} });
     let other = bearing(&stack, &issuer.token("b"));
-    assert!(passed(&other.rpc("tools/call", hello).await));
+    assert!(was_admitted(&other.rpc("tools/call", hello).await));
 }

@@ -4,7 +4,9 @@
 
 use std::{collections::BTreeMap, slice, time::Duration};
 
-use e2e::{Client, Harness, Key, Repo, Stack, Tenant, http::Request, limit_in_force, passed};
+use e2e::{
+    Client, Harness, Key, Repo, Stack, Tenant, http::Request, until_limit_enforced, was_admitted,
+};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -15,7 +17,7 @@ fn acme() -> Tenant {
 
 async fn serve(tenant: Tenant) -> Stack {
     let stack = Harness::new().tenant(tenant).start().await;
-    stack.hearing().await;
+    stack.until_listening().await;
     stack
 }
 
@@ -24,7 +26,7 @@ fn hello(client: &Client) -> Request {
 }
 
 async fn passes(request: &Request, client: &Client) -> bool {
-    passed(&request.send(client.address()).await)
+    was_admitted(&request.send(client.address()).await)
 }
 
 /// Calls `hello` as `request` makes it until it is refused. Returns how often it passed.
@@ -57,7 +59,7 @@ async fn new_sessions_and_labels_and_keys_rotated_buy_nothing() {
         )
         .await;
     let client = stack.client("acme");
-    limit_in_force(slice::from_ref(&client), "\"session:hello\";q=3;w=60").await;
+    until_limit_enforced(slice::from_ref(&client), "\"session:hello\";q=3;w=60").await;
     // The call that saw the limit enforced was the session's first of three. Its key has one more.
     assert!(admitted(&client, async |_| hello(&client)).await <= 2);
     let initialised = admitted(&client, async |_| {
@@ -110,10 +112,10 @@ async fn the_most_specific_limit_holds_on_every_gateway_once_notified() {
         .replicas(2)
         .tenant(acme().key(Key::new("other")));
     let stack = harness.start().await;
-    stack.hearing().await;
+    stack.until_listening().await;
     let of = |label: &str| [stack.at(0, "acme", label), stack.at(1, "acme", label)];
     let policies = async |label: &str, policy: &str| {
-        limit_in_force(&of(label), policy).await;
+        until_limit_enforced(&of(label), policy).await;
     };
     policies("", "\"key:hello\";q=100;w=60").await;
     let tenants = "\"key:hello\";q=50;w=60";
@@ -140,7 +142,7 @@ async fn a_limit_of_zero_lifts_its_own_level_only() {
         ("key", "total", "\"tenant\";q=12000;w=60"),
     ] {
         stack.set_limits("acme", None, &[(level, of, 0)]).await;
-        limit_in_force(slice::from_ref(&client), next).await;
+        until_limit_enforced(slice::from_ref(&client), next).await;
     }
     stack
         .set_limits("acme", None, &[("tenant", "total", 0)])
@@ -163,14 +165,14 @@ async fn a_refusal_is_the_same_in_both_eras_and_its_wait_suffices() {
             &[("key", "hello", 120), ("session", "hello", 0)],
         )
         .await;
-    limit_in_force(slice::from_ref(&client), "\"key:hello\";q=120;w=60").await;
+    until_limit_enforced(slice::from_ref(&client), "\"key:hello\";q=120;w=60").await;
     admitted(&client, async |_| hello(&client)).await;
     for client in [client.clone(), client.modern()] {
         let mut told = BTreeMap::new();
         // A refill may come in between.
         let answer = loop {
             let answer = hello(&client).send(client.address()).await;
-            if !passed(&answer) {
+            if !was_admitted(&answer) {
                 break answer;
             }
         };

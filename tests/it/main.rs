@@ -28,7 +28,7 @@ mod memory;
 mod messages;
 mod mounts;
 mod operations;
-mod outside;
+mod programs;
 mod paths;
 mod progress;
 mod prompts;

@@ -5,7 +5,7 @@ mod erased;
 mod once;
 mod outage;
 mod readback;
-mod room;
+mod bound;
 mod search;
 
 use e2e::{Client, Reply};

@@ -84,30 +84,30 @@ fn pages() -> BTreeSet<String> {
 }
 
 /// A query, its location, and the text about its results.
-struct Asked {
+struct LocatedQuery {
     place: String,
     query: Query,
     said: String,
 }
 
-fn asked(place: &str, query: &str, said: &str) -> Asked {
+fn located(place: &str, query: &str, said: &str) -> LocatedQuery {
     let query = Query::parse(query);
-    assert!(!query.metrics.is_empty(), "{place} asks for nothing");
+    assert!(!query.metrics.is_empty(), "{place} names no metric");
     let (place, said) = (place.to_owned(), said.to_owned());
-    Asked { place, query, said }
+    LocatedQuery { place, query, said }
 }
 
-fn all_asked() -> Vec<Asked> {
+fn all_queries() -> Vec<LocatedQuery> {
     let rules = rules().into_iter().map(|rule| {
         let name = text(&rule, "alert").to_owned() + text(&rule, "record");
         let said = rule["annotations"].to_string();
-        asked(&name, text(&rule, "expr"), &said.replace("$labels.", "{{"))
+        located(&name, text(&rule, "expr"), &said.replace("$labels.", "{{"))
     });
     let dashboard = dashboard();
     let targets = panels(&dashboard).flat_map(|panel| {
         let targets = list(panel, "targets").iter();
         targets.map(|it| {
-            asked(
+            located(
                 text(panel, "title"),
                 text(it, "expr"),
                 text(it, "legendFormat"),
@@ -116,7 +116,7 @@ fn all_asked() -> Vec<Asked> {
     });
     let variables = list(&dashboard["templating"], "list").iter();
     let variables = variables.filter(|variable| variable["type"] == "query");
-    let variables = variables.map(|it| asked(text(it, "name"), text(it, "definition"), ""));
+    let variables = variables.map(|it| located(text(it, "name"), text(it, "definition"), ""));
     rules.chain(targets).chain(variables).collect()
 }
 
@@ -126,7 +126,7 @@ async fn alerts_and_panels_use_metrics_that_are_exposed() {
     let recorded = rules();
     let recorded: BTreeSet<&str> = recorded.iter().map(|rule| text(rule, "record")).collect();
     let mut violations = Vec::new();
-    for Asked { place, query, .. } in all_asked() {
+    for LocatedQuery { place, query, .. } in all_queries() {
         let mut labels: BTreeSet<&str> = OF_TARGETS.into();
         let mut are_all_seen = true;
         for (metric, selected) in &query.metrics {
@@ -143,7 +143,7 @@ async fn alerts_and_panels_use_metrics_that_are_exposed() {
                 continue;
             }
             let Some(there) = there else {
-                violations.push(format!("{place}: nobody tells {metric}"));
+                violations.push(format!("{place}: {metric} is not exposed"));
                 continue;
             };
             let known = |label: &str| there.contains(label) || OF_TARGETS.contains(&label);
@@ -165,7 +165,7 @@ async fn alerts_and_panels_use_metrics_that_are_exposed() {
 #[test]
 fn texts_about_results_use_only_labels_of_the_grouping() {
     let mut violations = Vec::new();
-    for Asked { place, query, said } in all_asked() {
+    for LocatedQuery { place, query, said } in all_queries() {
         for word in said.split("{{").skip(1) {
             let word = word.trim_start();
             let end = word.find(|c: char| !(c.is_alphanumeric() || c == '_'));
@@ -246,7 +246,7 @@ async fn every_metric_named_in_a_page_is_exposed() {
     for page in pages.chain(others) {
         for metric in names_of_ours(&read(&page)) {
             if exposed.labels(&metric).is_none() && !rarely_exposed(&metric) {
-                violations.push(format!("{page}: nobody tells {metric}"));
+                violations.push(format!("{page}: {metric} is not exposed"));
             }
         }
     }

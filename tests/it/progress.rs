@@ -112,7 +112,7 @@ async fn a_log_level_set_on_one_gateway_holds_on_every_gateway() {
         answer.matches("\"notifications/message\"").count()
     };
     for gateway in &gateways {
-        assert_eq!(logged(gateway, &asking).await, 0, "nobody asked yet");
+        assert_eq!(logged(gateway, &asking).await, 0, "not requested yet");
     }
     for (level, lines) in [("info", 3), ("notice", 0), ("debug", 3)] {
         let level = json!({ "level": level });

@@ -3,7 +3,7 @@
 //! busy.
 
 mod measured;
-mod unheard;
+mod missed;
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ async fn replicas() -> Stack {
     let acme = Tenant::new("acme").project("site", repo);
     let acme = acme.key(Key::new("other"));
     let stack = Harness::new().replicas(REPLICAS).tenant(acme).start().await;
-    stack.hearing().await;
+    stack.until_listening().await;
     stack
 }
 

@@ -16,7 +16,7 @@ use e2e::{Client, Harness, Repo, Stack, Tenant};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
-use patterns::Question;
+use patterns::SearchQuery;
 use ripgrep::{Line, Ripgrep};
 
 const QUESTIONS: usize = 200;
@@ -75,13 +75,13 @@ async fn the_engine_finds_exactly_what_ripgrep_finds() {
     for number in 0..QUESTIONS {
         let project = ["this", "wild", "deep"][number % 3];
         let ripgrep = ripgrep_in(&stack, &rg, project);
-        let question = Question::random(&mut random, &ripgrep.files());
-        let tool = if random.random_bool(0.5) && question.fits_grep() {
+        let query = SearchQuery::random(&mut random, &ripgrep.files());
+        let tool = if random.random_bool(0.5) && query.fits_grep() {
             &GREP
         } else {
             &SEARCH
         };
-        found += compare(&client, tool, project, &question, &ripgrep).await;
+        found += compare(&client, tool, project, &query, &ripgrep).await;
     }
     println!("{found} lines compared");
     assert!(found > 5_000, "too few to mean anything: {found}");
@@ -108,7 +108,7 @@ async fn compare(
     client: &Client,
     tool: &Tool,
     project: &str,
-    question: &Question,
+    query: &SearchQuery,
     ripgrep: &Ripgrep,
 ) -> usize {
     let excluded = if tool.name == GREP.name {
@@ -116,11 +116,11 @@ async fn compare(
     } else {
         ripgrep::excluded_by_search
     };
-    let asked = format!("{} in {project}: {question:?}", tool.name);
-    let expected = ripgrep.search(question, excluded);
-    let searched = ripgrep.searched(question, excluded);
+    let asked = format!("{} in {project}: {query:?}", tool.name);
+    let expected = ripgrep.search(query, excluded);
+    let searched = ripgrep.searched(query, excluded);
 
-    let mut arguments = question.arguments(tool.glob, tool.name == SEARCH.name);
+    let mut arguments = query.arguments(tool.glob, tool.name == SEARCH.name);
     arguments["project"] = json!(project);
     arguments[tool.limit.0] = json!(tool.limit.1);
     let mut lines: Vec<Line> = Vec::new();

@@ -28,7 +28,7 @@ async fn replicas() -> Stack {
         .tenant(Tenant::new("zeta").project("site", repo()))
         .start()
         .await;
-    stack.hearing().await;
+    stack.until_listening().await;
     stack
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use e2e::{
     Client, Harness, RedisServer, Repo, Stack, Tenant,
     http::{Request, Response},
-    passed,
+    was_admitted,
 };
 use futures::future::join_all;
 use serde_json::json;
@@ -84,13 +84,13 @@ async fn call(client: &Client, tool: &str) -> Response {
 }
 
 /// Calls `hello` on all clients at once, by several callers each, until each caller was refused twice.
-/// Returns how often it passed, and how long that took.
+/// Returns how often it was_admitted, and how long that took.
 async fn admitted(clients: &[Client], callers: usize) -> (usize, Duration) {
     let began = Instant::now();
     let caller = |client: Client| async move {
         let (mut passes, mut refusals) = (0, 0);
         while refusals < 2 {
-            match passed(&call(&client, "hello").await) {
+            match was_admitted(&call(&client, "hello").await) {
                 true => passes += 1,
                 false => refusals += 1,
             }
@@ -132,22 +132,22 @@ async fn a_refusal_at_one_gateway_costs_nothing_at_any_other() {
     until_up(&stack, 1).await;
     let clients = clients(&stack);
     // One search takes five units of six. The sixth is too few for another search, and enough for hello.
-    assert!(passed(&call(&clients[0], "grep_codebase").await));
+    assert!(was_admitted(&call(&clients[0], "grep_codebase").await));
     for client in clients.iter().cycle().take(5) {
         let answer = call(client, "grep_codebase").await;
-        assert!(!passed(&answer));
+        assert!(!was_admitted(&answer));
         let policy = answer.header("ratelimit-policy");
         assert_eq!(policy, Some("\"tenant\";q=6;w=60"));
     }
-    assert!(passed(&call(&clients[1], "hello").await));
+    assert!(was_admitted(&call(&clients[1], "hello").await));
     set(&stack, "tenant", "total", 0).await;
-    let lifted = async || passed(&call(&clients[2], "grep_codebase").await).then_some(());
+    let lifted = async || was_admitted(&call(&clients[2], "grep_codebase").await).then_some(());
     stack.eventually(lifted).await;
     assert!(
-        passed(&call(&clients[0], "grep_codebase").await),
+        was_admitted(&call(&clients[0], "grep_codebase").await),
         "the third of three"
     );
-    assert!(!passed(&call(&clients[1], "grep_codebase").await));
+    assert!(!was_admitted(&call(&clients[1], "grep_codebase").await));
 }
 
 #[tokio::test]
@@ -157,12 +157,12 @@ async fn calls_of_a_refused_caller_do_not_reach_the_store() {
     set(&stack, "key", "hello", 1).await;
     until_up(&stack, 1).await;
     let client = stack.client("acme");
-    assert!(passed(&call(&client, "hello").await));
-    assert!(!passed(&call(&client, "hello").await));
+    assert!(was_admitted(&call(&client, "hello").await));
+    assert!(!was_admitted(&call(&client, "hello").await));
     let before = redis.scripts_run().await;
     let flood = (0..50).map(|_| call(&client, "hello"));
     for answer in join_all(flood).await {
-        assert!(!passed(&answer));
+        assert!(!was_admitted(&answer));
         assert_eq!(
             answer.header("ratelimit-policy"),
             Some("\"key:hello\";q=1;w=60")
@@ -180,11 +180,14 @@ async fn foreign_values_under_our_store_keys_are_overwritten() {
     set(&stack, "key", "hello", 2).await;
     until_up(&stack, 1).await;
     let client = stack.client("acme");
-    assert!(passed(&call(&client, "hello").await));
+    assert!(was_admitted(&call(&client, "hello").await));
     let poison = r#"EVAL "for i,k in ipairs(redis.call('KEYS','archway:*')) do redis.call('DEL',k) redis.call('HSET',k,'a',1) end return redis.call('DBSIZE')" 0"#;
     assert_ne!(redis.ask(poison).await, ":0", "there was a bucket");
-    assert!(passed(&call(&client, "hello").await), "an empty bucket");
-    assert!(passed(&call(&client, "hello").await));
-    assert!(!passed(&call(&client, "hello").await));
+    assert!(
+        was_admitted(&call(&client, "hello").await),
+        "an empty bucket"
+    );
+    assert!(was_admitted(&call(&client, "hello").await));
+    assert!(!was_admitted(&call(&client, "hello").await));
     assert_eq!(sum(&stack, "limit_fallbacks").await, 0.0);
 }

@@ -3,7 +3,9 @@
 
 use archway::tenants::{Spender, Tenants};
 use archway_gateway::terms::Level;
-use e2e::{Client, Harness, Key, Repo, Stack, Tenant, http::Response, in_force, limit_in_force};
+use e2e::{
+    Client, Harness, Key, Repo, Stack, Tenant, http::Response, until_enforced, until_limit_enforced,
+};
 use serde_json::Value;
 use sqlx::PgPool;
 
@@ -14,7 +16,7 @@ async fn replicas() -> (Stack, Tenants) {
     let acme = Tenant::new("acme").project("site", repo).limited();
     let acme = acme.key(Key::new("other"));
     let stack = Harness::new().replicas(REPLICAS).tenant(acme).start().await;
-    stack.hearing().await;
+    stack.until_listening().await;
     let owner = PgPool::connect_with(stack.database().owner());
     let tenants = Tenants::new(owner.await.unwrap());
     (stack, tenants)
@@ -31,7 +33,7 @@ fn everywhere(stack: &Stack, label: &str) -> Vec<Client> {
 /// Waits until the tightest limit of `hello` is this many calls per minute for a key, everywhere.
 async fn limited(stack: &Stack, label: &str, per_minute: u32) {
     let policy = format!("\"key:hello\";q={per_minute};w=60");
-    limit_in_force(&everywhere(stack, label), &policy).await;
+    until_limit_enforced(&everywhere(stack, label), &policy).await;
 }
 
 #[tokio::test]
@@ -87,7 +89,7 @@ async fn a_tenant_moved_to_another_pool_is_served_by_its_workers_only() {
         answer.json()["result"]["_meta"]["io.archway/error"]["error"]["code"].clone()
     };
     let served = |answer: &Response| answer.status == 200 && code(answer).is_null();
-    in_force(&everywhere(&stack, ""), "the shared pool", served).await;
+    until_enforced(&everywhere(&stack, ""), "the shared pool", served).await;
     for (pool, is_served) in [("own", false), ("shared", true)] {
         let moved = tenants.change(async |tx| tx.set_pool(tenant, pool).await);
         assert!(moved.await.unwrap());
@@ -96,6 +98,6 @@ async fn a_tenant_moved_to_another_pool_is_served_by_its_workers_only() {
             true => served(answer),
             false => code(answer) == "unavailable",
         };
-        in_force(&everywhere(&stack, ""), pool, is).await;
+        until_enforced(&everywhere(&stack, ""), pool, is).await;
     }
 }

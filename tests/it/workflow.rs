@@ -193,7 +193,7 @@ async fn a_workflow_is_bounded_and_expires() {
     assert_eq!(
         results.as_object().unwrap().len(),
         1,
-        "the large one is not kept: {results}"
+        "the large one is not stored: {results}"
     );
 
     let owner = sqlx::PgPool::connect_with(stack.database().owner())

@@ -30,7 +30,7 @@ pub enum Manner {
     /// Refuses with this status.
     Status(u16),
     /// Refuses with 429 and a `Retry-After` of so many seconds.
-    Full(u32),
+    RetryAfter(u32),
     /// Never begins an answer.
     Hang,
     /// Never ends an answer.
@@ -39,14 +39,14 @@ pub enum Manner {
 
 /// A request that it received.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct ChatRequest {
     /// The `Authorization` header.
     pub authorization: Option<String>,
     /// The body.
     pub body: Value,
 }
 
-impl Asked {
+impl ChatRequest {
     /// The message with untrusted text, parsed.
     pub fn data(&self) -> Value {
         let data = self.body["messages"][1]["content"].as_str();
@@ -57,13 +57,13 @@ impl Asked {
 /// A running chat model. Dropping it ends the server.
 pub struct ChatModel {
     url: String,
-    state: Arc<Told>,
+    state: Arc<ModelState>,
     serving: JoinHandle<()>,
 }
 
-struct Told {
+struct ModelState {
     manner: Mutex<Manner>,
-    asked: Mutex<Vec<Asked>>,
+    requests: Mutex<Vec<ChatRequest>>,
 }
 
 impl Drop for ChatModel {
@@ -77,9 +77,9 @@ impl ChatModel {
     pub async fn start(manner: Manner) -> ChatModel {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
-        let state = Arc::new(Told {
+        let state = Arc::new(ModelState {
             manner: Mutex::new(manner),
-            asked: Mutex::default(),
+            requests: Mutex::default(),
         });
         let router = Router::new()
             .route("/v1/chat/completions", post(answer))
@@ -98,35 +98,36 @@ impl ChatModel {
     }
 
     /// Changes its behaviour.
-    pub fn turns_to(&self, manner: Manner) {
+    pub fn set_manner(&self, manner: Manner) {
         *self.state.manner.lock() = manner;
     }
 
     /// The requests so far, oldest first.
-    pub fn asked(&self) -> Vec<Asked> {
-        self.state.asked.lock().clone()
+    pub fn requests(&self) -> Vec<ChatRequest> {
+        self.state.requests.lock().clone()
     }
 }
 
-async fn answer(State(state): State<Arc<Told>>, headers: HeaderMap, body: Bytes) -> Response {
+async fn answer(State(state): State<Arc<ModelState>>, headers: HeaderMap, body: Bytes) -> Response {
     let authorization = headers.get(header::AUTHORIZATION);
-    let asked = Asked {
+    let request = ChatRequest {
         authorization: authorization.map(|value| value.to_str().unwrap().to_owned()),
         body: serde_json::from_slice(&body).unwrap(),
     };
-    let wants_schema = asked.body.get("response_format").is_some();
-    state.asked.lock().push(asked);
+    let wants_schema = request.body.get("response_format").is_some();
+    state.requests.lock().push(request);
     let manner = state.manner.lock().clone();
     match manner {
         Manner::SaysPlainly(_) if wants_schema => reply(400, body.into()),
         Manner::Says(text) | Manner::SaysPlainly(text) => reply(200, completion(&text).into()),
         Manner::Body(text) => reply(200, text.into()),
         Manner::Status(status) => reply(status, body.into()),
-        Manner::Full(seconds) => {
-            let mut full = reply(429, body.into());
-            full.headers_mut()
+        Manner::RetryAfter(seconds) => {
+            let mut refusal = reply(429, body.into());
+            refusal
+                .headers_mut()
                 .insert(header::RETRY_AFTER, seconds.into());
-            full
+            refusal
         }
         Manner::Hang => std::future::pending().await,
         Manner::Endless => {

@@ -66,9 +66,9 @@ impl Database {
 
     /// With `true`, relayed gateways receive no notifications from now on, though their connections stay
     /// open. Panics without a relay.
-    pub fn deafen(&self, deaf: bool) {
+    pub fn drop_notifications(&self, dropping: bool) {
         let relay = self.relay.as_ref().expect("gateways that are relayed");
-        relay.be_deaf(deaf);
+        relay.drop_notifications(dropping);
     }
 
     /// The URL of a database role.

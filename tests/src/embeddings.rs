@@ -33,7 +33,7 @@ pub use mishap::Mishap;
 
 /// A request that it received.
 #[derive(Clone, Debug)]
-pub struct Question {
+pub struct EmbeddingRequest {
     /// The path: `/v1/embeddings`.
     pub path: String,
     /// The `Authorization` header.
@@ -42,7 +42,7 @@ pub struct Question {
     pub body: Value,
 }
 
-impl Question {
+impl EmbeddingRequest {
     /// The texts to embed.
     pub fn texts(&self) -> Vec<String> {
         serde_json::from_value(self.body["input"].clone()).unwrap()
@@ -55,7 +55,7 @@ pub struct Embeddings {
     address: SocketAddr,
     serving: JoinHandle<()>,
     state: Arc<State>,
-    /// The folder of its certificate, if it speaks TLS.
+    /// The folder of its certificate, if the service speaks TLS.
     identity: Option<TempDir>,
 }
 
@@ -64,7 +64,7 @@ struct State {
     dimensions: usize,
     next: Mutex<VecDeque<Mishap>>,
     always: Mutex<Option<Mishap>>,
-    questions: Mutex<Vec<Question>>,
+    requests: Mutex<Vec<EmbeddingRequest>>,
 }
 
 impl Drop for Embeddings {
@@ -92,7 +92,7 @@ impl Embeddings {
             dimensions,
             next: Mutex::default(),
             always: Mutex::default(),
-            questions: Mutex::default(),
+            requests: Mutex::default(),
         });
         let tls = identity.as_ref().map(|folder| acceptor(folder.path()));
         let serving = tokio::spawn(accept(listener, tls, state.clone()));
@@ -115,7 +115,12 @@ impl Embeddings {
 
     /// The certificate, for `--embedder-ca-file`. Panics if it speaks no TLS.
     pub fn authority(&self) -> PathBuf {
-        certificate(self.identity.as_ref().expect("it speaks TLS").path())
+        certificate(
+            self.identity
+                .as_ref()
+                .expect("the service speaks TLS")
+                .path(),
+        )
     }
 
     /// The number of dimensions of its vectors.
@@ -134,8 +139,8 @@ impl Embeddings {
     }
 
     /// The requests so far, oldest first.
-    pub fn questions(&self) -> Vec<Question> {
-        self.state.questions.lock().clone()
+    pub fn requests(&self) -> Vec<EmbeddingRequest> {
+        self.state.requests.lock().clone()
     }
 
     /// The vector of a text, with length 1.
@@ -168,13 +173,13 @@ async fn answer(
     let (parts, body) = request.into_parts();
     let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
     let authorization = parts.headers.get(header::AUTHORIZATION);
-    let question = Question {
+    let received = EmbeddingRequest {
         path: parts.uri.path().to_owned(),
         authorization: authorization.map(|value| value.to_str().unwrap().to_owned()),
         body: serde_json::from_slice(&body)?,
     };
-    let texts = question.texts();
-    state.questions.lock().push(question);
+    let texts = received.texts();
+    state.requests.lock().push(received);
     let next = state.next.lock().pop_front();
     let mishap = next.or_else(|| state.always.lock().clone());
     let whole = |dimensions| Body::from(list(&texts, dimensions).to_string());

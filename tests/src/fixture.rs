@@ -28,7 +28,7 @@ use tonic::{Request, Response, Status, transport::Server};
 
 use tools::Answer;
 
-mod rooms;
+mod methods;
 mod tools;
 
 /// The pause between two events of a call. The suite checks that a client gets them as they come, not all
@@ -37,7 +37,7 @@ const STEP: Duration = Duration::from_millis(50);
 
 /// An event of a call of `hang`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hung {
+pub enum HangEvent {
     /// The call began.
     Began,
     /// Its stream was dropped, and when: no client waits any longer.
@@ -59,7 +59,7 @@ impl Drop for Fixture {
 impl Fixture {
     /// Serves callers whose pass `verifier` accepts, on a port of its own. With `hung` it lists the tool
     /// `hang`.
-    pub(crate) async fn start(verifier: PassVerifier, hung: Option<Sender<Hung>>) -> Fixture {
+    pub(crate) async fn start(verifier: PassVerifier, hung: Option<Sender<HangEvent>>) -> Fixture {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let serving = Server::builder()
@@ -79,7 +79,7 @@ impl Fixture {
 
 struct Service {
     verifier: PassVerifier,
-    hung: Option<Sender<Hung>>,
+    hung: Option<Sender<HangEvent>>,
 }
 
 type Events = Sender<Result<CallEvent, Status>>;
@@ -97,8 +97,8 @@ impl worker_server::Worker for Service {
         let refused = |error: archway_proto::pass::PassError| {
             Status::unauthenticated(format!("the fixture refuses the pass: {error}"))
         };
-        let ask = request.into_inner();
-        let answer = match Method::parse(&ask.method) {
+        let call = request.into_inner();
+        let answer = match Method::parse(&call.method) {
             Some(Method::ToolsList) => {
                 let token = &context.pass;
                 self.verifier.verify_catalog(token).map_err(refused)?;
@@ -107,11 +107,11 @@ impl worker_server::Worker for Service {
             }
             Some(Method::ToolsCall) => {
                 self.verifier.verify(&context.pass).map_err(refused)?;
-                tools::call(&ask.params, self.hung.as_ref())?
+                tools::call(&call.params, self.hung.as_ref())?
             }
             Some(method) => {
                 self.verifier.verify(&context.pass).map_err(refused)?;
-                Answer::Plain(rooms::answer(method, &ask.params)?)
+                Answer::Plain(methods::answer(method, &call.params)?)
             }
             None => return Err(Status::unimplemented("no such method")),
         };
@@ -140,9 +140,9 @@ async fn say(answer: Answer, events: &Events) -> Option<()> {
             result
         }
         Answer::Never(hung) => {
-            hung.send(Hung::Began).await.ok()?;
+            hung.send(HangEvent::Began).await.ok()?;
             events.closed().await;
-            return hung.send(Hung::Gone(Instant::now())).await.ok();
+            return hung.send(HangEvent::Gone(Instant::now())).await.ok();
         }
     };
     send(events, Event::Result(result.to_string().into())).await

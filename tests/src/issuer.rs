@@ -37,7 +37,7 @@ pub const DISCOVERY: &str = "/.well-known/openid-configuration";
 pub struct Issuer {
     state: Arc<State>,
     serving: JoinHandle<()>,
-    /// The folder of its certificate, if it speaks TLS.
+    /// The folder of its certificate, if the issuer speaks TLS.
     identity: Option<TempDir>,
 }
 
@@ -48,7 +48,7 @@ struct State {
     /// Answers that replace the normal ones, by path.
     answers: Mutex<BTreeMap<String, Answer>>,
     down: Mutex<bool>,
-    questions: Mutex<Vec<String>>,
+    requests: Mutex<Vec<String>>,
 }
 
 /// An answer: a status, headers, a body.
@@ -85,7 +85,7 @@ impl Issuer {
             signer: Mutex::new(Arc::new(Signer::rsa("first"))),
             answers: Mutex::default(),
             down: Mutex::default(),
-            questions: Mutex::default(),
+            requests: Mutex::default(),
         });
         let tls = identity.as_ref().map(|folder| acceptor(folder.path()));
         Issuer {
@@ -102,7 +102,12 @@ impl Issuer {
 
     /// The certificate that clients must trust. Panics if it speaks no TLS.
     pub fn authority(&self) -> PathBuf {
-        certificate(self.identity.as_ref().expect("it speaks TLS").path())
+        certificate(
+            self.identity
+                .as_ref()
+                .expect("the issuer speaks TLS")
+                .path(),
+        )
     }
 
     /// Its entry in a file of issuers, as one line of YAML with the members `more`.
@@ -150,9 +155,12 @@ impl Issuer {
     }
 
     /// The number of requests for a path, refused ones included.
-    pub fn questions(&self, path: &str) -> usize {
-        let questions = self.state.questions.lock();
-        questions.iter().filter(|asked| *asked == path).count()
+    pub fn requests(&self, path: &str) -> usize {
+        let requests = self.state.requests.lock();
+        requests
+            .iter()
+            .filter(|requested| *requested == path)
+            .count()
     }
 }
 
@@ -189,7 +197,7 @@ async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, state: Arc<Stat
 impl State {
     /// The answer at a path. `None` closes the connection.
     fn answer(&self, path: &str) -> Option<Response<Body>> {
-        self.questions.lock().push(path.to_owned());
+        self.requests.lock().push(path.to_owned());
         if *self.down.lock() {
             return None;
         }

@@ -84,7 +84,7 @@ impl RedisServer {
     /// Starts it again at the same address.
     pub async fn restart(&mut self) {
         self.process = spawn(self.address, self.password.as_deref(), &self.folder);
-        assert!(self.listens().await, "its port is free again");
+        assert!(self.listens().await, "the port is free again");
     }
 
     /// Stops the process: it still accepts connections and never answers.

@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use crate::Past;
+use crate::GeneratedHistory;
 
 /// The steps that make a project's folder. Without [`Repo::commit`] the folder has no git repository.
 #[derive(Clone, Debug, Default)]
@@ -21,7 +21,7 @@ enum Step {
     Link(String, String),
     CopyOf(PathBuf),
     CloneOf(PathBuf),
-    Past(Past),
+    History(GeneratedHistory),
     Commit,
 }
 
@@ -59,8 +59,8 @@ impl Repo {
     }
 
     /// Generates a history.
-    pub fn past(self, past: Past) -> Repo {
-        self.step(Step::Past(past))
+    pub fn history(self, history: GeneratedHistory) -> Repo {
+        self.step(Step::History(history))
     }
 
     /// Commits all files. The first commit creates the git repository.
@@ -88,7 +88,7 @@ impl Repo {
                     let original = original.to_str().expect("a path of UTF-8");
                     git(folder, &["clone", "--quiet", "--no-local", original, "."]);
                 }
-                Step::Past(past) => past.build(folder),
+                Step::History(history) => history.build(folder),
                 Step::Commit => commit(folder),
             }
         }
@@ -135,7 +135,13 @@ fn commit(folder: &Path) {
     git(folder, &["add", "--all"]);
     git(
         folder,
-        &["commit", "--quiet", "--allow-empty", "--message", "as told"],
+        &[
+            "commit",
+            "--quiet",
+            "--allow-empty",
+            "--message",
+            "a commit",
+        ],
     );
 }
 

@@ -20,7 +20,7 @@ use tempfile::TempDir;
 use tokio::{sync::mpsc::Sender, time::Instant};
 use uuid::Uuid;
 
-use crate::{Client, Database, Qdrant, Tenant, fixture::Hung};
+use crate::{Client, Database, Qdrant, Tenant, fixture::HangEvent};
 use gateways::{Gateways, Shared};
 use passes::PassKey;
 use workers::{Parts, Worker};
@@ -34,7 +34,7 @@ mod terms;
 mod workers;
 
 pub use issuers::RESOURCE;
-pub use terms::{in_force, limit_in_force, passed};
+pub use terms::{until_enforced, until_limit_enforced, was_admitted};
 
 const POOL: &str = "shared";
 /// The label of the key that every tenant has.
@@ -50,7 +50,7 @@ pub struct Harness {
     replicas: usize,
     workers: usize,
     fixture: bool,
-    hung: Option<Sender<Hung>>,
+    hung: Option<Sender<HangEvent>>,
     index: IndexConfig,
     chat: ChatConfig,
     relayed: bool,
@@ -128,7 +128,7 @@ impl Harness {
     /// Replaces the worker by the fixture with one more tool: `hang` never answers, and `hung` receives
     /// the events of its calls.
     #[must_use]
-    pub fn hanging(mut self, hung: Sender<Hung>) -> Harness {
+    pub fn hanging(mut self, hung: Sender<HangEvent>) -> Harness {
         self.hung = Some(hung);
         self.fixture()
     }
@@ -226,7 +226,7 @@ impl Stack {
     /// A client of the gateway at this index, with the tenant's key of this label.
     pub fn at(&self, gateway: usize, tenant: &str, label: &str) -> Client {
         let key = self.keys.get(&(tenant.to_owned(), label.to_owned()));
-        let key = key.expect("a key that the test stated");
+        let key = key.expect("a key of this test");
         Client::new(self.gateways.services()[gateway], key)
     }
 

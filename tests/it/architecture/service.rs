@@ -25,8 +25,11 @@ fn score(reply: &e2e::Reply) -> f64 {
 async fn each_document_is_embedded_once() {
     let (service, _stack, client) = served().await;
     let first = search(&client, "kafka events").await;
-    let asked = service.questions();
-    let texts: Vec<String> = asked.iter().flat_map(e2e::Question::texts).collect();
+    let asked = service.requests();
+    let texts: Vec<String> = asked
+        .iter()
+        .flat_map(e2e::EmbeddingRequest::texts)
+        .collect();
     assert!(
         texts.iter().any(|text| text.contains("at their own pace")),
         "{texts:?}"
@@ -39,13 +42,13 @@ async fn each_document_is_embedded_once() {
     );
     let again = search(&client, "kafka events").await;
     assert_eq!(results(&first), results(&again));
-    assert_eq!(service.questions().len(), asked.len(), "all is kept");
-    search(&client, "trace").await;
     assert_eq!(
-        service.questions().len(),
-        asked.len() + 1,
-        "the query alone"
+        service.requests().len(),
+        asked.len(),
+        "all vectors are cached"
     );
+    search(&client, "trace").await;
+    assert_eq!(service.requests().len(), asked.len() + 1, "the query alone");
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
 //! `validate_pattern`: the contract's cases, hostile rules, and which patterns a caller sees.
 
 mod bounds;
-mod told;
-mod whose;
+mod unchecked;
+mod ownership;
 
 use e2e::{Client, Reply, Repo, git};
 use serde_json::{Value, json};

@@ -48,7 +48,7 @@ async fn months_of_calls_that_waited(unit: &str, span: Duration) -> i64 {
     owner.execute(open).await.unwrap();
     assert_eq!(calls(&stack, "acme", count).await.len(), count, "{unit}");
     let chains = verified(&stack, "acme", None).await;
-    assert_eq!(chains.len(), 1, "{unit}: none was given up");
+    assert_eq!(chains.len(), 1, "{unit}: no record was given up");
     assert_eq!((&chains[0].findings, chains[0].missing), (&Vec::new(), 0));
     let months = "select count(distinct tableoid) from audit_records";
     sqlx::query_scalar(months).fetch_one(&owner).await.unwrap()

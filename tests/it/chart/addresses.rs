@@ -74,7 +74,7 @@ fn gateways_know_every_pool_by_the_name_its_workers_serve() {
         }
     }
     assert_none(&violations);
-    assert!(seen > 0, "no gateway is told of workers");
+    assert!(seen > 0, "no gateway knows workers");
 }
 
 /// What is wrong with the address of a pool's workers, if anything.
@@ -224,7 +224,7 @@ fn every_address_within_the_release_leads_to_pods() {
         }
     }
     assert_none(&violations);
-    assert!(seen > 0, "nobody is told of an address");
+    assert!(seen > 0, "no container has an address");
 }
 
 /// All addresses that containers are configured with.

@@ -103,11 +103,11 @@ fn wrong(container: Container<'_>, probe: &Value) -> Option<String> {
         return Some(format!("gRPC by the name {port}"));
     }
     if !probe["grpc"].is_null() && container.value("ARCHWAY_TLS_CERT_FILE").is_some() {
-        return Some("the kubelet asks by gRPC without TLS".to_owned());
+        return Some("the kubelet probes gRPC without TLS".to_owned());
     }
     let path = text(&probe["httpGet"]["path"]);
     let ours = container.archway().is_some() && !probe["httpGet"].is_null();
-    (ours && !matches!(path, "/healthz" | "/readyz")).then(|| format!("nobody answers {path}"))
+    (ours && !matches!(path, "/healthz" | "/readyz")).then(|| format!("no process answers {path}"))
 }
 
 #[test]

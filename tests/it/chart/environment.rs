@@ -111,7 +111,7 @@ fn every_variable_is_known_to_its_command() {
         for (name, _) in container.variables() {
             let known = asked.contains(name) || OTHERS.contains(&name) || is_key(name, container);
             if !known {
-                violations.push(format!("{place}: nobody asks {name}"));
+                violations.push(format!("{place}: no command knows {name}"));
             }
         }
     });

@@ -80,7 +80,7 @@ fn every_configured_file_is_mounted_read_only() {
         }
     }
     assert_none(&violations);
-    assert!(seen > 0, "no process is told of a file");
+    assert!(seen > 0, "no process is given a file");
 }
 
 /// Files that a process is given by variable or argument.
@@ -228,7 +228,7 @@ fn only_volumes_are_writable_and_no_pod_has_a_token() {
                 violations.push(format!("{place} has a token"));
             }
             if pod.spec["enableServiceLinks"] != false {
-                violations.push(format!("{place} is told of all Services by variables"));
+                violations.push(format!("{place} gets variables for all Services"));
             }
             let open = pod.containers().filter(|container| {
                 container.0["securityContext"]["readOnlyRootFilesystem"] != true

@@ -38,7 +38,7 @@ fn every_name_is_a_unique_valid_host_name() {
                 violations.push(format!("{}: {title} is no name", render.name));
             }
             if !seen.insert(title.clone()) {
-                violations.push(format!("{}: {title} is there twice", render.name));
+                violations.push(format!("{}: {title} occurs twice", render.name));
             }
         }
         let names = render.pods().flat_map(names_within);

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs, path::PathBuf, process::Command, sync::Once
 
 use serde_json::Value;
 
-use crate::{outside::given, tidy::root};
+use crate::{programs::given, tidy::root};
 
 /// The namespace of all renders.
 pub(super) const NAMESPACE: &str = "archway";
@@ -52,7 +52,7 @@ pub(super) fn folder() -> PathBuf {
 
 /// A render with these arguments.
 pub(super) fn render(release: &str, arguments: &[&str]) -> Vec<Value> {
-    let helm = given("ARCHWAY_TEST_HELM").expect("who renders looked for it");
+    let helm = given("ARCHWAY_TEST_HELM").expect("renders() checked for Helm");
     let mut command = Command::new(helm);
     command.arg("template").arg(release).arg(folder());
     let command = command.args(["--namespace", NAMESPACE]).args(arguments);

@@ -183,7 +183,7 @@ fn workers_hold_no_gateway_secret_and_gateways_no_owner_database_url() {
         "gateway-url",
         "worker-url",
     ] {
-        assert!(seen.contains(key), "nobody sees {key}: {seen:?}");
+        assert!(seen.contains(key), "no pod sees {key}: {seen:?}");
     }
 }
 

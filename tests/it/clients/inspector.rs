@@ -7,7 +7,7 @@ use e2e::{Proxy, git};
 use serde_json::{Value, json};
 
 use super::{Era, TOOLS, serve};
-use crate::outside;
+use crate::programs;
 
 #[tokio::test]
 async fn the_inspector_lists_calls_and_shows_failures_in_the_older_era() {
@@ -20,7 +20,7 @@ async fn the_inspector_lists_calls_and_shows_failures_in_the_modern_era() {
 }
 
 async fn inspects(era: Era) {
-    if outside::node("ARCHWAY_TEST_INSPECTOR").is_none() {
+    if programs::node("ARCHWAY_TEST_INSPECTOR").is_none() {
         return;
     }
     let (mut stack, client) = serve(3).await;
@@ -79,7 +79,7 @@ pub(super) struct Inspector {
 }
 
 /// The Inspector's output.
-pub(super) struct Shown {
+pub(super) struct InspectorOutput {
     pub(super) success: bool,
     pub(super) stdout: Value,
     pub(super) stderr: Value,
@@ -108,15 +108,15 @@ impl Inspector {
         names.map(str::to_owned).collect()
     }
 
-    pub(super) async fn call(&self, tool: &str, arguments: Value) -> Shown {
+    pub(super) async fn call(&self, tool: &str, arguments: Value) -> InspectorOutput {
         let arguments = arguments.to_string();
         let call = ["--method", "tools/call", "--tool-name", tool];
         let call = [&call[..], &["--tool-args-json", &arguments]].concat();
         self.run(&call).await
     }
 
-    pub(super) async fn run(&self, arguments: &[&str]) -> Shown {
-        let mut command = outside::node("ARCHWAY_TEST_INSPECTOR").unwrap();
+    pub(super) async fn run(&self, arguments: &[&str]) -> InspectorOutput {
+        let mut command = programs::node("ARCHWAY_TEST_INSPECTOR").unwrap();
         command
             .args(["--cli", &self.url, "--transport", "http"])
             .args(["--format", "json", "--quiet"])
@@ -124,9 +124,9 @@ impl Inspector {
             .args(self.header.iter().flat_map(|header| ["--header", header]))
             .args(arguments)
             .env("HOME", self.home.path());
-        let outcome = outside::run(command).await;
+        let outcome = programs::run(command).await;
         let json = |text: &str| serde_json::from_str(text).unwrap_or(Value::from(text));
-        Shown {
+        InspectorOutput {
             success: outcome.success,
             stdout: json(&outcome.stdout),
             stderr: json(&outcome.stderr),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use super::{Era, fastmcp, inspector::Inspector, python, text_as_json, typescript};
-use crate::outside;
+use crate::programs;
 
 #[tokio::test]
 async fn the_python_client_sees_limits_and_waits_in_the_legacy_era() {
@@ -68,7 +68,7 @@ async fn is_told(command: Option<Command>, era: Era) {
         .args([&url(&stack), era.name(), "limited"])
         .env("ARCHWAY_TEST_KEY", client.key())
         .stderr(Stdio::inherit());
-    let outcome = outside::run(command).await;
+    let outcome = programs::run(command).await;
     assert!(outcome.success, "{}", outcome.stderr);
     let saw: Value = serde_json::from_str(&outcome.stdout).unwrap();
     for (call, of, limit) in [("call", "hello", 1), ("spent", "total", 20)] {
@@ -105,7 +105,7 @@ fn is_refusal(text: &Value, of: &str, limit: u32) {
 }
 
 async fn prints(era: Era) {
-    if outside::node("ARCHWAY_TEST_INSPECTOR").is_none() {
+    if programs::node("ARCHWAY_TEST_INSPECTOR").is_none() {
         return;
     }
     // Each call of the Inspector connects and lists the tools first.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use super::{Era, script};
-use crate::outside::{self, given};
+use crate::programs::{self, given};
 
 #[tokio::test]
 async fn the_python_client_hears_a_tools_logs_in_the_older_era() {
@@ -42,7 +42,7 @@ async fn hears(era: Era) {
             .arg(script("python_logs.py"))
             .args([&proxy.url(), era.name(), level])
             .env("ARCHWAY_TEST_KEY", client.key());
-        let outcome = outside::run(command).await;
+        let outcome = programs::run(command).await;
         assert!(outcome.success, "{}", outcome.stderr);
         let heard: Value = serde_json::from_str(&outcome.stdout).unwrap();
         let expected: Vec<Value> = lines.iter().map(|line| json!(["info", line])).collect();

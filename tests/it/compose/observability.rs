@@ -80,8 +80,8 @@ fn whom_they_ask_is_a_service_of_a_network_that_they_are_in() {
     for (name, host) in asked {
         let own = networks(&services[name]);
         let other = services.get(&host);
-        let other = other.unwrap_or_else(|| panic!("{name} asks {host}, which is no service"));
-        assert!(!own.is_disjoint(&networks(other)), "{name} asks {host}");
+        let other = other.unwrap_or_else(|| panic!("{name} uses {host}, which is no service"));
+        assert!(!own.is_disjoint(&networks(other)), "{name} uses {host}");
     }
 }
 

@@ -36,7 +36,7 @@ fn refusing() -> Option<Mishap> {
 #[tokio::test]
 async fn a_rename_embeds_nothing_and_a_change_only_changed_texts() {
     let (service, stack, client) = served().await;
-    let asked = service.questions().len();
+    let asked = service.requests().len();
     let folder = stack.folder("acme", "site");
     git(&folder, &["mv", "src/weather", "src/forecast"]);
     git(&folder, &["commit", "-qm", "moved"]);
@@ -44,7 +44,7 @@ async fn a_rename_embeds_nothing_and_a_change_only_changed_texts() {
     let query = json!({ "query": "weather report" });
     until(&stack, &client, query, |found| found["path"] == moved).await;
     assert_eq!(
-        service.questions().len(),
+        service.requests().len(),
         asked,
         "the query was asked before"
     );
@@ -54,8 +54,10 @@ async fn a_rename_embeds_nothing_and_a_change_only_changed_texts() {
     git(&folder, &["commit", "-qm", "snow"]);
     let query = json!({ "query": "snow on hills" });
     until(&stack, &client, query, |found| found["path"] == "snow.txt").await;
-    let questions = service.questions();
-    let texts = questions[asked..].iter().flat_map(e2e::Question::texts);
+    let questions = service.requests();
+    let texts = questions[asked..]
+        .iter()
+        .flat_map(e2e::EmbeddingRequest::texts);
     let texts: BTreeSet<String> = texts.map(|text| text.trim().to_owned()).collect();
     let expected = ["snow lies on the hills", "snow on hills"];
     assert_eq!(texts, BTreeSet::from(expected.map(str::to_owned)));
@@ -152,8 +154,8 @@ async fn one_of_two_workers_indexes_a_project_and_both_search_it() {
         let reply = client.call("context_search", query.clone()).await;
         assert_eq!(paths(&reply)[0], "docs/77.txt");
     }
-    let questions = service.questions();
-    let texts = questions.iter().flat_map(e2e::Question::texts);
+    let questions = service.requests();
+    let texts = questions.iter().flat_map(e2e::EmbeddingRequest::texts);
     let texts: Vec<String> = texts.filter(|text| text != "pearl 77").collect();
     let once: BTreeSet<&String> = texts.iter().collect();
     assert_eq!((texts.len(), once.len()), (202, 202));

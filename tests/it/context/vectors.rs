@@ -102,13 +102,13 @@ async fn words_answer_first_and_vectors_follow(qdrant: Option<&Qdrant>) {
 
     service.always(None);
     becomes_hybrid(&client, 4).await;
-    let texts = service.questions().len();
+    let texts = service.requests().len();
     commit(&folder, "hail.txt", "hail breaks the glass\n");
     let query = json!({ "query": "hail on glass" });
     let is_hail = |found: &Value| found["path"] == "hail.txt";
     let reply = until(&stack, &client, query, is_hail).await;
     assert_eq!(mode(&reply), "hybrid", "what is new has its vector at once");
-    assert!(service.questions().len() <= texts + 2, "and no other again");
+    assert!(service.requests().len() <= texts + 2, "and no other again");
 }
 
 #[tokio::test]
@@ -162,10 +162,10 @@ async fn an_unreachable_service_is_retried_rarely_and_the_index_stays() {
         let edition = sqlx::query_scalar::<_, i64>("select edition from indexes");
         edition.fetch_one(&owner).await.unwrap()
     };
-    let (before, asked) = (edition().await, service.questions().len());
+    let (before, asked) = (edition().await, service.requests().len());
     let since = Instant::now();
     // The last attempt of the first run may still come. Then the circuit rests for 2 s, and for 4 s.
-    let asked_more = async || (service.questions().len() >= asked + 3).then_some(());
+    let asked_more = async || (service.requests().len() >= asked + 3).then_some(());
     stack.eventually(asked_more).await;
     let elapsed = since.elapsed();
     assert!(elapsed > Duration::from_secs(4), "{elapsed:?}");

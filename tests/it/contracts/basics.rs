@@ -179,31 +179,3 @@ fn a_tool_without_sample_calls_fails_with_what_to_write_and_where() {
         assert!(mistakes.contains(part), "{part}: {mistakes}");
     }
 }
-
-#[tokio::test]
-async fn every_answer_names_the_commit_and_after_a_while_whether_it_is_dirty() {
-    let (stack, client) = serve(Repo::new().file("a.txt", "a\n").commit()).await;
-    let folder = stack.folder("acme", "site");
-    let commit = |reply: &e2e::Reply| reply.meta("commit")["id"].as_str().unwrap().to_owned();
-    let first = client.call("list_files", json!({})).await;
-    assert_eq!(commit(&first), git(&folder, &["rev-parse", "HEAD"]));
-    // A status is computed off the call's path and reported as soon as it is known.
-    let clean = stack.eventually(async || {
-        let reply = client.call("list_files", json!({})).await;
-        reply.meta("commit").get("dirty").cloned()
-    });
-    assert_eq!(clean.await, false);
-    git(&folder, &["commit", "--allow-empty", "--message", "next"]);
-    let next = client.call("get_repo_overview", json!({})).await;
-    assert_eq!(commit(&next), git(&folder, &["rev-parse", "HEAD"]));
-    std::fs::write(folder.join("a.txt"), "changed\n").unwrap();
-    let dirty = stack.eventually(async || {
-        let reply = client.call("list_files", json!({})).await;
-        reply
-            .meta("commit")
-            .get("dirty")
-            .filter(|dirty| **dirty == true)
-            .cloned()
-    });
-    assert_eq!(dirty.await, true);
-}

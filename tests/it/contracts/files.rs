@@ -171,7 +171,7 @@ async fn hidden_files_are_shown_on_request_and_git_never() {
     assert_eq!(
         hidden.structured()["total_count"],
         1,
-        "asked by name it is no secret"
+        "requested by name it is no secret"
     );
 }
 

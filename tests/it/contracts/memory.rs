@@ -57,7 +57,7 @@ async fn an_entry_is_appended_and_its_file_counted() {
         (commit_in(&found), found.meta("project")),
         (None, &json!("site"))
     );
-    assert_eq!(entry["entry"], decision, "kept as it was written");
+    assert_eq!(entry["entry"], decision, "stored as it was written");
     assert!(entry["written_at"].as_str().unwrap().ends_with('Z'));
     assert_eq!(found.structured()["total"], 1);
 }

@@ -116,7 +116,10 @@ async fn bytes_that_are_no_text_are_replaced_and_said_to_be() {
     assert_eq!(latin["file"]["content"], "caf\u{fffd}\n");
     assert_eq!(latin["file"]["lossy"], true);
     let crlf = read(&client, json!({ "path": "crlf.txt" })).await;
-    assert_eq!(crlf["file"]["content"], "a\r\nb\r\n", "line ends are kept");
+    assert_eq!(
+        crlf["file"]["content"], "a\r\nb\r\n",
+        "line endings are unchanged"
+    );
     assert!(crlf["file"].get("lossy").is_none());
 }
 

@@ -89,7 +89,7 @@ async fn a_single_failure_is_retried_after_a_moment() {
             is_of(&service, TEXT, vectors[0].as_ref().unwrap()),
             "{mishap:?}"
         );
-        assert_eq!(service.questions().len(), 2, "{mishap:?}");
+        assert_eq!(service.requests().len(), 2, "{mishap:?}");
         assert!(
             took >= least && took < least + 10 * SECOND,
             "{mishap:?}: {took:?}"
@@ -118,7 +118,7 @@ async fn a_lasting_failure_is_reported_within_the_deadline() {
         let deadline = if hangs { 2 * SECOND } else { DEADLINE };
         let (error, _) = refusal(&embedder, deadline).await;
         assert!(expected(&error), "{mishap:?}: {error:?}");
-        let asked = service.questions().len();
+        let asked = service.requests().len();
         assert!((1..=4).contains(&asked), "{mishap:?}: asked {asked} times");
     }
 }
@@ -165,7 +165,7 @@ async fn a_permanent_failure_is_reported_after_one_request() {
         // A plain text shows whether a refusal concerns the text or all texts.
         let plain = matches!(error, EmbedError::Refused { status: 400 });
         let asked = 1 + usize::from(plain);
-        assert_eq!(service.questions().len(), asked, "{mishap:?}");
+        assert_eq!(service.requests().len(), asked, "{mishap:?}");
     }
 }
 
@@ -180,7 +180,7 @@ async fn retry_after_of_the_service_is_respected() {
         .query(shelf(), "main", Instant::now() + SECOND)
         .await;
     assert!(matches!(query, Err(EmbedError::Busy { .. })), "{query:?}");
-    assert_eq!(service.questions().len(), 1);
+    assert_eq!(service.requests().len(), 1);
 }
 
 #[tokio::test]
@@ -197,7 +197,7 @@ async fn requests_follow_no_redirect() {
         assert_eq!(status, code);
         assert!(error.to_string().contains("redirects"), "{error}");
     }
-    assert!(elsewhere.questions().is_empty());
+    assert!(elsewhere.requests().is_empty());
 }
 
 #[tokio::test]
@@ -222,18 +222,18 @@ async fn a_failing_service_rests_and_recovers_without_help() {
         }
     };
     assert!(rest <= 2 * SECOND, "{rest:?}");
-    let asked = service.questions().len();
+    let asked = service.requests().len();
     assert_eq!(asked, 5, "so many failures in a row, and no more");
     let (error, _) = refusal(&embedder, DEADLINE).await;
     assert!(matches!(error, EmbedError::Resting { .. }), "{error:?}");
-    assert_eq!(service.questions().len(), asked, "it is not asked");
+    assert_eq!(service.requests().len(), asked, "it gets no request");
     service.always(None);
     let deadline = soon();
     while let Err(error) = embedder.texts(&texts([TEXT]), deadline).await {
         assert!(matches!(error, EmbedError::Resting { .. }), "{error:?}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    assert_eq!(service.questions().len(), asked + 1);
+    assert_eq!(service.requests().len(), asked + 1);
 }
 
 #[tokio::test]
@@ -270,7 +270,7 @@ async fn a_refused_text_gets_no_vector_and_all_others_do() {
         }
     }
     assert_eq!(vectors.iter().flatten().count(), 60);
-    let asked = service.questions().len();
+    let asked = service.requests().len();
     assert!(asked <= 2 + 2 * 6 * 4, "asked {asked} times");
     let (service, embedder) = (service, Embedder::open(&config).unwrap());
     service.always(Some(status(400)));
@@ -279,7 +279,7 @@ async fn a_refused_text_gets_no_vector_and_all_others_do() {
         matches!(wrong, Err(EmbedError::Refused { status: 400 })),
         "a service that is set up wrongly leaves nothing out: {wrong:?}"
     );
-    assert_eq!(service.questions().len(), asked + 2);
+    assert_eq!(service.requests().len(), asked + 2);
 }
 
 #[tokio::test]
@@ -291,7 +291,7 @@ async fn whoever_goes_away_leaves_no_place_taken() {
         let asked = async { embedder.texts(&many, soon()).await };
         tokio::select! {
             answer = asked => panic!("it was to hang: {answer:?}"),
-            () = until(|| service.questions().len() == round * 3) => {}
+            () = until(|| service.requests().len() == round * 3) => {}
         }
     }
     service.always(None);

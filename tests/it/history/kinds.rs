@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use e2e::{Past, Repo, git};
+use e2e::{GeneratedHistory, Repo, git};
 use serde_json::{Value, json};
 
 use super::commit;
@@ -151,7 +151,7 @@ async fn replaced_commits_are_shown_unreplaced() {
 
 #[tokio::test]
 async fn every_answer_about_a_wild_history_fits_the_schema_and_the_budget() {
-    let (_stack, client) = serve(Repo::new().past(Past {
+    let (_stack, client) = serve(Repo::new().history(GeneratedHistory {
         seed: 5,
         commits: 400,
     }))

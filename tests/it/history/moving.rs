@@ -1,6 +1,6 @@
 //! Changes while a call runs, or between two calls: heads move, commits are added, clients disconnect.
 
-use e2e::{Past, Repo, Stack, git, http::Request};
+use e2e::{GeneratedHistory, Repo, Stack, git, http::Request};
 use serde_json::{Value, json};
 use tokio::{io::AsyncWriteExt, net::TcpStream, time::Instant};
 
@@ -12,7 +12,7 @@ const DATE: &str = "2026-01-02T03:04:05Z";
 
 #[tokio::test]
 async fn all_pages_of_a_log_use_the_commit_of_the_first() {
-    let (stack, client) = serve(Repo::new().past(Past {
+    let (stack, client) = serve(Repo::new().history(GeneratedHistory {
         seed: 3,
         commits: 120,
     }))
@@ -45,7 +45,7 @@ async fn all_pages_of_a_log_use_the_commit_of_the_first() {
 
 #[tokio::test]
 async fn a_cursor_goes_with_the_filters_it_was_given_for() {
-    let (_stack, client) = serve(Repo::new().past(Past {
+    let (_stack, client) = serve(Repo::new().history(GeneratedHistory {
         seed: 3,
         commits: 60,
     }))
@@ -75,7 +75,7 @@ async fn a_cursor_goes_with_the_filters_it_was_given_for() {
 
 #[tokio::test]
 async fn every_answer_is_of_one_commit_while_the_head_moves() {
-    let (stack, client) = serve(Repo::new().past(Past {
+    let (stack, client) = serve(Repo::new().history(GeneratedHistory {
         seed: 9,
         commits: 60,
     }))
@@ -108,7 +108,7 @@ const LEFT: usize = 16;
 
 #[tokio::test]
 async fn a_call_behind_many_that_were_left_does_not_wait_for_their_end() {
-    let (stack, client) = serve(Repo::new().past(Past {
+    let (stack, client) = serve(Repo::new().history(GeneratedHistory {
         seed: 2,
         commits: 3_000,
     }))

@@ -3,21 +3,21 @@
 use rand::{Rng, rngs::StdRng, seq::IndexedRandom};
 use serde_json::{Value, json};
 
-use super::{Exam, Side, git::is_blocked, question::Matter, shown};
+use super::{Comparison, Side, git::is_blocked, shown, subjects::Subjects};
 
 /// The percentage of lines that must have git's commit.
 const EQUAL: f64 = 99.5;
 
 #[tokio::test]
 async fn nearly_every_line_is_blamed_on_the_commit_that_git_blames() {
-    let mut exam = Exam::begin().await;
+    let mut comparison = Comparison::begin().await;
     let (mut lines, mut different) = (0_usize, 0_usize);
-    for side in &exam.sides {
-        let matter = Matter::of(&side.git);
-        for _ in 0..exam.questions {
-            let (revision, commit) = matter.revision(&mut exam.random, &side.git);
+    for side in &comparison.sides {
+        let matter = Subjects::of(&side.git);
+        for _ in 0..comparison.questions {
+            let (revision, commit) = matter.revision(&mut comparison.random, &side.git);
             let files = side.git.files(&commit);
-            let Some(path) = files.choose(&mut exam.random) else {
+            let Some(path) = files.choose(&mut comparison.random) else {
                 continue;
             };
             let text = side.git.content(&commit, path);
@@ -25,7 +25,7 @@ async fn nearly_every_line_is_blamed_on_the_commit_that_git_blames() {
                 continue;
             }
             let total = text.split_inclusive(|&byte| byte == b'\n').count();
-            let range = range(&mut exam.random, total);
+            let range = range(&mut comparison.random, total);
             let mut arguments =
                 json!({ "project": side.project, "file_path": shown(path), "ref": revision });
             if let Some((start, end)) = range {
@@ -33,10 +33,11 @@ async fn nearly_every_line_is_blamed_on_the_commit_that_git_blames() {
             }
             let theirs = side.git.blame(&commit, path, range);
             match ask(side, &arguments, &text).await {
-                Err(difference) => exam.differences.push(difference),
+                Err(difference) => comparison.differences.push(difference),
                 Ok(ours) if ours.len() != theirs.len() => {
                     let counts = format!("{} lines instead of {}", ours.len(), theirs.len());
-                    exam.differences
+                    comparison
+                        .differences
                         .push(format!("git_blame {arguments}\n  {counts}"));
                 }
                 Ok(ours) => {
@@ -47,7 +48,7 @@ async fn nearly_every_line_is_blamed_on_the_commit_that_git_blames() {
         }
     }
     println!("{lines} lines compared, {different} differ");
-    exam.end();
+    comparison.end();
     let equal = 100.0 * (lines - different) as f64 / lines as f64;
     assert!(
         equal >= EQUAL,

@@ -5,31 +5,31 @@ use std::fs;
 use rand::{Rng, rngs::StdRng, seq::IndexedRandom};
 use serde_json::{Value, json};
 
-use super::{Exam, Side, git::Differs, patches, question::Matter, shown};
+use super::{Comparison, Side, git::FileDifference, patches, shown, subjects::Subjects};
 
 #[tokio::test]
 async fn a_diff_counts_what_git_counts_and_its_patches_make_the_same_files() {
-    let mut exam = Exam::begin().await;
+    let mut comparison = Comparison::begin().await;
     let (mut compared, mut applied) = (0, 0);
-    for side in &exam.sides {
-        let matter = Matter::of(&side.git);
-        for _ in 0..exam.questions {
-            let (base, head) = pair(&mut exam.random, side, &matter);
+    for side in &comparison.sides {
+        let matter = Subjects::of(&side.git);
+        for _ in 0..comparison.questions {
+            let (base, head) = pair(&mut comparison.random, side, &matter);
             let mut arguments = json!({ "project": side.project, "ref1": base, "ref2": head });
             let mut theirs = side.git.diff(&[&base, &head]);
-            arguments["context_lines"] = json!([0, 1, 3, 3, 3, 20].choose(&mut exam.random));
-            if exam.random.random_bool(0.3)
-                && let Some(one) = theirs.choose(&mut exam.random).cloned()
+            arguments["context_lines"] = json!([0, 1, 3, 3, 3, 20].choose(&mut comparison.random));
+            if comparison.random.random_bool(0.3)
+                && let Some(one) = theirs.choose(&mut comparison.random).cloned()
             {
                 arguments["file_path"] = json!(shown(&one.changed.path));
                 theirs.retain(|file| is_about(file, &one));
             }
             compared += theirs.len();
             match ask(side, &arguments, &theirs).await {
-                Err(difference) => exam.differences.push(difference),
-                Ok(None) => exam.renames_cut += 1,
+                Err(difference) => comparison.differences.push(difference),
+                Ok(None) => comparison.renames_cut += 1,
                 Ok(Some(data)) => match patches::apply(&side.git, &base, &data, &theirs) {
-                    Err(difference) => exam
+                    Err(difference) => comparison
                         .differences
                         .push(format!("git_diff {arguments}\n  {difference}")),
                     Ok(count) => applied += count,
@@ -38,39 +38,39 @@ async fn a_diff_counts_what_git_counts_and_its_patches_make_the_same_files() {
         }
     }
     println!("{compared} files compared, {applied} patches applied");
-    exam.end();
+    comparison.end();
 }
 
 #[tokio::test]
 async fn a_diff_with_the_work_tree_is_the_diff_of_git() {
-    let mut exam = Exam::begin().await;
+    let mut comparison = Comparison::begin().await;
     let mut compared = 0;
-    for side in &exam.sides {
-        let matter = Matter::of(&side.git);
-        for round in 0..exam.questions / 6 {
-            disturb(&mut exam.random, side);
+    for side in &comparison.sides {
+        let matter = Subjects::of(&side.git);
+        for round in 0..comparison.questions / 6 {
+            disturb(&mut comparison.random, side);
             let mut arguments = json!({ "project": side.project });
             let mut base = "HEAD".to_owned();
             if round % 2 == 1 {
-                (base, _) = pair(&mut exam.random, side, &matter);
+                (base, _) = pair(&mut comparison.random, side, &matter);
                 arguments["ref1"] = json!(base);
             }
             let theirs = side.git.diff(&[&base]);
             compared += theirs.len();
             let verdict = ask(side, &arguments, &theirs).await;
             match verdict {
-                Err(difference) => exam.differences.push(difference),
-                Ok(None) => exam.renames_cut += 1,
+                Err(difference) => comparison.differences.push(difference),
+                Ok(None) => comparison.renames_cut += 1,
                 Ok(Some(_data)) => {}
             }
         }
     }
     println!("{compared} files compared");
-    exam.end();
+    comparison.end();
 }
 
 /// Two revisions, usually near each other: few users want a diff of years.
-fn pair(random: &mut StdRng, side: &Side, matter: &Matter) -> (String, String) {
+fn pair(random: &mut StdRng, side: &Side, matter: &Subjects) -> (String, String) {
     let (revision, commit) = matter.revision(random, &side.git);
     if random.random_bool(0.2) {
         return (matter.revision(random, &side.git).0, revision);
@@ -84,7 +84,7 @@ fn pair(random: &mut StdRng, side: &Side, matter: &Matter) -> (String, String) {
 }
 
 /// Whether a diff narrowed to the new or old name of `one` shows this file.
-fn is_about(file: &Differs, one: &Differs) -> bool {
+fn is_about(file: &FileDifference, one: &FileDifference) -> bool {
     let path = &one.changed.path;
     file.changed.path == *path || file.changed.old_path.as_ref() == Some(path)
 }
@@ -93,7 +93,7 @@ fn is_about(file: &Differs, one: &Differs) -> bool {
 async fn ask(
     side: &Side,
     arguments: &Value,
-    theirs: &[Differs],
+    theirs: &[FileDifference],
 ) -> Result<Option<Value>, String> {
     let reply = side.client.call("git_diff", arguments.clone()).await;
     let asked = format!("git_diff {arguments}");
@@ -170,7 +170,7 @@ fn without_patch(file: &Value) -> Value {
 }
 
 /// A file of git's diff in Archway's format.
-fn file(differs: &Differs) -> Value {
+fn file(differs: &FileDifference) -> Value {
     let mut file = super::log::file(&differs.changed);
     let (added, deleted) = differs.lines.unwrap_or((0, 0));
     file["insertions"] = json!(added);
@@ -197,13 +197,14 @@ fn disturb(random: &mut StdRng, side: &Side) {
             1 => {
                 let to = format!("moved-{}", random.random_range(0..1000));
                 if !folder.join(&to).exists() {
-                    side.git.run(&["mv", &path, &to]);
+                    // Fails for a file that an earlier round took out of the index.
+                    side.git.try_run(&["mv", &path, &to]);
                 }
             }
             2 => fs::write(folder.join("untracked"), &text).unwrap(),
             3 => {
                 side.git
-                    .run(&["rm", "--quiet", "--cached", "--force", &path]);
+                    .try_run(&["rm", "--quiet", "--cached", "--force", &path]);
             }
             _ => {
                 let half = text.len() / 2;

@@ -9,7 +9,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-pub(super) use super::output::{Changed, Differs, Logged, Said};
+pub(super) use super::output::{ChangedFile, CommitText, FileDifference, LoggedCommit};
 use super::output::{read_diff, read_log, text, tokens};
 
 /// Pathspecs that hide from git what the path rules block in these histories.
@@ -117,13 +117,13 @@ impl Git {
     }
 
     /// Author and message of every commit.
-    pub(super) fn said(&self) -> BTreeMap<String, Said> {
+    pub(super) fn said(&self) -> BTreeMap<String, CommitText> {
         let format = "--format=%H%x02%an%x02%ae%x02%at%x02%B";
         let all = self.run(&["log", "--all", "-z", format]);
         let commits = tokens(&all).map(|commit| {
             let fields: Vec<String> = commit.splitn(5, |&byte| byte == 2).map(text).collect();
             let [sha, author, email, seconds, message] = fields.try_into().unwrap();
-            let said = Said {
+            let said = CommitText {
                 author,
                 email,
                 seconds: seconds.parse().unwrap(),
@@ -135,7 +135,7 @@ impl Git {
     }
 
     /// A log with these arguments and the files of each commit. Blocked files are left out.
-    pub(super) fn log(&self, arguments: &[&OsStr]) -> Vec<Logged> {
+    pub(super) fn log(&self, arguments: &[&OsStr]) -> Vec<LoggedCommit> {
         let mut log = self.log_as_it_is(arguments);
         for commit in &mut log {
             let named = commit
@@ -151,7 +151,7 @@ impl Git {
 
     /// The log of a folder, without commits that only touch blocked paths. The changes of merges are
     /// queried separately: asked to show them, git would list merges that it otherwise simplifies away.
-    pub(super) fn log_of_folder(&self, arguments: &[&OsStr], folder: &[u8]) -> Vec<Logged> {
+    pub(super) fn log_of_folder(&self, arguments: &[&OsStr], folder: &[u8]) -> Vec<LoggedCommit> {
         let mut arguments = arguments.to_vec();
         arguments.extend([OsStr::new("--"), OsStr::from_bytes(folder)]);
         arguments.extend(BLOCKED[1..].iter().map(OsStr::new));
@@ -163,13 +163,13 @@ impl Git {
     }
 
     /// Like [`Git::log`], with blocked paths.
-    pub(super) fn log_as_it_is(&self, arguments: &[&OsStr]) -> Vec<Logged> {
+    pub(super) fn log_as_it_is(&self, arguments: &[&OsStr]) -> Vec<LoggedCommit> {
         let mut command = self.command(&["log", "-z", "--name-status", "-M", "--format=%x01%H"]);
         read_log(&run(command.args(arguments)))
     }
 
     /// The changes of a commit in a folder against its first parent, without blocked paths.
-    fn files_of(&self, commit: &str, folder: &[u8]) -> Vec<Changed> {
+    fn files_of(&self, commit: &str, folder: &[u8]) -> Vec<ChangedFile> {
         let show = [
             "show",
             "-z",
@@ -190,7 +190,7 @@ impl Git {
     }
 
     /// The differences between the sides that the arguments name.
-    pub(super) fn diff(&self, between: &[&str]) -> Vec<Differs> {
+    pub(super) fn diff(&self, between: &[&str]) -> Vec<FileDifference> {
         let mut command = self.command(&["diff", "--raw", "--numstat", "-z", "-M", "--no-abbrev"]);
         let output = run(command.args(between).arg("--").args(BLOCKED));
         read_diff(&output)

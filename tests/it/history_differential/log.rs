@@ -6,10 +6,10 @@ use rand::{Rng, rngs::StdRng, seq::IndexedRandom};
 use serde_json::{Value, json};
 
 use super::{
-    Exam, Side,
-    git::{Changed, Logged, Said},
-    question::Matter,
+    Comparison, Side,
+    git::{ChangedFile, CommitText, LoggedCommit},
     shown,
+    subjects::Subjects,
 };
 
 /// The most pages to compare. Further pages would repeat what these show.
@@ -26,7 +26,7 @@ const AUTHORS: [&str; 8] = [
 ];
 
 /// A query in Archway's terms and in git's.
-struct Question {
+struct LogQuery {
     arguments: Value,
     git: Vec<String>,
     path: Option<Vec<u8>>,
@@ -34,25 +34,25 @@ struct Question {
 
 #[tokio::test]
 async fn a_log_is_the_log_of_git() {
-    let mut exam = Exam::begin().await;
+    let mut comparison = Comparison::begin().await;
     let mut compared = 0;
-    for side in &exam.sides {
-        let (matter, said) = (Matter::of(&side.git), side.git.said());
-        for _ in 0..exam.questions {
-            let question = Question::random(&mut exam.random, side, &matter);
-            let expected = question.ask_git(side);
+    for side in &comparison.sides {
+        let (matter, said) = (Subjects::of(&side.git), side.git.said());
+        for _ in 0..comparison.questions {
+            let query = LogQuery::random(&mut comparison.random, side, &matter);
+            let expected = query.ask_git(side);
             compared += expected.len();
-            let verdict = compare(side, &question, &expected, &said).await;
-            exam.differences.extend(verdict);
+            let verdict = compare(side, &query, &expected, &said).await;
+            comparison.differences.extend(verdict);
         }
     }
     println!("{compared} commits compared");
     assert!(compared > 0, "nothing was asked about");
-    exam.end();
+    comparison.end();
 }
 
-impl Question {
-    fn random(random: &mut StdRng, side: &Side, matter: &Matter) -> Question {
+impl LogQuery {
+    fn random(random: &mut StdRng, side: &Side, matter: &Subjects) -> LogQuery {
         let max_count = *[1, 3, 10, 30, 100].choose(random).expect("counts");
         let mut arguments = json!({ "project": side.project, "max_count": max_count });
         let mut git = vec![format!("--max-count={}", max_count * PAGES)];
@@ -84,14 +84,14 @@ impl Question {
             arguments["file_path"] = json!(shown(path));
         }
         git.push(from);
-        Question {
+        LogQuery {
             arguments,
             git,
             path,
         }
     }
 
-    fn ask_git(&self, side: &Side) -> Vec<Logged> {
+    fn ask_git(&self, side: &Side) -> Vec<LoggedCommit> {
         let mut arguments: Vec<&OsStr> = self.git.iter().map(OsStr::new).collect();
         match &self.path {
             None => {
@@ -153,7 +153,7 @@ fn is_file_at(side: &Side, revision: &str, path: &[u8]) -> Option<bool> {
 fn between_dates(
     random: &mut StdRng,
     side: &Side,
-    matter: &Matter,
+    matter: &Subjects,
     arguments: &mut Value,
     git: &mut Vec<String>,
 ) {
@@ -183,16 +183,16 @@ fn between_dates(
 /// Compares the log page by page. Returns how it differs, if it does.
 async fn compare(
     side: &Side,
-    question: &Question,
-    expected: &[Logged],
-    said: &BTreeMap<String, Said>,
+    query: &LogQuery,
+    expected: &[LoggedCommit],
+    said: &BTreeMap<String, CommitText>,
 ) -> Option<String> {
     let asked = format!(
         "git_log {}\n  git log {}",
-        question.arguments,
-        question.git.join(" ")
+        query.arguments,
+        query.git.join(" ")
     );
-    let mut arguments = question.arguments.clone();
+    let mut arguments = query.arguments.clone();
     let mut ours = Vec::new();
     for _ in 0..PAGES {
         let reply = side.client.call("git_log", arguments.clone()).await;
@@ -227,7 +227,7 @@ async fn compare(
     None
 }
 
-fn differs(ours: &Value, git: &Logged, said: &Said) -> Option<String> {
+fn differs(ours: &Value, git: &LoggedCommit, said: &CommitText) -> Option<String> {
     if ours["sha"] != json!(git.sha) {
         return Some(format!("{} instead of {}", ours["sha"], git.sha));
     }
@@ -259,7 +259,7 @@ fn differs(ours: &Value, git: &Logged, said: &Said) -> Option<String> {
 }
 
 /// A changed file in Archway's format.
-pub(super) fn file(changed: &Changed) -> Value {
+pub(super) fn file(changed: &ChangedFile) -> Value {
     let status = match changed.status {
         'A' => "added",
         'M' => "modified",

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// A file that a commit or a diff changed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Changed {
+pub(super) struct ChangedFile {
     /// git's status letter.
     pub(super) status: char,
     pub(super) path: Vec<u8>,
@@ -13,14 +13,14 @@ pub(super) struct Changed {
 
 /// A commit of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Logged {
+pub(super) struct LoggedCommit {
     pub(super) sha: String,
-    pub(super) files: Vec<Changed>,
+    pub(super) files: Vec<ChangedFile>,
 }
 
 /// The author and message of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct CommitText {
     pub(super) author: String,
     pub(super) email: String,
     pub(super) seconds: i64,
@@ -29,8 +29,8 @@ pub(super) struct Said {
 
 /// A file of a diff.
 #[derive(Clone, Debug)]
-pub(super) struct Differs {
-    pub(super) changed: Changed,
+pub(super) struct FileDifference {
+    pub(super) changed: ChangedFile,
     /// Before and after.
     pub(super) modes: [String; 2],
     /// Of the file after; zeros for a file of the work tree.
@@ -50,14 +50,14 @@ pub(super) fn tokens(output: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter(|token| !token.is_empty())
 }
 
-pub(super) fn read_log(output: &[u8]) -> Vec<Logged> {
-    let mut log: Vec<Logged> = Vec::new();
+pub(super) fn read_log(output: &[u8]) -> Vec<LoggedCommit> {
+    let mut log: Vec<LoggedCommit> = Vec::new();
     let mut all = tokens(output);
     while let Some(token) = all.next() {
         let token = token.strip_prefix(b"\n").unwrap_or(token);
         if let Some(sha) = token.strip_prefix(b"\x01") {
             let (sha, files) = (text(sha).trim().to_owned(), Vec::new());
-            log.push(Logged { sha, files });
+            log.push(LoggedCommit { sha, files });
         } else if let Some(&status) = token.first() {
             let files = &mut log.last_mut().expect("a commit before its files").files;
             files.push(changed(status, &mut all));
@@ -66,10 +66,10 @@ pub(super) fn read_log(output: &[u8]) -> Vec<Logged> {
     log
 }
 
-fn changed<'a>(status: u8, paths: &mut impl Iterator<Item = &'a [u8]>) -> Changed {
+fn changed<'a>(status: u8, paths: &mut impl Iterator<Item = &'a [u8]>) -> ChangedFile {
     let mut path = || paths.next().expect("a path").to_vec();
     let old_path = matches!(status, b'R' | b'C').then(&mut path);
-    Changed {
+    ChangedFile {
         status: char::from(status),
         path: path(),
         old_path,
@@ -77,7 +77,7 @@ fn changed<'a>(status: u8, paths: &mut impl Iterator<Item = &'a [u8]>) -> Change
 }
 
 /// Parses `:<mode> <mode> <id> <id> <status>` and paths, then `<added> <deleted>` and paths.
-pub(super) fn read_diff(output: &[u8]) -> Vec<Differs> {
+pub(super) fn read_diff(output: &[u8]) -> Vec<FileDifference> {
     let mut files = Vec::new();
     let mut counts = BTreeMap::new();
     let mut all = tokens(output);
@@ -97,11 +97,13 @@ pub(super) fn read_diff(output: &[u8]) -> Vec<Differs> {
             counts.insert(path.to_vec(), number(fields[0]).zip(number(fields[1])));
         }
     }
-    let whole = files.into_iter().map(|(changed, modes, id)| Differs {
-        lines: counts[&changed.path],
-        changed,
-        modes,
-        id,
-    });
+    let whole = files
+        .into_iter()
+        .map(|(changed, modes, id)| FileDifference {
+            lines: counts[&changed.path],
+            changed,
+            modes,
+            id,
+        });
     whole.collect()
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{
-    git::{Differs, Git},
+    git::{FileDifference, Git},
     shown,
 };
 
@@ -18,9 +18,9 @@ pub(super) fn apply(
     git: &Git,
     base: &str,
     data: &Value,
-    theirs: &[Differs],
+    theirs: &[FileDifference],
 ) -> Result<usize, String> {
-    let by_path: BTreeMap<String, &Differs> = theirs
+    let by_path: BTreeMap<String, &FileDifference> = theirs
         .iter()
         .map(|file| (shown(&file.changed.path), file))
         .collect();
@@ -85,7 +85,7 @@ pub(super) fn apply(
 }
 
 /// Why a file of an answer may come without a patch.
-fn must_have_none(data: &Value, differs: &Differs) -> Result<(), String> {
+fn must_have_none(data: &Value, differs: &FileDifference) -> Result<(), String> {
     let reasons = [
         data["summary_only"] == true,
         data["truncated"] == true,
@@ -110,7 +110,7 @@ fn data_without_context(patch: &[u8]) -> bool {
 }
 
 /// The header above the hunks of a patch by git.
-fn head(differs: &Differs) -> Vec<u8> {
+fn head(differs: &FileDifference) -> Vec<u8> {
     let new = &differs.changed.path;
     let old = differs.changed.old_path.as_ref().unwrap_or(new);
     let [before, after] = &differs.modes;

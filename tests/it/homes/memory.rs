@@ -82,7 +82,7 @@ async fn a_project_that_loads_too_slowly_for_one_call_is_ready_for_the_next() {
     locked.rollback().await.unwrap();
     let deadline = Instant::now() + PATIENCE;
     while stage.room.taken.get() == 0 {
-        assert!(Instant::now() < deadline, "nobody read it to the end");
+        assert!(Instant::now() < deadline, "no read finished");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     stage.database.close().await;

@@ -115,7 +115,7 @@ async fn a_text_that_went_and_was_not_noted_is_not_missed() {
     scene.commit(|folder| fs::remove_file(folder.join("bell.rs")).unwrap());
     scene.becomes(&rows, 1, 1).await;
     let noted = "select sum(chunks)::bigint from index_texts";
-    assert_eq!(scene.number(noted).await, 1, "no more than what is there");
+    assert_eq!(scene.number(noted).await, 1, "no more than what exists");
     scene.run(DROP).await;
     scene.commit(|folder| fs::write(folder.join("door.rs"), "pub fn lock_door() {}\n").unwrap());
     scene.becomes(&rows, 2, 2).await;

@@ -196,7 +196,7 @@ async fn a_querys_vector_is_computed_and_cached_per_tenant() {
     let stack = alike(Some(&service)).await;
     let query = "opens the gate in the morning";
     let asked = || {
-        let questions = service.questions().into_iter();
+        let questions = service.requests().into_iter();
         questions
             .filter(|question| question.texts().iter().any(|text| text.contains(query)))
             .count()
@@ -213,7 +213,7 @@ async fn a_querys_vector_is_computed_and_cached_per_tenant() {
         assert_eq!(
             asked(),
             times,
-            "{slug}: who asks first is not told by the time"
+            "{slug}: the first caller cannot be identified by the time"
         );
     }
 }

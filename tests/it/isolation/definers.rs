@@ -36,7 +36,7 @@ pub(super) const DEFINERS: [(&str, &str); 21] = [
     ),
     (
         "refuse_memory_loss",
-        "a trigger that only refuses, and must see whether the project is there",
+        "a trigger that only refuses, and must see whether the project exists",
     ),
     (
         "append_memory_entry",
@@ -58,7 +58,7 @@ pub(super) const DEFINERS: [(&str, &str); 21] = [
     ),
     (
         "forget_workflows",
-        "a trigger that deletes what was kept of the row's tenant",
+        "a trigger that deletes the cached rows of the row's tenant",
     ),
     ("sessions_at_work", "hashes of sessions, and nothing else"),
     ("erase_ended_workflows", "deletes what has ended"),

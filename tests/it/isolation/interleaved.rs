@@ -5,7 +5,7 @@
 //! contains nothing else. `ARCHWAY_TEST_CALLS` sets the number of calls, and `ARCHWAY_TEST_SEED` repeats
 //! a run, which prints its seed.
 
-mod asks;
+mod requests;
 mod planted;
 mod tour;
 mod values;
@@ -23,8 +23,8 @@ use e2e::{
 use futures::future::join_all;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
-use asks::Asker;
 use planted::{Kind, Planted};
+use requests::Requester;
 use tokio::{
     process::Command,
     time::{Instant, timeout},
@@ -75,7 +75,7 @@ fn judge_log(said: &str, log: &str) {
         .filter(|line| line.contains(r#""level":"DEBUG""#));
     assert!(
         debug.count() > 100,
-        "the log is there, at debug level: {} bytes",
+        "the log exists, at debug level: {} bytes",
         log.len()
     );
     let words = said
@@ -128,7 +128,7 @@ async fn inside() {
     for (own, other) in [(0, 1), (1, 0)] {
         let (own, other) = (&planted[own], &planted[other]);
         tour::tour(&stack, own, other).await;
-        let asker = Asker::new(&stack, own, other).await;
+        let asker = Requester::new(&stack, own, other).await;
         parties.push((asker, Witness::new(own, other)));
     }
     let began = Instant::now();
@@ -156,7 +156,7 @@ async fn inside() {
 
 /// Some concurrent calls, of either tenant.
 async fn round(
-    parties: &mut [(Asker, Witness)],
+    parties: &mut [(Requester, Witness)],
     random: &mut StdRng,
     answered: &mut BTreeMap<&'static str, u32>,
 ) {

@@ -1,10 +1,10 @@
-//! A tenant can neither list, read nor search another's project. `telling` shows that it cannot learn of
+//! A tenant can neither list, read nor search another's project. `refusals` shows that it cannot learn of
 //! its existence either. A narrowed key is as separate from its tenant's other projects.
 
 use e2e::{Harness, Key, Repo, Stack, Tenant, sample_calls};
 use serde_json::{Value, json};
 
-use super::telling::assert_refused_as_unknown;
+use super::refusals::assert_refused_as_unknown;
 
 fn treasure() -> Repo {
     Repo::new()

@@ -26,7 +26,7 @@ const NOBODYS: [(&str, &str); 4] = [
     ),
     (
         "principals",
-        "whose tokens were taken back, in whatever tenant; read by functions alone",
+        "revoked principals of any tenant; read by functions only",
     ),
 ];
 

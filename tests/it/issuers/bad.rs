@@ -177,5 +177,5 @@ async fn without_issuers_a_token_is_a_bad_key() {
     let answers = [&issuer.token("a"), "awy_x"].map(|text| bearing(&stack, text));
     let [token, key] = answers;
     assert_eq!(shape(&list(&token).await), shape(&list(&key).await));
-    assert_eq!(issuer.questions(e2e::issuer::KEYS), 0);
+    assert_eq!(issuer.requests(e2e::issuer::KEYS), 0);
 }

@@ -48,7 +48,7 @@ async fn a_flood_of_unknown_keys_causes_one_request_and_no_delay() {
     });
     let answers = futures::future::join_all(flood).await;
     assert!(answers.iter().all(|status| *status == 401), "{answers:?}");
-    assert_eq!(issuer.questions(KEYS), 2, "the first, and one more");
+    assert_eq!(issuer.requests(KEYS), 2, "the first, and one more");
     assert_eq!(status(&stack, &good).await, 200);
     // The issuer is not contacted again so soon: its new key is unknown too, but not refused.
     issuer.rotate(Signer::rsa("second"));
@@ -153,7 +153,7 @@ async fn invalid_answers_of_an_issuer_are_refused() {
         assert_eq!(undecided, 503, "{what}");
         assert_eq!(list(&stack.client("acme")).await.status, 200, "{what}");
     }
-    assert_eq!(helper.questions(KEYS), 0, "a redirect was followed");
+    assert_eq!(helper.requests(KEYS), 0, "a redirect was followed");
 }
 
 #[tokio::test]
@@ -199,10 +199,10 @@ async fn issuers_are_found_by_either_discovery_standard_or_a_keys_url() {
         assert_eq!(status(&stack, &token).await, 200);
     }
     assert_eq!(
-        issuer.questions("/realms/x/.well-known/openid-configuration"),
+        issuer.requests("/realms/x/.well-known/openid-configuration"),
         1
     );
-    assert_eq!(plain.questions(DISCOVERY), 0);
+    assert_eq!(plain.requests(DISCOVERY), 0);
 }
 
 #[tokio::test]
@@ -218,5 +218,5 @@ async fn only_the_configured_authority_is_trusted_for_an_issuers_tls() {
         .await;
     assert_eq!(status(&stack, &known.token("a")).await, 200);
     assert_eq!(status(&stack, &stranger.token("a")).await, 503);
-    assert_eq!(stranger.questions(DISCOVERY), 0);
+    assert_eq!(stranger.requests(DISCOVERY), 0);
 }

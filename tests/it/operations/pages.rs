@@ -93,7 +93,7 @@ fn quotes_of_logs_and_answers_match_the_programs() {
         for quote in quoted(&page).into_iter().filter(|quote| is_said(quote)) {
             held += 1;
             if !said.contains(&quote) {
-                violations.push(format!("{name}: nobody says `{quote}`"));
+                violations.push(format!("{name}: no program says `{quote}`"));
             }
         }
     }
@@ -145,10 +145,10 @@ fn pages_query_admin_ports_in_the_pods_themselves() {
         // Hosts of the book's examples, which are in no chart.
         let hosts = ["gateway-1", "worker-1"].into_iter();
         let hosts = hosts.filter(|host| page.contains(host));
-        violations.extend(hosts.map(|host| format!("{name} asks {host}")));
+        violations.extend(hosts.map(|host| format!("{name} uses {host}")));
     }
     assert_none(&violations);
-    assert!(asked > 5, "pages ask pods: {asked}");
+    assert!(asked > 5, "requests to pods: {asked}");
 }
 
 /// Rules identify silent gateways by their job, and pools by a label.

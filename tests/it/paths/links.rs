@@ -211,7 +211,7 @@ async fn a_link_swapped_during_calls_never_shows_outside_content() {
     stop.store(true, Ordering::Relaxed);
     let swaps = swapper.join().unwrap();
     println!("{read} read, {denied} denied, {swaps} swaps");
-    assert!(swaps > 100, "the swapper ran beside the calls");
+    assert!(swaps > 100, "the swapper ran during the calls");
 }
 
 #[tokio::test]

@@ -77,7 +77,7 @@ async fn paths_closed_by_a_repository_are_in_no_answer_past_included() {
         for word in ["launch", "Idea", "vault", "sesame"] {
             assert!(
                 !answer.contains(word),
-                "{tool} {arguments} tells {word}: {answer}"
+                "{tool} {arguments} reveals {word}: {answer}"
             );
         }
     }

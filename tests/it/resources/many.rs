@@ -47,7 +47,7 @@ async fn a_list_over_many_projects_ends_page_by_page_and_reaches_the_last() {
                 Value::Null => break,
                 cursor => params = json!({ "cursor": cursor }),
             }
-            assert!(pages <= PROJECTS, "{method} goes on and on");
+            assert!(pages <= PROJECTS, "{method} does not end");
         }
         assert!(pages > 1, "{method} looked at all for one page");
         assert_eq!(names.last().unwrap(), found);

@@ -24,7 +24,7 @@ async fn replicas() -> Stack {
         .into_iter()
         .fold(acme, |acme, label| acme.key(Key::new(label)));
     let stack = Harness::new().replicas(REPLICAS).tenant(acme).start().await;
-    stack.hearing().await;
+    stack.until_listening().await;
     stack
 }
 
@@ -82,7 +82,7 @@ async fn a_revoked_principal_ends_on_three_gateways_once_notified() {
         .issuer(issuer.entry("tenant: acme"));
     let harness = harness.tenant(Tenant::new("acme").project("site", repo));
     let stack = harness.start().await;
-    stack.hearing().await;
+    stack.until_listening().await;
     let mut took = Vec::new();
     for subject in LABELS {
         let token = issuer.token(subject);

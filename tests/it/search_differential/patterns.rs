@@ -22,23 +22,23 @@ const GLOBS: [&str; 12] = [
 
 /// A query for both engines.
 #[derive(Debug)]
-pub(super) struct Question {
+pub(super) struct SearchQuery {
     pub(super) pattern: String,
     pub(super) is_regex: bool,
     pub(super) case_sensitive: bool,
     pub(super) glob: Option<&'static str>,
 }
 
-impl Question {
+impl SearchQuery {
     /// A random query about these files.
-    pub(super) fn random(random: &mut StdRng, files: &[PathBuf]) -> Question {
+    pub(super) fn random(random: &mut StdRng, files: &[PathBuf]) -> SearchQuery {
         let is_regex = random.random_bool(0.6);
         let pattern = if is_regex {
             regex(random, files)
         } else {
             literal(random, files)
         };
-        Question {
+        SearchQuery {
             pattern,
             is_regex,
             case_sensitive: random.random_bool(0.5),

@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use super::patterns::Question;
+use super::patterns::SearchQuery;
 
 /// A matching line.
 #[derive(Debug, PartialEq)]
@@ -44,13 +44,13 @@ impl Ripgrep {
     }
 
     /// The number of files in scope of a query.
-    pub(super) fn searched(&self, question: &Question, excluded: fn(&str) -> bool) -> usize {
-        self.about(question, excluded).len()
+    pub(super) fn searched(&self, query: &SearchQuery, excluded: fn(&str) -> bool) -> usize {
+        self.about(query, excluded).len()
     }
 
     /// The lines that match, by path and number.
-    pub(super) fn search(&self, question: &Question, excluded: fn(&str) -> bool) -> Vec<Line> {
-        let about = self.about(question, excluded);
+    pub(super) fn search(&self, query: &SearchQuery, excluded: fn(&str) -> bool) -> Vec<Line> {
+        let about = self.about(query, excluded);
         let mut command = self.command();
         command.args([
             "--line-number",
@@ -60,15 +60,15 @@ impl Ripgrep {
             "--crlf",
         ]);
         command.args(["--color=never", "--no-messages"]);
-        if !question.is_regex {
+        if !query.is_regex {
             command.arg("--fixed-strings");
         }
-        command.arg(if question.case_sensitive {
+        command.arg(if query.case_sensitive {
             "--case-sensitive"
         } else {
             "--ignore-case"
         });
-        command.args(["-e", &question.pattern, "./"]);
+        command.args(["-e", &query.pattern, "./"]);
         let mut lines: Vec<Line> = self.run(command).split('\n').filter_map(parse).collect();
         lines.retain(|line| about.contains(&line.path));
         lines.sort_by(|a, b| by_component(&a.path, &b.path).then(a.number.cmp(&b.number)));
@@ -76,9 +76,9 @@ impl Ripgrep {
     }
 
     /// A glob overrides .gitignore in ripgrep but not in Archway: hence both lists.
-    fn about(&self, question: &Question, excluded: fn(&str) -> bool) -> BTreeSet<String> {
+    fn about(&self, query: &SearchQuery, excluded: fn(&str) -> bool) -> BTreeSet<String> {
         let mut paths = self.paths(None);
-        if let Some(glob) = question.glob {
+        if let Some(glob) = query.glob {
             let fitting = self.paths(Some(glob));
             paths.retain(|path| fitting.contains(path));
         }

@@ -69,7 +69,7 @@ fn no_banned_crate_is_shipped_and_the_wire_has_one_version_of_each() {
         .filter(|name| versions.get(**name).is_some_and(|v| v.len() > 1));
     let violations: Vec<String> = banned
         .map(|name| format!("{name} is banned"))
-        .chain(twice.map(|name| format!("{name} is there in versions {:?}", versions[name])))
+        .chain(twice.map(|name| format!("{name} is shipped in versions {:?}", versions[name])))
         .collect();
     assert_none(&violations);
 }

@@ -76,5 +76,5 @@ async fn a_workflow_omits_paths_that_the_repository_closed() {
     assert!(!sum.contains("needle"), "{sum}");
     grep(&client).await;
     let anew = current(&client).await["results"]["grep_codebase"].clone();
-    assert_eq!(anew["totalMatches"], 0, "what is kept since is to be had");
+    assert_eq!(anew["totalMatches"], 0, "later results are returned");
 }

@@ -29,7 +29,7 @@ const LISTEN: &[u8] = b"LISTEN ";
 #[derive(Debug)]
 pub(super) struct Relay {
     folder: TempDir,
-    deaf: Arc<AtomicBool>,
+    dropping: Arc<AtomicBool>,
     serving: JoinHandle<()>,
 }
 
@@ -45,11 +45,11 @@ impl Relay {
         let folder = tempfile::tempdir().unwrap();
         let own = folder.path().join(socket.file_name().unwrap());
         let listener = UnixListener::bind(own).unwrap();
-        let deaf = Arc::new(AtomicBool::new(false));
-        let serving = tokio::spawn(accept(listener, socket, deaf.clone()));
+        let dropping = Arc::new(AtomicBool::new(false));
+        let serving = tokio::spawn(accept(listener, socket, dropping.clone()));
         Relay {
             folder,
-            deaf,
+            dropping,
             serving,
         }
     }
@@ -60,12 +60,12 @@ impl Relay {
     }
 
     /// Whether it drops what Postgres sends to listeners.
-    pub(super) fn be_deaf(&self, deaf: bool) {
-        self.deaf.store(deaf, Ordering::Release);
+    pub(super) fn drop_notifications(&self, dropping: bool) {
+        self.dropping.store(dropping, Ordering::Release);
     }
 }
 
-async fn accept(listener: UnixListener, socket: PathBuf, deaf: Arc<AtomicBool>) {
+async fn accept(listener: UnixListener, socket: PathBuf, dropping: Arc<AtomicBool>) {
     while let Ok((client, _)) = listener.accept().await {
         let Ok(server) = UnixStream::connect(&socket).await else {
             continue;
@@ -74,7 +74,7 @@ async fn accept(listener: UnixListener, socket: PathBuf, deaf: Arc<AtomicBool>) 
         let ((from_client, to_client), (from_server, to_server)) =
             (client.into_split(), server.into_split());
         tokio::spawn(ask(from_client, to_server, listens.clone()));
-        tokio::spawn(answer(from_server, to_client, listens, deaf.clone()));
+        tokio::spawn(answer(from_server, to_client, listens, dropping.clone()));
     }
 }
 
@@ -100,7 +100,7 @@ async fn answer(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
     listens: Arc<AtomicBool>,
-    deaf: Arc<AtomicBool>,
+    dropping: Arc<AtomicBool>,
 ) -> io::Result<()> {
     let mut piece = vec![0; 64 * 1024];
     loop {
@@ -108,7 +108,7 @@ async fn answer(
         if length == 0 {
             return to.shutdown().await;
         }
-        if !(listens.load(Ordering::Acquire) && deaf.load(Ordering::Acquire)) {
+        if !(listens.load(Ordering::Acquire) && dropping.load(Ordering::Acquire)) {
             to.write_all(&piece[..length]).await?;
         }
     }

@@ -27,7 +27,7 @@ const BETWEEN: Duration = Duration::from_millis(25);
 impl Stack {
     /// Waits until every gateway listens for change notifications, on a connection that it opens beside
     /// serving.
-    pub async fn hearing(&self) {
+    pub async fn until_listening(&self) {
         let hears = "archway_gateway_listening_for_changes 1\n";
         for admin in self.admins() {
             let hearing = async || {
@@ -39,7 +39,7 @@ impl Stack {
     }
 
     /// Sets limits of a tenant, for all its keys or for one client's: level, tool or `total`, and calls
-    /// per minute. They take effect at once on gateways that [listen](Stack::hearing) for changes.
+    /// per minute. They take effect at once on gateways that [listen](Stack::until_listening) for changes.
     pub async fn set_limits(
         &self,
         tenant: &str,
@@ -53,7 +53,7 @@ impl Stack {
 }
 
 /// Whether a call was admitted. Panics unless it succeeded or a limit refused it.
-pub fn passed(answer: &Response) -> bool {
+pub fn was_admitted(answer: &Response) -> bool {
     assert_eq!(answer.status, 200, "{}", answer.text());
     let error = &answer.json()["result"]["_meta"]["io.archway/error"]["error"];
     assert!(
@@ -64,8 +64,8 @@ pub fn passed(answer: &Response) -> bool {
 }
 
 /// Waits until the answer to `hello` satisfies `is` for all these clients. Panics once the change should
-/// be enforced by every gateway that [listens](Stack::hearing) for changes.
-pub async fn in_force(clients: &[Client], what: &str, is: impl Fn(&Response) -> bool) {
+/// be enforced by every gateway that [listens](Stack::until_listening) for changes.
+pub async fn until_enforced(clients: &[Client], what: &str, is: impl Fn(&Response) -> bool) {
     let waiting = clients.iter().map(async |client| {
         let hello = json!({ "name": "hello", "arguments": {} });
         while !is(&client.rpc("tools/call", hello.clone()).await) {
@@ -80,9 +80,9 @@ pub async fn in_force(clients: &[Client], what: &str, is: impl Fn(&Response) -> 
 }
 
 /// Waits until the tightest limit of `hello`, as the answers' headers state it, is `policy`.
-pub async fn limit_in_force(clients: &[Client], policy: &str) {
+pub async fn until_limit_enforced(clients: &[Client], policy: &str) {
     let is = |answer: &Response| answer.header("ratelimit-policy") == Some(policy);
-    in_force(clients, policy, is).await;
+    until_enforced(clients, policy, is).await;
 }
 
 /// Sets the limits that the test chose for a tenant.

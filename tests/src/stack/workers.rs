@@ -20,7 +20,7 @@ use tokio::{sync::mpsc::Sender, task::JoinHandle, time::Instant};
 use super::{Harness, POOL, Stack};
 use crate::{
     ChatModel, Database, Embeddings,
-    fixture::{Fixture, Hung},
+    fixture::{Fixture, HangEvent},
 };
 
 impl Harness {
@@ -197,7 +197,7 @@ impl Worker {
     /// Starts the fixture, with the tool `hang` if a test observes its calls.
     pub(super) async fn fixture(
         verifier: PassVerifier,
-        hung: Option<Sender<Hung>>,
+        hung: Option<Sender<HangEvent>>,
     ) -> (Worker, SocketAddr) {
         let fixture = Fixture::start(verifier, hung).await;
         let address = fixture.address();

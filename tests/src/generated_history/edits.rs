@@ -7,7 +7,7 @@ use rand::{Rng, rngs::StdRng, seq::IndexedRandom};
 use super::{
     stream::Stream,
     text,
-    tree::{Entry, Name, Tree, What},
+    tree::{Entry, EntryKind, Name, Tree},
 };
 
 const NAMES: [&[u8]; 10] = [
@@ -25,7 +25,7 @@ const NAMES: [&[u8]; 10] = [
 /// The first names are common, the rest rare.
 const COMMON_NAMES: usize = 6;
 /// How many deleted files are remembered.
-const GRAVE: usize = 500;
+const MOST_DELETED: usize = 500;
 
 /// A commit under construction: a tree and the paths that it touched.
 pub(super) struct Edit<'a, W: Write> {
@@ -35,7 +35,7 @@ pub(super) struct Edit<'a, W: Write> {
     /// The size at which no more files are added.
     pub(super) files: usize,
     /// Deleted files, which may be restored later.
-    pub(super) grave: &'a mut Vec<(Name, Entry)>,
+    pub(super) deleted: &'a mut Vec<(Name, Entry)>,
     pub(super) touched: BTreeSet<Name>,
 }
 
@@ -82,8 +82,8 @@ impl<W: Write> Edit<'_, W> {
     }
 
     /// A text as an entry of a tree.
-    pub(super) fn text(&mut self, content: Vec<u8>) -> What {
-        What::Text(self.stream.blob(&content), content.into())
+    pub(super) fn text(&mut self, content: Vec<u8>) -> EntryKind {
+        EntryKind::Text(self.stream.blob(&content), content.into())
     }
 
     fn edit(&mut self) {
@@ -93,7 +93,7 @@ impl<W: Write> Edit<'_, W> {
         }
     }
 
-    fn edited(&mut self, entry: &Entry) -> What {
+    fn edited(&mut self, entry: &Entry) -> EntryKind {
         let Some(old) = entry.text() else {
             return entry.what.clone();
         };
@@ -115,19 +115,19 @@ impl<W: Write> Edit<'_, W> {
     fn delete(&mut self) {
         if let Some((path, entry)) = self.tree.some(self.random) {
             self.put(path.clone(), None);
-            self.grave.push((path, entry));
-            if self.grave.len() > GRAVE {
-                self.grave.swap_remove(0);
+            self.deleted.push((path, entry));
+            if self.deleted.len() > MOST_DELETED {
+                self.deleted.swap_remove(0);
             }
         }
     }
 
     fn bring_back(&mut self) {
-        if self.grave.is_empty() {
+        if self.deleted.is_empty() {
             return;
         }
-        let at = self.random.random_range(0..self.grave.len());
-        let (path, entry) = self.grave.swap_remove(at);
+        let at = self.random.random_range(0..self.deleted.len());
+        let (path, entry) = self.deleted.swap_remove(at);
         if self.tree.get(&path).is_none() {
             self.put(path, Some(entry));
         }
@@ -203,7 +203,7 @@ impl<W: Write> Edit<'_, W> {
         let mut content = vec![0; self.random.random_range(1..3000)];
         self.random.fill(content.as_mut_slice());
         content.insert(0, 0);
-        let what = What::Binary(self.stream.blob(&content));
+        let what = EntryKind::Binary(self.stream.blob(&content));
         let number = self.random.random_range(0..12);
         self.put(
             format!("assets/{number}.bin").into(),
@@ -213,7 +213,7 @@ impl<W: Write> Edit<'_, W> {
 
     fn link(&mut self) {
         let target = self.new_path("../src");
-        let what = What::Link(self.stream.blob(&target));
+        let what = EntryKind::Link(self.stream.blob(&target));
         let number = self.random.random_range(0..8);
         self.put(format!("links/{number}").into(), Some(Entry::plain(what)));
     }
@@ -222,12 +222,12 @@ impl<W: Write> Edit<'_, W> {
         let id = format!("{:040x}", self.random.random::<u128>());
         let number = self.random.random_range(0..4);
         let path = format!("vendor/sub{number}").into();
-        self.put(path, Some(Entry::plain(What::Commit(id))));
+        self.put(path, Some(Entry::plain(EntryKind::Commit(id))));
     }
 
     fn become_link(&mut self) {
         if let Some((path, _)) = self.tree.some_text(self.random) {
-            let what = What::Link(self.stream.blob(b"elsewhere"));
+            let what = EntryKind::Link(self.stream.blob(b"elsewhere"));
             self.put(path, Some(Entry::plain(what)));
         }
     }

@@ -12,13 +12,13 @@ pub(super) type Name = Vec<u8>;
 /// A tree entry.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Entry {
-    pub(super) what: What,
+    pub(super) what: EntryKind,
     pub(super) executable: bool,
 }
 
 /// The kind of an entry, with its object.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum What {
+pub(super) enum EntryKind {
     /// With its content, since later commits edit it.
     Text(Mark, Arc<[u8]>),
     Binary(Mark),
@@ -28,7 +28,7 @@ pub(super) enum What {
 }
 
 impl Entry {
-    pub(super) fn plain(what: What) -> Entry {
+    pub(super) fn plain(what: EntryKind) -> Entry {
         Entry {
             what,
             executable: false,
@@ -38,17 +38,17 @@ impl Entry {
     /// The mode as git writes it.
     pub(super) fn mode(&self) -> &'static str {
         match (&self.what, self.executable) {
-            (What::Text(..) | What::Binary(_), false) => "100644",
-            (What::Text(..) | What::Binary(_), true) => "100755",
-            (What::Link(_), _) => "120000",
-            (What::Commit(_), _) => "160000",
+            (EntryKind::Text(..) | EntryKind::Binary(_), false) => "100644",
+            (EntryKind::Text(..) | EntryKind::Binary(_), true) => "100755",
+            (EntryKind::Link(_), _) => "120000",
+            (EntryKind::Commit(_), _) => "160000",
         }
     }
 
     /// Its text, if it is one.
     pub(super) fn text(&self) -> Option<&Arc<[u8]>> {
         match &self.what {
-            What::Text(_, text) => Some(text),
+            EntryKind::Text(_, text) => Some(text),
             _ => None,
         }
     }

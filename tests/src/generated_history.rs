@@ -21,7 +21,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use branches::World;
+use branches::HistoryBuilder;
 use rand::{SeedableRng, rngs::StdRng};
 use stream::Stream;
 
@@ -29,14 +29,14 @@ use crate::git;
 
 /// A history to generate.
 #[derive(Clone, Copy, Debug)]
-pub struct Past {
+pub struct GeneratedHistory {
     /// Seed of all random choices. The same seed and length give the same commit ids.
     pub seed: u64,
     /// The number of commits on all branches together.
     pub commits: usize,
 }
 
-impl Past {
+impl GeneratedHistory {
     /// Creates a repository with this history in `folder`, and checks out its branch `main`.
     ///
     /// It also has branches `topic/<n>`, lightweight tags `at-<n>` and annotated tags `v<n>.0`.
@@ -52,7 +52,7 @@ impl Past {
         let input = import.stdin.take().expect("stdin is piped");
         let random = StdRng::seed_from_u64(self.seed);
         let mut stream = Stream::new(BufWriter::new(input));
-        World::new(random, self.commits).tell(&mut stream);
+        HistoryBuilder::new(random, self.commits).write_commits(&mut stream);
         drop(stream);
         assert!(import.wait().unwrap().success(), "git takes the stream");
         git(folder, &["reset", "--quiet", "--hard"]);
@@ -67,7 +67,7 @@ mod tests {
     fn the_same_seed_makes_the_same_valid_history() {
         let ids = [7, 7, 8].map(|seed| {
             let folder = tempfile::tempdir().unwrap();
-            let past = Past { seed, commits: 300 };
+            let past = GeneratedHistory { seed, commits: 300 };
             past.build(folder.path());
             git(folder.path(), &["fsck", "--strict", "--no-progress"]);
             assert_eq!(git(folder.path(), &["status", "--porcelain"]), "");

@@ -69,7 +69,7 @@ async fn an_untrusted_certificate_is_refused() {
         format!("{error:?}").contains("InvalidCertificate"),
         "{error:?}"
     );
-    assert!(service.questions().is_empty());
+    assert!(service.requests().is_empty());
 }
 
 #[tokio::test]

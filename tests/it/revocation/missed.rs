@@ -29,7 +29,7 @@ async fn replicas(grace: Duration, issuer: &Issuer) -> Stack {
     let harness = harness.replicas(REPLICAS).relayed();
     let stack = harness.configure(|config| config.auth.key_grace = grace);
     let stack = stack.start().await;
-    stack.hearing().await;
+    stack.until_listening().await;
     stack
 }
 
@@ -76,7 +76,7 @@ async fn revocations_reach_gateways_that_miss_notifications_within_the_bound() {
         assert_eq!(status(&stack.at(gateway, "zeta", "")).await, 200);
         assert_eq!(status(&bearing(gateway)).await, 200);
     }
-    stack.database().deafen(true);
+    stack.database().drop_notifications(true);
     let since = Instant::now();
     stack.revoke(&clients[0].0).await;
     stack.set_disabled("zeta", true).await;
@@ -108,8 +108,8 @@ async fn revocations_reach_gateways_that_miss_notifications_within_the_bound() {
     {
         report(what, ends.iter().map(|ends| ends[number]));
     }
-    stack.database().deafen(false);
-    stack.hearing().await;
+    stack.database().drop_notifications(false);
+    stack.until_listening().await;
     for (revoked, good) in &clients {
         assert_eq!((status(revoked).await, status(good).await), (401, 200));
     }
@@ -174,7 +174,7 @@ async fn without_postgres_a_revoked_key_ends_within_the_grace_period() {
         stack.eventually(told).await;
         let told = async || {
             let answer = status(revoked).await;
-            assert_ne!(answer, 200, "what was taken back stays back");
+            assert_ne!(answer, 200, "a revoked key stays revoked");
             (answer == 401).then_some(())
         };
         stack.eventually(told).await;

@@ -168,7 +168,7 @@ const GOES: usize = 2;
 
 /// What is wrong with a key whose id exists.
 #[derive(Clone, Copy, Debug)]
-enum Wrong {
+enum BadKey {
     /// Only its secret.
     Secret,
     Revoked,
@@ -177,17 +177,17 @@ enum Wrong {
     Disabled,
 }
 
-async fn many_keys(wrong: Wrong) -> Stack {
+async fn many_keys(wrong: BadKey) -> Stack {
     let repo = Repo::new().file("a.txt", "a").commit();
     let acme = Tenant::new("acme").project("site", repo);
     let labels = 0..KEYS * GOES;
     let acme = labels.fold(acme, |acme, label| acme.key(Key::new(&label.to_string())));
     let stack = Harness::new().tenant(acme).start().await;
     let statement = match wrong {
-        Wrong::Secret => return stack,
-        Wrong::Revoked => "update api_keys set revoked_at = now()",
-        Wrong::Expired => "update api_keys set expires_at = now()",
-        Wrong::Disabled => "update tenants set disabled_at = now()",
+        BadKey::Secret => return stack,
+        BadKey::Revoked => "update api_keys set revoked_at = now()",
+        BadKey::Expired => "update api_keys set expires_at = now()",
+        BadKey::Disabled => "update tenants set disabled_at = now()",
     };
     let owner = PgPool::connect_with(stack.database().owner()).await;
     sqlx::query(statement)
@@ -198,13 +198,13 @@ async fn many_keys(wrong: Wrong) -> Stack {
 }
 
 /// How long the refusals take of the key of this label, and of an unknown one.
-async fn refused(stack: &Stack, wrong: Wrong, label: usize) -> [Duration; 2] {
+async fn refused(stack: &Stack, wrong: BadKey, label: usize) -> [Duration; 2] {
     let good = stack.keyed("acme", &label.to_string());
     let parts: Vec<&str> = good.key().split('_').collect();
     let (id, secret) = (parts[1], parts[2]);
     let swapped: String = secret.chars().rev().collect();
     let known = match wrong {
-        Wrong::Secret => format!("awy_{id}_{swapped}"),
+        BadKey::Secret => format!("awy_{id}_{swapped}"),
         _ => format!("awy_{id}_{secret}"),
     };
     let unknown = format!("awy_{label:012}_{swapped}");
@@ -220,7 +220,7 @@ async fn refused(stack: &Stack, wrong: Wrong, label: usize) -> [Duration; 2] {
 }
 
 /// Panics if the first use of such a key is distinguishable from an unknown one each time.
-async fn assert_first_use_tells_nothing(wrong: Wrong) {
+async fn assert_first_use_tells_nothing(wrong: BadKey) {
     // A new gateway for each: after sixty failures it would make callers wait.
     let stack = many_keys(wrong).await;
     let mut seen = Vec::new();
@@ -243,10 +243,10 @@ async fn assert_first_use_tells_nothing(wrong: Wrong) {
 #[tokio::test]
 async fn the_time_to_refuse_a_bad_key_does_not_reveal_a_known_id() {
     for wrong in [
-        Wrong::Secret,
-        Wrong::Revoked,
-        Wrong::Expired,
-        Wrong::Disabled,
+        BadKey::Secret,
+        BadKey::Revoked,
+        BadKey::Expired,
+        BadKey::Disabled,
     ] {
         assert_first_use_tells_nothing(wrong).await;
     }

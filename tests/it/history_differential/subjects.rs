@@ -5,15 +5,15 @@ use rand::{Rng, rngs::StdRng, seq::IndexedRandom};
 use super::git::Git;
 
 /// The possible subjects.
-pub(super) struct Matter {
+pub(super) struct Subjects {
     pub(super) commits: Vec<String>,
     names: Vec<String>,
     pub(super) paths: Vec<Vec<u8>>,
 }
 
-impl Matter {
-    pub(super) fn of(git: &Git) -> Matter {
-        Matter {
+impl Subjects {
+    pub(super) fn of(git: &Git) -> Subjects {
+        Subjects {
             commits: git.commits(),
             names: git.names(),
             paths: git.paths(),

@@ -37,7 +37,7 @@ struct Topic {
 }
 
 /// Everything that commits are made from.
-pub(super) struct World {
+pub(super) struct HistoryBuilder {
     random: StdRng,
     commits: usize,
     /// About how many files a tree has.
@@ -46,13 +46,13 @@ pub(super) struct World {
     clock: Clock,
     main: Tip,
     topics: Vec<Topic>,
-    grave: Vec<(Name, Entry)>,
+    deleted: Vec<(Name, Entry)>,
     tags: usize,
 }
 
-impl World {
-    pub(super) fn new(random: StdRng, commits: usize) -> World {
-        World {
+impl HistoryBuilder {
+    pub(super) fn new(random: StdRng, commits: usize) -> HistoryBuilder {
+        HistoryBuilder {
             random,
             commits,
             files: (commits / 20).clamp(40, 2_500),
@@ -63,13 +63,13 @@ impl World {
                 tree: Tree::default(),
             },
             topics: Vec::new(),
-            grave: Vec::new(),
+            deleted: Vec::new(),
             tags: 0,
         }
     }
 
     /// Writes all commits.
-    pub(super) fn tell<W: Write>(mut self, stream: &mut Stream<W>) {
+    pub(super) fn write_commits<W: Write>(mut self, stream: &mut Stream<W>) {
         let files = self.files;
         self.main = self.root(stream, MAIN, files, "src");
         while self.made < self.commits {
@@ -201,8 +201,8 @@ impl World {
             stream.tag(&format!("at-{number}"), mark, None);
         } else {
             let now = self.clock.next(&mut self.random);
-            let stamp = people::somewhere(&mut self.random, now);
-            let by = people::somebody(&mut self.random);
+            let stamp = people::in_random_zone(&mut self.random, now);
+            let by = people::random_person(&mut self.random);
             stream.tag(&format!("v{number}.0"), mark, Some((by, stamp)));
         }
     }
@@ -219,7 +219,7 @@ impl World {
             stream,
             tree: &mut tree,
             files: self.files,
-            grave: &mut self.grave,
+            deleted: &mut self.deleted,
             touched: BTreeSet::new(),
         };
         change(&mut edit);
@@ -241,16 +241,16 @@ impl World {
             true => committed,
             false => committed - random.random_range(0..500_000),
         };
-        let author = people::somebody(random);
+        let author = people::random_person(random);
         let committer = if random.random_bool(0.9) {
             author
         } else {
-            people::somebody(random)
+            people::random_person(random)
         };
         let commit = Commit {
             branch,
-            author: (author, people::somewhere(random, authored)),
-            committer: (committer, people::somewhere(random, committed)),
+            author: (author, people::in_random_zone(random, authored)),
+            committer: (committer, people::in_random_zone(random, committed)),
             message: &people::message(random, self.made),
             parents,
         };

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::{
     people::{Person, Stamp},
-    tree::{Entry, What},
+    tree::{Entry, EntryKind},
 };
 
 /// An object's name within the stream.
@@ -66,8 +66,8 @@ impl<W: Write> Stream<W> {
             let Some(entry) = entry else { continue };
             let (mode, path) = (entry.mode(), quoted(path));
             match &entry.what {
-                What::Commit(id) => self.line(format_args!("M {mode} {id} {path}")),
-                What::Text(mark, _) | What::Binary(mark) | What::Link(mark) => {
+                EntryKind::Commit(id) => self.line(format_args!("M {mode} {id} {path}")),
+                EntryKind::Text(mark, _) | EntryKind::Binary(mark) | EntryKind::Link(mark) => {
                     self.line(format_args!("M {mode} :{mark} {path}"));
                 }
             }

@@ -71,7 +71,7 @@ pub(super) struct Stamp {
 }
 
 /// A random person.
-pub(super) fn somebody(random: &mut StdRng) -> &'static Person {
+pub(super) fn random_person(random: &mut StdRng) -> &'static Person {
     // A few people do most of the work.
     let last = if random.random_bool(0.7) {
         3
@@ -82,7 +82,7 @@ pub(super) fn somebody(random: &mut StdRng) -> &'static Person {
 }
 
 /// This time in a random zone.
-pub(super) fn somewhere(random: &mut StdRng, seconds: i64) -> Stamp {
+pub(super) fn in_random_zone(random: &mut StdRng, seconds: i64) -> Stamp {
     let zone = ZONES.choose(random).expect("zones");
     Stamp { seconds, zone }
 }

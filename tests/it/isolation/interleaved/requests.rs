@@ -18,7 +18,7 @@ use super::{
 const MOST_KEPT: usize = 200;
 
 /// A client of one tenant and its material for requests.
-pub(super) struct Asker {
+pub(super) struct Requester {
     /// One for each gateway.
     clients: Vec<Client>,
     pool: Pool,
@@ -26,15 +26,15 @@ pub(super) struct Asker {
     tools: Vec<Value>,
 }
 
-impl Asker {
+impl Requester {
     /// A client of a tenant that knows the other's names.
-    pub(super) async fn new(stack: &Stack, own: &Planted, other: &Planted) -> Asker {
+    pub(super) async fn new(stack: &Stack, own: &Planted, other: &Planted) -> Requester {
         let gateways = 0..stack.gateways().len();
         let clients: Vec<Client> = gateways
             .map(|gateway| stack.at(gateway, own.tenant, ""))
             .collect();
         let listed = clients[0].rpc("tools/list", json!({})).await.json();
-        Asker {
+        Requester {
             clients,
             pool: pool(own, other),
             handles: Vec::new(),
