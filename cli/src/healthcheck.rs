@@ -1,8 +1,8 @@
 //! `archway healthcheck`: is the gateway or worker behind an admin port ready?
 //!
 //! For container health checks and scripts: it ends with 0 if so, else with 1, and says why. One
-//! image serves both roles, so that several ports can be named: the first where somebody listens
-//! is the one that is meant.
+//! image serves both roles, so several ports can be named: the first one that accepts a connection
+//! is used.
 
 use std::time::Duration;
 
@@ -21,9 +21,9 @@ const LONGEST: usize = 1_000;
 /// What `archway healthcheck` is told.
 #[derive(Debug, clap::Args)]
 pub struct HealthcheckArgs {
-    /// The admin port that is asked, as `http://host:port`: a gateway's is 9090 by default, a
-    /// worker's 9091. May be repeated, or several named with commas: the first where somebody
-    /// listens decides.
+    /// The admin port to query, as `http://host:port`: a gateway's is 9090 by default, a worker's
+    /// 9091. May be repeated, or several named with commas: the first URL that accepts a
+    /// connection is used.
     #[arg(
         long,
         env = "ARCHWAY_ADMIN_URL",

@@ -232,7 +232,7 @@ impl Mcp {
             // end it closes its stream.
             return Ok(StatusCode::ACCEPTED.into_response());
         };
-        // A level that is none is refused by every method, also by those that log nothing.
+        // An unknown log level is rejected by every method, also by those that log nothing.
         let log_level = match era {
             Era::Modern => logging::level_of_request(envelope)?,
             Era::Legacy => self.sessions.log_level(&who, *session),

@@ -244,7 +244,7 @@ impl Place {
 }
 
 impl KeySecret {
-    /// Refuses a secret that made none of the keys which are good, unless that is meant.
+    /// Rejects a root secret that issued no live key, unless the operator confirms it.
     ///
     /// # Errors
     /// [`TenantError::OtherSecret`].

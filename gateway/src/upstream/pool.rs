@@ -274,7 +274,7 @@ impl Pool {
                 Some(replica)
             }
             Err(error) => {
-                tracing::warn!(pool = self.name, worker = address.text, %error, "no address of a worker");
+                tracing::warn!(pool = self.name, worker = address.text, %error, "worker address could not be resolved");
                 self.refused.lock().insert(address.text.clone());
                 None
             }

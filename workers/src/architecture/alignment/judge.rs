@@ -204,8 +204,8 @@ fn plain(read: &Read, evidence: &Evidence) -> Option<(Label, Ground)> {
         .or(endorsed.map(|ground| (Label::Supports, ground)))
 }
 
-/// Whether a side that is taken of so near a decision is told. A conflict stops an agent, so it has
-/// to be more certain than the rest, above all where a proposal is hardly of the trade.
+/// Whether the answer reports this side of a decision at this nearness. A conflict stops an agent,
+/// so it has to be more certain than the rest, above all where a proposal is hardly technical.
 pub(super) fn is_told(read: &Read, evidence: &Evidence, side: &Side, nearness: f32) -> bool {
     match side.label {
         Label::Related => nearness >= 0.0,
