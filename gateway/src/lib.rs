@@ -240,7 +240,7 @@ impl Gateway {
         let keeping = async {
             tokio::join!(
                 parts.catalog.keep(&parts.upstream, &shutdown),
-                parts.limits.keep(&drained),
+                parts.limits.run(&drained),
                 catalog_cache.keep(&parts.catalog, &shutdown),
                 // What is revoked during the drain is revoked.
                 changes.keep(&drained),

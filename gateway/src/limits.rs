@@ -1,13 +1,14 @@
-//! Limits: what a message costs is spent before anything is done for it, or it is refused.
+//! Rate limits: every message is charged before any work is done for it, or it is refused.
 //!
-//! Met in `mcp`, once it is known what a message is and whose, and before the catalogue judges it:
-//! that a tool is unknown or its arguments are bad costs, too. Up to six buckets are asked (a
-//! session's, its key's and its tenant's, of the tool and of everything), and spent together or not
-//! at all, so a refusal costs nothing and opening sessions buys nothing. `terms` says how much each
-//! may hold, `charge` what a message costs them; `local` keeps them, or `shared` does for all gateways.
+//! `mcp` charges a message once its method and caller are known, before the catalog validates it. A
+//! call of an unknown tool, or one with bad arguments, is charged too. A message is charged to up
+//! to six buckets: those of its session, its key and its tenant, each for the tool and for the
+//! total. All of them are charged or none is, so a refusal costs nothing and opening more sessions
+//! gains nothing. `terms` holds the configured limits, `cost` turns a message into charges, and
+//! `local` or `shared` (one store for all gateways) keeps the buckets.
 //!
-//! What a reader would get wrong: nothing counts in windows. A bucket of N a minute takes N at once,
-//! then one every 60/N seconds.
+//! What a reader would get wrong: there are no fixed windows. A bucket of N a minute admits N at
+//! once, then one every 60/N seconds.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,50 +19,50 @@ use crate::{
     caller::{Principal, SessionKey},
     metrics::Metrics,
 };
-use charge::{Bill, Debts, Verdict};
-use holding::Holding;
+use cost::{Bill, Debts, Verdict};
+use delay::RefusalDelay;
+use gateway_count::GatewayCount;
 use local::Buckets;
-use replicas::Replicas;
-use shared::Shared;
+use shared::SharedStore;
 
-pub(crate) use charge::{Price, Tariff};
-pub(crate) use outcome::Spent;
-pub(crate) use refused::Refused;
+pub(crate) use cost::{CountedTool, MessageCost};
+pub(crate) use outcome::RemainingLimit;
+pub(crate) use refusal::LimitRefusal;
 
 pub use config::{LimitsConfig, LimitsError, WhenDown};
 
-mod charge;
+mod cost;
 mod config;
-mod holding;
+mod delay;
 mod local;
 mod outcome;
-mod refused;
-mod replicas;
+mod refusal;
+mod gateway_count;
 mod shared;
 
-/// How often full buckets are looked for where nobody calls.
+/// Interval of the sweep that drops full buckets of idle shards.
 const SWEEP: Duration = Duration::from_secs(10);
-/// A minute's worth that a gateway among others lets pass at least, if the limit is as high.
+/// Units a minute that one of several gateways admits at least, unless the limit is lower.
 const LEAST_SHARE: u32 = 60;
 
 /// The limits of all callers.
 pub(crate) struct Limits {
-    /// Where all gateways count, if they do.
-    shared: Option<Shared>,
+    /// The store shared by all gateways, if one is configured.
+    shared: Option<SharedStore>,
     when_down: WhenDown,
-    /// Where this one counts otherwise.
+    /// This gateway's own buckets: used without a shared store, or while it is down.
     buckets: Buckets,
-    replicas: Replicas,
-    holding: Holding,
-    /// What the time of this process counts from.
+    gateway_count: GatewayCount,
+    delay: RefusalDelay,
+    /// Origin of [`Limits::now`].
     epoch: Instant,
     metrics: Arc<Metrics>,
 }
 
 impl Limits {
-    /// Connects to nothing yet.
+    /// Opens no connection yet.
     pub(crate) fn new(config: &LimitsConfig, metrics: Arc<Metrics>) -> Result<Self, LimitsError> {
-        let shared = Shared::new(config, &metrics)?;
+        let shared = SharedStore::new(config, &metrics)?;
         if shared.is_none() && config.limits_when_down == WhenDown::Closed {
             return Err(LimitsError::ClosedWithoutStore);
         }
@@ -72,23 +73,24 @@ impl Limits {
                 metrics.limits().buckets().clone(),
                 metrics.limits().unbounded().clone(),
             ),
-            replicas: Replicas::new(config.gateway_service.clone(), metrics.clone()),
-            holding: Holding::new(),
+            gateway_count: GatewayCount::new(config.gateway_service.clone(), metrics.clone()),
+            delay: RefusalDelay::new(),
             epoch: Instant::now(),
             metrics,
         })
     }
 
-    /// Spends the price of a message; all of it, or nothing and says why. A message whose session
-    /// isn't known is its key's. A refusal goes on to [`Limits::turn_away`].
+    /// Charges the cost of a message to all of its buckets, or to none. A message without a known
+    /// session is charged to its key and tenant only. Pass an error on to [`Limits::refuse`], which
+    /// counts and delays it.
     pub(crate) async fn spend(
         &self,
         who: &Principal,
         session: Option<SessionKey>,
-        price: &Price,
-    ) -> Result<Spent, Refused> {
+        price: &MessageCost,
+    ) -> Result<RemainingLimit, LimitRefusal> {
         let (bill, verdict) = match &self.shared {
-            None => self.spend_here(who, session, price),
+            None => self.charge_here(who, session, price),
             Some(shared) => {
                 let bill = Bill::new(who, session, price, |limit| limit);
                 match shared.spend(&bill, self.now()).await {
@@ -96,116 +98,120 @@ impl Limits {
                     Err(_away) => {
                         self.metrics.limit_store().fallback(self.when_down.name());
                         match self.when_down {
-                            WhenDown::Shares => self.spend_here(who, session, price),
-                            WhenDown::Closed => return Err(Refused::Uncounted),
-                            WhenDown::Open => return Ok(Spent::nothing()),
+                            WhenDown::Shares => self.charge_here(who, session, price),
+                            WhenDown::Closed => return Err(LimitRefusal::Uncounted),
+                            WhenDown::Open => return Ok(RemainingLimit::nothing()),
                         }
                     }
                 }
             }
         };
-        outcome::settle(&bill, &verdict).map_err(Refused::Over)
+        outcome::interpret(&bill, &verdict).map_err(LimitRefusal::Exceeded)
     }
 
-    /// The refusal that any message of this caller would meet, as far as this gateway knows: nothing
-    /// is spent for it, and nobody asked. Whoever is refused again and again, be it for one tool,
-    /// is taken to go on with that: what it calls is not known before its message is read.
-    pub(crate) fn foresee(&self, who: &Principal) -> Option<Refused> {
-        if let Some(over) = self.holding.flood(who) {
-            return Some(Refused::Over(over));
+    /// The refusal that any message of this caller would get, as far as this gateway knows. Charges
+    /// nothing and contacts no store. A caller that floods is assumed to repeat the refused call,
+    /// even if only one tool was over its limit: the next message is not parsed yet.
+    pub(crate) fn expected_refusal(&self, who: &Principal) -> Option<LimitRefusal> {
+        if let Some(over) = self.delay.flood(who) {
+            return Some(LimitRefusal::Exceeded(over));
         }
         let (bill, debts) = match &self.shared {
-            None => self.foresee_here(who),
+            None => self.expected_here(who),
             Some(shared) => {
-                let bill = Bill::new(who, None, &Price::UNIT, |limit| limit);
+                let bill = Bill::new(who, None, &MessageCost::UNIT, |limit| limit);
                 match (shared.refusal(&bill, self.now()), self.when_down) {
                     (Ok(debts), _) => (bill, debts),
-                    (Err(_away), WhenDown::Shares) => self.foresee_here(who),
+                    (Err(_away), WhenDown::Shares) => self.expected_here(who),
                     (Err(_away), WhenDown::Closed) => {
                         self.metrics.limit_store().fallback(self.when_down.name());
-                        return Some(Refused::Uncounted);
+                        return Some(LimitRefusal::Uncounted);
                     }
                     (Err(_away), WhenDown::Open) => return None,
                 }
             }
         };
-        let over = outcome::settle(&bill, &Verdict::Refused(debts?)).err()?;
-        Some(Refused::Over(over))
+        let over = outcome::interpret(&bill, &Verdict::Refused(debts?)).err()?;
+        Some(LimitRefusal::Exceeded(over))
     }
 
-    /// Counts a refusal, and waits with it if its caller is refused again and again, and so has to
-    /// hear of it late. Many wait at once: whoever calls this lets go of the message first.
-    pub(crate) async fn turn_away(&self, who: &Principal, refused: Refused) -> Refused {
+    /// Counts a refusal, and delays it if the caller is refused again and again. Many refusals wait
+    /// at once, so the caller of this function drops the message first.
+    pub(crate) async fn refuse(&self, who: &Principal, refused: LimitRefusal) -> LimitRefusal {
         match refused {
-            Refused::Over(over) => {
+            LimitRefusal::Exceeded(over) => {
                 self.metrics.limits().refused(over.scope(), over.of());
-                Refused::Over(self.holding.hold(who, over).await)
+                LimitRefusal::Exceeded(self.delay.wait(who, over).await)
             }
-            Refused::Uncounted => Refused::Uncounted,
+            LimitRefusal::Uncounted => LimitRefusal::Uncounted,
         }
     }
 
-    /// Spends of this gateway's share.
-    fn spend_here(
+    /// Charges this gateway's own buckets, with its share of each limit.
+    fn charge_here(
         &self,
         who: &Principal,
         session: Option<SessionKey>,
-        price: &Price,
+        price: &MessageCost,
     ) -> (Bill, Verdict) {
-        let replicas = self.replicas.count();
+        let replicas = self.gateway_count.count();
         let bill = Bill::new(who, session, price, |limit| share(limit, replicas));
         let verdict = self.buckets.spend(&bill, self.now());
         (bill, verdict)
     }
 
-    /// What this gateway's share says to a unit of the totals.
-    fn foresee_here(&self, who: &Principal) -> (Bill, Option<Debts>) {
-        let replicas = self.replicas.count();
-        let bill = Bill::new(who, None, &Price::UNIT, |limit| share(limit, replicas));
+    /// The debts for which this gateway's own buckets would refuse one unit of the totals.
+    fn expected_here(&self, who: &Principal) -> (Bill, Option<Debts>) {
+        let replicas = self.gateway_count.count();
+        let bill = Bill::new(who, None, &MessageCost::UNIT, |limit| {
+            share(limit, replicas)
+        });
         let debts = self.buckets.refusal(&bill, self.now());
         (bill, debts)
     }
 
-    /// Whether the store that gateways share answers; `None` if there is none.
+    /// Whether the shared store answers. `None` if none is configured.
     pub(crate) fn store_answers(&self) -> Option<bool> {
-        self.shared.as_ref().map(Shared::is_there)
+        self.shared.as_ref().map(SharedStore::is_up)
     }
 
-    /// Why nothing could be served at the moment: whatever has a limit is refused.
+    /// Why every limited message is refused at the moment: the store is down and the mode is
+    /// `closed`.
     pub(crate) fn refusal(&self) -> Option<&'static str> {
         let shared = self.shared.as_ref()?;
-        let closed = self.when_down == WhenDown::Closed && !shared.is_there();
+        let closed = self.when_down == WhenDown::Closed && !shared.is_up();
         closed.then_some("the store of limits does not answer")
     }
 
-    /// Forgets buckets that are full, counts gateways, and keeps the way to the store, until
-    /// `shutdown`.
-    pub(crate) async fn keep(&self, shutdown: &CancellationToken) {
+    /// Runs until `shutdown`: drops full buckets, counts gateways, and maintains the connection to
+    /// the store.
+    pub(crate) async fn run(&self, shutdown: &CancellationToken) {
         let shared = async {
             if let Some(shared) = &self.shared {
-                shared.keep(|| self.meanwhile()).await;
+                shared.run(|| self.meanwhile()).await;
             }
         };
-        let all = async { tokio::join!(self.sweep(), self.replicas.keep(), shared) };
+        let all = async { tokio::join!(self.sweep(), self.gateway_count.run(), shared) };
         shutdown.run_until_cancelled(all).await;
     }
 
-    /// What passes while the store is away, for the log. Who shares a store has several gateways, most
-    /// likely, and each gives away all of a limit unless it is told of the others.
+    /// What passes while the store is down, for the log. An installation with a shared store most
+    /// likely has several gateways; without a count of them, each one grants every limit in full.
     fn meanwhile(&self) -> String {
         let passes = match self.when_down {
             WhenDown::Shares => {
-                let gateways = self.replicas.count();
+                let gateways = self.gateway_count.count();
                 format!("limits are divided by the number of gateways, {gateways},")
             }
             WhenDown::Closed => "whatever has a limit is refused".to_owned(),
             WhenDown::Open => "nothing is limited".to_owned(),
         };
         let mode = self.when_down.name();
-        let uncounted = match self.when_down == WhenDown::Shares && !self.replicas.are_counted() {
-            true => "; gateways are not counted: name the address of all (--gateway-service)",
-            false => "",
-        };
+        let uncounted =
+            match self.when_down == WhenDown::Shares && !self.gateway_count.is_configured() {
+                true => "; gateways are not counted: name the address of all (--gateway-service)",
+                false => "",
+            };
         format!("{passes} until it is back (--limits-when-down {mode}){uncounted}")
     }
 
@@ -217,14 +223,14 @@ impl Limits {
         }
     }
 
-    /// Microseconds of this process.
+    /// Microseconds since this process started.
     fn now(&self) -> u64 {
         u64::try_from(self.epoch.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 }
 
-/// What one of so many gateways gives of a limit a minute. Callers are spread over gateways
-/// unevenly, so it is not less than one a second.
+/// One gateway's share of a limit a minute. Load balancers spread callers unevenly, so a share is
+/// at least [`LEAST_SHARE`], one a second, unless the limit is lower.
 fn share(limit: u32, replicas: u32) -> u32 {
     (limit / replicas.max(1)).max(limit.min(LEAST_SHARE))
 }
@@ -243,13 +249,13 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_url_names_no_store() {
+    fn an_empty_url_means_no_store() {
         let none = limits("", WhenDown::Shares).unwrap();
         assert_eq!(none.store_answers(), None);
     }
 
     #[test]
-    fn closed_needs_a_store_that_can_be_away() {
+    fn closed_mode_needs_a_store() {
         let refused = limits("", WhenDown::Closed).err().unwrap().to_string();
         assert!(refused.contains("--limits-when-down closed"), "{refused}");
         assert!(refused.contains("--limits-url"), "{refused}");
@@ -258,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn the_log_is_told_what_passes_while_the_store_is_away() {
+    fn the_log_says_what_passes_while_the_store_is_down() {
         for (when_down, words) in [
             (WhenDown::Shares, ["number of gateways, 1,", "-down shares"]),
             (WhenDown::Closed, ["is refused", "-down closed"]),

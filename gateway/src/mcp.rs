@@ -20,7 +20,7 @@ use tokio::time::Instant;
 use crate::{
     caller::Principal,
     error::GatewayError,
-    limits::{Limits, Price},
+    limits::{Limits, MessageCost},
     session::{HANDLE_HEADER, Session, Sessions},
     unread::UnreadAnswers,
 };
@@ -94,13 +94,13 @@ impl Mcp {
         let admission = BodyAdmission {
             permits: &self.body_permits,
             tenant: who.tenant_id(),
-            refusal: || self.limits.foresee(&who),
+            refusal: || self.limits.expected_refusal(&who),
         };
         match content::read(&parts.headers, body, admission).await {
             Ok((accepts, body)) => self.read(who, parts, accepts, body).await,
             Err(BodyError::Invalid(error)) => self.for_a_unit(&who, None, ready(Err(error))).await,
             Err(BodyError::Unpaid(refused)) => {
-                limit_headers::refuse(&self.limits.turn_away(&who, refused).await, None)
+                limit_headers::refuse(&self.limits.refuse(&who, refused).await, None)
             }
         }
     }
@@ -179,9 +179,9 @@ impl Mcp {
         id: Option<&RequestId>,
         answer: impl Future<Output = Result<Response, GatewayError>>,
     ) -> Response {
-        match self.limits.spend(who, None, &Price::UNIT).await {
+        match self.limits.spend(who, None, &MessageCost::UNIT).await {
             Ok(spent) => limit_headers::answer(&spent, id, answer.await),
-            Err(refused) => limit_headers::refuse(&self.limits.turn_away(who, refused).await, id),
+            Err(refused) => limit_headers::refuse(&self.limits.refuse(who, refused).await, id),
         }
     }
 
@@ -200,7 +200,7 @@ impl Mcp {
                 let info = id.clone().map(|id| request.info(id, &message, None));
                 // The refusal may wait, and a message can be forty times as large as its body.
                 drop((message, request));
-                let refused = self.limits.turn_away(&who, refused).await;
+                let refused = self.limits.refuse(&who, refused).await;
                 match (info, method) {
                     (Some(info), Some(Method::TOOLS_CALL)) => {
                         self.calls.limited(&who, info, &price, &refused)

@@ -1,14 +1,14 @@
-//! Where limits are counted, as it is configured, and what can be wrong with that.
+//! Configuration of the limits' store, and its errors.
 
 use std::time::Duration;
 
 use secrecy::{ExposeSecret, SecretString};
 
-/// Where limits are counted: in each gateway, or in one store for all of them.
+/// Where limits are counted: in each gateway, or in one store that all gateways share.
 #[derive(Clone, Debug, clap::Args)]
 pub struct LimitsConfig {
-    /// A Redis or Valkey in which all gateways count together: `redis://user:password@host:6379/0`,
-    /// `rediss://…` (with TLS) or `unix:///path?db=0`. Without it, or if it is empty, each gateway
+    /// A Redis or Valkey that all gateways count in: `redis://user:password@host:6379/0`,
+    /// `rediss://…` (with TLS) or `unix:///path?db=0`. If it is absent or empty, each gateway
     /// counts its share.
     #[arg(
         long,
@@ -17,8 +17,8 @@ pub struct LimitsConfig {
         value_name = "URL"
     )]
     pub limits_url: Option<SecretString>,
-    /// What happens while that store is away. With `closed` /readyz answers 503 meanwhile: a load
-    /// balancer then takes every gateway out.
+    /// What happens to calls while that store is down. With `closed`, /readyz answers 503 during an
+    /// outage, so a load balancer removes every gateway.
     #[arg(
         long,
         env = "ARCHWAY_LIMITS_WHEN_DOWN",
@@ -27,7 +27,8 @@ pub struct LimitsConfig {
         default_value_t = WhenDown::Shares
     )]
     pub limits_when_down: WhenDown,
-    /// Milliseconds that store has for an answer, 10 to 5000; then it is away for a second.
+    /// Milliseconds to wait for that store's answer, 10 to 5000. A timeout marks it as down for one
+    /// second.
     #[arg(
         long,
         env = "ARCHWAY_LIMITS_TIMEOUT",
@@ -36,9 +37,9 @@ pub struct LimitsConfig {
         value_parser = clap::value_parser!(u64).range(10..=5000)
     )]
     pub limits_timeout: u64,
-    /// The DNS name that has an address for each gateway (a headless service): a gateway that
-    /// counts by itself gives away its share of each limit. Without it, or if it is empty, there
-    /// is one gateway.
+    /// A DNS name with one address for each gateway (a headless service). A gateway that counts by
+    /// itself grants its share of each limit. If it is absent or empty, the share is the whole
+    /// limit.
     #[arg(long, env = "ARCHWAY_GATEWAY_SERVICE", value_name = "NAME")]
     pub gateway_service: Option<String>,
 }
@@ -55,24 +56,25 @@ impl Default for LimitsConfig {
 }
 
 impl LimitsConfig {
-    /// The store's URL, if it has one: templates of deployments leave it empty.
+    /// The store's URL, if it is set: deployment templates leave it empty.
     pub(super) fn url(&self) -> Option<&SecretString> {
         let url = self.limits_url.as_ref();
         url.filter(|url| !url.expose_secret().is_empty())
     }
 
-    /// How long the store is waited for.
+    /// How long to wait for the store's answer.
     pub(super) fn timeout(&self) -> Duration {
         Duration::from_millis(self.limits_timeout)
     }
 }
 
-/// What happens to calls while the store of limits is away.
+/// What happens to calls while the shared store is down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum WhenDown {
-    /// Each gateway gives away its share: a limit ÷ gateways, at least one a second.
+    /// Each gateway grants its share: the limit divided by the number of gateways, at least one a
+    /// second.
     Shares,
-    /// Whatever has a limit is refused as unavailable.
+    /// Every limited message is refused as unavailable.
     Closed,
     /// Nothing is limited.
     Open,
@@ -89,22 +91,22 @@ impl WhenDown {
     }
 }
 
-/// Why limits can't be counted as it is configured. Never carries the URL, which has a password.
+/// Why the limits' configuration is invalid. Never contains the URL, which holds a password.
 #[derive(Debug, thiserror::Error)]
 pub enum LimitsError {
-    /// The URL is none of a store.
+    /// The URL is not a Redis URL.
     #[error(
-        "--limits-url (ARCHWAY_LIMITS_URL) is no redis://user:password@host:6379/0, rediss://… \
+        "--limits-url (ARCHWAY_LIMITS_URL) must be redis://user:password@host:6379/0, rediss://… \
          (with TLS) or unix:///path?db=0; in a password write # as %23, / as %2F, : as %3A, @ as %40"
     )]
     Url(#[source] redis::RedisError),
-    /// The URL asks for TLS without checking who answers.
+    /// The URL asks for TLS without verification of the server's certificate.
     #[error(
-        "--limits-url (ARCHWAY_LIMITS_URL) says #insecure, which is not supported: give the server \
-         a certificate that this machine trusts"
+        "--limits-url (ARCHWAY_LIMITS_URL) ends with #insecure, which is not supported: give the \
+         server a certificate that this machine trusts"
     )]
     Insecure,
-    /// All is to be refused while a store is away that there is not.
+    /// `closed` was chosen without a store.
     #[error(
         "--limits-when-down closed (ARCHWAY_LIMITS_WHEN_DOWN) needs a store of limits: name it with \
          --limits-url (ARCHWAY_LIMITS_URL)"

@@ -1,10 +1,10 @@
-//! The buckets of this process: what is spent when no store is shared.
+//! The buckets of this process, charged when no shared store is used.
 //!
-//! Owns one number a bucket that is not full. They stand in shards by tenant: all buckets of a call
-//! are under one lock, and a tenant that calls a lot is in the way of few others. What a reader would
-//! miss: no bucket is looked at before it is forgotten. One is full at most a minute after its last
-//! call, so each shard has two generations of buckets, and the older is dropped as a whole, unread,
-//! once it is a minute old: by the next call, or by a sweep where nobody calls any more.
+//! Owns one number for each bucket that is not full. Buckets are sharded by tenant: all buckets of
+//! a call are under one lock, and a busy tenant contends with few others. What a reader would miss:
+//! no bucket is inspected before it is dropped. A bucket is full at most a minute after its last
+//! charge, so each shard has two generations of buckets, and the older generation is dropped unread
+//! once it is a minute old: by the next call, or by the sweep of idle shards.
 
 use std::collections::HashMap;
 
@@ -12,34 +12,34 @@ use parking_lot::Mutex;
 use prometheus_client::metrics::{counter::Counter, gauge::Gauge};
 use uuid::Uuid;
 
-use super::charge::{Bill, BucketId, Charge, Debts, FULL, MOST_CHARGES, Verdict};
+use super::cost::{Bill, BucketId, Charge, Debts, FULL, MOST_CHARGES, Verdict};
 use crate::terms::Level;
 
 const SHARDS: usize = 64;
-/// Session buckets of a generation of one shard: a table of these grows in less than a millisecond.
-/// Buckets of keys and tenants are few: there are no more than keys times tools.
+/// Session buckets in one generation of a shard: a table of this size grows in less than a
+/// millisecond. Buckets of keys and tenants need no bound; there are at most keys times tools.
 const MOST_SESSIONS: usize = 28_000;
 
 /// All buckets that are not full.
 pub(super) struct Buckets {
     shards: [Mutex<Shard>; SHARDS],
-    kept: Gauge,
+    count: Gauge,
     unbounded: Counter,
 }
 
 impl Buckets {
-    /// Tells `kept` how many buckets there are, and `unbounded` of each call of a session that found
-    /// no place for a bucket.
-    pub(super) fn new(kept: Gauge, unbounded: Counter) -> Self {
+    /// Keeps the gauge `count` at the number of buckets, and counts in `unbounded` each charge of a
+    /// session that got no bucket.
+    pub(super) fn new(count: Gauge, unbounded: Counter) -> Self {
         Buckets {
             shards: std::array::from_fn(|_| Mutex::default()),
-            kept,
+            count,
             unbounded,
         }
     }
 
-    /// Spends all charges of the bill or none. `now` is in microseconds of a clock that never goes
-    /// back; a little back between threads is no harm.
+    /// Applies all charges of the bill or none. `now` is in microseconds of a monotonic clock;
+    /// threads may read it slightly out of order.
     pub(super) fn spend(&self, bill: &Bill, now: u64) -> Verdict {
         if bill.charges.is_empty() {
             return Verdict::Passed([0; MOST_CHARGES]);
@@ -47,11 +47,11 @@ impl Buckets {
         let mut shard = self.shard(bill.tenant).lock();
         let before = shard.len();
         let verdict = shard.spend(&bill.charges, now, &self.unbounded);
-        self.tell(before, shard.len());
+        self.adjust_gauge(before, shard.len());
         verdict
     }
 
-    /// The debts that would refuse the bill now; `None` if it could be spent.
+    /// The debts that would refuse the bill now. `None` if it would pass.
     pub(super) fn refusal(&self, bill: &Bill, now: u64) -> Option<Debts> {
         let debts = self.shard(bill.tenant).lock().debts(&bill.charges, now);
         let mut both = bill.charges.iter().zip(&debts);
@@ -59,45 +59,45 @@ impl Buckets {
         (!fits).then_some(debts)
     }
 
-    /// Drops the buckets of shards in which nobody spends any more.
+    /// Drops expired generations of shards that get no calls.
     pub(super) fn sweep(&self, now: u64) {
         for shard in &self.shards {
             let mut shard = shard.lock();
             let before = shard.len();
-            shard.turn(now);
-            self.tell(before, shard.len());
+            shard.rotate(now);
+            self.adjust_gauge(before, shard.len());
         }
     }
 
     fn shard(&self, tenant: Uuid) -> &Mutex<Shard> {
-        // Ids of tenants are random in their last bytes, whatever their version.
+        // The last byte of a tenant's id is random, whatever the UUID version.
         let [.., last] = tenant.into_bytes();
         &self.shards[usize::from(last) % SHARDS]
     }
 
-    fn tell(&self, before: usize, after: usize) {
+    fn adjust_gauge(&self, before: usize, after: usize) {
         let change = i64::try_from(after).unwrap_or(i64::MAX) - i64::try_from(before).unwrap_or(0);
         if change != 0 {
-            self.kept.inc_by(change);
+            self.count.inc_by(change);
         }
     }
 }
 
-/// The buckets of some tenants.
+/// The buckets of the tenants of one shard.
 #[derive(Default)]
 struct Shard {
-    /// When the generations last moved on.
-    turned: u64,
+    /// When `young` last became `old`.
+    rotated: u64,
     young: Generation,
-    /// Written before `turned`, if at all.
+    /// Buckets last charged before `rotated`.
     old: Generation,
 }
 
-/// The arrival times of buckets.
+/// Theoretical arrival times by bucket.
 #[derive(Default)]
 struct Generation {
     arrivals: HashMap<BucketId, u64>,
-    /// How many of them are a session's.
+    /// How many of them belong to sessions.
     sessions: usize,
 }
 
@@ -107,7 +107,7 @@ impl Shard {
     }
 
     fn spend(&mut self, charges: &[Charge], now: u64, unbounded: &Counter) -> Verdict {
-        self.turn(now);
+        self.rotate(now);
         let mut debts = self.debts(charges, now);
         let mut both = charges.iter().zip(&debts);
         if !both.all(|(charge, debt)| charge.fits(*debt)) {
@@ -115,21 +115,21 @@ impl Shard {
         }
         for (charge, debt) in charges.iter().zip(&mut debts) {
             *debt += charge.step;
-            if !self.note(charge, now + *debt) {
+            if !self.store(charge, now + *debt) {
                 unbounded.inc();
             }
         }
         Verdict::Passed(debts)
     }
 
-    /// Drops what has been full since a minute after it was written.
-    fn turn(&mut self, now: u64) {
-        if now.saturating_sub(self.turned) >= FULL {
+    /// Drops generations in which every bucket is full: those last written a minute ago or earlier.
+    fn rotate(&mut self, now: u64) {
+        if now.saturating_sub(self.rotated) >= FULL {
             self.old = std::mem::take(&mut self.young);
-            if now.saturating_sub(self.turned) >= 2 * FULL {
+            if now.saturating_sub(self.rotated) >= 2 * FULL {
                 self.old = Generation::default();
             }
-            self.turned = now;
+            self.rotated = now;
         }
     }
 
@@ -138,14 +138,15 @@ impl Shard {
         for (charge, debt) in charges.iter().zip(&mut debts) {
             let arrival = self.young.arrivals.get(&charge.id);
             let arrival = arrival.or_else(|| self.old.arrivals.get(&charge.id));
-            // A limit that was raised or a clock read earlier must not make a debt that never ends.
+            // Clamped: a raised limit or an earlier clock reading must not leave a debt that never
+            // ends.
             *debt = arrival.map_or(0, |at| at.saturating_sub(now).min(FULL));
         }
         debts
     }
 
-    /// Keeps the arrival time of a charge that was spent; whether there was a place.
-    fn note(&mut self, charge: &Charge, arrival: u64) -> bool {
+    /// Stores a bucket's new arrival time. False if there was no room.
+    fn store(&mut self, charge: &Charge, arrival: u64) -> bool {
         let young = &mut self.young;
         if let Some(at) = young.arrivals.get_mut(&charge.id) {
             *at = arrival;
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_passes_at_once_and_then_one_by_one() {
+    fn a_full_bucket_admits_its_limit_at_once_and_then_one_by_one() {
         let (buckets, charge) = (buckets(), [Charge::for_tests(1, Level::Key, 60, 1)]);
         let at_once = (0..100).filter(|_| passes(&buckets, &charge, 0)).count();
         assert_eq!(at_once, 60);
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_foreseen_when_it_would_come_and_at_no_price() {
+    fn a_refusal_is_predicted_without_a_charge() {
         let (buckets, charge) = (buckets(), [Charge::for_tests(1, Level::Key, 60, 30)]);
         let bill = Bill::for_tests(&charge);
         for left in [true, true, false] {
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_costs_no_bucket_anything() {
+    fn a_refusal_charges_no_bucket() {
         let buckets = buckets();
         let wide = Charge::for_tests(1, Level::Tenant, 60, 1);
         let narrow = Charge::for_tests(2, Level::Session, 1, 1);
@@ -216,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_beyond_the_bound_have_their_keys_limits_only() {
+    fn sessions_beyond_the_bound_have_only_their_keys_limits() {
         let buckets = buckets();
         let session = |number| Charge::for_tests(0, Level::Session, 1, 1).numbered(number);
         let most = MOST_SESSIONS as u128;
@@ -228,38 +229,38 @@ mod tests {
         let late = (0..100).filter(|_| passes(&buckets, &[session(most + 1), key], 0));
         assert_eq!(late.count(), 10);
         assert_eq!(buckets.unbounded.get(), 10);
-        assert_eq!(buckets.kept.get(), i64::try_from(most).unwrap() + 1);
+        assert_eq!(buckets.count.get(), i64::try_from(most).unwrap() + 1);
     }
 
     #[test]
-    fn a_flood_of_sessions_is_kept_for_two_generations_at_most() {
+    fn a_flood_of_sessions_fills_two_generations_at_most() {
         let buckets = buckets();
         for number in 0..200_000_u32 {
             let session = Charge::for_tests(0, Level::Session, 1, 1).numbered(number.into());
             assert!(passes(&buckets, &[session], u64::from(number) * 1_000));
         }
-        let kept = usize::try_from(buckets.kept.get()).unwrap();
-        assert!(kept <= 2 * MOST_SESSIONS, "{kept}");
-        // Two tables of 32,768 places of an entry and a byte: 1.6 MiB.
+        let count = usize::try_from(buckets.count.get()).unwrap();
+        assert!(count <= 2 * MOST_SESSIONS, "{count}");
+        // Two tables of 32,768 slots, each an entry and a control byte: 1.6 MiB.
         assert_eq!(size_of::<(BucketId, u64)>(), 24);
     }
 
     #[test]
-    fn full_buckets_are_forgotten_whether_anybody_calls_or_not() {
+    fn full_buckets_are_dropped_by_calls_and_by_the_sweep() {
         let (buckets, charge) = (buckets(), [Charge::for_tests(1, Level::Key, 1, 1)]);
         assert!(passes(&buckets, &charge, 70 * SECOND));
-        assert_eq!(buckets.kept.get(), 1);
-        // The generation is older than its youngest bucket: it must wait for another minute.
+        assert_eq!(buckets.count.get(), 1);
+        // A generation rotates by its youngest bucket, so this one stays for another minute.
         buckets.sweep(129 * SECOND);
         assert!(!passes(&buckets, &charge, 129 * SECOND));
         buckets.sweep(130 * SECOND);
         buckets.sweep(190 * SECOND);
-        assert_eq!(buckets.kept.get(), 0);
+        assert_eq!(buckets.count.get(), 0);
         assert!(passes(&buckets, &charge, 190 * SECOND));
     }
 
-    /// What is asked of which of four buckets (their limits and costs are fixed), and after how
-    /// many milliseconds.
+    /// Which of four buckets (with fixed limits and costs) to charge, as bits, and milliseconds to
+    /// wait before.
     fn asked() -> impl Strategy<Value = Vec<(u8, u64)>> {
         let pause = prop_oneof![8 => 0..300_u64, 1 => 0..20_000_u64, 1 => 50_000..130_000_u64];
         vec((1..16_u8, pause), 1..200)
@@ -280,9 +281,9 @@ mod tests {
     }
 
     proptest! {
-        /// Against a store that forgets nothing and spends what it is told to.
+        /// Compared with a model that never forgets and always applies the charges.
         #[test]
-        fn all_is_spent_or_none_and_forgetting_admits_no_more(asked in asked()) {
+        fn all_charges_apply_or_none_and_dropped_buckets_admit_no_more(asked in asked()) {
             let (buckets, mut arrivals) = (buckets(), HashMap::<BucketId, u64>::new());
             let mut now = 0;
             for (of, pause) in asked {
@@ -301,7 +302,7 @@ mod tests {
         }
 
         #[test]
-        fn no_window_has_more_than_the_limit_and_what_was_refilled(asked in asked()) {
+        fn no_window_admits_more_than_the_limit_plus_the_refill(asked in asked()) {
             let (buckets, mut passed) = (buckets(), HashMap::<BucketId, Vec<(u64, u64)>>::new());
             let mut now = 0;
             for (of, pause) in asked {
@@ -319,7 +320,7 @@ mod tests {
         }
     }
 
-    /// `calls` are moments and the steps spent then, in microseconds.
+    /// `calls` are moments and the charges applied then, in microseconds.
     fn windows_hold(calls: &[(u64, u64)]) -> Result<(), TestCaseError> {
         for (first, (begin, _)) in calls.iter().enumerate() {
             let mut spent = 0;

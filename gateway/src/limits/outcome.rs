@@ -1,10 +1,11 @@
-//! What a caller is told of its limits: what is left after a message, or how long to wait for it.
+//! What callers read about their limits: the allowance left after a message, or how long to wait.
 //!
-//! Owns the words and headers of both. `RateLimit-Policy` and `RateLimit` are structured fields of
-//! draft-ietf-httpapi-ratelimit-headers: a policy's name, quota `q` and window `w`, then what is left
-//! of it, `r`, and the seconds `t` until it is whole again. They tell of the tightest of the buckets
-//! that were asked: the one that would let the fewest further calls like this one pass. A refusal is
-//! told by the bucket that makes the caller wait longest, since it is that one's time that counts.
+//! Owns the text and the headers of both. `RateLimit-Policy` and `RateLimit` are structured fields
+//! of draft-ietf-httpapi-ratelimit-headers: a policy's name, quota `q` and window `w`, then the
+//! remaining quota `r` and the seconds `t` until it is full. They describe the tightest of the
+//! charged buckets: the one that admits the fewest further calls of the same cost. A refusal
+//! describes the bucket with the longest wait, since that wait decides when the caller can
+//! continue.
 
 use std::{fmt::Write, sync::Arc, time::Duration};
 
@@ -12,32 +13,32 @@ use archway_proto::{failure::Failure, fault::Fault};
 use http::{HeaderMap, HeaderName, HeaderValue, header::RETRY_AFTER};
 use serde_json::{Value, json};
 
-use super::charge::{Bill, Charge, Debts, FULL, Verdict};
+use super::cost::{Bill, Charge, Debts, FULL, Verdict};
 use crate::{
     error::{GatewayError, OverLimit},
     terms::{Level, TOTAL},
 };
 
-/// The least that a refusal asks to wait, in microseconds.
+/// The shortest wait that a refusal states, in microseconds.
 const SHORTEST_WAIT: u64 = 1_000;
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const LEFT: HeaderName = HeaderName::from_static("ratelimit");
 
-/// One bucket, as it stands.
+/// One bucket after a charge.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Balance {
+struct BucketState {
     level: Level,
-    /// A tool or method; `None` is everything.
+    /// A tool or method; `None` for the total.
     tool: Option<Arc<str>>,
-    /// Calls, or units of everything, a minute.
+    /// Calls, or units of the total, a minute.
     limit: u32,
-    /// Until it is full, in microseconds.
+    /// Time until it is full, in microseconds.
     debt: u64,
 }
 
-impl Balance {
+impl BucketState {
     fn of(bill: &Bill, charge: &Charge, debt: u64) -> Self {
-        Balance {
+        BucketState {
             level: charge.level,
             tool: bill.tool.clone().filter(|_| !charge.total),
             limit: charge.limit,
@@ -45,13 +46,13 @@ impl Balance {
         }
     }
 
-    /// Of its limit, what could be spent now.
+    /// The part of the limit that is available now.
     fn left(&self) -> u64 {
         FULL.saturating_sub(self.debt) * u64::from(self.limit) / FULL
     }
 
-    /// The two headers that describe it.
-    fn tell(&self, headers: &mut HeaderMap) {
+    /// Writes the two headers that describe this bucket.
+    fn write_headers(&self, headers: &mut HeaderMap) {
         let mut name = String::with_capacity(64);
         name.push('"');
         name.push_str(self.level.name());
@@ -62,7 +63,7 @@ impl Balance {
         name.push('"');
         let mut left = name.clone();
         let full_in = self.debt.div_ceil(1_000_000);
-        // Writing to a string can't fail, and only a tool's name could be no header's text.
+        // Writing to a string cannot fail, and only a tool's name could be invalid in a header.
         write!(name, ";q={};w=60", self.limit).ok();
         write!(left, ";r={};t={full_in}", self.left()).ok();
         if let (Ok(policy), Ok(left)) = (HeaderValue::try_from(name), HeaderValue::try_from(left)) {
@@ -72,101 +73,101 @@ impl Balance {
     }
 }
 
-/// What a store's word means to the caller. A refusal that none of the store's own debts explain is
-/// not believed.
-pub(super) fn settle(bill: &Bill, verdict: &Verdict) -> Result<Spent, Over> {
+/// Turns a store's verdict into the caller's result. A refusal that the store's own debts do not
+/// explain counts as passed.
+pub(super) fn interpret(bill: &Bill, verdict: &Verdict) -> Result<RemainingLimit, ExceededLimit> {
     match verdict {
-        Verdict::Passed(debts) => Ok(Spent::new(bill, debts)),
-        Verdict::Refused(debts) => match Over::new(bill, debts) {
+        Verdict::Passed(debts) => Ok(RemainingLimit::new(bill, debts)),
+        Verdict::Refused(debts) => match ExceededLimit::new(bill, debts) {
             Some(over) => Err(over),
-            None => Ok(Spent::new(bill, debts)),
+            None => Ok(RemainingLimit::new(bill, debts)),
         },
     }
 }
 
-/// A message that was paid for.
+/// What is left after a message was charged.
 #[derive(Clone, Debug)]
-#[must_use = "every answer tells what is left"]
-pub(crate) struct Spent(Option<Balance>);
+#[must_use = "every answer carries what is left"]
+pub(crate) struct RemainingLimit(Option<BucketState>);
 
-impl Spent {
-    /// By the debts that the bill's buckets have now.
+impl RemainingLimit {
+    /// Uses the debts after the charge.
     fn new(bill: &Bill, debts: &Debts) -> Self {
         let charges = bill.charges.iter().zip(debts);
-        // Of equals the widest: it is the one that another session would not loosen.
+        // Among equals take the widest level: opening another session would not relax it.
         let tightest = charges
             .rev()
             .min_by_key(|(charge, debt)| charge.calls_left(**debt));
-        Spent(tightest.map(|(charge, debt)| Balance::of(bill, charge, *debt)))
+        RemainingLimit(tightest.map(|(charge, debt)| BucketState::of(bill, charge, *debt)))
     }
 
-    /// Where nothing was counted.
+    /// For a message that nothing was counted for.
     pub(super) fn nothing() -> Self {
-        Spent(None)
+        RemainingLimit(None)
     }
 
-    /// Says in an answer's headers what is left; nothing where nothing is limited.
-    pub(crate) fn tell(&self, headers: &mut HeaderMap) {
+    /// Writes the headers of the tightest bucket; none if nothing is limited.
+    pub(crate) fn write_headers(&self, headers: &mut HeaderMap) {
         if let Some(tightest) = &self.0 {
-            tightest.tell(headers);
+            tightest.write_headers(headers);
         }
     }
 }
 
-/// A message that was not paid for, and cost nothing.
+/// A message over a limit. It was charged nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Over {
-    by: Balance,
-    /// Until the message would pass, in microseconds.
+pub(crate) struct ExceededLimit {
+    by: BucketState,
+    /// Time until the message would pass, in microseconds.
     wait: u64,
 }
 
-impl Over {
-    /// By the debts that the bill's buckets have; `None` if they would take all charges.
+impl ExceededLimit {
+    /// The exceeded bucket with the longest wait. `None` if the buckets could take all charges.
     fn new(bill: &Bill, debts: &Debts) -> Option<Self> {
         let charges = bill.charges.iter().zip(debts);
-        // Of equals the widest, which comes last.
+        // Among equals take the widest level, which comes last.
         let (charge, debt) = charges.max_by_key(|(charge, debt)| charge.wait(**debt))?;
         let wait = charge.wait(*debt);
-        (wait > 0).then(|| Over {
-            by: Balance::of(bill, charge, *debt),
+        (wait > 0).then(|| ExceededLimit {
+            by: BucketState::of(bill, charge, *debt),
             wait,
         })
     }
 
-    /// The same, told so much later: the bucket refilled meanwhile.
+    /// The same refusal, sent `held` later: the bucket has refilled meanwhile.
     pub(super) fn after(mut self, held: Duration) -> Self {
         let held = u64::try_from(held.as_micros()).unwrap_or(u64::MAX);
         self.by.debt = self.by.debt.saturating_sub(held);
-        // Somebody else may have spent what was refilled: there is something to wait for.
+        // Another call may have spent the refill, so the wait is never zero.
         self.wait = self.wait.saturating_sub(held).max(SHORTEST_WAIT);
         self
     }
 
-    /// The same, so much later; `None` once the message would pass.
+    /// The refusal as of `later` from now; `None` once the message would pass.
     pub(super) fn still(&self, later: Duration) -> Option<Self> {
         let lasts = later < Duration::from_micros(self.wait);
         lasts.then(|| self.clone().after(later))
     }
 
-    /// Whose limit it was.
+    /// The level of the limit.
     pub(super) fn scope(&self) -> &'static str {
         self.by.level.name()
     }
 
-    /// What it was a limit of.
+    /// The tool or method of the limit, or the total.
     pub(super) fn of(&self) -> Arc<str> {
         let tool = self.by.tool.clone();
         tool.unwrap_or_else(|| Arc::from(TOTAL))
     }
 
-    /// Says in an answer's headers when to come again, and what is left.
-    pub(super) fn tell(&self, headers: &mut HeaderMap) {
+    /// Writes `Retry-After` and the headers of the exceeded bucket.
+    pub(super) fn write_headers(&self, headers: &mut HeaderMap) {
         headers.insert(RETRY_AFTER, HeaderValue::from(self.whole_seconds()));
-        self.by.tell(headers);
+        self.by.write_headers(headers);
     }
 
-    /// The refusal of a tool call: a result, as clients drop the body of a 429.
+    /// The refusal of a tool call. A tool result, because MCP clients drop the body of a 429.
     pub(super) fn failure(&self) -> Failure {
         let suggestion = format!("wait {} seconds, then call again", self.seconds());
         let mut failure = Failure::new(Fault::RateLimited, self.message(), suggestion);
@@ -176,7 +177,7 @@ impl Over {
         failure
     }
 
-    /// The refusal of anything else.
+    /// The refusal of any other message.
     pub(super) fn error(&self) -> GatewayError {
         GatewayError::RateLimited(Box::new(OverLimit {
             message: format!("{}: wait {} seconds", self.message(), self.seconds()),
@@ -198,13 +199,13 @@ impl Over {
             "scope": self.scope(),
             "of": &*self.of(),
             "limit": self.by.limit,
-            // Of what was refused nothing more passes.
+            // A refused message leaves no allowance.
             "remaining": 0,
             "retry_after_seconds": self.seconds(),
         })
     }
 
-    /// The wait in seconds, to a thousandth, rounded up: who waits that long will pass.
+    /// The wait in seconds, rounded up to a thousandth: a caller that waits this long passes.
     fn seconds(&self) -> f64 {
         let milliseconds = u32::try_from(self.wait.div_ceil(1_000)).unwrap_or(u32::MAX);
         f64::from(milliseconds) / 1_000.0
@@ -221,7 +222,7 @@ mod tests {
 
     const SECOND: u64 = 1_000_000;
 
-    /// A tool's 60 a minute of a session, and 600 units of a key at 5 a call.
+    /// A session's 60 a minute of a tool, and a key's 600 units at 5 a call.
     fn bill() -> Bill {
         let mut total = Charge::for_tests(2, Level::Key, 600, 5);
         total.total = true;
@@ -245,8 +246,9 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_tells_of_the_bucket_that_lets_the_fewest_more_calls_pass() {
-        // 59 more by the tool's, then 20 by the total's: 101 of its units are left.
+    fn an_answer_describes_the_bucket_with_the_fewest_calls_left() {
+        // 59 more calls fit the tool's bucket; then 20 fit the total's, of which 101 units are
+        // left.
         for (debts, expected) in [
             (
                 [SECOND, SECOND / 2],
@@ -258,31 +260,31 @@ mod tests {
             ),
         ] {
             let [tool, total] = debts;
-            let spent = settle(&bill(), &Verdict::Passed([tool, total, 0, 0, 0, 0])).unwrap();
+            let spent = interpret(&bill(), &Verdict::Passed([tool, total, 0, 0, 0, 0])).unwrap();
             let (name, policy, left) = expected;
             assert_eq!(
-                headers(|map| spent.tell(map)),
+                headers(|map| spent.write_headers(map)),
                 pairs(&[
                     ("ratelimit-policy", &format!("{name};{policy}")),
                     ("ratelimit", &format!("{name};{left}")),
                 ])
             );
         }
-        let free = settle(&Bill::for_tests(&[]), &Verdict::Passed([0; 6])).unwrap();
-        assert_eq!(headers(|map| free.tell(map)), []);
+        let free = interpret(&Bill::for_tests(&[]), &Verdict::Passed([0; 6])).unwrap();
+        assert_eq!(headers(|map| free.write_headers(map)), []);
     }
 
     #[test]
-    fn a_refusal_tells_of_the_longest_wait() {
+    fn a_refusal_states_the_longest_wait() {
         let debts = [FULL - SECOND + 1_400, FULL - 100, 0, 0, 0, 0];
-        let refused = settle(&bill(), &Verdict::Refused(debts)).unwrap_err();
+        let refused = interpret(&bill(), &Verdict::Refused(debts)).unwrap_err();
         let details = json!({
             "scope": "key", "of": "total", "limit": 600, "remaining": 0,
             "retry_after_seconds": 0.5,
         });
         assert_eq!(refused.details(), details);
         assert_eq!(
-            headers(|map| refused.tell(map)),
+            headers(|map| refused.write_headers(map)),
             pairs(&[
                 ("retry-after", "1"),
                 ("ratelimit-policy", "\"key\";q=600;w=60"),
@@ -290,7 +292,7 @@ mod tests {
             ])
         );
         let debts = [FULL - SECOND + 1_400, 0, 0, 0, 0, 0];
-        let failure = settle(&bill(), &Verdict::Refused(debts))
+        let failure = interpret(&bill(), &Verdict::Refused(debts))
             .unwrap_err()
             .failure();
         assert_eq!(failure.code, Fault::RateLimited);
@@ -303,9 +305,9 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_that_was_held_asks_for_what_is_left() {
+    fn a_delayed_refusal_states_the_wait_that_is_left() {
         let debts = [0, FULL - 100, 0, 0, 0, 0];
-        let over = settle(&bill(), &Verdict::Refused(debts)).unwrap_err();
+        let over = interpret(&bill(), &Verdict::Refused(debts)).unwrap_err();
         let later = over.clone().after(Duration::from_millis(200));
         assert_eq!(later.details()["retry_after_seconds"], 0.3);
         let much_later = over.after(Duration::from_secs(61));
@@ -314,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_that_its_debts_do_not_explain_is_none() {
-        assert!(settle(&bill(), &Verdict::Refused([0; 6])).is_ok());
+    fn a_refusal_without_a_debt_that_explains_it_passes() {
+        assert!(interpret(&bill(), &Verdict::Refused([0; 6])).is_ok());
     }
 }

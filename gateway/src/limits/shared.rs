@@ -1,9 +1,10 @@
-//! Limits that all gateways share: one Redis or Valkey keeps the buckets, on its own clock.
+//! Limits shared by all gateways: one Redis or Valkey keeps the buckets, on its own clock.
 //!
-//! A call waits for the store at most for the configured time, and only while the store is there:
-//! after a failure it is left alone (`presence.rs`), and its calls are judged as `when_down` says.
-//! What a reader would miss: what the store refused is refused here until it could pass
-//! (`known_spent.rs`), so that a flood of refused calls stays with the gateways it comes to.
+//! A call waits for the store no longer than the configured timeout, and only while the store is
+//! up. After a failure the store gets no calls for a second (`reconnect.rs`), and `when_down`
+//! decides about the calls meanwhile. What a reader would miss: a bucket that the store refused is
+//! refused locally until it could admit the call (`spent_cache.rs`), so a flood of refused calls
+//! never reaches the store.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,43 +13,43 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::time::{Instant, timeout};
 
 use super::{
-    charge::{Bill, Debts, MOST_CHARGES, Verdict},
     config::{LimitsConfig, LimitsError},
+    cost::{Bill, Debts, MOST_CHARGES, Verdict},
 };
 use crate::metrics::Metrics;
 use failure::StoreFailure;
-use known_spent::KnownSpent;
-use presence::{Line, Presence};
-use script::Spend;
+use reconnect::{LiveConnection, Reconnecting};
+use script::SpendScript;
+use spent_cache::SpentCache;
 
 mod failure;
-mod known_spent;
-mod presence;
+mod spent_cache;
+mod reconnect;
 mod script;
 #[cfg(test)]
-mod server;
+mod test_server;
 
-/// A connection, and the first answer on it.
+/// Time to connect and get a first answer.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// Calls that may stand before the connection's writer; more wait, within their own time.
+/// Calls queued for the connection's writer. Further calls wait, within their own timeout.
 const WRITE_QUEUE: usize = 1024;
 
-/// The store.
-pub(super) struct Shared {
+/// The shared store.
+pub(super) struct SharedStore {
     client: Client,
-    patience: Duration,
-    presence: Presence<MultiplexedConnection>,
-    script: Spend,
-    known_spent: KnownSpent,
+    timeout: Duration,
+    connection: Reconnecting<MultiplexedConnection>,
+    script: SpendScript,
+    spent_cache: SpentCache,
     metrics: Arc<Metrics>,
 }
 
-/// The store did not judge: it is away.
+/// The store is down and decided nothing.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Away;
+pub(super) struct StoreDown;
 
-impl Shared {
-    /// The store of the configuration, if it has one. Connects to nothing yet.
+impl SharedStore {
+    /// The store, if the configuration names one. Opens no connection yet.
     pub(super) fn new(
         config: &LimitsConfig,
         metrics: &Arc<Metrics>,
@@ -56,80 +57,87 @@ impl Shared {
         let Some(url) = config.url() else {
             return Ok(None);
         };
-        Ok(Some(Shared {
+        Ok(Some(SharedStore {
             client: client(url)?,
-            patience: config.timeout(),
-            presence: Presence::new(config.limits_when_down.name(), metrics.clone()),
-            script: Spend::new(),
-            known_spent: KnownSpent::new(),
+            timeout: config.timeout(),
+            connection: Reconnecting::new(config.limits_when_down.name(), metrics.clone()),
+            script: SpendScript::new(),
+            spent_cache: SpentCache::new(),
             metrics: metrics.clone(),
         }))
     }
 
-    /// Spends all charges of the bill or none. `now` is in microseconds of this process' clock.
-    pub(super) async fn spend(&self, bill: &Bill, now: u64) -> Result<Verdict, Away> {
+    /// Applies all charges of the bill or none. `now` is in microseconds of this process's clock.
+    pub(super) async fn spend(&self, bill: &Bill, now: u64) -> Result<Verdict, StoreDown> {
         if bill.charges.is_empty() {
             return Ok(Verdict::Passed([0; MOST_CHARGES]));
         }
-        let line = self.presence.line().ok_or(Away)?;
-        if let Some(debts) = self.known_spent.check(bill, now) {
+        let live = self.connection.live().ok_or(StoreDown)?;
+        if let Some(debts) = self.spent_cache.check(bill, now) {
             return Ok(Verdict::Refused(debts));
         }
         let span = script::span();
-        let verdict = self.ask(&line, bill).await.inspect_err(|Away| {
-            span.fail(line.failure());
+        let verdict = self.request(&live, bill).await.inspect_err(|StoreDown| {
+            span.fail(live.failure());
         })?;
         if let Verdict::Refused(debts) = &verdict {
-            self.known_spent.remember(bill, debts, now);
+            self.spent_cache.insert(bill, debts, now);
         }
         Ok(verdict)
     }
 
-    /// What the store says of the bill. A failure breaks the line, unless that is broken already.
-    async fn ask(&self, line: &Line<MultiplexedConnection>, bill: &Bill) -> Result<Verdict, Away> {
+    /// Sends the bill to the store. A failure breaks the connection, unless it is broken already.
+    async fn request(
+        &self,
+        live: &LiveConnection<MultiplexedConnection>,
+        bill: &Bill,
+    ) -> Result<Verdict, StoreDown> {
         let begun = Instant::now();
-        let mut connection = line.way.clone();
+        let mut connection = live.connection.clone();
         let answer = self
             .script
             .spend(&mut connection, bill.tenant, &bill.charges);
-        let answer = line.unless_broken(timeout(self.patience, answer)).await;
-        let answer = match answer.ok_or(Away)? {
+        let answer = live.unless_broken(timeout(self.timeout, answer)).await;
+        let answer = match answer.ok_or(StoreDown)? {
             Ok(answer) => answer,
             Err(_elapsed) => Err(StoreFailure::Timeout),
         };
         self.metrics.limit_store().took(begun.elapsed());
         answer.map_err(|failure| {
-            line.fail(failure);
-            Away
+            live.fail(failure);
+            StoreDown
         })
     }
 
-    /// The debts for which the store is known to refuse the bill, without a word to it; `None` if it
-    /// would have to be asked.
-    pub(super) fn refusal(&self, bill: &Bill, now: u64) -> Result<Option<Debts>, Away> {
+    /// The debts for which the store is known to refuse the bill, without contacting it. `None` if
+    /// only the store can decide.
+    pub(super) fn refusal(&self, bill: &Bill, now: u64) -> Result<Option<Debts>, StoreDown> {
         if bill.charges.is_empty() {
             return Ok(None);
         }
-        self.presence.line().ok_or(Away)?;
-        Ok(self.known_spent.check(bill, now))
+        self.connection.live().ok_or(StoreDown)?;
+        Ok(self.spent_cache.check(bill, now))
     }
 
-    /// Whether the store answered last, and a call would ask it.
-    pub(super) fn is_there(&self) -> bool {
-        self.presence.line().is_some()
+    /// Whether a connection to the store is up, so that calls use it.
+    pub(super) fn is_up(&self) -> bool {
+        self.connection.live().is_some()
     }
 
-    /// Keeps a connection to the store, until it is dropped. `meanwhile` says, for the log, what
-    /// passes while there is none.
-    pub(super) async fn keep(&self, meanwhile: impl Fn() -> String) {
-        let (connect, test) = (|| self.connect_in_time(), |line| self.test(line));
-        self.presence.keep(connect, test, meanwhile).await;
+    /// Maintains the connection to the store until dropped. `meanwhile` describes, for the log,
+    /// what passes during an outage.
+    pub(super) async fn run(&self, meanwhile: impl Fn() -> String) {
+        let (connect, test) = (|| self.connect_in_time(), |live| self.test(live));
+        self.connection.run(connect, test, meanwhile).await;
     }
 
-    /// Whether the store still does what calls need.
-    async fn test(&self, line: Arc<Line<MultiplexedConnection>>) -> Result<(), StoreFailure> {
-        let mut connection = line.way.clone();
-        match timeout(self.patience, self.script.probe(&mut connection)).await {
+    /// Whether the store can still do what calls need.
+    async fn test(
+        &self,
+        live: Arc<LiveConnection<MultiplexedConnection>>,
+    ) -> Result<(), StoreFailure> {
+        let mut connection = live.connection.clone();
+        match timeout(self.timeout, self.script.probe(&mut connection)).await {
             Ok(answered) => answered,
             Err(_elapsed) => Err(StoreFailure::Timeout),
         }
@@ -142,9 +150,9 @@ impl Shared {
         }
     }
 
-    /// A connection on which the script was run.
+    /// A connection on which the script ran once.
     async fn connect(&self) -> Result<MultiplexedConnection, StoreFailure> {
-        // The time is bounded by those who wait, not once more by the crate.
+        // Callers of this function set the timeouts; the crate's own would only add to them.
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(None)
             .set_response_timeout(None)
@@ -154,7 +162,7 @@ impl Shared {
             .get_multiplexed_async_connection_with_config(&config);
         let mut connection = connecting.await?;
         self.script.probe(&mut connection).await?;
-        self.known_spent.forget();
+        self.spent_cache.clear();
         Ok(connection)
     }
 }
@@ -165,7 +173,7 @@ fn client(url: &SecretString) -> Result<Client, LimitsError> {
     if matches!(info.addr(), ConnectionAddr::TcpTls { insecure: true, .. }) {
         return Err(LimitsError::Insecure);
     }
-    // Each call is a small packet that somebody waits for.
+    // Each call is one small packet with a caller waiting for it.
     let settings = info.tcp_settings().clone().set_nodelay(true);
     let info = info.clone().set_tcp_settings(settings);
     Client::open(info).map_err(LimitsError::Url)
@@ -175,15 +183,15 @@ fn client(url: &SecretString) -> Result<Client, LimitsError> {
 mod tests {
     use archway_proto::chain::Chain;
 
-    use super::{server::Server, *};
-    use crate::{limits::charge::Charge, terms::Level};
+    use super::{test_server::RedisServer, *};
+    use crate::{limits::cost::Charge, terms::Level};
 
     fn url(url: &str) -> SecretString {
         SecretString::from(url.to_owned())
     }
 
     #[test]
-    fn stores_are_named_by_the_urls_that_redis_has() {
+    fn redis_urls_of_every_form_are_accepted() {
         for good in [
             "redis://limits",
             "redis://:secret@limits:6380/3",
@@ -198,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_store_is_said_without_the_password() {
+    fn an_invalid_url_is_reported_without_its_password() {
         for bad in [
             "",
             "limits:6379",
@@ -218,8 +226,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_store_that_was_to_speak_tls_and_does_not_is_away() {
-        // As the binary does first of all; an error says that another test did.
+    async fn a_store_that_does_not_speak_tls_is_down() {
+        // The binary installs this provider at start-up. An error means that another test did.
         rustls::crypto::aws_lc_rs::default_provider()
             .install_default()
             .ok();
@@ -228,7 +236,7 @@ mod tests {
             limits_url: Some(url(&format!("rediss://{}", listener.local_addr().unwrap()))),
             ..LimitsConfig::default()
         };
-        let shared = Shared::new(&config, &Arc::new(Metrics::new()))
+        let shared = SharedStore::new(&config, &Arc::new(Metrics::new()))
             .unwrap()
             .unwrap();
         let closing = async { drop(listener.accept().await) };
@@ -237,12 +245,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_has_no_limit_needs_no_store() {
+    async fn a_caller_without_limits_needs_no_store() {
         let config = LimitsConfig {
             limits_url: Some(url("redis://limits")),
             ..LimitsConfig::default()
         };
-        let shared = Shared::new(&config, &Arc::new(Metrics::new()));
+        let shared = SharedStore::new(&config, &Arc::new(Metrics::new()));
         let shared = shared.unwrap().unwrap();
         let (free, limited) = (
             Bill::for_tests(&[]),
@@ -254,17 +262,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_store_of_limits_spends_once_for_all_who_ask_it() {
-        let server = Server::start();
+    async fn two_gateways_share_the_buckets_of_one_store() {
+        let server = RedisServer::start();
         drop(server.connect().await);
         let config = LimitsConfig {
             limits_url: Some(url(&server.url())),
-            // Longer than a busy machine keeps the server waiting.
+            // Long enough for a busy machine.
             limits_timeout: 5_000,
             ..LimitsConfig::default()
         };
         let shared = || {
-            let shared = Shared::new(&config, &Arc::new(Metrics::new()));
+            let shared = SharedStore::new(&config, &Arc::new(Metrics::new()));
             shared.unwrap().unwrap()
         };
         let (one, other) = (shared(), shared());
@@ -272,7 +280,7 @@ mod tests {
         assert!(one.spend(&bill, 0).await.is_err(), "nothing was connected");
         assert!(one.refusal(&bill, 0).is_err(), "nothing was connected");
         let asking = async {
-            while !(one.is_there() && other.is_there()) {
+            while !(one.is_up() && other.is_up()) {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
             let mut passed = Vec::new();
@@ -283,7 +291,7 @@ mod tests {
                     Ok(Verdict::Passed(_))
                 ));
             }
-            // What was refused is known without the store.
+            // The refused bucket is now known locally.
             assert!(matches!(one.refusal(&bill, 0), Ok(Some(_))));
             passed
         };
@@ -291,7 +299,7 @@ mod tests {
             passed = timeout(Duration::from_secs(20), asking) => {
                 assert_eq!(passed.unwrap(), [true, true, false, false]);
             }
-            _ = async { tokio::join!(one.keep(String::new), other.keep(String::new)) } => panic!("they keep on"),
+            _ = async { tokio::join!(one.run(String::new), other.run(String::new)) } => panic!("they keep on"),
         }
     }
 }

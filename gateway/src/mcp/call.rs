@@ -28,7 +28,7 @@ use crate::{
     catalog::{Catalog, Tool},
     cursor::{CURSOR, CursorContext, Cursors},
     error::GatewayError,
-    limits::{Price, Refused},
+    limits::{LimitRefusal, MessageCost},
     metrics::Metrics,
     sampling::Sampler,
     unread::Room,
@@ -97,8 +97,8 @@ impl Calls {
         &self,
         who: &Principal,
         info: RequestInfo,
-        price: &Price,
-        refused: &Refused,
+        price: &MessageCost,
+        refused: &LimitRefusal,
     ) -> Response {
         let mut recorder = OutcomeRecorder::for_refusal(
             &self.audit,
@@ -113,7 +113,7 @@ impl Calls {
         let mut response = self
             .settlement(recorder, info)
             .respond(Err(refused.failure()));
-        refused.tell(response.headers_mut());
+        refused.write_headers(response.headers_mut());
         response
     }
 

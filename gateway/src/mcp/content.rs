@@ -15,7 +15,7 @@ use hyper::body::Body as _;
 use uuid::Uuid;
 
 use super::body_permits::{BodyPermit, BodyPermits};
-use crate::{error::GatewayError, limits::Refused};
+use crate::{error::GatewayError, limits::LimitRefusal};
 
 /// The largest body read, in bytes.
 pub(crate) const LARGEST_BODY: usize = 1024 * 1024;
@@ -87,7 +87,7 @@ pub(super) enum BodyError {
     /// It can't be one.
     Invalid(GatewayError),
     /// It is large, and its caller could not have paid for it.
-    Unpaid(Refused),
+    Unpaid(LimitRefusal),
 }
 
 impl From<GatewayError> for BodyError {
@@ -111,7 +111,7 @@ pub(super) struct BodyAdmission<'a, F> {
     pub(super) refusal: F,
 }
 
-impl<'a, F: Fn() -> Option<Refused>> BodyAdmission<'a, F> {
+impl<'a, F: Fn() -> Option<LimitRefusal>> BodyAdmission<'a, F> {
     /// Lets a large body in. Whether its caller could pay is asked again after it waited: others of
     /// its bodies were read meanwhile.
     async fn admit(&self) -> Result<BodyPermit<'a>, BodyError> {
@@ -131,7 +131,7 @@ impl<'a, F: Fn() -> Option<Refused>> BodyAdmission<'a, F> {
 pub(super) async fn read<'a>(
     headers: &HeaderMap,
     body: Body,
-    admission: BodyAdmission<'a, impl Fn() -> Option<Refused>>,
+    admission: BodyAdmission<'a, impl Fn() -> Option<LimitRefusal>>,
 ) -> Result<(Accepts, ReceivedBody<'a>), BodyError> {
     let accepts = Accepts::of(headers)?;
     check_content(headers)?;
@@ -166,7 +166,7 @@ fn check_content(headers: &HeaderMap) -> Result<(), GatewayError> {
 /// The whole body, within 1 MiB.
 async fn read_body<'a>(
     body: Body,
-    admission: BodyAdmission<'a, impl Fn() -> Option<Refused>>,
+    admission: BodyAdmission<'a, impl Fn() -> Option<LimitRefusal>>,
 ) -> Result<ReceivedBody<'a>, BodyError> {
     let declared = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     let mut body = Limited::new(body, LARGEST_BODY);

@@ -5,23 +5,23 @@ use axum::response::Response;
 use super::envelope::RequestId;
 use crate::{
     error::GatewayError,
-    limits::{Refused, Spent},
+    limits::{LimitRefusal, RemainingLimit},
 };
 
 /// The answer to what was paid for, which says what is left.
 pub(super) fn answer(
-    spent: &Spent,
+    spent: &RemainingLimit,
     id: Option<&RequestId>,
     answer: Result<Response, GatewayError>,
 ) -> Response {
     let mut response = answer.unwrap_or_else(|error| error.respond(id));
-    spent.tell(response.headers_mut());
+    spent.write_headers(response.headers_mut());
     response
 }
 
 /// The answer to what is no call and could not be paid for.
-pub(super) fn refuse(refused: &Refused, id: Option<&RequestId>) -> Response {
+pub(super) fn refuse(refused: &LimitRefusal, id: Option<&RequestId>) -> Response {
     let mut response = refused.error().respond(id);
-    refused.tell(response.headers_mut());
+    refused.write_headers(response.headers_mut());
     response
 }

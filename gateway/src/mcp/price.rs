@@ -13,12 +13,12 @@ use super::{envelope::Envelope, method::Method};
 use crate::{
     caller::Principal,
     catalog::Snapshot,
-    limits::{Price, Tariff},
+    limits::{CountedTool, MessageCost},
     terms::{PROMPTS, PROMPTS_PER_MINUTE},
 };
 
 /// The price of a message, by the catalogue in force if there is one.
-pub(super) fn of(message: &Envelope, who: &Principal, catalog: Option<&Snapshot>) -> Price {
+pub(super) fn of(message: &Envelope, who: &Principal, catalog: Option<&Snapshot>) -> MessageCost {
     let tool = match message.method {
         Some(Method::Worker(method)) => match method {
             WorkerMethod::ToolsCall => message.params.get("name").and_then(Value::as_str),
@@ -30,21 +30,21 @@ pub(super) fn of(message: &Envelope, who: &Principal, catalog: Option<&Snapshot>
         _ => None,
     };
     tool.and_then(|name| catalog?.callable(who, name))
-        .map_or(Price::UNIT, |tool| Price {
+        .map_or(MessageCost::UNIT, |tool| MessageCost {
             weight: tool.entry.weight,
-            tool: Some(Tariff {
+            tool: Some(CountedTool {
                 name: tool.label.clone(),
                 per_minute: tool.entry.per_minute,
             }),
         })
 }
 
-fn prompts() -> Price {
-    Price {
-        tool: Some(Tariff {
+fn prompts() -> MessageCost {
+    MessageCost {
+        tool: Some(CountedTool {
             name: Arc::from(PROMPTS),
             per_minute: Some(PROMPTS_PER_MINUTE),
         }),
-        ..Price::UNIT
+        ..MessageCost::UNIT
     }
 }

@@ -1,24 +1,24 @@
-//! What can be wrong with the shared store, for the log and, as a word, for metrics.
+//! Failures of the shared store, for the log and as a label in metrics.
 //!
-//! The crate's errors repeat neither the URL nor the password.
+//! The crate's errors contain neither the URL nor the password.
 
 use redis::{ErrorKind, RedisError};
 
-/// Why the store is of no use. Whatever it is, the store is left alone for a while.
+/// Why the store is unusable. Every kind pauses its use for a while.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum StoreFailure {
     #[error("no connection could be made in time")]
     ConnectTimeout,
-    #[error("it did not answer in time")]
+    #[error("no answer came in time")]
     Timeout,
-    #[error("the connection broke, or none could be made")]
+    #[error("the connection broke or could not be made")]
     Connection(#[source] RedisError),
-    #[error("it refuses to count for us")]
+    #[error("the server refused the command")]
     Refused(#[source] RedisError),
-    #[error("it answers what is no answer of Redis")]
-    Garbage(#[source] RedisError),
-    #[error("it answers something else than was asked")]
-    Nonsense,
+    #[error("the answer is not valid Redis protocol")]
+    InvalidAnswer(#[source] RedisError),
+    #[error("the answer is not one that the script can return")]
+    UnexpectedAnswer,
 }
 
 impl StoreFailure {
@@ -28,7 +28,7 @@ impl StoreFailure {
             StoreFailure::ConnectTimeout | StoreFailure::Connection(_) => "connection",
             StoreFailure::Timeout => "timeout",
             StoreFailure::Refused(_) => "refused",
-            StoreFailure::Garbage(_) | StoreFailure::Nonsense => "garbage",
+            StoreFailure::InvalidAnswer(_) | StoreFailure::UnexpectedAnswer => "garbage",
         }
     }
 }
@@ -38,11 +38,11 @@ impl From<RedisError> for StoreFailure {
         match error.kind() {
             ErrorKind::Io if error.is_timeout() => StoreFailure::Timeout,
             ErrorKind::Io => StoreFailure::Connection(error),
-            // Words that the crate doesn't know (OOM, MISCONF, NOAUTH, BUSY …) are extensions.
+            // The crate reports unknown error codes (OOM, MISCONF, NOAUTH, BUSY …) as extensions.
             ErrorKind::Server(_) | ErrorKind::Extension | ErrorKind::AuthenticationFailed => {
                 StoreFailure::Refused(error)
             }
-            _ => StoreFailure::Garbage(error),
+            _ => StoreFailure::InvalidAnswer(error),
         }
     }
 }

@@ -1,9 +1,9 @@
-//! The one script of the shared store: what `local.rs` does for a process, on the store's clock and
-//! in one step.
+//! The one script of the shared store: it does what `local.rs` does, on the store's clock and
+//! atomically.
 //!
-//! All buckets of a call belong to one tenant, whose id is the hash tag of their keys: they are in
-//! one slot of a cluster. The server adds and compares; what a call costs was computed here, so
-//! that both stores agree to the microsecond.
+//! All buckets of a call belong to one tenant, whose id is the hash tag of their keys, so they
+//! share one slot of a cluster. The server only adds and compares; costs are computed here, so both
+//! implementations agree to the microsecond.
 
 use archway_proto::trace::Span;
 use opentelemetry::{
@@ -14,20 +14,20 @@ use redis::{Script, aio::MultiplexedConnection};
 use uuid::Uuid;
 
 use super::failure::StoreFailure;
-use crate::limits::charge::{BucketId, Charge, Debts, FULL, MOST_CHARGES, Verdict};
+use crate::limits::cost::{BucketId, Charge, Debts, FULL, MOST_CHARGES, Verdict};
 
-/// The bucket of [`Spend::probe`]: no tenant's.
+/// The key that [`SpendScript::probe`] charges. It belongs to no tenant.
 const PROBE: &str = "archway:{probe}";
 
 /// The script, hashed once.
-pub(super) struct Spend(Script);
+pub(super) struct SpendScript(Script);
 
-impl Spend {
+impl SpendScript {
     pub(super) fn new() -> Self {
-        Spend(Script::new(include_str!("spend.lua")))
+        SpendScript(Script::new(include_str!("spend.lua")))
     }
 
-    /// Spends the charges, all or none. One round trip, unless the server has forgotten the script.
+    /// Applies all charges or none. One round trip, unless the server has evicted the script.
     pub(super) async fn spend(
         &self,
         connection: &mut MultiplexedConnection,
@@ -37,22 +37,22 @@ impl Spend {
         let buckets = charges
             .iter()
             .map(|charge| (key(tenant, &charge.id), charge.step));
-        let told = self.ask(connection, buckets).await?;
-        verdict(&told, charges.len()).ok_or(StoreFailure::Nonsense)
+        let answer = self.invoke(connection, buckets).await?;
+        verdict(&answer, charges.len()).ok_or(StoreFailure::UnexpectedAnswer)
     }
 
-    /// Spends next to nothing of a bucket that is nobody's: whether the server has the script, may
-    /// run it, and lets it write.
+    /// Charges one microsecond to a bucket that nobody uses. Proves that the server has the script,
+    /// may run it, and accepts writes.
     pub(super) async fn probe(
         &self,
         connection: &mut MultiplexedConnection,
     ) -> Result<(), StoreFailure> {
-        let told = self.ask(connection, [(PROBE.to_owned(), 1)]).await?;
-        let _any = verdict(&told, 1).ok_or(StoreFailure::Nonsense)?;
+        let answer = self.invoke(connection, [(PROBE.to_owned(), 1)]).await?;
+        let _any = verdict(&answer, 1).ok_or(StoreFailure::UnexpectedAnswer)?;
         Ok(())
     }
 
-    async fn ask(
+    async fn invoke(
         &self,
         connection: &mut MultiplexedConnection,
         buckets: impl IntoIterator<Item = (String, u64)>,
@@ -65,7 +65,7 @@ impl Spend {
     }
 }
 
-/// The span of one call of the script, if its request is recorded.
+/// The span of one run of the script, if its request is traced.
 pub(super) fn span() -> Span {
     Span::child(|| {
         SpanBuilder::from_name("EVALSHA spend")
@@ -78,21 +78,21 @@ pub(super) fn span() -> Span {
     })
 }
 
-/// The bucket's name in the store.
+/// The bucket's key in the store.
 fn key(tenant: Uuid, id: &BucketId) -> String {
     let id = Uuid::from_bytes(*id.as_bytes());
     format!("archway:{{{}}}:{}", tenant.simple(), id.simple())
 }
 
-/// What the script told of so many charges; `None` if it can't have told that.
-fn verdict(told: &[u64], charges: usize) -> Option<Verdict> {
-    let [passed, _judged_at, told @ ..] = told else {
+/// Parses the script's answer for this many charges. `None` if the script cannot have returned it.
+fn verdict(answer: &[u64], charges: usize) -> Option<Verdict> {
+    let [passed, _judged_at, answer @ ..] = answer else {
         return None;
     };
     let mut debts: Debts = [0; MOST_CHARGES];
     debts
         .get_mut(..charges)?
-        .copy_from_slice(told.get(..charges)?);
+        .copy_from_slice(answer.get(..charges)?);
     if debts.iter().any(|debt| *debt > FULL) {
         return None;
     }
@@ -116,11 +116,11 @@ mod tests {
 
     use super::*;
     use crate::{
-        limits::{charge::Bill, local::Buckets, shared::server::Server},
+        limits::{cost::Bill, local::Buckets, shared::test_server::RedisServer},
         terms::Level,
     };
 
-    /// Bills over few buckets, some of them wide and some narrow, and pauses in milliseconds.
+    /// Bills over a few buckets, wide and narrow, with pauses in milliseconds.
     fn bills() -> impl Strategy<Value = Vec<(Vec<Charge>, u64)>> {
         let buckets = vec![1_u8, 2, 3, 4, 5, 6];
         let charge = |bucket: u8| {
@@ -134,8 +134,8 @@ mod tests {
 
     #[tokio::test]
     async fn the_script_and_the_local_buckets_agree_to_the_microsecond() {
-        let server = Server::start();
-        let (script, mut connection) = (Spend::new(), server.connect().await);
+        let server = RedisServer::start();
+        let (script, mut connection) = (SpendScript::new(), server.connect().await);
         let mut runner = TestRunner::deterministic();
         for case in 0..60 {
             let bills = bills().new_tree(&mut runner).unwrap().current();
@@ -146,17 +146,21 @@ mod tests {
                 let buckets = charges
                     .iter()
                     .map(|charge| (key(tenant, &charge.id), charge.step));
-                let told = script.ask(&mut connection, buckets).await.unwrap();
+                let answer = script.invoke(&mut connection, buckets).await.unwrap();
                 let mut bill = Bill::for_tests(&charges);
                 bill.tenant = tenant;
-                let expected = local.spend(&bill, told[1]);
-                assert_eq!(verdict(&told, charges.len()), Some(expected), "{told:?}");
+                let expected = local.spend(&bill, answer[1]);
+                assert_eq!(
+                    verdict(&answer, charges.len()),
+                    Some(expected),
+                    "{answer:?}"
+                );
             }
         }
     }
 
     #[test]
-    fn a_debt_that_no_bucket_can_have_is_no_answer() {
+    fn an_impossible_debt_is_an_invalid_answer() {
         assert_eq!(
             verdict(&[0, 7, FULL], 1),
             Some(Verdict::Refused([FULL, 0, 0, 0, 0, 0]))
@@ -167,9 +171,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_bucket_of_ours_is_taken_for_a_full_one_and_written_over() {
-        let server = Server::start();
-        let (script, mut connection) = (Spend::new(), server.connect().await);
+    async fn a_foreign_value_counts_as_a_full_bucket_and_is_overwritten() {
+        let server = RedisServer::start();
+        let (script, mut connection) = (SpendScript::new(), server.connect().await);
         let tenant = Uuid::from_u128(1);
         let charge = Charge::for_tests(1, Level::Key, 60, 1);
         let bucket = key(tenant, &charge.id);
@@ -192,8 +196,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_debt_from_another_clock_ends_within_a_minute() {
-        let server = Server::start();
-        let (script, mut connection) = (Spend::new(), server.connect().await);
+        let server = RedisServer::start();
+        let (script, mut connection) = (SpendScript::new(), server.connect().await);
         let tenant = Uuid::from_u128(1);
         let charge = Charge::for_tests(1, Level::Key, 60, 1);
         let bucket = key(tenant, &charge.id);
@@ -203,7 +207,7 @@ mod tests {
             let answer = script.spend(&mut connection, tenant, &[charge]).await;
             let debts = [FULL, 0, 0, 0, 0, 0];
             assert_eq!(answer.unwrap(), Verdict::Refused(debts), "{ahead}");
-            // It is a debt of ours now: it falls, and its key ends.
+            // The script clamped it to a valid debt: it shrinks, and its key expires.
             let again = script.spend(&mut connection, tenant, &[charge]).await;
             let Ok(Verdict::Refused([debt, ..])) = again else {
                 panic!("{again:?}");
@@ -219,9 +223,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_bucket_is_kept_until_it_is_full_and_no_longer() {
-        let server = Server::start();
-        let (script, mut connection) = (Spend::new(), server.connect().await);
+    async fn a_key_expires_when_its_bucket_is_full() {
+        let server = RedisServer::start();
+        let (script, mut connection) = (SpendScript::new(), server.connect().await);
         let tenant = Uuid::from_u128(1);
         let charge = Charge::for_tests(1, Level::Key, 60, 1);
         for calls in 1..=3 {

@@ -1,18 +1,18 @@
 -- Spends the buckets of one call: all of them, or none.
 --
--- KEYS  the buckets. The value of one is when it will be full again if nobody calls, in
---       microseconds of this server's clock. A full one is no key.
--- ARGV  the debt that the call adds to each, in microseconds, in the same order.
+-- KEYS  the buckets. A bucket's value is the moment at which it is full if nobody calls, in
+--       microseconds of this server's clock. A full bucket has no key.
+-- ARGV  the debt that the call adds to each bucket, in microseconds, in the same order.
 --
--- Answers {1 if it was spent, else 0; the moment it was judged at; each bucket's debt}. The debts
--- are those after the call if it was spent, else those that say why not. All numbers are integers
+-- Returns {1 if spent, else 0; the moment of the decision; each bucket's debt}. The debts are those
+-- after the call if it was spent, else those that caused the refusal. All numbers are integers
 -- below 2^53, which a Lua number holds exactly. A bucket that is full later than any call could
--- make it (the clock was set back, or is another server's) is written anew though nothing is spent:
--- nobody is refused for more than a minute.
+-- make it (the clock was set back, or the value is from another server's clock) is rewritten even
+-- if nothing is spent, so that no caller is refused for more than a minute.
 
 local FULL = 60000000
 
--- Keys may end late, never early: the server counts their time from before `now`.
+-- The server counts a key's lifetime from before `now`, so keys may expire late but never early.
 local function keep(key, now, debt)
   redis.call('SET', key, string.format('%.0f', now + debt), 'PX', math.floor(debt / 1000) + 2)
 end
@@ -20,12 +20,12 @@ end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
--- MGET, not GET: what is no string is read as no bucket, and written over.
+-- MGET, not GET: a key of another type reads as no bucket, and is overwritten.
 local kept = redis.call('MGET', unpack(KEYS))
 local debts, passed = {}, 1
 for i = 1, #KEYS do
   local debt = (tonumber(kept[i] or 0) or 0) - now
-  -- In this form for what is no number at all, too: it compares false with everything.
+  -- Written as `not (debt > 0)` because NaN compares false with everything.
   if not (debt > 0) then debt = 0 end
   if debt > FULL then
     debt = FULL

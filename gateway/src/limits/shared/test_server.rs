@@ -1,5 +1,5 @@
-//! A real server for the tests beside this module: on a socket in a folder of its own, with nothing
-//! kept on disk. It ends with the value.
+//! A real server for the tests of this module, on a socket in its own folder and without
+//! persistence. Stops when the value is dropped.
 
 use std::{
     process::{Child, Command, Stdio},
@@ -12,12 +12,12 @@ use tempfile::TempDir;
 /// Longer than any start takes.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-pub(super) struct Server {
+pub(super) struct RedisServer {
     process: Child,
     folder: TempDir,
 }
 
-impl Server {
+impl RedisServer {
     pub(super) fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let process = Command::new("redis-server")
@@ -27,14 +27,14 @@ impl Server {
             .stdout(Stdio::null())
             .spawn()
             .expect("redis-server on the PATH: tests/run installs it");
-        Server { process, folder }
+        RedisServer { process, folder }
     }
 
     pub(super) fn url(&self) -> String {
         format!("unix://{}", self.folder.path().join("socket").display())
     }
 
-    /// A connection, once the server listens.
+    /// Connects once the server listens.
     pub(super) async fn connect(&self) -> MultiplexedConnection {
         let client = Client::open(self.url()).unwrap();
         let config = AsyncConnectionConfig::new().set_response_timeout(None);
@@ -54,7 +54,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for RedisServer {
     fn drop(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();

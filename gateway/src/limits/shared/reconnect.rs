@@ -1,9 +1,9 @@
-//! Whether the store is there: a plain state machine, which knows nothing of Redis.
+//! Keeps one connection to the store up: a plain state machine that knows nothing of Redis.
 //!
-//! There is a line to the store, or there is none, and then nobody waits for one: lines are made
-//! off the path, one at a time, and none within a second after the last failure. A line is tried once
-//! a second, so that a store that went away is known to be before anybody calls. The first try or
-//! call that finds something wrong breaks the line; those that still wait on it learn it at once.
+//! Callers get the live connection or none, and never wait for one: connections are made in the
+//! background, one at a time, and none within a second of the last failure. A live connection is
+//! probed once a second, so that an outage is known before a call meets it. The first probe or call
+//! that fails breaks the connection, and every call that still waits on it returns at once.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -20,49 +20,49 @@ use crate::{
     metrics::Metrics,
 };
 
-/// How long the store is left alone after a failure.
-const REST: Duration = Duration::from_secs(1);
-/// How often a line is tried.
-const TRY: Duration = Duration::from_secs(1);
+/// Pause after a failure.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Interval of the probe of a live connection.
+const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The way to the store, while there is one.
-pub(super) struct Presence<W> {
-    line: RwLock<Option<Arc<Line<W>>>>,
-    /// What is done while it is away, as metrics call it.
+/// The connection to the store, while there is one.
+pub(super) struct Reconnecting<W> {
+    live: RwLock<Option<Arc<LiveConnection<W>>>>,
+    /// The configured mode during an outage, as metrics label it.
     mode: &'static str,
     metrics: Arc<Metrics>,
 }
 
-/// A way to the store that was good when it was made.
-pub(super) struct Line<W> {
-    pub(super) way: W,
+/// A connection that worked when it was made.
+pub(super) struct LiveConnection<W> {
+    pub(super) connection: W,
     broken: CancellationToken,
     failure: OnceLock<StoreFailure>,
 }
 
-impl<W> Presence<W> {
-    /// Away, until [`Presence::keep`] finds otherwise.
+impl<W> Reconnecting<W> {
+    /// Down, until [`Reconnecting::run`] connects.
     pub(super) fn new(mode: &'static str, metrics: Arc<Metrics>) -> Self {
         metrics.limit_store().up(mode, false);
-        Presence {
-            line: RwLock::new(None),
+        Reconnecting {
+            live: RwLock::new(None),
             mode,
             metrics,
         }
     }
 
-    /// The line to the store, if there is one.
-    pub(super) fn line(&self) -> Option<Arc<Line<W>>> {
-        let line = self.line.read().clone();
-        line.filter(|line| !line.broken.is_cancelled())
+    /// The live connection, if there is one.
+    pub(super) fn live(&self) -> Option<Arc<LiveConnection<W>>> {
+        let live = self.live.read().clone();
+        live.filter(|live| !live.broken.is_cancelled())
     }
 
-    /// Makes a line by `connect` whenever there is none, and tries it by `test` while there is one;
-    /// the log is told `meanwhile` when there is none any more. Runs until it is dropped.
-    pub(super) async fn keep<C, T>(
+    /// Connects whenever there is no connection, and probes the one there is. `meanwhile` is logged
+    /// when an outage begins. Runs until dropped.
+    pub(super) async fn run<C, T>(
         &self,
         connect: impl Fn() -> C,
-        test: impl Fn(Arc<Line<W>>) -> T,
+        test: impl Fn(Arc<LiveConnection<W>>) -> T,
         meanwhile: impl Fn() -> String,
     ) where
         C: Future<Output = Result<W, StoreFailure>>,
@@ -71,44 +71,46 @@ impl<W> Presence<W> {
         let mut absence = AbsenceLog::new();
         loop {
             match connect().await {
-                Ok(way) => {
+                Ok(connection) => {
                     tracing::info!("the store of limits answers: limits are shared");
                     absence.present();
-                    let line = Arc::new(Line::new(way));
-                    self.hold(&line, &test).await;
-                    if let Some(failure) = line.failure.get() {
-                        self.tell(failure, absence.missing(), &meanwhile);
+                    let live = Arc::new(LiveConnection::new(connection));
+                    self.publish(&live, &test).await;
+                    if let Some(failure) = live.failure.get() {
+                        self.report(failure, absence.missing(), &meanwhile);
                     }
                 }
-                Err(failure) => self.tell(&failure, absence.missing(), &meanwhile),
+                Err(failure) => self.report(&failure, absence.missing(), &meanwhile),
             }
-            tokio::time::sleep(REST).await;
+            tokio::time::sleep(PAUSE).await;
         }
     }
 
-    /// Offers the line until somebody finds it broken.
-    async fn hold<T>(&self, line: &Arc<Line<W>>, test: &impl Fn(Arc<Line<W>>) -> T)
-    where
+    /// Publishes the connection until a probe or a call breaks it.
+    async fn publish<T>(
+        &self,
+        live: &Arc<LiveConnection<W>>,
+        test: &impl Fn(Arc<LiveConnection<W>>) -> T,
+    ) where
         T: Future<Output = Result<(), StoreFailure>>,
     {
-        *self.line.write() = Some(line.clone());
+        *self.live.write() = Some(live.clone());
         self.metrics.limit_store().up(self.mode, true);
-        line.unless_broken(async {
+        live.unless_broken(async {
             loop {
-                tokio::time::sleep(TRY).await;
-                if let Err(failure) = test(line.clone()).await {
-                    line.fail(failure);
+                tokio::time::sleep(PROBE_INTERVAL).await;
+                if let Err(failure) = test(live.clone()).await {
+                    live.fail(failure);
                 }
             }
         })
         .await;
-        *self.line.write() = None;
+        *self.live.write() = None;
         self.metrics.limit_store().up(self.mode, false);
     }
 
-    /// Counts the failure. What is new of it is written to the log, with what passes until the store
-    /// is there.
-    fn tell(
+    /// Counts the failure. The first of an outage is logged, with what passes meanwhile.
+    fn report(
         &self,
         failure: &StoreFailure,
         severity: Option<Severity>,
@@ -134,27 +136,27 @@ impl<W> Presence<W> {
     }
 }
 
-impl<W> Line<W> {
-    fn new(way: W) -> Self {
-        Line {
-            way,
+impl<W> LiveConnection<W> {
+    fn new(connection: W) -> Self {
+        LiveConnection {
+            connection,
             broken: CancellationToken::new(),
             failure: OnceLock::new(),
         }
     }
 
-    /// Breaks the line. Only the first failure is kept: others follow from it.
+    /// Breaks the connection. Only the first failure is kept; later ones follow from it.
     pub(super) fn fail(&self, failure: StoreFailure) {
         let _first = self.failure.set(failure);
         self.broken.cancel();
     }
 
-    /// How it was found to be broken, as a word; nothing while it is not.
+    /// The label of the failure that broke it; empty while it is live.
     pub(super) fn failure(&self) -> &'static str {
         self.failure.get().map_or("", StoreFailure::reason)
     }
 
-    /// What `answer` says; nothing if the line breaks first.
+    /// The result of `answer`; `None` if the connection breaks first.
     pub(super) async fn unless_broken<T>(&self, answer: impl Future<Output = T>) -> Option<T> {
         self.broken.run_until_cancelled(answer).await
     }
@@ -168,7 +170,7 @@ mod tests {
 
     use super::*;
 
-    /// A store that is there or not, and counts who asks.
+    /// A store that is up or down, and counts connection attempts.
     #[derive(Default)]
     struct Store {
         there: parking_lot::Mutex<bool>,
@@ -189,20 +191,20 @@ mod tests {
         }
     }
 
-    fn start(there: bool) -> (Arc<Store>, Arc<Presence<usize>>, Arc<Metrics>) {
+    fn start(there: bool) -> (Arc<Store>, Arc<Reconnecting<usize>>, Arc<Metrics>) {
         let metrics = Arc::new(Metrics::new());
-        let presence = Arc::new(Presence::new("closed", metrics.clone()));
+        let connection = Arc::new(Reconnecting::new("closed", metrics.clone()));
         let store = Arc::new(Store::default());
         *store.there.lock() = there;
         tokio::spawn({
-            let (store, presence) = (store.clone(), presence.clone());
+            let (store, connection) = (store.clone(), connection.clone());
             async move {
-                presence
-                    .keep(|| store.connect(), |_| store.test(), String::new)
+                connection
+                    .run(|| store.connect(), |_| store.test(), String::new)
                     .await
             }
         });
-        (store, presence, metrics)
+        (store, connection, metrics)
     }
 
     async fn settle() {
@@ -212,40 +214,40 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_store_that_is_away_is_asked_once_a_second_and_by_nobody_on_the_path() {
-        let (store, presence, _) = start(false);
+    async fn a_store_that_is_down_is_tried_once_a_second_off_the_call_path() {
+        let (store, connection, _) = start(false);
         let begun = Instant::now();
         for second in 1..=5 {
             settle().await;
             for _ in 0..100 {
-                assert!(presence.line().is_none());
+                assert!(connection.live().is_none());
             }
             assert_eq!(store.asked.load(Ordering::Relaxed), second);
-            advance(REST).await;
+            advance(PAUSE).await;
         }
-        assert_eq!(begun.elapsed(), REST * 5, "nobody waited");
+        assert_eq!(begun.elapsed(), PAUSE * 5, "nobody waited");
         *store.there.lock() = true;
-        advance(REST).await;
+        advance(PAUSE).await;
         settle().await;
-        assert!(presence.line().is_some(), "it is found when it is back");
+        assert!(connection.live().is_some(), "it is found when it is back");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_broken_line_is_nobodys_at_once_and_a_new_one_is_made_a_second_later() {
-        let (store, presence, metrics) = start(true);
+    async fn a_broken_connection_is_replaced_after_a_second() {
+        let (store, connection, metrics) = start(true);
         settle().await;
-        let line = presence.line().unwrap();
-        line.fail(StoreFailure::Timeout);
-        line.fail(StoreFailure::Nonsense);
-        assert!(presence.line().is_none());
+        let live = connection.live().unwrap();
+        live.fail(StoreFailure::Timeout);
+        live.fail(StoreFailure::UnexpectedAnswer);
+        assert!(connection.live().is_none());
         settle().await;
-        advance(REST - Duration::from_millis(1)).await;
+        advance(PAUSE - Duration::from_millis(1)).await;
         settle().await;
         assert_eq!(store.asked.load(Ordering::Relaxed), 1);
-        assert!(presence.line().is_none());
+        assert!(connection.live().is_none());
         advance(Duration::from_millis(1)).await;
         settle().await;
-        assert_eq!(presence.line().unwrap().way, 1);
+        assert_eq!(connection.live().unwrap().connection, 1);
         let text = metrics.text().unwrap();
         let one = r#"limit_store_failures_total{reason="timeout"} 1"#;
         assert!(text.contains(one) && !text.contains("garbage"), "{text}");
@@ -256,28 +258,28 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_store_that_went_away_is_known_to_be_before_anybody_calls() {
-        let (store, presence, _) = start(true);
+    async fn the_probe_finds_an_outage_before_a_call_does() {
+        let (store, connection, _) = start(true);
         settle().await;
-        advance(TRY).await;
+        advance(PROBE_INTERVAL).await;
         settle().await;
-        assert!(presence.line().is_some());
+        assert!(connection.live().is_some());
         store.silent.store(true, Ordering::Relaxed);
-        advance(TRY).await;
+        advance(PROBE_INTERVAL).await;
         settle().await;
-        assert!(presence.line().is_none());
+        assert!(connection.live().is_none());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_waits_on_a_line_that_breaks_learns_it_at_once() {
-        let (_store, presence, _) = start(true);
+    async fn a_break_wakes_every_call_that_waits_on_the_connection() {
+        let (_store, connection, _) = start(true);
         settle().await;
-        let line = presence.line().unwrap();
+        let live = connection.live().unwrap();
         let begun = Instant::now();
-        let waiting = line.unless_broken(std::future::pending::<()>());
+        let waiting = live.unless_broken(std::future::pending::<()>());
         let breaking = async {
             advance(Duration::from_millis(30)).await;
-            line.fail(StoreFailure::Timeout);
+            live.fail(StoreFailure::Timeout);
         };
         let (heard, ()) = tokio::join!(waiting, breaking);
         assert!(heard.is_none());

@@ -1,13 +1,14 @@
-//! What a message costs whom, as a list of buckets: the same for the process' and the shared store.
+//! What a message costs, as a list of bucket charges. The local buckets and the shared store use
+//! the same list.
 //!
-//! A bucket is one number, its theoretical arrival time (GCRA; ITU-T I.371, ATM Forum TM 4.0): when
-//! it will be full again if nobody calls. How far that lies ahead is its *debt*, in microseconds of
-//! its own refilling; a bucket holds a minute's worth, so a debt is at most 60 s. A store keeps these
-//! numbers and does one thing with them, for all charges of a [`Bill`] or for none; what the numbers
-//! mean to a caller is said here.
+//! A bucket is one number, its theoretical arrival time (GCRA; ITU-T I.371, ATM Forum TM 4.0): the
+//! moment at which it is full again if nobody calls. The distance to that moment is the bucket's
+//! *debt*, in microseconds of its own refill time. A bucket holds one minute's worth, so a debt is
+//! at most 60 s. A store keeps these numbers and applies all charges of a [`Bill`] or none; this
+//! file defines what the numbers mean to a caller.
 //!
-//! What a reader would get wrong: all charges of a bill count the same call in different units. A
-//! bucket that refills fast is in debt for a short time by the same cost.
+//! What a reader would get wrong: the charges of one bill count the same call in different units.
+//! The same cost puts a fast-refilling bucket into debt for a shorter time.
 
 use std::sync::Arc;
 
@@ -19,50 +20,51 @@ use crate::{
     terms::Level,
 };
 
-/// What a bucket holds, in microseconds of its refilling.
+/// Capacity of a bucket, in microseconds of refill time.
 pub(crate) const FULL: u64 = 60_000_000;
-/// The most charges of a bill: a tool's buckets at three levels, the totals of two or three.
+/// The most charges of a bill: a tool's buckets at three levels, plus the totals of up to three.
 pub(crate) const MOST_CHARGES: usize = 6;
 
-/// What a bucket's name is hashed from is hardly ever longer, in bytes.
+/// Initial capacity, in bytes, of the buffer that a bucket's id is hashed from. Longer names are
+/// rare.
 const LONGEST_NAME: usize = 128;
 
-/// What a message asks for.
+/// What a message costs.
 #[derive(Clone, Debug)]
-pub(crate) struct Price {
-    /// Units of the totals; at least 1.
+pub(crate) struct MessageCost {
+    /// Units charged to the totals; at least 1.
     pub(crate) weight: u32,
-    /// What has limits of its own.
-    pub(crate) tool: Option<Tariff>,
+    /// The tool or method whose own buckets are charged as well.
+    pub(crate) tool: Option<CountedTool>,
 }
 
-impl Price {
-    /// Of whatever has no price of its own.
-    pub(crate) const UNIT: Price = Price {
+impl MessageCost {
+    /// The cost of a message whose method defines none.
+    pub(crate) const UNIT: MessageCost = MessageCost {
         weight: 1,
         tool: None,
     };
 }
 
-/// A tool or method whose calls are counted.
+/// A tool or method whose calls have limits of their own.
 #[derive(Clone, Debug)]
-pub(crate) struct Tariff {
-    /// Its name: of the catalogue, never a caller's word.
+pub(crate) struct CountedTool {
+    /// The name from the catalog, never text that a caller sent.
     pub(crate) name: Arc<str>,
-    /// The limit that it states itself, in calls a minute.
+    /// The limit that the tool declares, in calls a minute.
     pub(crate) per_minute: Option<u32>,
 }
 
-/// Which bucket, to a store: a hash, as a session's key is nobody's to read.
+/// Identifies a bucket to a store. A hash, because a session's key is secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct BucketId([u8; 16]);
 
 impl BucketId {
-    /// The bucket of `owner` for the tool, or for everything. What has no fixed length stands behind
-    /// its length or at the end: no other bucket's bytes are the same.
+    /// The bucket of `owner` for the tool, or for the total. Variable-length parts are prefixed
+    /// with their length or come last, so that no two buckets hash the same bytes.
     fn new(tenant: Uuid, level: Level, owner: &[u8], tool: Option<&str>) -> Self {
         let length = u32::try_from(owner.len()).unwrap_or(u32::MAX);
-        // In one piece: a digest that is fed piece by piece costs three times as much.
+        // Hashed in one piece: feeding a digest piece by piece takes three times as long.
         let mut name = Vec::with_capacity(LONGEST_NAME);
         name.extend_from_slice(tenant.as_bytes());
         name.push(tag(level));
@@ -78,13 +80,14 @@ impl BucketId {
         BucketId(id)
     }
 
-    /// The name in a shared store.
+    /// The id in a shared store.
     pub(crate) fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
 }
 
-/// A level in a bucket's name. Gateways of other builds count in the same buckets: these stay.
+/// The byte that encodes a level in a bucket's id. Gateways of other builds share these buckets, so
+/// the values never change.
 fn tag(level: Level) -> u8 {
     match level {
         Level::Session => 0,
@@ -93,12 +96,12 @@ fn tag(level: Level) -> u8 {
     }
 }
 
-/// What one bucket is asked for.
+/// A charge to one bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Charge {
     pub(crate) id: BucketId,
     pub(crate) level: Level,
-    /// The weighted budget of everything, not the tool's.
+    /// Whether this is the weighted total rather than the tool's own bucket.
     pub(crate) total: bool,
     /// Calls, or units of the total, a minute; at least 1.
     pub(crate) limit: u32,
@@ -107,60 +110,60 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
-    /// Whether a bucket of this debt can take the charge.
+    /// Whether a bucket with this debt can take the charge.
     pub(crate) fn fits(&self, debt: u64) -> bool {
         debt + self.step <= FULL
     }
 
-    /// How long a bucket of this debt can't, in microseconds.
+    /// Time until a bucket with this debt can take the charge, in microseconds.
     pub(super) fn wait(&self, debt: u64) -> u64 {
         (debt + self.step).saturating_sub(FULL)
     }
 
-    /// How many more calls of the same cost a bucket of this debt would take at once.
+    /// How many more calls of the same cost a bucket with this debt would admit at once.
     pub(super) fn calls_left(&self, debt: u64) -> u64 {
         FULL.saturating_sub(debt) / self.step
     }
 }
 
-/// The debt that `cost` is to a bucket of `limit` a minute, in microseconds. What costs more than
-/// the bucket holds empties it: a full one takes any call. Rounded down, so that a full bucket
-/// takes its whole limit; by that a limit near a million a minute admits up to 2 % more.
+/// The debt that `cost` adds to a bucket of `limit` a minute, in microseconds. A cost above the
+/// limit empties the bucket, so a full bucket admits any single call. Rounded down, so that a full
+/// bucket admits its whole limit; for limits near a million a minute this admits up to 2 % more.
 fn step(cost: u32, limit: u32) -> u64 {
     let limit = limit.max(1);
     (u64::from(cost.clamp(1, limit)) * FULL / u64::from(limit)).max(1)
 }
 
-/// The debts of a bill's charges, in their order; nought where there is no charge.
+/// The debts of a bill's buckets, in the order of its charges; 0 where there is no charge.
 pub(crate) type Debts = [u64; MOST_CHARGES];
 
-/// What a store says to a bill.
+/// A store's decision on a bill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// All charges were spent; the debts with them.
+    /// All charges were applied. Holds the debts afterwards.
     Passed(Debts),
-    /// None was spent; the debts that say why.
+    /// No charge was applied. Holds the debts that caused it.
     Refused(Debts),
 }
 
-/// All that one message costs: spent together, or not at all.
+/// Everything that one message is charged: applied together or not at all.
 #[derive(Clone, Debug)]
 pub(crate) struct Bill {
-    /// Whose buckets all of them are.
+    /// The tenant that owns all the buckets.
     pub(crate) tenant: Uuid,
-    /// At most [`MOST_CHARGES`]; none where every limit was lifted.
+    /// At most [`MOST_CHARGES`]; empty where every limit was lifted.
     pub(crate) charges: Vec<Charge>,
-    /// What the charges that aren't of the total are of.
+    /// The tool or method of the charges that are not of the total.
     pub(super) tool: Option<Arc<str>>,
 }
 
 impl Bill {
-    /// What `price` costs this caller, in this session if it is known. `share` says how much of a limit a minute
-    /// the store that gets the bill may give away.
+    /// The charges of `cost` for this caller, and for its session if that is known. `share` maps a
+    /// limit a minute to the part that the charged store may grant.
     pub(crate) fn new(
         who: &Principal,
         session: Option<SessionKey>,
-        price: &Price,
+        price: &MessageCost,
         share: impl Fn(u32) -> u32,
     ) -> Self {
         let (tenant, terms) = (who.tenant_id(), who.terms());
@@ -207,7 +210,7 @@ mod tests {
     use crate::session::Session;
 
     impl Charge {
-        /// A charge of one of a few buckets.
+        /// A charge to one of a few buckets.
         pub(in crate::limits) fn for_tests(
             bucket: u8,
             level: Level,
@@ -223,7 +226,7 @@ mod tests {
             }
         }
 
-        /// The same of the bucket of this number.
+        /// The same charge to another bucket.
         pub(in crate::limits) fn numbered(mut self, bucket: u128) -> Self {
             self.id = BucketId(bucket.to_be_bytes());
             self
@@ -240,23 +243,23 @@ mod tests {
         }
     }
 
-    fn price(tool: &str, weight: u32) -> Price {
-        Price {
+    fn price(tool: &str, weight: u32) -> MessageCost {
+        MessageCost {
             weight,
-            tool: Some(Tariff {
+            tool: Some(CountedTool {
                 name: Arc::from(tool),
                 per_minute: Some(60),
             }),
         }
     }
 
-    fn bill(who: &Principal, price: &Price) -> Bill {
+    fn bill(who: &Principal, price: &MessageCost) -> Bill {
         let session = Session::own(who).key;
         Bill::new(who, Some(session), price, |limit| limit)
     }
 
     #[test]
-    fn a_full_bucket_takes_exactly_its_limit_and_any_single_call() {
+    fn a_full_bucket_admits_exactly_its_limit_and_any_single_call() {
         for limit in [1, 2, 7, 59, 60, 100, 1_200, 12_000, 1_000_000] {
             let step = step(1, limit);
             let (all, one_more) = (u64::from(limit) * step, u64::from(limit + 1) * step);
@@ -267,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_charged_to_its_tool_and_to_everything_at_each_level() {
+    fn a_call_is_charged_to_its_tool_and_the_total_at_each_level() {
         let who = Principal::for_tests(&[Scope::ToolsRead], None);
         let charged = bill(&who, &price("grep_codebase", 5));
         let charged: Vec<_> = charged
@@ -286,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn buckets_differ_by_owner_level_and_tool_and_by_nothing_else() {
+    fn buckets_differ_by_owner_level_and_tool_only() {
         let who = Principal::for_tests(&[Scope::ToolsRead], None);
         let other = Principal::named_for_tests("key:2");
         let ids = |who: &Principal, tool: &str| -> Vec<BucketId> {
@@ -297,13 +300,13 @@ mod tests {
         let mut all: Vec<_> = ids(&who, "a");
         all.extend(ids(&who, "total"));
         all.extend(ids(&other, "a"));
-        // Of 15, the totals of the key (twice) and of the tenant (three times), and the tenant's
-        // of the tool (twice) are the same.
+        // 15 ids in all. The key's total occurs twice, the tenant's total three times, and the
+        // tenant's bucket of tool `a` twice.
         assert_eq!(all.iter().collect::<HashSet<_>>().len(), 11);
     }
 
     #[test]
-    fn a_buckets_name_is_the_same_in_every_build() {
+    fn a_buckets_id_is_the_same_in_every_build() {
         let id = |level, owner, tool| {
             let id = BucketId::new(Uuid::from_u128(7), level, owner, tool);
             u128::from_be_bytes(*id.as_bytes())
@@ -319,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_of_no_known_session_is_its_keys() {
+    fn a_message_without_a_session_is_charged_to_its_key_and_tenant() {
         let who = Principal::for_tests(&[Scope::ToolsRead], None);
         let bill = Bill::new(&who, None, &price("hello", 1), |limit| limit / 2);
         let limits: Vec<_> = bill.charges.iter().map(|charge| charge.limit).collect();

@@ -1,7 +1,7 @@
-//! How many gateways there are, counted by the addresses of a DNS name.
+//! The number of gateways: the number of addresses that one DNS name has.
 //!
-//! Beside the path: asked every few seconds, and the last good count is kept when DNS fails. A
-//! gateway that has an address of each family is one (`dns`).
+//! Runs in the background. The name is resolved every few seconds, and a failed lookup keeps the
+//! last count. A gateway with an IPv4 and an IPv6 address counts as one (`dns`).
 
 use std::sync::{
     Arc,
@@ -15,45 +15,46 @@ use crate::{
     metrics::Metrics,
 };
 
-/// The count: at least 1.
-pub(super) struct Replicas {
+/// The number of gateways: at least 1.
+pub(super) struct GatewayCount {
     service: Option<String>,
     count: AtomicU32,
     metrics: Arc<Metrics>,
 }
 
-impl Replicas {
-    /// One gateway, until [`Replicas::keep`] counts more at the name. An empty name is none.
+impl GatewayCount {
+    /// Starts at one gateway, until [`GatewayCount::run`] counts more. An empty name counts as
+    /// absent.
     pub(super) fn new(service: Option<String>, metrics: Arc<Metrics>) -> Self {
         metrics.limits().replicas(1);
-        Replicas {
-            // Templates of deployments leave it empty.
+        GatewayCount {
+            // Deployment templates leave it empty.
             service: service.filter(|name| !name.is_empty()),
             count: AtomicU32::new(1),
             metrics,
         }
     }
 
-    /// The last good count.
+    /// The last successful count.
     pub(super) fn count(&self) -> u32 {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Whether there is a name at which they are counted.
-    pub(super) fn are_counted(&self) -> bool {
+    /// Whether a name to count by is configured.
+    pub(super) fn is_configured(&self) -> bool {
         self.service.is_some()
     }
 
-    /// Counts until it is dropped; without a name there is nothing to do.
-    pub(super) async fn keep(&self) {
-        self.keep_by(&dns::system()).await;
+    /// Counts until it is dropped. Returns at once if no name is configured.
+    pub(super) async fn run(&self) {
+        self.run_with(&dns::system()).await;
     }
 
-    async fn keep_by(&self, resolver: &Resolver) {
+    async fn run_with(&self, resolver: &Resolver) {
         let Some(service) = &self.service else {
             return;
         };
-        // The port is no part of the question, only of the answer's type.
+        // The resolver needs a port for its return type; the lookup does not use it.
         let mut name = HostName::new(service.clone(), 0);
         let mut ticks = interval(REFRESH);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -87,22 +88,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_empty_name_is_nobodys_and_not_asked_for() {
-        let replicas = Replicas::new(Some(String::new()), Arc::new(Metrics::new()));
-        assert!(!replicas.are_counted());
+    async fn an_empty_name_is_never_resolved() {
+        let gateways = GatewayCount::new(Some(String::new()), Arc::new(Metrics::new()));
+        assert!(!gateways.is_configured());
         let resolver: Resolver = Arc::new(|host, _port| panic!("{host:?} is no name"));
-        replicas.keep_by(&resolver).await;
+        gateways.run_with(&resolver).await;
     }
 
     #[tokio::test(start_paused = true)]
-    async fn gateways_are_counted_every_few_seconds_and_the_last_good_count_is_kept() {
-        let replicas = Replicas::new(Some("gateways".into()), Arc::new(Metrics::new()));
-        assert_eq!(replicas.count(), 1);
+    async fn a_failed_lookup_keeps_the_last_count_of_gateways() {
+        let gateways = GatewayCount::new(Some("gateways".into()), Arc::new(Metrics::new()));
+        assert_eq!(gateways.count(), 1);
         let answers = Mutex::new(vec![
             Ok(list(&["10.0.0.1:0"])),
             Err(io::Error::other("no answer")),
             Ok(Vec::new()),
-            // An address of each family is one gateway.
+            // One address of each family belongs to one gateway.
             Ok(list(&[
                 "10.0.0.1:0",
                 "10.0.0.2:0",
@@ -118,14 +119,14 @@ mod tests {
             let mut counts = Vec::new();
             tokio::time::sleep(Duration::from_millis(1)).await;
             for _ in 0..5 {
-                counts.push(replicas.count());
+                counts.push(gateways.count());
                 tokio::time::sleep(REFRESH).await;
             }
             counts
         };
         tokio::select! {
             counts = counts => assert_eq!(counts, [2, 2, 2, 1, 1]),
-            () = replicas.keep_by(&resolver) => panic!("it never ends"),
+            () = gateways.run_with(&resolver) => panic!("it never ends"),
         }
     }
 }
