@@ -1,12 +1,13 @@
-//! Between the catalogue and the workers: a place for the call, and circuits that let it through.
+//! Between the catalog and the workers: a bulkhead permit for the call, and two circuits that admit
+//! it.
 //!
-//! A call that is good in itself meets, in this order, its tenant's bulkhead (it may wait there) and
-//! two circuits (it never waits there). What it then holds is one [`Permit`], until its answer is
-//! written. Dropped unsettled, because the client went away or the gateway ends, it gives back the
-//! place and a probe's slot and counts nothing.
+//! A valid call passes its tenant's bulkhead first, where it may wait, and then two circuits, where
+//! it never waits. It then holds one [`Permit`] until its answer is written. A permit that is
+//! dropped unsettled, because the client disconnected or the gateway shuts down, returns the
+//! bulkhead permit and the probe slot and counts nothing.
 //!
-//! What a reader would get wrong: circuits never look into a tool's result. A call that was answered
-//! went well, whatever it was answered, and may only have been slow.
+//! What a reader would get wrong: circuits never look into a tool's result. A call that got an
+//! answer succeeded, whatever the answer says; at most it was slow.
 
 use std::{
     sync::{
@@ -20,16 +21,16 @@ use archway_proto::{failure::Failure, fault::Fault};
 use tokio::time::Instant;
 
 use crate::{caller::Principal, metrics::BreakerMetrics};
-use bulkhead::{Bulkhead, Place};
-use circuits::{Admitted, Caller, Circuits};
-use group::Ended;
+use bulkhead::{Bulkhead, BulkheadPermit};
+use circuits::{CallTarget, CircuitPermit, Circuits};
+use family::CallEnd;
 
 pub(crate) use report::{BreakerReport, CircuitRow};
 
 // In the order a call meets them.
 mod bulkhead;
 mod circuits;
-mod group;
+mod family;
 mod circuit;
 mod window;
 mod refusals;
@@ -38,11 +39,11 @@ mod report;
 /// Tenants' circuits that `/status` lists.
 const MOST_LISTED: usize = 100;
 
-/// What one tenant may occupy of a gateway.
+/// How much of a gateway one tenant may occupy.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct BreakerConfig {
-    /// Calls that one tenant may have in flight at this gateway, 1 to 10000; as many more wait for
-    /// at most half of their deadline, and above that calls are refused.
+    /// Calls that one tenant may have in flight at this gateway, 1 to 10000. As many more wait for
+    /// at most half of their deadline; calls beyond that are refused.
     #[arg(
         long,
         env = "ARCHWAY_TENANT_CALLS",
@@ -59,22 +60,23 @@ impl Default for BreakerConfig {
     }
 }
 
-/// Bulkheads and circuits of one gateway. Not shared with others: each sees its own calls.
+/// The bulkheads and circuits of one gateway. Gateways do not share them: each judges by its own
+/// calls.
 pub(crate) struct Breaker {
     bulkhead: Arc<Bulkhead>,
     circuits: Circuits,
     metrics: Arc<BreakerMetrics>,
-    ending: Arc<AtomicBool>,
+    shutting_down: Arc<AtomicBool>,
 }
 
-/// What a call holds while it is made.
+/// What a call holds while it runs.
 pub(crate) struct Permit {
-    /// `None` where there was no room for circuits.
-    admitted: Option<Admitted>,
+    /// `None` if the table of circuits was full.
+    circuits: Option<CircuitPermit>,
     begun: Instant,
     slow_after: Duration,
-    ending: Arc<AtomicBool>,
-    place: CallPlace,
+    shutting_down: Arc<AtomicBool>,
+    bulkhead: CallPermit,
 }
 
 impl Breaker {
@@ -83,12 +85,12 @@ impl Breaker {
             bulkhead: Arc::new(Bulkhead::new(config.tenant_calls.max(1).into())),
             circuits: Circuits::new(metrics.clone()),
             metrics,
-            ending: Arc::default(),
+            shutting_down: Arc::default(),
         }
     }
 
-    /// Waits for a place for a call of a tool of `family`, and asks the circuits. The call was
-    /// received at `received` and has to be answered by `until`.
+    /// Waits for a bulkhead permit for a call of a tool of `family`, then asks both circuits. The
+    /// call was received at `received` and must be answered by `until`.
     pub(crate) async fn admit(
         &self,
         who: &Principal,
@@ -97,37 +99,37 @@ impl Breaker {
         until: Instant,
     ) -> Result<Permit, Failure> {
         let left = until.saturating_duration_since(Instant::now());
-        let place = self.bulkhead.enter(who.tenant_id(), left).await;
-        let place = place.map_err(|why| {
-            self.metrics.no_place(why.reason());
-            refusals::no_place(self.bulkhead.most(), why)
+        let permit = self.bulkhead.enter(who.tenant_id(), left).await;
+        let permit = permit.map_err(|why| {
+            self.metrics.bulkhead_refused(why.reason());
+            refusals::bulkhead_full(self.bulkhead.most(), why)
         })?;
-        let caller = Caller {
+        let caller = CallTarget {
             pool: who.pool(),
             family,
             tenant: who.tenant_id(),
             slug: who.tenant(),
         };
         let now = Instant::now();
-        let admitted = self.circuits.admit(caller, now);
-        let admitted =
-            admitted.map_err(|open| refusals::circuit_open(who.pool(), family, &open))?;
+        let circuits = self.circuits.admit(caller, now);
+        let circuits =
+            circuits.map_err(|open| refusals::circuit_open(who.pool(), family, &open))?;
         Ok(Permit {
-            admitted,
+            circuits,
             begun: now,
-            // Who waited for its place has at least that much left.
+            // A call that waited for its permit still has at least this much time.
             slow_after: until.saturating_duration_since(received) / 2,
-            ending: self.ending.clone(),
-            place: CallPlace(Arc::new(place)),
+            shutting_down: self.shutting_down.clone(),
+            bulkhead: CallPermit(Arc::new(permit)),
         })
     }
 
-    /// From now on failures count nothing: the gateway ends, and its calls with it.
-    pub(crate) fn end(&self) {
-        self.ending.store(true, Ordering::Relaxed);
+    /// From now on failures are not counted: the gateway shuts down and ends its calls.
+    pub(crate) fn shut_down(&self) {
+        self.shutting_down.store(true, Ordering::Relaxed);
     }
 
-    /// How things stand.
+    /// The state of all circuits and bulkheads.
     pub(crate) fn report(&self) -> BreakerReport {
         let (circuits, tenants, total) = self.circuits.report(MOST_LISTED, Instant::now());
         BreakerReport {
@@ -138,7 +140,7 @@ impl Breaker {
         }
     }
 
-    /// Brings the gauges up to date, for somebody who is about to read them.
+    /// Updates the gauges; call it before they are read.
     pub(crate) fn observe(&self) {
         self.circuits.observe(Instant::now());
         let calls = self.bulkhead.calls();
@@ -146,38 +148,40 @@ impl Breaker {
     }
 }
 
-/// The place of a call in its tenant's bulkhead, free again when all clones are dropped.
+/// A call's bulkhead permit, returned when all clones are dropped.
 #[derive(Clone)]
-pub(crate) struct CallPlace(#[expect(dead_code, reason = "held until it is dropped")] Arc<Place>);
+pub(crate) struct CallPermit(
+    #[expect(dead_code, reason = "held until it is dropped")] Arc<BulkheadPermit>,
+);
 
 impl Permit {
-    /// The call's place, for what outlives the permit.
-    pub(crate) fn place(&self) -> CallPlace {
-        self.place.clone()
+    /// The call's bulkhead permit, for streams that outlive this permit.
+    pub(crate) fn bulkhead(&self) -> CallPermit {
+        self.bulkhead.clone()
     }
 
-    /// The call was answered. `partial` says that it ended by itself in time for its deadline, with
-    /// what it had found: that is no fault, and not slow.
+    /// The call was answered. `partial` means that the tool stopped by itself before its deadline
+    /// and returned what it had found: neither a fault nor slow.
     pub(crate) fn answered(self, partial: bool) {
         let slow = !partial && self.begun.elapsed() > self.slow_after;
-        self.settle(Ended::Answered { slow });
+        self.settle(CallEnd::Answered { slow });
     }
 
-    /// The call failed by `fault`, on its way or at the worker.
+    /// The call failed with `fault`, on its way or at the worker.
     pub(crate) fn failed(self, fault: Fault) {
-        if !self.ending.load(Ordering::Relaxed) {
-            self.settle(Ended::Failed(fault.blame()));
+        if !self.shutting_down.load(Ordering::Relaxed) {
+            self.settle(CallEnd::Failed(fault.blame()));
         }
     }
 
-    fn settle(mut self, ended: Ended) {
-        if let Some(admitted) = self.admitted.take() {
-            admitted.settle(ended, Instant::now());
+    fn settle(mut self, ended: CallEnd) {
+        if let Some(circuits) = self.circuits.take() {
+            circuits.settle(ended, Instant::now());
         }
     }
 }
 
-/// Rounded up, at least 1: what somebody is told to wait.
+/// Whole seconds for a caller to wait: rounded up, at least 1.
 fn whole_seconds(time: Duration) -> u64 {
     (time.as_secs() + u64::from(time.subsec_nanos() > 0)).max(1)
 }

@@ -271,7 +271,7 @@ impl Gateway {
             () = drained.cancelled() => {}
             () = tokio::time::sleep(self.drain_limit) => {
                 // First: what ends now is nobody's fault.
-                self.parts.admin.breaker.end();
+                self.parts.admin.breaker.shut_down();
                 self.parts.admin.upstream.end_calls();
             }
         }

@@ -13,7 +13,7 @@ use prometheus_client::{
 
 pub(crate) use audit::AuditMetrics;
 pub(crate) use bodies::BodyMetrics;
-pub(crate) use breaker::{BreakerMetrics, CircuitLabels, Kind};
+pub(crate) use breaker::{BreakerMetrics, CircuitKind, CircuitLabels};
 pub(crate) use limit_store::LimitStore;
 pub(crate) use limits::LimitMetrics;
 pub(crate) use tools::{Outcome, ToolMetrics, ToolSums};

@@ -25,7 +25,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use uuid::Uuid;
 
 use crate::{
-    breaker::CallPlace,
+    breaker::CallPermit,
     caller::{Principal, SessionKey},
     dns::{self, Resolver},
     metrics::UpstreamMetrics,
@@ -194,7 +194,7 @@ impl Upstream {
     pub(crate) async fn call(
         &self,
         call: Outgoing<'_>,
-        place: CallPlace,
+        place: CallPermit,
     ) -> Result<CallStream, Failure> {
         let pool = self.pool_of(call.who)?;
         let pass = self.pass(call.who);

@@ -1,11 +1,12 @@
-//! Places for calls, so many for each tenant: what one tenant holds, no other waits for.
+//! Bulkheads: each tenant has its own permits for calls in flight, so one tenant's calls never make
+//! another wait.
 //!
-//! Who finds no place free waits in a queue as long again, first come, first served, for at most
-//! half of the time that its call has: a call that is begun later than that could not be finished.
-//! While the queue stands still, newcomers are refused at once instead of waiting for nothing.
+//! A call that finds no free permit joins a queue of the same length, first come, first served. It
+//! waits for at most half of its remaining time: a call that starts later could not finish. While
+//! the queue does not move, new calls are refused at once instead of waiting in vain.
 //!
-//! What a reader would get wrong: a place is handed on under the lock, so it may reach a call that
-//! stops waiting at this very moment. Its [`Place`] gives it back when it is dropped.
+//! What a reader would get wrong: a permit is passed on under the lock, so it may reach a call that
+//! gives up at this very moment. Dropping the [`BulkheadPermit`] returns it in that case too.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -22,54 +23,55 @@ use uuid::Uuid;
 
 use super::report::CallsReport;
 
-/// Why a call got no place.
+/// Why a call got no permit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NoPlace {
-    /// As many wait as may.
+pub(super) enum BulkheadRefusal {
+    /// The queue is full.
     Full,
-    /// The oldest of those who wait has waited for longer than a newcomer could.
+    /// The oldest queued call has waited for longer than a new one could.
     Stalled,
-    /// It waited for half of its time.
+    /// The call waited for half of its time.
     Waited,
 }
 
-impl NoPlace {
-    /// The reason in metrics.
+impl BulkheadRefusal {
+    /// The label in metrics.
     pub(super) fn reason(self) -> &'static str {
         match self {
-            NoPlace::Full => "full",
-            NoPlace::Stalled => "stalled",
-            NoPlace::Waited => "waited",
+            BulkheadRefusal::Full => "full",
+            BulkheadRefusal::Stalled => "stalled",
+            BulkheadRefusal::Waited => "waited",
         }
     }
 }
 
-/// The places of all tenants.
+/// The bulkheads of all tenants.
 pub(super) struct Bulkhead {
-    /// Places of each tenant, and how many may wait for one.
+    /// Permits of each tenant, and the length of its queue.
     most: usize,
-    /// A tenant is here while it holds or awaits a place, so there are no more than open requests.
-    lines: Mutex<HashMap<Uuid, Line>>,
+    /// Holds a tenant only while it has a call in flight or queued, so its size is bounded by open
+    /// requests.
+    tenants: Mutex<HashMap<Uuid, TenantCalls>>,
 }
 
-/// A call's place, given back when it is dropped; while it is waited for, the turn in the queue.
-pub(super) struct Place {
+/// A call's permit, returned on drop. While it is still awaited: the ticket in the queue.
+pub(super) struct BulkheadPermit {
     bulkhead: Arc<Bulkhead>,
     tenant: Uuid,
-    /// While it is waited for.
+    /// Set while the permit is awaited.
     ticket: Option<u64>,
 }
 
 /// One tenant's calls.
 #[derive(Default)]
-struct Line {
+struct TenantCalls {
     in_flight: usize,
     queue: VecDeque<Waiter>,
-    /// Numbers the tickets.
+    /// The number of the next ticket.
     tickets: u64,
-    /// Since when the queue waits to move: when the oldest of those came who have not been served,
-    /// whether they still wait or gave up.
-    waits_since: Option<Instant>,
+    /// Since when the queue has not moved: the arrival of the oldest call that was not served, even
+    /// if that call gave up since.
+    stalled_since: Option<Instant>,
 }
 
 struct Waiter {
@@ -79,112 +81,112 @@ struct Waiter {
 }
 
 impl Bulkhead {
-    /// `most` places for each tenant.
+    /// `most` permits for each tenant.
     pub(super) fn new(most: usize) -> Self {
         Bulkhead {
             most,
-            lines: Mutex::default(),
+            tenants: Mutex::default(),
         }
     }
 
-    /// How many places each tenant has.
+    /// Permits of each tenant.
     pub(super) fn most(&self) -> usize {
         self.most
     }
 
-    /// A place for a call that has `left` to be answered.
+    /// Waits for a permit for a call that has `left` time to be answered.
     pub(super) async fn enter(
         self: &Arc<Self>,
         tenant: Uuid,
         left: Duration,
-    ) -> Result<Place, NoPlace> {
-        let patience = left / 2;
-        let (mut place, ready) = self.turn(tenant, patience)?;
+    ) -> Result<BulkheadPermit, BulkheadRefusal> {
+        let longest_wait = left / 2;
+        let (mut permit, ready) = self.acquire_or_queue(tenant, longest_wait)?;
         if let Some(ready) = ready {
-            match timeout(patience, ready).await {
-                Ok(_handed_on) => place.ticket = None,
-                Err(_elapsed) => return Err(NoPlace::Waited),
+            match timeout(longest_wait, ready).await {
+                Ok(_passed_on) => permit.ticket = None,
+                Err(_elapsed) => return Err(BulkheadRefusal::Waited),
             }
         }
-        Ok(place)
+        Ok(permit)
     }
 
-    /// The calls of all tenants together.
+    /// Calls in flight and queued, of all tenants.
     pub(super) fn calls(&self) -> CallsReport {
-        let lines = self.lines.lock();
+        let tenants = self.tenants.lock();
         CallsReport {
-            in_flight: lines.values().map(|line| line.in_flight).sum(),
-            queued: lines.values().map(|line| line.queue.len()).sum(),
+            in_flight: tenants.values().map(|queue_of| queue_of.in_flight).sum(),
+            queued: tenants.values().map(|queue_of| queue_of.queue.len()).sum(),
         }
     }
 
-    /// A place, or a turn in the queue and the word to wait for.
-    fn turn(
+    /// A permit, or a ticket in the queue and the channel that signals its turn.
+    fn acquire_or_queue(
         self: &Arc<Self>,
         tenant: Uuid,
-        patience: Duration,
-    ) -> Result<(Place, Option<oneshot::Receiver<()>>), NoPlace> {
+        longest_wait: Duration,
+    ) -> Result<(BulkheadPermit, Option<oneshot::Receiver<()>>), BulkheadRefusal> {
         let now = Instant::now();
-        let mut lines = self.lines.lock();
-        let line = lines.entry(tenant).or_default();
-        let place = |ticket| Place {
+        let mut tenants = self.tenants.lock();
+        let queue_of = tenants.entry(tenant).or_default();
+        let permit = |ticket| BulkheadPermit {
             bulkhead: self.clone(),
             tenant,
             ticket,
         };
-        if line.in_flight < self.most {
-            line.in_flight += 1;
-            return Ok((place(None), None));
+        if queue_of.in_flight < self.most {
+            queue_of.in_flight += 1;
+            return Ok((permit(None), None));
         }
-        if line.queue.len() >= self.most {
-            return Err(NoPlace::Full);
+        if queue_of.queue.len() >= self.most {
+            return Err(BulkheadRefusal::Full);
         }
-        if line
-            .waits_since
-            .is_some_and(|since| now >= since + patience)
+        if queue_of
+            .stalled_since
+            .is_some_and(|since| now >= since + longest_wait)
         {
-            return Err(NoPlace::Stalled);
+            return Err(BulkheadRefusal::Stalled);
         }
-        let (ticket, ready) = line.wait(now);
-        Ok((place(Some(ticket)), Some(ready)))
+        let (ticket, ready) = queue_of.wait(now);
+        Ok((permit(Some(ticket)), Some(ready)))
     }
 
-    /// Takes a place back, and hands it on to the oldest who waits.
+    /// Returns a permit: passes it to the oldest queued call.
     fn give_back(&self, tenant: Uuid) {
-        let mut lines = self.lines.lock();
-        let Some(line) = lines.get_mut(&tenant) else {
+        let mut tenants = self.tenants.lock();
+        let Some(queue_of) = tenants.get_mut(&tenant) else {
             return;
         };
-        if line.hand_on() {
+        if queue_of.pass_on() {
             return;
         }
-        line.in_flight -= 1;
-        if line.in_flight == 0 {
-            lines.remove(&tenant);
+        queue_of.in_flight -= 1;
+        if queue_of.in_flight == 0 {
+            tenants.remove(&tenant);
         }
     }
 
-    /// Takes back a ticket: out of the queue, or the place that it was handed.
+    /// Gives up a ticket: leaves the queue, or returns the permit that the ticket already got.
     fn leave(&self, tenant: Uuid, ticket: u64) {
-        let mut lines = self.lines.lock();
-        let queue = lines.get_mut(&tenant).map(|line| &mut line.queue);
+        let mut tenants = self.tenants.lock();
+        let queue = tenants.get_mut(&tenant).map(|queue_of| &mut queue_of.queue);
         let queued = queue.and_then(|queue| {
             let at = queue.iter().position(|waiter| waiter.ticket == ticket)?;
             queue.remove(at)
         });
-        drop(lines);
+        drop(tenants);
         if queued.is_none() {
             self.give_back(tenant);
         }
     }
 }
 
-impl Line {
+impl TenantCalls {
     fn wait(&mut self, now: Instant) -> (u64, oneshot::Receiver<()>) {
         let (ready, receiver) = oneshot::channel();
         let ticket = self.tickets;
         self.tickets += 1;
-        self.waits_since.get_or_insert(now);
+        self.stalled_since.get_or_insert(now);
         self.queue.push_back(Waiter {
             ticket,
             since: now,
@@ -193,11 +195,11 @@ impl Line {
         (ticket, receiver)
     }
 
-    /// Hands a place on; whether there was somebody to take it.
-    fn hand_on(&mut self) -> bool {
+    /// Passes a permit to the oldest queued call. False if the queue is empty.
+    fn pass_on(&mut self) -> bool {
         let next = self.queue.pop_front();
-        self.waits_since = self.queue.front().map(|waiter| waiter.since);
-        // Who no longer listens still holds its ticket, and gives the place back by that.
+        self.stalled_since = self.queue.front().map(|waiter| waiter.since);
+        // A waiter that gave up still holds its ticket, and returns the permit when that drops.
         next.is_some_and(|waiter| {
             waiter.ready.send(()).ok();
             true
@@ -205,7 +207,7 @@ impl Line {
     }
 }
 
-impl Drop for Place {
+impl Drop for BulkheadPermit {
     fn drop(&mut self) {
         match self.ticket {
             Some(ticket) => self.bulkhead.leave(self.tenant, ticket),
@@ -229,21 +231,21 @@ mod tests {
         CallsReport { in_flight, queued }
     }
 
-    async fn full(most: usize) -> (Arc<Bulkhead>, Vec<Place>) {
+    async fn full(most: usize) -> (Arc<Bulkhead>, Vec<BulkheadPermit>) {
         let bulkhead = Arc::new(Bulkhead::new(most));
         let entering = (0..most).map(|_| bulkhead.enter(ACME, TEN));
-        let places = join_all(entering).await.into_iter();
-        let places = places.collect::<Result<_, _>>();
-        (bulkhead, places.unwrap_or_else(|why| panic!("{why:?}")))
+        let permits = join_all(entering).await.into_iter();
+        let permits = permits.collect::<Result<_, _>>();
+        (bulkhead, permits.unwrap_or_else(|why| panic!("{why:?}")))
     }
 
-    fn refusal(outcome: Result<Place, NoPlace>) -> NoPlace {
+    fn refusal(outcome: Result<BulkheadPermit, BulkheadRefusal>) -> BulkheadRefusal {
         outcome.err().unwrap()
     }
 
     #[tokio::test(start_paused = true)]
-    async fn so_many_run_as_many_wait_and_one_more_is_refused_but_no_other_tenant() {
-        let (bulkhead, places) = full(64).await;
+    async fn a_full_tenant_is_refused_and_no_other_tenant_is() {
+        let (bulkhead, permits) = full(64).await;
         let mut waiting: Vec<_> = (0..64)
             .map(|_| Box::pin(bulkhead.enter(ACME, TEN)))
             .collect();
@@ -251,20 +253,23 @@ mod tests {
             assert!(poll_immediate(waiter).await.is_none());
         }
         assert_eq!(bulkhead.calls(), calls(64, 64));
-        assert_eq!(refusal(bulkhead.enter(ACME, TEN).await), NoPlace::Full);
+        assert_eq!(
+            refusal(bulkhead.enter(ACME, TEN).await),
+            BulkheadRefusal::Full
+        );
         let other = bulkhead.enter(ZETA, TEN).await;
         assert!(other.is_ok());
-        drop((places, waiting, other));
+        drop((permits, waiting, other));
         assert_eq!(bulkhead.calls(), calls(0, 0));
         assert!(
-            bulkhead.lines.lock().is_empty(),
+            bulkhead.tenants.lock().is_empty(),
             "idle tenants are forgotten"
         );
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_came_first_is_served_first() {
-        let (bulkhead, mut places) = full(4).await;
+    async fn the_queue_is_first_come_first_served() {
+        let (bulkhead, mut permits) = full(4).await;
         let mut waiting: Vec<_> = (0..3)
             .map(|_| Box::pin(bulkhead.enter(ACME, TEN)))
             .collect();
@@ -272,15 +277,15 @@ mod tests {
             assert!(poll_immediate(waiter).await.is_none());
         }
         for served in 0..3 {
-            places.pop();
-            // A place on its way is taken: nobody overtakes.
+            permits.pop();
+            // A permit that was passed on is taken: a new call cannot overtake.
             let mut late = Box::pin(bulkhead.enter(ACME, TEN));
             assert!(poll_immediate(&mut late).await.is_none());
             for next in &mut waiting[served + 1..] {
                 assert!(poll_immediate(next).await.is_none());
             }
-            let place = poll_immediate(&mut waiting[served]).await.unwrap();
-            places.push(place.ok().unwrap());
+            let permit = poll_immediate(&mut waiting[served]).await.unwrap();
+            permits.push(permit.ok().unwrap());
         }
     }
 
@@ -288,45 +293,54 @@ mod tests {
     async fn a_call_waits_for_half_of_its_time_at_most() {
         let (bulkhead, _places) = full(1).await;
         let start = Instant::now();
-        assert_eq!(refusal(bulkhead.enter(ACME, TEN).await), NoPlace::Waited);
+        assert_eq!(
+            refusal(bulkhead.enter(ACME, TEN).await),
+            BulkheadRefusal::Waited
+        );
         assert_eq!(start.elapsed().as_secs(), 5);
         assert_eq!(bulkhead.calls(), calls(1, 0));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn newcomers_are_refused_at_once_while_the_queue_stands_still() {
-        let (bulkhead, mut places) = full(2).await;
+    async fn new_calls_are_refused_at_once_while_the_queue_is_stalled() {
+        let (bulkhead, mut permits) = full(2).await;
         let patient = bulkhead.clone();
         let patient = tokio::spawn(async move { patient.enter(ACME, 4 * TEN).await });
         tokio::time::sleep(6 * SECOND).await;
         let start = Instant::now();
-        assert_eq!(refusal(bulkhead.enter(ACME, TEN).await), NoPlace::Stalled);
+        assert_eq!(
+            refusal(bulkhead.enter(ACME, TEN).await),
+            BulkheadRefusal::Stalled
+        );
         assert_eq!(start.elapsed(), Duration::ZERO);
-        // Also after the oldest gave up, for nothing has moved.
+        // Also after the oldest call gave up: nothing has moved.
         tokio::time::sleep(20 * SECOND).await;
-        assert_eq!(refusal(patient.await.unwrap()), NoPlace::Waited);
-        assert_eq!(refusal(bulkhead.enter(ACME, TEN).await), NoPlace::Stalled);
-        // It moves: there is a place, then a queue.
-        places.pop();
+        assert_eq!(refusal(patient.await.unwrap()), BulkheadRefusal::Waited);
+        assert_eq!(
+            refusal(bulkhead.enter(ACME, TEN).await),
+            BulkheadRefusal::Stalled
+        );
+        // It moves: first a free permit, then a queue.
+        permits.pop();
         let _last = bulkhead.enter(ACME, TEN).await.ok().unwrap();
         let mut waiting = Box::pin(bulkhead.enter(ACME, TEN));
         assert!(poll_immediate(&mut waiting).await.is_none());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_call_that_leaves_the_queue_or_gets_a_place_too_late_loses_none() {
-        let (bulkhead, mut places) = full(1).await;
+    async fn a_call_that_gives_up_in_the_queue_loses_no_permit() {
+        let (bulkhead, mut permits) = full(1).await;
         let mut leaving = Box::pin(bulkhead.enter(ACME, TEN));
-        let mut handed = Box::pin(bulkhead.enter(ACME, TEN));
+        let mut passed = Box::pin(bulkhead.enter(ACME, TEN));
         let mut last = Box::pin(bulkhead.enter(ACME, TEN));
         assert!(poll_immediate(&mut leaving).await.is_none());
         drop(leaving);
-        assert!(poll_immediate(&mut handed).await.is_none());
-        places.pop();
-        // Handed a place that it never looks at.
+        assert!(poll_immediate(&mut passed).await.is_none());
+        permits.pop();
+        // Gets a permit that it never polls for.
         let mut next = Box::pin(bulkhead.enter(ACME, TEN));
         assert!(poll_immediate(&mut next).await.is_none());
-        drop(handed);
+        drop(passed);
         let next = poll_immediate(&mut next).await.unwrap();
         assert!(poll_immediate(&mut last).await.is_none());
         drop(next);

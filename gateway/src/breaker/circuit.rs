@@ -1,85 +1,86 @@
-//! One circuit, a plain state machine: closed (calls pass), open (they are refused), half-open (a
-//! few pass, to see).
+//! One circuit breaker as a plain state machine: closed (calls pass), open (calls are refused),
+//! half-open (a few probes pass).
 //!
-//! It takes the time as an argument, waits for nothing and locks nothing. Whoever is admitted holds
-//! an [`Admission`] and brings it back, with a rating or without. What a reader would get wrong: a
-//! call may end long after the circuit that admitted it opened or closed. Its admission is of an
-//! older epoch then, and its rating says nothing about the new one.
+//! Time is an argument; nothing here waits or locks. An admitted call holds an [`Admission`] and
+//! brings it back, with or without a rating. What a reader would get wrong: a call may end long
+//! after the circuit that admitted it opened or closed. Its admission then has an older epoch, and
+//! its rating is ignored.
 
 use std::time::Duration;
 
 use serde::Serialize;
 use tokio::time::Instant;
 
-use super::window::{Counts, Rating, Window};
+use super::window::{CallCounts, Rating, Window};
 
-/// Calls that must have ended within the window before their shares mean anything. Below that, two
-/// unlucky calls of a quiet hour would cut everybody off.
+/// Calls that must have ended within the window before ratios mean anything. With fewer, two
+/// unlucky calls of a quiet hour would open the circuit.
 const FEWEST_CALLS: u32 = 10;
-/// Faults that open a circuit, in percent of the calls that ended: with half of them gone, what
-/// still works is not worth the waiting of the rest.
+/// Percentage of faults that opens a circuit. With half of the calls failing, the rest are not
+/// worth the callers' wait.
 const MOST_FAULTS: u64 = 50;
-/// Slow calls that open it, in percent. More than of faults, since a slow call did answer.
+/// Percentage of slow calls that opens it. Higher than that of faults, since a slow call did
+/// answer.
 const MOST_SLOW: u64 = 80;
-/// How long it rests when it opens: about what a worker takes to start again.
-pub(super) const FIRST_REST: Duration = Duration::from_secs(5);
-/// The rest doubles while probes fail, up to this.
-pub(super) const LONGEST_REST: Duration = Duration::from_secs(60);
-/// Calls let through at a time while half-open, and successes among them that close it.
+/// How long it stays open first: about the time that a worker takes to restart.
+pub(super) const FIRST_OPEN_TIME: Duration = Duration::from_secs(5);
+/// The open time doubles while probes fail, up to this.
+pub(super) const LONGEST_OPEN_TIME: Duration = Duration::from_secs(60);
+/// Concurrent probes while half-open, and the successes that close the circuit.
 pub(super) const PROBES: u32 = 3;
-/// What those are told to wait who come while probes are under way.
-const PROBING: Duration = Duration::from_secs(1);
+/// The wait stated to calls that arrive while probes are running.
+const PROBE_WAIT: Duration = Duration::from_secs(1);
 
-/// Whether calls pass.
+/// The state of a circuit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum State {
-    /// They do.
+pub(crate) enum CircuitState {
+    /// Calls pass.
     Closed,
-    /// A few do.
+    /// A few probes pass.
     HalfOpen,
-    /// They are refused.
+    /// Calls are refused.
     Open,
 }
 
-impl State {
+impl CircuitState {
     /// The name in failures, logs and `/status`.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            State::Closed => "closed",
-            State::HalfOpen => "half-open",
-            State::Open => "open",
+            CircuitState::Closed => "closed",
+            CircuitState::HalfOpen => "half-open",
+            CircuitState::Open => "open",
         }
     }
 
     /// The value in metrics.
     pub(super) fn number(self) -> i64 {
         match self {
-            State::Closed => 0,
-            State::HalfOpen => 1,
-            State::Open => 2,
+            CircuitState::Closed => 0,
+            CircuitState::HalfOpen => 1,
+            CircuitState::Open => 2,
         }
     }
 }
 
-/// A call was not admitted.
+/// The circuit refused a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NotAdmitted {
-    pub(super) state: State,
-    /// After how long it may try again.
+    pub(super) state: CircuitState,
+    /// Time after which the caller may try again.
     pub(super) retry_after: Duration,
 }
 
 impl NotAdmitted {
-    /// Because others try whether it can be closed.
-    pub(super) const PROBED: NotAdmitted = NotAdmitted {
-        state: State::HalfOpen,
-        retry_after: PROBING,
+    /// The probe slots are taken.
+    pub(super) const PROBE_SLOTS_TAKEN: NotAdmitted = NotAdmitted {
+        state: CircuitState::HalfOpen,
+        retry_after: PROBE_WAIT,
     };
 }
 
-/// What an admitted call brings back when it ended. Not to be dropped: a probe's would keep its
-/// slot.
+/// Held by an admitted call and brought back when the call ends. Never drop it: a probe's slot
+/// would stay taken.
 #[derive(Debug)]
 #[must_use]
 pub(super) struct Admission {
@@ -90,10 +91,10 @@ pub(super) struct Admission {
 #[derive(Debug)]
 pub(super) struct Circuit {
     phase: Phase,
-    /// Counts the phases.
+    /// Incremented with every change of phase.
     epoch: u64,
-    /// The present rest, or the last one.
-    rest: Duration,
+    /// The current open time, or the last one.
+    open_time: Duration,
     window: Window,
 }
 
@@ -105,17 +106,17 @@ enum Phase {
 }
 
 impl Circuit {
-    /// A closed one.
+    /// A closed circuit.
     pub(super) fn new(now: Instant) -> Self {
         Circuit {
             phase: Phase::Closed,
             epoch: 0,
-            rest: FIRST_REST,
+            open_time: FIRST_OPEN_TIME,
             window: Window::new(now),
         }
     }
 
-    /// Lets a call through, or not.
+    /// Admits a call or refuses it.
     pub(super) fn admit(&mut self, now: Instant) -> Result<Admission, NotAdmitted> {
         if matches!(self.phase, Phase::Open { until } if until <= now) {
             self.enter(Phase::HalfOpen {
@@ -129,44 +130,43 @@ impl Circuit {
             Phase::HalfOpen { .. } | Phase::Open { .. } => {
                 return Err(NotAdmitted {
                     state: self.state(now),
-                    retry_after: self.retry_after(now).unwrap_or(PROBING),
+                    retry_after: self.retry_after(now).unwrap_or(PROBE_WAIT),
                 });
             }
         }
         Ok(Admission { epoch: self.epoch })
     }
 
-    /// The number of the round of probes that this admission is of, if it is a probe's that still
-    /// counts.
+    /// The number of the probe round that this admission belongs to. `None` if it is no probe of
+    /// the current round.
     pub(super) fn round(&self, admission: &Admission) -> Option<u64> {
         let probing = matches!(self.phase, Phase::HalfOpen { .. });
         (probing && admission.epoch == self.epoch).then_some(self.epoch)
     }
 
-    /// Takes the admission of a call that ended. Returns the state that this brought about, if it
-    /// changed.
+    /// Counts a call that ended. Returns the new state if it changed.
     pub(super) fn settle(
         &mut self,
         admission: Admission,
         rating: Rating,
         now: Instant,
-    ) -> Option<State> {
+    ) -> Option<CircuitState> {
         if admission.epoch != self.epoch {
             return None;
         }
         match &mut self.phase {
             Phase::Closed => {
                 self.window.count(rating, now);
-                if rating == Rating::Good || !is_ill(self.window.counts(now)) {
+                if rating == Rating::Good || !should_open(self.window.counts(now)) {
                     return None;
                 }
-                self.open(FIRST_REST, now);
+                self.open(FIRST_OPEN_TIME, now);
             }
             Phase::HalfOpen { in_flight, passed } => {
                 *in_flight = in_flight.saturating_sub(1);
                 if rating != Rating::Good {
                     self.window.count(rating, now);
-                    self.open((self.rest * 2).min(LONGEST_REST), now);
+                    self.open((self.open_time * 2).min(LONGEST_OPEN_TIME), now);
                 } else if *passed + 1 < PROBES {
                     *passed += 1;
                     return None;
@@ -175,14 +175,14 @@ impl Circuit {
                     self.enter(Phase::Closed);
                 }
             }
-            // Nobody is admitted while it is open, and all admissions are older.
+            // Nothing is admitted while the circuit is open, so every admission is older.
             Phase::Open { .. } => return None,
         }
         Some(self.state(now))
     }
 
-    /// Takes the admission of a call that says nothing: who made it went away, or it ended for a
-    /// reason that is none of this circuit's.
+    /// Takes back the admission of a call that says nothing about this circuit: the client
+    /// disconnected, or the call ended for an unrelated reason.
     pub(super) fn give_back(&mut self, admission: Admission) {
         if let Phase::HalfOpen { in_flight, .. } = &mut self.phase
             && admission.epoch == self.epoch
@@ -191,16 +191,17 @@ impl Circuit {
         }
     }
 
-    /// The state at this moment. One whose rest is over is half-open, though nobody came yet.
-    pub(super) fn state(&self, now: Instant) -> State {
+    /// The state at `now`. A circuit whose open time is over counts as half-open even before the
+    /// first probe.
+    pub(super) fn state(&self, now: Instant) -> CircuitState {
         match self.phase {
-            Phase::Closed => State::Closed,
-            Phase::Open { until } if until > now => State::Open,
-            Phase::Open { .. } | Phase::HalfOpen { .. } => State::HalfOpen,
+            Phase::Closed => CircuitState::Closed,
+            Phase::Open { until } if until > now => CircuitState::Open,
+            Phase::Open { .. } | Phase::HalfOpen { .. } => CircuitState::HalfOpen,
         }
     }
 
-    /// What is left of its rest, while it is open.
+    /// The open time that is left, while the circuit is open.
     pub(super) fn retry_after(&self, now: Instant) -> Option<Duration> {
         match self.phase {
             Phase::Open { until } if until > now => Some(until - now),
@@ -209,13 +210,15 @@ impl Circuit {
     }
 
     /// How the calls of the last ten seconds ended.
-    pub(super) fn counts(&self, now: Instant) -> Counts {
+    pub(super) fn counts(&self, now: Instant) -> CallCounts {
         self.window.counts(now)
     }
 
-    fn open(&mut self, rest: Duration, now: Instant) {
-        self.rest = rest;
-        self.enter(Phase::Open { until: now + rest });
+    fn open(&mut self, open_time: Duration, now: Instant) {
+        self.open_time = open_time;
+        self.enter(Phase::Open {
+            until: now + open_time,
+        });
     }
 
     fn enter(&mut self, phase: Phase) {
@@ -224,9 +227,9 @@ impl Circuit {
     }
 }
 
-/// Whether so many calls went wrong that the next ones should not be made. What failed where
-/// slowness is counted, too, failed by its deadline: it was slow.
-fn is_ill(counts: Counts) -> bool {
+/// Whether so many calls went wrong that the circuit should open. In a circuit that counts
+/// slowness, a fault is a missed deadline: it counts as slow, too.
+fn should_open(counts: CallCounts) -> bool {
     let calls = u64::from(counts.calls);
     let faults = u64::from(counts.faults);
     let slow = u64::from(counts.slow) + faults;
@@ -243,25 +246,25 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     /// A circuit and its clock.
-    struct Bench {
+    struct Fixture {
         circuit: Circuit,
         now: Instant,
     }
 
-    impl Bench {
+    impl Fixture {
         fn new() -> Self {
             let now = Instant::now();
-            Bench {
+            Fixture {
                 circuit: Circuit::new(now),
                 now,
             }
         }
 
         fn opened() -> Self {
-            let mut bench = Bench::new();
-            bench.calls(10, Rating::Fault);
-            assert_eq!(bench.state(), State::Open);
-            bench
+            let mut fixture = Fixture::new();
+            fixture.calls(10, Rating::Fault);
+            assert_eq!(fixture.state(), CircuitState::Open);
+            fixture
         }
 
         fn wait(&mut self, time: Duration) {
@@ -272,11 +275,11 @@ mod tests {
             self.circuit.admit(self.now)
         }
 
-        fn settle(&mut self, admission: Admission, rating: Rating) -> Option<State> {
+        fn settle(&mut self, admission: Admission, rating: Rating) -> Option<CircuitState> {
             self.circuit.settle(admission, rating, self.now)
         }
 
-        /// Calls one after the other.
+        /// Runs calls one after the other.
         fn calls(&mut self, count: usize, rating: Rating) {
             for _ in 0..count {
                 let admission = self.admit().unwrap();
@@ -284,88 +287,98 @@ mod tests {
             }
         }
 
-        fn state(&self) -> State {
+        fn state(&self) -> CircuitState {
             self.circuit.state(self.now)
         }
 
         fn rest(&mut self) -> Duration {
             let refused = self.admit().unwrap_err();
-            assert_eq!(refused.state, State::Open);
+            assert_eq!(refused.state, CircuitState::Open);
             refused.retry_after
         }
     }
 
     #[test]
-    fn half_of_the_calls_failing_opens_it_once_there_were_enough() {
-        let mut bench = Bench::new();
-        bench.calls(9, Rating::Fault);
-        assert_eq!(bench.state(), State::Closed);
-        let admission = bench.admit().unwrap();
-        assert_eq!(bench.settle(admission, Rating::Fault), Some(State::Open));
-        assert_eq!(bench.rest(), 5 * SECOND);
+    fn half_of_at_least_ten_calls_failing_opens_it() {
+        let mut fixture = Fixture::new();
+        fixture.calls(9, Rating::Fault);
+        assert_eq!(fixture.state(), CircuitState::Closed);
+        let admission = fixture.admit().unwrap();
+        assert_eq!(
+            fixture.settle(admission, Rating::Fault),
+            Some(CircuitState::Open)
+        );
+        assert_eq!(fixture.rest(), 5 * SECOND);
 
-        let mut bench = Bench::new();
-        bench.calls(11, Rating::Good);
-        bench.calls(10, Rating::Fault);
-        assert_eq!(bench.state(), State::Closed, "10 of 21");
-        bench.calls(1, Rating::Fault);
-        assert_eq!(bench.state(), State::Open, "11 of 22");
+        let mut fixture = Fixture::new();
+        fixture.calls(11, Rating::Good);
+        fixture.calls(10, Rating::Fault);
+        assert_eq!(fixture.state(), CircuitState::Closed, "10 of 21");
+        fixture.calls(1, Rating::Fault);
+        assert_eq!(fixture.state(), CircuitState::Open, "11 of 22");
     }
 
     #[test]
-    fn four_of_five_calls_being_slow_opens_it_without_a_fault() {
-        let mut bench = Bench::new();
-        bench.calls(3, Rating::Good);
-        bench.calls(11, Rating::Slow);
-        assert_eq!(bench.state(), State::Closed, "11 of 14");
-        bench.calls(1, Rating::Slow);
-        assert_eq!(bench.state(), State::Open, "12 of 15");
+    fn four_of_five_calls_being_slow_opens_it() {
+        let mut fixture = Fixture::new();
+        fixture.calls(3, Rating::Good);
+        fixture.calls(11, Rating::Slow);
+        assert_eq!(fixture.state(), CircuitState::Closed, "11 of 14");
+        fixture.calls(1, Rating::Slow);
+        assert_eq!(fixture.state(), CircuitState::Open, "12 of 15");
     }
 
     #[test]
-    fn a_call_that_failed_by_its_deadline_was_slow_too() {
-        let mut bench = Bench::new();
-        bench.calls(2, Rating::Good);
-        bench.calls(4, Rating::Fault);
-        bench.calls(3, Rating::Slow);
-        assert_eq!(bench.state(), State::Closed);
-        bench.calls(1, Rating::Slow);
-        assert_eq!(bench.state(), State::Open, "4 faults and 4 slow of 10");
+    fn a_missed_deadline_counts_as_slow_too() {
+        let mut fixture = Fixture::new();
+        fixture.calls(2, Rating::Good);
+        fixture.calls(4, Rating::Fault);
+        fixture.calls(3, Rating::Slow);
+        assert_eq!(fixture.state(), CircuitState::Closed);
+        fixture.calls(1, Rating::Slow);
+        assert_eq!(
+            fixture.state(),
+            CircuitState::Open,
+            "4 faults and 4 slow of 10"
+        );
     }
 
     #[test]
     fn faults_of_more_than_ten_seconds_ago_are_forgotten() {
-        let mut bench = Bench::new();
-        bench.calls(9, Rating::Fault);
-        bench.wait(10 * SECOND);
-        bench.calls(9, Rating::Fault);
-        assert_eq!(bench.state(), State::Closed);
+        let mut fixture = Fixture::new();
+        fixture.calls(9, Rating::Fault);
+        fixture.wait(10 * SECOND);
+        fixture.calls(9, Rating::Fault);
+        assert_eq!(fixture.state(), CircuitState::Closed);
     }
 
     #[test]
-    fn after_its_rest_three_probes_pass_at_a_time_and_three_successes_close_it() {
-        let mut bench = Bench::opened();
-        bench.wait(5 * SECOND - Duration::from_millis(1));
-        assert_eq!(bench.rest(), Duration::from_millis(1));
-        bench.wait(Duration::from_millis(1));
-        assert_eq!(bench.state(), State::HalfOpen);
-        let [first, second, third] = [(); 3].map(|()| bench.admit().unwrap());
-        let refused = bench.admit().unwrap_err();
-        assert_eq!(refused.state, State::HalfOpen);
+    fn half_open_admits_three_probes_and_three_successes_close_it() {
+        let mut fixture = Fixture::opened();
+        fixture.wait(5 * SECOND - Duration::from_millis(1));
+        assert_eq!(fixture.rest(), Duration::from_millis(1));
+        fixture.wait(Duration::from_millis(1));
+        assert_eq!(fixture.state(), CircuitState::HalfOpen);
+        let [first, second, third] = [(); 3].map(|()| fixture.admit().unwrap());
+        let refused = fixture.admit().unwrap_err();
+        assert_eq!(refused.state, CircuitState::HalfOpen);
         assert_eq!(refused.retry_after, SECOND);
-        assert_eq!(bench.settle(first, Rating::Good), None);
-        // Its slot is free again: a probe that hangs holds up nobody.
-        let fourth = bench.admit().unwrap();
-        assert!(bench.admit().is_err());
-        assert_eq!(bench.settle(second, Rating::Good), None);
-        assert_eq!(bench.settle(fourth, Rating::Good), Some(State::Closed));
-        assert_eq!(bench.settle(third, Rating::Fault), None, "an older epoch");
-        assert_eq!(bench.circuit.counts(bench.now), Counts::default());
+        assert_eq!(fixture.settle(first, Rating::Good), None);
+        // The slot is free again: a probe that hangs blocks no other.
+        let fourth = fixture.admit().unwrap();
+        assert!(fixture.admit().is_err());
+        assert_eq!(fixture.settle(second, Rating::Good), None);
+        assert_eq!(
+            fixture.settle(fourth, Rating::Good),
+            Some(CircuitState::Closed)
+        );
+        assert_eq!(fixture.settle(third, Rating::Fault), None, "an older epoch");
+        assert_eq!(fixture.circuit.counts(fixture.now), CallCounts::default());
     }
 
     #[test]
-    fn a_probe_that_fails_or_is_slow_opens_it_for_twice_as_long_up_to_a_minute() {
-        let mut bench = Bench::opened();
+    fn a_failed_or_slow_probe_doubles_the_open_time_up_to_a_minute() {
+        let mut fixture = Fixture::opened();
         for (rest, rating) in [
             (5, Rating::Fault),
             (10, Rating::Slow),
@@ -374,52 +387,52 @@ mod tests {
             (60, Rating::Fault),
             (60, Rating::Fault),
         ] {
-            assert_eq!(bench.rest(), rest * SECOND);
-            bench.wait(rest * SECOND);
-            let probe = bench.admit().unwrap();
-            assert_eq!(bench.settle(probe, rating), Some(State::Open));
+            assert_eq!(fixture.rest(), rest * SECOND);
+            fixture.wait(rest * SECOND);
+            let probe = fixture.admit().unwrap();
+            assert_eq!(fixture.settle(probe, rating), Some(CircuitState::Open));
         }
-        bench.wait(60 * SECOND);
-        bench.calls(3, Rating::Good);
-        assert_eq!(bench.state(), State::Closed);
-        bench.calls(10, Rating::Fault);
-        assert_eq!(bench.rest(), 5 * SECOND, "it closed in between");
+        fixture.wait(60 * SECOND);
+        fixture.calls(3, Rating::Good);
+        assert_eq!(fixture.state(), CircuitState::Closed);
+        fixture.calls(10, Rating::Fault);
+        assert_eq!(fixture.rest(), 5 * SECOND, "it closed in between");
     }
 
     #[test]
-    fn a_probe_that_is_given_back_frees_its_slot_and_counts_nothing() {
-        let mut bench = Bench::opened();
-        bench.wait(5 * SECOND);
+    fn a_returned_probe_frees_its_slot_and_counts_nothing() {
+        let mut fixture = Fixture::opened();
+        fixture.wait(5 * SECOND);
         for _ in 0..10 {
-            let probes = [(); 3].map(|()| bench.admit().unwrap());
-            assert!(bench.admit().is_err());
+            let probes = [(); 3].map(|()| fixture.admit().unwrap());
+            assert!(fixture.admit().is_err());
             for probe in probes {
-                bench.circuit.give_back(probe);
+                fixture.circuit.give_back(probe);
             }
         }
-        assert_eq!(bench.state(), State::HalfOpen);
-        bench.calls(2, Rating::Good);
-        assert_eq!(bench.state(), State::HalfOpen);
+        assert_eq!(fixture.state(), CircuitState::HalfOpen);
+        fixture.calls(2, Rating::Good);
+        assert_eq!(fixture.state(), CircuitState::HalfOpen);
     }
 
     #[test]
-    fn calls_from_before_it_opened_change_nothing_when_they_end() {
-        let mut bench = Bench::new();
-        let old = [(); 4].map(|()| bench.admit().unwrap());
-        bench.calls(10, Rating::Fault);
-        bench.wait(5 * SECOND);
-        let probe = bench.admit().unwrap();
+    fn admissions_from_before_it_opened_change_nothing() {
+        let mut fixture = Fixture::new();
+        let old = [(); 4].map(|()| fixture.admit().unwrap());
+        fixture.calls(10, Rating::Fault);
+        fixture.wait(5 * SECOND);
+        let probe = fixture.admit().unwrap();
         for (admission, rating) in old
             .into_iter()
             .zip([Rating::Good, Rating::Fault].iter().cycle())
         {
-            assert_eq!(bench.settle(admission, *rating), None);
+            assert_eq!(fixture.settle(admission, *rating), None);
         }
         // Nor does it free a probe's slot.
-        let more = [bench.admit().unwrap(), bench.admit().unwrap()];
-        assert!(bench.admit().is_err());
+        let more = [fixture.admit().unwrap(), fixture.admit().unwrap()];
+        assert!(fixture.admit().is_err());
         for admission in [probe].into_iter().chain(more) {
-            bench.circuit.give_back(admission);
+            fixture.circuit.give_back(admission);
         }
     }
 
@@ -446,32 +459,32 @@ mod tests {
 
     proptest! {
         #[test]
-        fn never_more_probes_than_there_may_be_and_never_open_without_a_fault(
+        fn probes_are_bounded_and_it_never_opens_without_a_fault(
             acts in prop::collection::vec(act(), 1..400)
         ) {
-            let mut bench = Bench::new();
+            let mut fixture = Fixture::new();
             let mut running = Vec::new();
             let mut faults = 0;
             for act in acts {
                 match act {
-                    Act::Admit => running.extend(bench.admit()),
+                    Act::Admit => running.extend(fixture.admit()),
                     Act::End(which, rating) if !running.is_empty() => {
                         let admission = running.swap_remove(which % running.len());
                         match rating {
-                            None => bench.circuit.give_back(admission),
+                            None => fixture.circuit.give_back(admission),
                             Some(rating) => {
                                 faults += u32::from(rating != Rating::Good);
-                                let became = bench.settle(admission, rating);
-                                prop_assert!(became != Some(State::Open) || rating != Rating::Good);
+                                let became = fixture.settle(admission, rating);
+                                prop_assert!(became != Some(CircuitState::Open) || rating != Rating::Good);
                             }
                         }
                     }
                     Act::End(..) => {}
-                    Act::Wait(millis) => bench.wait(Duration::from_millis(millis)),
+                    Act::Wait(millis) => fixture.wait(Duration::from_millis(millis)),
                 }
-                let epoch = bench.circuit.epoch;
+                let epoch = fixture.circuit.epoch;
                 let of_now = running.iter().filter(|admission| admission.epoch == epoch).count();
-                match &bench.circuit.phase {
+                match &fixture.circuit.phase {
                     Phase::HalfOpen { in_flight, passed } => {
                         prop_assert_eq!(of_now, *in_flight as usize);
                         prop_assert!(*in_flight <= PROBES && *passed < PROBES);
@@ -479,7 +492,7 @@ mod tests {
                     Phase::Open { .. } => prop_assert_eq!(of_now, 0),
                     Phase::Closed => {}
                 }
-                prop_assert!(faults >= FEWEST_CALLS / 2 || bench.state() == State::Closed);
+                prop_assert!(faults >= FEWEST_CALLS / 2 || fixture.state() == CircuitState::Closed);
             }
         }
     }

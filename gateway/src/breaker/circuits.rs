@@ -1,13 +1,13 @@
-//! Which circuits admit a call: one of its pool and family, and one of its tenant there.
+//! The circuits that admit a call: one for its pool and family, and one for its tenant within them.
 //!
-//! The first counts what no tenant's work can cause (no worker, a defect), and stands between
-//! everybody and ill workers. The second counts what it can (a deadline that passed, slowness), and
-//! stands between one tenant's work and nobody else. A call must be admitted by both.
+//! The shared circuit counts failures that no tenant can cause (worker unreachable, defect) and
+//! protects all callers from failing workers. The tenant's circuit counts what its own work causes
+//! (missed deadlines, slowness) and affects that tenant alone. A call needs both.
 //!
-//! Pools and families come from the catalogue and from what tenants are given; those that nobody
-//! calls any more are forgotten after some minutes, when somebody looks. Tenants are many, so only
-//! those are kept that called a moment ago or whose circuit is not closed. Where there is no room a
-//! call goes without a circuit: never is one refused for that.
+//! Pools and families come from the catalog and from tenants' configuration. An entry that gets no
+//! calls is dropped after some minutes, when a report or scrape looks. Tenants are many, so only
+//! those are kept that called lately or whose circuit is not closed. If a table is full, the call
+//! passes without a circuit: a full table never refuses a call.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -16,85 +16,85 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{
-    circuit::{NotAdmitted, State},
-    group::{Admissions, Ended, Inside},
+    circuit::{CircuitState, NotAdmitted},
+    family::{Admissions, CallEnd, FamilyCircuits},
     report::{CircuitRow, TenantRow},
 };
-use crate::metrics::{BreakerMetrics, CircuitLabels, Kind};
+use crate::metrics::{BreakerMetrics, CircuitKind, CircuitLabels};
 
-/// Groups kept: more than pools times families are, unless somebody makes up names.
-const MOST_GROUPS: usize = 1_000;
-/// Whose call, of what.
+/// Bound on entries: more than pools times families, unless names are made up.
+const MOST_FAMILIES: usize = 1_000;
+/// The pool, family and tenant of a call.
 #[derive(Clone, Copy)]
-pub(super) struct Caller<'a> {
+pub(super) struct CallTarget<'a> {
     pub(super) pool: &'a str,
     pub(super) family: &'a str,
     pub(super) tenant: Uuid,
     pub(super) slug: &'a str,
 }
 
-/// A circuit did not admit the call.
+/// A circuit refused the call.
 #[derive(Debug)]
 pub(super) struct CircuitOpen {
-    pub(super) kind: Kind,
+    pub(super) kind: CircuitKind,
     pub(super) refused: NotAdmitted,
 }
 
 /// All circuits of a gateway.
 pub(super) struct Circuits {
-    /// By pool, by family.
-    groups: RwLock<HashMap<String, HashMap<String, Arc<Group>>>>,
+    /// By pool, then by family.
+    families: RwLock<HashMap<String, HashMap<String, Arc<FamilyEntry>>>>,
     metrics: Arc<BreakerMetrics>,
 }
 
-/// The circuits of one family in one pool.
-struct Group {
+/// The circuits of one family in one pool, with their labels.
+struct FamilyEntry {
     labels: CircuitLabels,
-    inside: Mutex<Inside>,
+    circuits: Mutex<FamilyCircuits>,
 }
 
-/// What a call that both circuits admitted holds. Dropped unsettled, it counts nothing.
-pub(super) struct Admitted {
-    group: Arc<Group>,
+/// Held by a call that both circuits admitted. Counts nothing if it is dropped unsettled.
+pub(super) struct CircuitPermit {
+    entry: Arc<FamilyEntry>,
     metrics: Arc<BreakerMetrics>,
     tenant: Uuid,
-    held: Option<Admissions>,
+    admissions: Option<Admissions>,
 }
 
 impl Circuits {
     pub(super) fn new(metrics: Arc<BreakerMetrics>) -> Self {
         Circuits {
-            groups: RwLock::default(),
+            families: RwLock::default(),
             metrics,
         }
     }
 
-    /// Lets a call through both circuits, or not. `None` if there is no room for its group.
+    /// Asks both circuits to admit a call. `Ok(None)` if the table of circuits is full.
     pub(super) fn admit(
         &self,
-        caller: Caller<'_>,
+        caller: CallTarget<'_>,
         now: Instant,
-    ) -> Result<Option<Admitted>, CircuitOpen> {
-        let Some(group) = self.group(caller, now) else {
+    ) -> Result<Option<CircuitPermit>, CircuitOpen> {
+        let Some(entry) = self.entry(caller, now) else {
             return Ok(None);
         };
-        let held = group.inside.lock().admit(caller, now);
-        match held {
-            Ok(held) => Ok(Some(Admitted {
-                group,
+        let admissions = entry.circuits.lock().admit(caller, now);
+        match admissions {
+            Ok(admissions) => Ok(Some(CircuitPermit {
+                entry,
                 metrics: self.metrics.clone(),
                 tenant: caller.tenant,
-                held: Some(held),
+                admissions: Some(admissions),
             })),
             Err(open) => {
-                self.metrics.circuit_refused(&group.labels, open.kind);
+                self.metrics.circuit_refused(&entry.labels, open.kind);
                 Err(open)
             }
         }
     }
 
-    /// Every circuit of a pool and family that was called lately, and the tenants' that are not
-    /// closed, at most `most` of these; and how many those are in all.
+    /// Every shared circuit that was used lately, at most `most` tenants' circuits that are not
+    /// closed, and the number of these in all.
     pub(super) fn report(
         &self,
         most: usize,
@@ -102,14 +102,14 @@ impl Circuits {
     ) -> (Vec<CircuitRow>, Vec<TenantRow>, usize) {
         self.forget(now);
         let (mut rows, mut tenants, mut count) = (Vec::new(), Vec::new(), 0);
-        for group in self.all() {
-            let mut inside = group.inside.lock();
-            inside.forget(now);
-            rows.push(CircuitRow::new(&group.labels, &inside.shared, now));
-            for (id, tenant) in inside.not_closed(now) {
+        for entry in self.all() {
+            let mut circuits = entry.circuits.lock();
+            circuits.forget(now);
+            rows.push(CircuitRow::new(&entry.labels, &circuits.shared, now));
+            for (id, tenant) in circuits.not_closed(now) {
                 count += 1;
                 if tenants.len() < most {
-                    let labels = &group.labels;
+                    let labels = &entry.labels;
                     tenants.push(TenantRow::new(
                         *id,
                         &tenant.slug,
@@ -123,99 +123,106 @@ impl Circuits {
         (rows, tenants, count)
     }
 
-    /// Brings the gauges up to date.
+    /// Updates the gauges.
     pub(super) fn observe(&self, now: Instant) {
         self.forget(now);
-        for group in self.all() {
-            let mut inside = group.inside.lock();
-            inside.forget(now);
-            let state = inside.shared.state(now);
-            let not_closed = inside.not_closed(now).count();
+        for entry in self.all() {
+            let mut circuits = entry.circuits.lock();
+            circuits.forget(now);
+            let state = circuits.shared.state(now);
+            let not_closed = circuits.not_closed(now).count();
             self.metrics
-                .circuit(&group.labels, state.number(), not_closed);
+                .circuit(&entry.labels, state.number(), not_closed);
         }
     }
 
-    fn group(&self, caller: Caller<'_>, now: Instant) -> Option<Arc<Group>> {
-        let known = |groups: &HashMap<String, HashMap<String, Arc<Group>>>| {
-            groups.get(caller.pool)?.get(caller.family).cloned()
+    fn entry(&self, caller: CallTarget<'_>, now: Instant) -> Option<Arc<FamilyEntry>> {
+        let known = |families: &HashMap<String, HashMap<String, Arc<FamilyEntry>>>| {
+            families.get(caller.pool)?.get(caller.family).cloned()
         };
-        if let Some(group) = known(&self.groups.read()) {
-            return Some(group);
+        if let Some(entry) = known(&self.families.read()) {
+            return Some(entry);
         }
-        let mut groups = self.groups.write();
-        if let Some(group) = known(&groups) {
-            return Some(group);
+        let mut families = self.families.write();
+        if let Some(entry) = known(&families) {
+            return Some(entry);
         }
-        let count: usize = groups.values().map(HashMap::len).sum();
-        (count < MOST_GROUPS).then(|| {
-            let group = Arc::new(Group::new(caller, now));
-            let families = groups.entry(caller.pool.to_owned()).or_default();
-            families.insert(caller.family.to_owned(), group.clone());
-            group
+        let count: usize = families.values().map(HashMap::len).sum();
+        (count < MOST_FAMILIES).then(|| {
+            let entry = Arc::new(FamilyEntry::new(caller, now));
+            let families = families.entry(caller.pool.to_owned()).or_default();
+            families.insert(caller.family.to_owned(), entry.clone());
+            entry
         })
     }
 
-    /// Drops the groups that nobody calls any more, and their gauges: one would stand for ever.
+    /// Drops the entries that get no calls, with their gauges, which would keep their last value
+    /// for ever.
     fn forget(&self, now: Instant) {
-        let mut groups = self.groups.write();
-        for families in groups.values_mut() {
-            families.retain(|_, group| {
-                // A call that holds it, or is about to, keeps it.
-                let kept = Arc::strong_count(group) > 1 || !group.inside.lock().is_idle(now);
+        let mut families = self.families.write();
+        for families in families.values_mut() {
+            families.retain(|_, entry| {
+                // A running or starting call keeps its entry.
+                let kept = Arc::strong_count(entry) > 1 || !entry.circuits.lock().is_idle(now);
                 if !kept {
-                    self.metrics.forget_circuit(&group.labels);
+                    self.metrics.forget_circuit(&entry.labels);
                 }
                 kept
             });
         }
-        groups.retain(|_, families| !families.is_empty());
+        families.retain(|_, families| !families.is_empty());
     }
 
-    /// In order of pool and family.
-    fn all(&self) -> Vec<Arc<Group>> {
-        let groups = self.groups.read();
-        let mut all: Vec<_> = groups.values().flat_map(HashMap::values).cloned().collect();
+    /// Sorted by pool and family.
+    fn all(&self) -> Vec<Arc<FamilyEntry>> {
+        let families = self.families.read();
+        let mut all: Vec<_> = families
+            .values()
+            .flat_map(HashMap::values)
+            .cloned()
+            .collect();
         all.sort_by(|a, b| a.labels.cmp(&b.labels));
         all
     }
 }
 
-impl Group {
-    fn new(caller: Caller<'_>, now: Instant) -> Self {
-        Group {
+impl FamilyEntry {
+    fn new(caller: CallTarget<'_>, now: Instant) -> Self {
+        FamilyEntry {
             labels: CircuitLabels::new(caller.pool, caller.family),
-            inside: Mutex::new(Inside::new(now)),
+            circuits: Mutex::new(FamilyCircuits::new(now)),
         }
     }
 }
 
-impl Admitted {
-    /// Tells both circuits how the call ended.
-    pub(super) fn settle(mut self, ended: Ended, now: Instant) {
-        self.bring_back(Some(ended), now);
+impl CircuitPermit {
+    /// Reports to both circuits how the call ended.
+    pub(super) fn settle(mut self, ended: CallEnd, now: Instant) {
+        self.return_admissions(Some(ended), now);
     }
 
-    fn bring_back(&mut self, ended: Option<Ended>, now: Instant) {
-        let Some(held) = self.held.take() else { return };
-        let mut inside = self.group.inside.lock();
-        let (shared, own) = inside.settle(self.tenant, held, ended, now);
-        drop(inside);
-        for (kind, became) in [(Kind::Shared, shared), (Kind::Tenant, own)] {
+    fn return_admissions(&mut self, ended: Option<CallEnd>, now: Instant) {
+        let Some(admissions) = self.admissions.take() else {
+            return;
+        };
+        let mut circuits = self.entry.circuits.lock();
+        let (shared, own) = circuits.settle(self.tenant, admissions, ended, now);
+        drop(circuits);
+        for (kind, became) in [(CircuitKind::Shared, shared), (CircuitKind::Tenant, own)] {
             if let Some(state) = became {
-                self.tell(kind, state);
+                self.log_change(kind, state);
             }
         }
     }
 
-    /// Tells the operator: once a change, not once a call.
-    fn tell(&self, kind: Kind, state: State) {
-        let CircuitLabels { pool, family } = &self.group.labels;
-        let tenant = (kind == Kind::Tenant).then_some(self.tenant);
+    /// Logs a change of state: once per change, not once per call.
+    fn log_change(&self, kind: CircuitKind, state: CircuitState) {
+        let CircuitLabels { pool, family } = &self.entry.labels;
+        let tenant = (kind == CircuitKind::Tenant).then_some(self.tenant);
         let tenant = tenant.map(tracing::field::display);
         let (pool, family, circuit) = (&**pool, &**family, kind.name());
-        if state == State::Open {
-            self.metrics.circuit_opened(&self.group.labels, kind);
+        if state == CircuitState::Open {
+            self.metrics.circuit_opened(&self.entry.labels, kind);
             tracing::warn!(pool, family, circuit, tenant.id = tenant, "circuit opened");
         } else {
             tracing::info!(pool, family, circuit, tenant.id = tenant, "circuit closed");
@@ -223,9 +230,9 @@ impl Admitted {
     }
 }
 
-impl Drop for Admitted {
+impl Drop for CircuitPermit {
     fn drop(&mut self) {
-        self.bring_back(None, Instant::now());
+        self.return_admissions(None, Instant::now());
     }
 }
 
@@ -236,8 +243,8 @@ mod tests {
     use super::*;
     use crate::metrics::Metrics;
 
-    fn caller(pool: &str) -> Caller<'_> {
-        Caller {
+    fn caller(pool: &str) -> CallTarget<'_> {
+        CallTarget {
             pool,
             family: "search",
             tenant: Uuid::nil(),
@@ -246,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_that_nobody_calls_any_more_is_forgotten_with_its_gauge() {
+    fn a_family_without_calls_is_dropped_with_its_gauge() {
         let (metrics, now) = (Metrics::new(), Instant::now());
         let circuits = Circuits::new(metrics.breaker.clone());
         let pools = |now| {

@@ -1,36 +1,37 @@
-//! What an agent is told when a call is not made: who is resting, why, and for how long.
+//! What agents read when a call is refused before it runs: what is unavailable, why, and for how
+//! long.
 //!
-//! A tenant is never named here, and nothing says which other tenant's calls a circuit saw.
+//! No tenant is named here, and nothing reveals whose calls a circuit counted.
 
 use archway_proto::{failure::Failure, fault::Fault};
 
-use super::{bulkhead::NoPlace, circuits::CircuitOpen, whole_seconds};
-use crate::metrics::Kind;
+use super::{bulkhead::BulkheadRefusal, circuits::CircuitOpen, whole_seconds};
+use crate::metrics::CircuitKind;
 
-/// What a call without a place is told to wait: calls end every moment.
+/// The wait stated to a call without a permit: calls end all the time.
 const RETRY_AFTER_SECONDS: u64 = 2;
 
-/// A circuit is open.
+/// A circuit refused the call.
 pub(super) fn circuit_open(pool: &str, family: &str, open: &CircuitOpen) -> Failure {
     let (circuit, why) = match open.kind {
-        Kind::Shared => (
+        CircuitKind::Shared => (
             format!("{pool}/{family}"),
-            "too many calls of them failed in the last seconds, for reasons that are in no call's \
-             arguments",
+            "too many of their calls failed in the last seconds, for reasons that are not in the \
+             calls' arguments",
         ),
-        Kind::Tenant => (
+        CircuitKind::Tenant => (
             "tenant".to_owned(),
             "too many of your organisation's calls of them took too long",
         ),
     };
     let seconds = whole_seconds(open.refused.retry_after);
     let advice = match open.kind {
-        Kind::Shared => "or use a tool of another family meanwhile",
-        Kind::Tenant => "then ask for less at a time; tools of other families answer meanwhile",
+        CircuitKind::Shared => "or use a tool of another family meanwhile",
+        CircuitKind::Tenant => "then ask for less at a time; tools of other families still answer",
     };
     Failure::new(
         Fault::CircuitOpen,
-        format!("the tools of the family {family} are resting: {why}"),
+        format!("the tools of the family {family} are paused: {why}"),
         format!("wait {}, {advice}", in_words(seconds)),
     )
     .detail("retry_after_seconds", seconds)
@@ -38,12 +39,12 @@ pub(super) fn circuit_open(pool: &str, family: &str, open: &CircuitOpen) -> Fail
     .detail("state", open.refused.state.name())
 }
 
-/// There is no place for the call.
-pub(super) fn no_place(most: usize, why: NoPlace) -> Failure {
+/// The bulkhead refused the call.
+pub(super) fn bulkhead_full(most: usize, why: BulkheadRefusal) -> Failure {
     let then = match why {
-        NoPlace::Full => "and as many wait",
-        NoPlace::Stalled => "and none of those that wait was begun for too long",
-        NoPlace::Waited => "and none ended in time to begin this one",
+        BulkheadRefusal::Full => "and as many wait",
+        BulkheadRefusal::Stalled => "and the queue has not moved for too long",
+        BulkheadRefusal::Waited => "and none ended in time to start this one",
     };
     Failure::new(
         Fault::Unavailable,

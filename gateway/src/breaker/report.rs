@@ -1,29 +1,29 @@
-//! What `/status` says of circuits and calls. For the operator: tenants are named here, and nowhere
-//! else.
+//! The part of `/status` about circuits and calls. It is for operators and names tenants, unlike
+//! failures and metrics.
 
 use serde::Serialize;
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{
-    circuit::{Circuit, State},
-    window::Counts,
+    circuit::{Circuit, CircuitState},
+    window::CallCounts,
 };
 use crate::metrics::CircuitLabels;
 
 /// Circuits and calls at one moment.
 #[derive(Debug, Serialize)]
 pub(crate) struct BreakerReport {
-    /// Of every pool and family that was called within some minutes, in this order.
+    /// One row for each pool and family that was called within the last minutes, sorted by both.
     pub(crate) circuits: Vec<CircuitRow>,
-    /// Tenants' circuits that are not closed: the first hundred of them.
+    /// Tenants' circuits that are not closed: the first hundred.
     pub(crate) tenant_circuits_open: Vec<TenantRow>,
-    /// How many these are in all.
+    /// The number of tenants' circuits that are not closed.
     pub(crate) tenant_circuits_open_total: usize,
     pub(crate) calls: CallsReport,
 }
 
-/// Calls that hold a place at this gateway, and that wait for one.
+/// Calls of this gateway that hold a bulkhead permit, and calls that wait for one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct CallsReport {
     pub(crate) in_flight: usize,
@@ -35,19 +35,19 @@ pub(crate) struct CallsReport {
 pub(crate) struct CircuitRow {
     pub(crate) pool: String,
     pub(crate) family: String,
-    pub(crate) state: State,
-    /// Rounded up; only while it is open.
+    pub(crate) state: CircuitState,
+    /// Rounded up; present only while the circuit is open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) retry_after_seconds: Option<u64>,
-    /// Of the last ten seconds.
+    /// Calls of the last ten seconds.
     #[serde(flatten)]
-    pub(crate) counts: Counts,
+    pub(crate) counts: CallCounts,
 }
 
 /// One tenant's circuit.
 #[derive(Debug, Serialize)]
 pub(crate) struct TenantRow {
-    /// Its slug.
+    /// The tenant's slug.
     pub(crate) tenant: String,
     pub(crate) tenant_id: Uuid,
     #[serde(flatten)]

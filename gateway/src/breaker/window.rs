@@ -1,34 +1,35 @@
-//! How the calls of the last ten seconds ended: what a circuit judges by.
+//! How the calls of the last ten seconds ended: the basis of a circuit's decisions.
 //!
-//! Whole seconds, so that a count is one addition and memory does not follow the calls. A second
-//! that slid out of the window is cleared when its place is needed again, not by a timer.
+//! Counts are per whole second, so that counting is one addition and memory does not grow with
+//! calls. A second that left the window is cleared when its slot is reused, without a timer.
 
 use std::time::Duration;
 
 use serde::Serialize;
 use tokio::time::Instant;
 
-/// What the window spans.
+/// Length of the window.
 pub(super) const SPAN: Duration = Duration::from_secs(SECONDS as u64);
 const SECONDS: u32 = 10;
 
-/// How one call ended, as far as a circuit cares.
+/// How one call ended, as a circuit rates it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rating {
-    /// In good time.
+    /// Answered in good time.
     Good,
-    /// Well, but it took longer than half of its time.
+    /// Answered, but took longer than half of its time.
     Slow,
-    /// Ill.
+    /// Failed.
     Fault,
 }
 
-/// Ended calls.
+/// Calls that ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct Counts {
+pub(crate) struct CallCounts {
     /// All of them.
     pub(crate) calls: u32,
-    /// Those that failed by a fault of whoever was called.
+    /// Those that failed through a fault of the callee, or missed their deadline in a tenant's
+    /// circuit.
     pub(crate) faults: u32,
     /// Those that were slow and did not fail.
     pub(crate) slow: u32,
@@ -37,7 +38,7 @@ pub(crate) struct Counts {
 /// The last ten seconds.
 #[derive(Debug)]
 pub(super) struct Window {
-    /// From where the seconds are numbered.
+    /// The start of second 0.
     origin: Instant,
     seconds: [Second; SECONDS as usize],
 }
@@ -45,11 +46,11 @@ pub(super) struct Window {
 #[derive(Clone, Copy, Debug, Default)]
 struct Second {
     number: u32,
-    counts: Counts,
+    counts: CallCounts,
 }
 
 impl Window {
-    /// Nothing has ended yet.
+    /// An empty window.
     pub(super) fn new(now: Instant) -> Self {
         Window {
             origin: now,
@@ -64,19 +65,19 @@ impl Window {
         if second.number < number {
             *second = Second {
                 number,
-                counts: Counts::default(),
+                counts: CallCounts::default(),
             };
         }
         second.counts.count(rating);
     }
 
-    /// What ended within the window.
-    pub(super) fn counts(&self, now: Instant) -> Counts {
+    /// The calls that ended within the window.
+    pub(super) fn counts(&self, now: Instant) -> CallCounts {
         let number = self.number(now);
         let within = self.seconds.iter();
         within
             .filter(|second| second.number + SECONDS > number)
-            .fold(Counts::default(), |sum, second| sum.plus(second.counts))
+            .fold(CallCounts::default(), |sum, second| sum.plus(second.counts))
     }
 
     fn number(&self, now: Instant) -> u32 {
@@ -85,7 +86,7 @@ impl Window {
     }
 }
 
-impl Counts {
+impl CallCounts {
     fn count(&mut self, rating: Rating) {
         self.calls = self.calls.saturating_add(1);
         match rating {
@@ -95,8 +96,8 @@ impl Counts {
         }
     }
 
-    fn plus(self, other: Counts) -> Counts {
-        Counts {
+    fn plus(self, other: CallCounts) -> CallCounts {
+        CallCounts {
             calls: self.calls.saturating_add(other.calls),
             faults: self.faults.saturating_add(other.faults),
             slow: self.slow.saturating_add(other.slow),
@@ -109,21 +110,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_ended_longer_ago_than_the_window_is_not_counted() {
+    fn calls_older_than_the_window_are_not_counted() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let mut window = Window::new(start);
         window.count(Rating::Fault, at(0));
         window.count(Rating::Slow, at(4));
         window.count(Rating::Good, at(9));
-        let counts = |calls, faults, slow| Counts {
+        let counts = |calls, faults, slow| CallCounts {
             calls,
             faults,
             slow,
         };
         assert_eq!(window.counts(at(9)), counts(3, 1, 1));
         assert_eq!(window.counts(at(10)), counts(2, 0, 1));
-        // The place of second 4 is taken again.
+        // The slot of second 4 is reused.
         window.count(Rating::Good, at(14));
         assert_eq!(window.counts(at(14)), counts(2, 0, 0));
         assert_eq!(window.counts(at(1_000)), counts(0, 0, 0));

@@ -163,10 +163,10 @@ impl Calls {
         let family = &tool.entry.family;
         settlement.recorder.reached(Stage::Checked);
         let permit = self.breaker.admit(who, family, received, until).await?;
-        let place = permit.place();
+        let bulkhead = permit.bulkhead();
         settlement.permit = Some(permit);
         settlement.recorder.reached(Stage::Admitted);
-        let events = self.upstream.call(call, place).await?;
+        let events = self.upstream.call(call, bulkhead).await?;
         first(events, settlement).await
     }
 

@@ -130,11 +130,14 @@ impl Calls {
         self.upstream.judge(&call)?;
         let family = request.family();
         recorder.reached(Stage::Checked);
-        let admitted = self.breaker.admit(who, family, info.received, until).await?;
-        let place = admitted.place();
+        let admitted = self
+            .breaker
+            .admit(who, family, info.received, until)
+            .await?;
+        let bulkhead = admitted.bulkhead();
         *permit = Some(admitted);
         recorder.reached(Stage::Admitted);
-        let mut events = self.upstream.call(call, place).await?;
+        let mut events = self.upstream.call(call, bulkhead).await?;
         loop {
             // What it says on its way nobody asked to hear.
             if let Step::Result(result) = events.next().await? {

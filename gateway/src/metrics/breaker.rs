@@ -32,33 +32,33 @@ impl CircuitLabels {
 
 /// Whose circuit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum CircuitKind {
     /// Everybody's who uses the pool.
     Shared,
     /// One tenant's.
     Tenant,
 }
 
-impl Kind {
+impl CircuitKind {
     /// The name in metrics and logs.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Kind::Shared => "shared",
-            Kind::Tenant => "tenant",
+            CircuitKind::Shared => "shared",
+            CircuitKind::Tenant => "tenant",
         }
     }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct KindLabels {
+struct CircuitKindLabels {
     pool: Arc<str>,
     family: Arc<str>,
     circuit: &'static str,
 }
 
-impl KindLabels {
-    fn new(labels: &CircuitLabels, kind: Kind) -> Self {
-        KindLabels {
+impl CircuitKindLabels {
+    fn new(labels: &CircuitLabels, kind: CircuitKind) -> Self {
+        CircuitKindLabels {
             pool: labels.pool.clone(),
             family: labels.family.clone(),
             circuit: kind.name(),
@@ -70,11 +70,11 @@ impl KindLabels {
 pub(crate) struct BreakerMetrics {
     states: Family<CircuitLabels, Gauge>,
     tenants_open: Family<CircuitLabels, Gauge>,
-    opened: Family<KindLabels, Counter>,
-    refused: Family<KindLabels, Counter>,
+    opened: Family<CircuitKindLabels, Counter>,
+    refused: Family<CircuitKindLabels, Counter>,
     in_flight: Gauge,
     queued: Gauge,
-    no_place: Family<ReasonLabel, Counter>,
+    bulkhead_refused: Family<ReasonLabel, Counter>,
     lately: Arc<Refusals>,
 }
 
@@ -111,7 +111,7 @@ impl BreakerMetrics {
                 "calls_queued",
                 "Calls that wait for a place of their tenant",
             ),
-            no_place: registered(
+            bulkhead_refused: registered(
                 registry,
                 "bulkhead_refusals",
                 "Calls that got no place of their tenant, by reason",
@@ -135,16 +135,16 @@ impl BreakerMetrics {
     }
 
     /// Counts a circuit that opened.
-    pub(crate) fn circuit_opened(&self, labels: &CircuitLabels, kind: Kind) {
-        let labels = KindLabels::new(labels, kind);
+    pub(crate) fn circuit_opened(&self, labels: &CircuitLabels, kind: CircuitKind) {
+        let labels = CircuitKindLabels::new(labels, kind);
         self.opened.get_or_create(&labels).inc();
     }
 
     /// Counts a call that a circuit refused.
-    pub(crate) fn circuit_refused(&self, labels: &CircuitLabels, kind: Kind) {
+    pub(crate) fn circuit_refused(&self, labels: &CircuitLabels, kind: CircuitKind) {
         let circuit = format!("{} {}/{}", kind.name(), labels.pool, labels.family);
         self.lately.count("circuit_open", Some(circuit.into()));
-        let labels = KindLabels::new(labels, kind);
+        let labels = CircuitKindLabels::new(labels, kind);
         self.refused.get_or_create(&labels).inc();
     }
 
@@ -156,8 +156,10 @@ impl BreakerMetrics {
     }
 
     /// Counts a call that got no place. `reason` is `full`, `stalled` or `waited`.
-    pub(crate) fn no_place(&self, reason: &'static str) {
+    pub(crate) fn bulkhead_refused(&self, reason: &'static str) {
         self.lately.count("no_place", Some(reason.into()));
-        self.no_place.get_or_create(&ReasonLabel { reason }).inc();
+        self.bulkhead_refused
+            .get_or_create(&ReasonLabel { reason })
+            .inc();
     }
 }

@@ -34,7 +34,7 @@ use super::{
     replica::{Flight, Replica},
     valve::Valve,
 };
-use crate::{breaker::CallPlace, unread::Asker};
+use crate::{breaker::CallPermit, unread::Asker};
 
 /// Tries of one call.
 const MOST_TRIES: usize = 3;
@@ -59,7 +59,7 @@ pub(super) struct Errand {
     /// Who gets room for what the worker says. `None` for what no tenant asks: that always has.
     pub(super) asker: Option<Asker>,
     /// The call's place in the bulkhead, which each try keeps until its stream ended.
-    pub(super) place: Option<CallPlace>,
+    pub(super) place: Option<CallPermit>,
     pub(super) tried: Vec<Arc<Replica>>,
     /// Whether it was done again after its worker was lost.
     pub(super) repeated: bool,

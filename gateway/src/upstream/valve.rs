@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 use tonic::{Status, body::Body, transport::Channel};
 
 use super::resets::Resets;
-use crate::breaker::CallPlace;
+use crate::breaker::CallPermit;
 
 /// The largest message that passes at once, in bytes: its answer is a small one.
 pub(super) const SMALL_MESSAGE: usize = 2 * 1024;
@@ -96,7 +96,7 @@ impl tower::Service<http::Request<Body>> for ValvedChannel {
 
     fn call(&mut self, mut request: http::Request<Body>) -> Self::Future {
         let valve = request.extensions_mut().remove::<Valve>();
-        let place = request.extensions_mut().remove::<CallPlace>();
+        let place = request.extensions_mut().remove::<CallPermit>();
         Answering {
             answer: Some(Box::pin(self.channel.call(request))),
             valve,
@@ -111,7 +111,7 @@ impl tower::Service<http::Request<Body>> for ValvedChannel {
 /// What a call's reset needs.
 struct Reset {
     resets: Resets,
-    place: Option<CallPlace>,
+    place: Option<CallPermit>,
 }
 
 impl Reset {
