@@ -67,7 +67,7 @@ impl Tool {
 pub(crate) struct Snapshot {
     source: Bytes,
     /// Whether a worker of the default pool gave it: that pool's row is kept for the next start.
-    by_default_pool: bool,
+    from_default_pool: bool,
     tools: Vec<Arc<Tool>>,
     by_name: HashMap<Arc<str>, usize>,
 }
@@ -77,7 +77,7 @@ impl Snapshot {
         let list: ToolList = serde_json::from_slice(&source)?;
         let mut snapshot = Snapshot {
             source,
-            by_default_pool: false,
+            from_default_pool: false,
             tools: Vec::with_capacity(list.tools.len()),
             by_name: HashMap::new(),
         };
@@ -211,7 +211,7 @@ impl Catalog {
         let mut current = self.current.subscribe();
         loop {
             let now = current.borrow_and_update().clone();
-            let now = now.filter(|now| now.by_default_pool);
+            let now = now.filter(|now| now.from_default_pool);
             let source = now.map(|now| now.source.clone());
             if let Some(other) = source.filter(|source| Some(source) != known) {
                 return other;
@@ -264,11 +264,11 @@ impl Catalog {
     async fn refresh(&self, upstream: &Upstream) -> Result<(), CatalogError> {
         let given = upstream.catalog().await?;
         let is_known = |current: &Arc<Snapshot>| {
-            current.source == given.tools && current.by_default_pool >= given.by_default_pool
+            current.source == given.tools && current.from_default_pool >= given.from_default_pool
         };
         if !self.snapshot().as_ref().is_some_and(is_known) {
             let mut snapshot = Snapshot::parse(given.tools)?;
-            snapshot.by_default_pool = given.by_default_pool;
+            snapshot.from_default_pool = given.from_default_pool;
             tracing::info!(tools = snapshot.tools.len(), "catalogue taken");
             self.current.send_replace(Some(Arc::new(snapshot)));
         }

@@ -34,7 +34,7 @@ pub use config::{GatewayConfig, GatewayConfigError};
 pub use limits::{LimitsConfig, LimitsError, WhenDown};
 pub use sampling::SamplingConfig;
 pub use server::{MOST_CLIENTS, guard::GuardConfig};
-pub use upstream::{AuthorityError, UpstreamConfig, UpstreamError};
+pub use upstream::{UpstreamConfig, UpstreamError, WorkerCaError};
 
 // Above the path: how a gateway is set up, and what administrators and probes ask.
 mod config;

@@ -1,14 +1,14 @@
-//! The way to the workers, the last stop of a call: a pool, a worker of it, a pass, a deadline.
+//! Calls to the workers, the last stop of a call: a pool, a worker of it, a pass, a deadline.
 //!
-//! Pools are sets of workers that mount the same repositories (`pool`); who they are is found by
-//! name (`discovery`), how they stand by their health service (`health`), which of them a call
-//! goes to by its project (`choice`), and what becomes of it when they fail in `errand`. The
-//! gateway's own call, for the catalogue, is in `tools`.
+//! A pool is a set of workers that mount the same repositories (`pool`). `discovery` resolves their
+//! addresses, `health` watches their state, `affinity` picks the worker for a call's project, and
+//! `retry` decides what happens when a worker fails. `tools` holds the gateway's own call, which
+//! fetches the catalog.
 //!
-//! The deadline travels as `grpc-timeout`, so the worker gives up by itself; a local timeout, a
-//! little longer, covers a worker that doesn't. Dropping the stream of a call cancels it at the
-//! worker. Whatever goes wrong here comes back as a [`Failure`] that an agent can act on; the
-//! reason goes to the log, since it may name hosts.
+//! The deadline travels as `grpc-timeout`, so that a worker stops by itself; a slightly longer
+//! local timeout covers a worker that does not. Dropping the stream of a call cancels it at the
+//! worker. Every error here becomes a [`Failure`] that an agent can act on; its cause goes to the
+//! log only, since it may name hosts.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -31,83 +31,83 @@ use crate::{
     metrics::UpstreamMetrics,
     unread::Asker,
 };
-use choice::Affinity;
-use deadly::Deadly;
-use errand::{Errand, Suspects};
-use patience::Patience;
-use pool::{Pool, Surroundings};
-use secured::Authority;
+use affinity::Affinity;
+use call_deadline::CallDeadline;
+use crashing_calls::CrashingCalls;
+use pool::{Pool, PoolContext};
+use retry::{CrashGuard, RetriedCall};
+use tls::WorkerCa;
 
 pub use config::{UpstreamConfig, UpstreamError};
 pub(crate) use failures::{internal, is_refusal, unavailable, unread};
 #[cfg(test)]
 pub(crate) use health::LONGEST_RETRY;
 pub(crate) use replica::ReplicaStatus;
-pub use secured::AuthorityError;
+pub(crate) use stream::{CallUpdate, Step, WorkerCall};
+pub use tls::WorkerCaError;
 #[cfg(test)]
-pub(crate) use standing::State;
-pub(crate) use stream::{CallStream, Said, Step};
+pub(crate) use worker_state::WorkerState;
 
 mod config;
 mod discovery;
 mod pool;
-mod choice;
+mod affinity;
 mod replica;
-mod standing;
-mod secured;
+mod worker_state;
+mod tls;
 mod health;
-mod errand;
-mod attempt;
-mod ending;
-mod budget;
-mod deadly;
+mod retry;
+mod attempt_span;
+mod attempt_end;
+mod retry_budget;
+mod crashing_calls;
 mod stream;
 mod valve;
-mod resets;
-mod patience;
+mod reset_pacer;
+mod call_deadline;
 mod tools;
 mod failures;
 
-/// How much longer than the worker the gateway waits, so that the worker's own answer wins.
-const PATIENCE: Duration = Duration::from_millis(250);
+/// How much longer the gateway waits than the worker, so that the worker's own answer wins.
+const GRACE: Duration = Duration::from_millis(250);
 const LONGEST_DEADLINE: Duration = Duration::from_secs(30);
-/// Passes kept; each is good for seconds.
+/// Cached passes; each is valid for seconds.
 const MOST_PASSES: u64 = 20_000;
-/// How often the operator is told of a pool that tenants have and this gateway has not.
-const TOLD_AGAIN: Duration = Duration::from_secs(600);
-/// Such pools that are remembered as told.
-const MOST_TOLD: u64 = 1_000;
+/// Interval of the warning about one tenants' pool that this gateway does not have.
+const WARN_INTERVAL: Duration = Duration::from_secs(600);
+/// Such pools that are remembered as logged.
+const MOST_WARNED: u64 = 1_000;
 
-/// A caller's call, on its way to a worker.
+/// A caller's call before it is sent to a worker.
 pub(crate) struct Outgoing<'a> {
     pub(crate) who: &'a Principal,
     pub(crate) method: Method,
     /// One JSON object.
     pub(crate) params: Bytes,
-    /// The project it is about, as far as it says so.
+    /// The project that the call names, if any.
     pub(crate) project: Option<&'a str>,
-    /// Whether doing it twice is the same as doing it once.
+    /// Whether the call is idempotent.
     pub(crate) idempotent: bool,
-    /// Whether it may be sent to another worker when one was lost with it.
+    /// Whether the call may be sent to another worker after its worker was lost.
     pub(crate) repeatable: bool,
     /// The session it belongs to.
     pub(crate) session: SessionKey,
     pub(crate) trace: TraceContext,
-    /// When its caller gets an answer, whatever it is.
+    /// When the caller gets an answer at the latest.
     pub(crate) until: Instant,
-    /// Who gets room for what the worker says.
+    /// The account that reserves memory for the worker's answer.
     pub(crate) asker: Asker,
 }
 
-/// The workers of every pool that is configured.
+/// The workers of every configured pool.
 pub(crate) struct Upstream {
     pools: BTreeMap<String, Arc<Pool>>,
     default_pool: String,
     deadline: Duration,
     minter: PassMinter,
     passes: moka::sync::Cache<u64, PassToken>,
-    deadly: Arc<Mutex<Deadly>>,
-    told: moka::sync::Cache<String, ()>,
+    crashing_calls: Arc<Mutex<CrashingCalls>>,
+    warned_pools: moka::sync::Cache<String, ()>,
     metrics: UpstreamMetrics,
     lost: Arc<Notify>,
     end: CancellationToken,
@@ -115,8 +115,8 @@ pub(crate) struct Upstream {
 }
 
 impl Upstream {
-    /// Connects to the workers and goes on to look for them, in the background and as long as this
-    /// lives: they may come later. Call it within a runtime.
+    /// Starts background tasks, bound to this value's lifetime, that connect to the workers and
+    /// keep resolving their addresses. Workers may appear later. Call it within a runtime.
     pub(crate) fn new(
         config: &UpstreamConfig,
         minter: PassMinter,
@@ -125,32 +125,32 @@ impl Upstream {
         Upstream::with_resolver(config, minter, metrics, &dns::system())
     }
 
-    /// With another way to find the addresses of hosts than the system's.
+    /// Uses another resolver than the system's.
     pub(crate) fn with_resolver(
         config: &UpstreamConfig,
         minter: PassMinter,
         metrics: &UpstreamMetrics,
         resolver: &Resolver,
     ) -> Result<Self, UpstreamError> {
-        let places = config.places()?;
+        let addresses = config.addresses()?;
         let authority = config.worker_ca.as_deref().map(|path| {
-            let read = Authority::read(path);
-            read.map_err(|source| UpstreamError::Authority {
+            let read = WorkerCa::read(path);
+            read.map_err(|source| UpstreamError::WorkerCa {
                 path: path.to_owned(),
                 source,
             })
         });
         let authority = authority.transpose()?.map(Arc::new);
-        let around = Surroundings {
+        let context = PoolContext {
             metrics: metrics.clone(),
             lost: Arc::new(Notify::new()),
-            deadly: Arc::default(),
+            crashing_calls: Arc::default(),
             dropped: CancellationToken::new(),
             authority,
         };
-        let pools = places.into_iter().map(|(name, places)| {
-            let pool = Arc::new(Pool::new(&name, around.clone()));
-            discovery::begin(&pool, places, resolver);
+        let pools = addresses.into_iter().map(|(name, addresses)| {
+            let pool = Arc::new(Pool::new(&name, context.clone()));
+            discovery::begin(&pool, addresses, resolver);
             (name, pool)
         });
         Ok(Upstream {
@@ -162,69 +162,69 @@ impl Upstream {
                 .max_capacity(MOST_PASSES)
                 .time_to_live(pass::REUSE)
                 .build(),
-            deadly: around.deadly,
-            told: moka::sync::Cache::builder()
-                .max_capacity(MOST_TOLD)
-                .time_to_live(TOLD_AGAIN)
+            crashing_calls: context.crashing_calls,
+            warned_pools: moka::sync::Cache::builder()
+                .max_capacity(MOST_WARNED)
+                .time_to_live(WARN_INTERVAL)
                 .build(),
             metrics: metrics.clone(),
-            lost: around.lost,
+            lost: context.lost,
             end: CancellationToken::new(),
-            _tasks: around.dropped.drop_guard(),
+            _tasks: context.dropped.drop_guard(),
         })
     }
 
-    /// By when a call that was received at this moment is answered.
+    /// The deadline of a call that was received at this moment.
     pub(crate) fn until(&self, received: Instant) -> Instant {
         received + self.deadline
     }
 
-    /// Refuses a call that ended two workers. Asked before the breaker is: it says nothing about
-    /// the workers that are there, and one agent's call must not close their tools to all.
-    pub(crate) fn judge(&self, call: &Outgoing<'_>) -> Result<(), Failure> {
-        let suspects = self.suspects(Some(call.who.tenant_id()));
-        let left = suspects.refused(call.method, &call.params);
+    /// Refuses a call that crashed two workers. Runs before the breaker: the crashes say nothing
+    /// about the remaining workers, and one agent's call must not open their circuits for everyone.
+    pub(crate) fn check_crashes(&self, call: &Outgoing<'_>) -> Result<(), Failure> {
+        let crash_guard = self.crash_guard(Some(call.who.tenant_id()));
+        let left = crash_guard.refused(call.method, &call.params);
         left.map_or(Ok(()), |left| {
-            self.pool_of(call.who)?.metrics().deadly_refused();
-            Err(failures::deadly(call.trace, left))
+            self.pool_of(call.who)?.metrics().crashing_call_refused();
+            Err(failures::crashing_call(call.trace, left))
         })
     }
 
-    /// Starts a caller's call of a worker's method, which passed [`Upstream::judge`] and has a `place`.
+    /// Starts a caller's call, which passed [`Upstream::judge`] and has a `place`.
     pub(crate) async fn call(
         &self,
         call: Outgoing<'_>,
-        place: CallPermit,
-    ) -> Result<CallStream, Failure> {
+        permit: CallPermit,
+    ) -> Result<WorkerCall, Failure> {
         let pool = self.pool_of(call.who)?;
         let pass = self.pass(call.who);
         let pass = pass.map_err(|error| internal(call.trace, &error))?;
         let tenant = call.who.tenant_id();
-        CallStream::begin(Box::new(Errand {
+        WorkerCall::begin(Box::new(RetriedCall {
             pool: Arc::clone(pool),
             affinity: Affinity::of(tenant, call.project),
             method: call.method,
             params: call.params,
-            context: context(call.trace, pass, Some(call.session)),
+            context: call_context(call.trace, pass, Some(call.session)),
             idempotent: call.idempotent,
             repeatable: call.repeatable,
             until: call.until,
-            patience: self.patience(call.until),
-            suspects: self.suspects(Some(tenant)),
+            deadline: self.call_deadline(call.until),
+            crash_guard: self.crash_guard(Some(tenant)),
             asker: Some(call.asker),
-            place: Some(place),
+            bulkhead_permit: Some(permit),
             tried: Vec::new(),
             repeated: false,
         }))
         .await
     }
 
-    /// Every worker that is known, for the operator.
+    /// Every known worker, for operators.
     pub(crate) fn replicas(&self) -> Vec<ReplicaStatus> {
         self.pools.values().flat_map(|pool| pool.status()).collect()
     }
 
-    /// Answers the calls that still run, and all to come, with `unavailable`: the gateway ends.
+    /// Answers running and future calls with `unavailable`: the gateway shuts down.
     pub(crate) fn end_calls(&self) {
         self.end.cancel();
     }
@@ -234,13 +234,13 @@ impl Upstream {
         self.lost.notified().await;
     }
 
-    /// The pool of the caller's tenant. To the agent one that is not configured here is a pool
-    /// without workers; the operator is told, once in a while.
+    /// The pool of the caller's tenant. If it is not configured here, the agent gets the same
+    /// failure as for a pool without workers, and the log warns from time to time.
     fn pool_of(&self, who: &Principal) -> Result<&Arc<Pool>, Failure> {
         self.pools.get(who.pool()).ok_or_else(|| {
             self.metrics.unknown_pool();
-            let told = self.told.entry(who.pool().to_owned()).or_insert(());
-            if told.is_fresh() {
+            let warned = self.warned_pools.entry(who.pool().to_owned()).or_insert(());
+            if warned.is_fresh() {
                 tracing::warn!(
                     pool = who.pool(), tenant.id = %who.tenant_id(),
                     "a tenant's pool has no workers here: name them with --worker POOL=URL"
@@ -250,22 +250,22 @@ impl Upstream {
         })
     }
 
-    /// A pass for the caller and its pool: minted once per reading of its record, used for 10 s.
+    /// A pass for the caller and its pool: minted once per version of its record, reused for 10 s.
     fn pass(&self, who: &Principal) -> Result<PassToken, Arc<PassError>> {
         self.passes
             .try_get_with(who.edition(), || self.minter.mint(&who.pass(who.pool())))
     }
 
-    fn patience(&self, until: Instant) -> Patience {
-        Patience {
-            until: until + PATIENCE,
+    fn call_deadline(&self, until: Instant) -> CallDeadline {
+        CallDeadline {
+            until: until + GRACE,
             end: self.end.clone(),
         }
     }
 
-    fn suspects(&self, tenant: Option<Uuid>) -> Suspects {
-        Suspects {
-            deadly: Arc::clone(&self.deadly),
+    fn crash_guard(&self, tenant: Option<Uuid>) -> CrashGuard {
+        CrashGuard {
+            crashing_calls: Arc::clone(&self.crashing_calls),
             tenant,
         }
     }
@@ -273,12 +273,12 @@ impl Upstream {
 
 #[cfg(test)]
 impl Upstream {
-    /// Looks for workers now, not in 5 s.
+    /// Resolves the workers' names now instead of after 5 s.
     pub(crate) fn look_again(&self) {
-        self.pools.values().for_each(|pool| pool.hasten());
+        self.pools.values().for_each(|pool| pool.request_lookup());
     }
 
-    /// Spends all retries.
+    /// Empties all retry budgets.
     pub(crate) fn spend_budgets(&self) {
         for pool in self.pools.values() {
             while pool.budget().lock().spend() {}
@@ -286,7 +286,7 @@ impl Upstream {
     }
 }
 
-fn context(trace: TraceContext, pass: PassToken, session: Option<SessionKey>) -> CallContext {
+fn call_context(trace: TraceContext, pass: PassToken, session: Option<SessionKey>) -> CallContext {
     CallContext {
         call_id: Uuid::new_v4(),
         session: session.map(SessionKey::as_number),

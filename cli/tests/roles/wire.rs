@@ -100,7 +100,7 @@ fn an_untrusted_worker_counts_as_down_and_is_logged_once() {
         (stage.believing(&misnamed, &elsewhere), "not valid for name"),
     ] {
         let log = stage.has_no_worker(gateway);
-        assert_eq!(log.matches("worker not believed").count(), 1, "{log}");
+        assert_eq!(log.matches("worker not trusted").count(), 1, "{log}");
         assert!(log.contains(reason), "{reason} in {log}");
         assert!(!log.contains("BEGIN") && !log.contains("PRIVATE"), "{log}");
     }
@@ -223,7 +223,7 @@ fn a_removed_authority_is_not_trusted_by_new_connections() {
     again.becomes(200, "ready");
     let not_believed = || {
         let mut lines = gateway.log.try_iter();
-        lines.any(|line| line.contains("worker not believed") && line.contains("UnknownIssuer"))
+        lines.any(|line| line.contains("worker not trusted") && line.contains("UnknownIssuer"))
     };
     wait_until("the gateway says why", not_believed);
     let told = stage.call(&gateway, "read_file", READ).unwrap();

@@ -32,7 +32,7 @@ use crate::{
     metrics::Metrics,
     sampling::Sampler,
     unread::Room,
-    upstream::{self, CallStream, Outgoing, Step, Upstream},
+    upstream::{self, Outgoing, Step, Upstream, WorkerCall},
 };
 
 /// What calls need.
@@ -159,7 +159,7 @@ impl Calls {
             until,
             asker: settlement.info.asker.clone(),
         };
-        self.upstream.judge(&call)?;
+        self.upstream.check_crashes(&call)?;
         let family = &tool.entry.family;
         settlement.recorder.reached(Stage::Checked);
         let permit = self.breaker.admit(who, family, received, until).await?;
@@ -219,15 +219,15 @@ struct CallMeta<'a> {
 
 enum FirstEvent {
     Result(Bytes, Option<Room>),
-    Event(EventMessage, Box<CallStream>),
+    Event(EventMessage, Box<WorkerCall>),
 }
 
 /// What decides the form of the answer: the result, or a word before it that the client wants.
-async fn first(mut events: CallStream, settlement: &mut Settlement) -> Result<FirstEvent, Failure> {
+async fn first(mut events: WorkerCall, settlement: &mut Settlement) -> Result<FirstEvent, Failure> {
     loop {
         match events.next().await? {
             Step::Result(result) => return Ok(FirstEvent::Result(result, events.take_room())),
-            Step::Said(said) => {
+            Step::Update(said) => {
                 if let Some(message) = settlement.notifications.notification(&said) {
                     let message = EventMessage {
                         message,

@@ -127,7 +127,7 @@ impl Calls {
             until,
             asker: info.asker.clone(),
         };
-        self.upstream.judge(&call)?;
+        self.upstream.check_crashes(&call)?;
         let family = request.family();
         recorder.reached(Stage::Checked);
         let admitted = self

@@ -13,7 +13,7 @@ use archway_proto::{
 use serde_json::{Value, json};
 
 use super::{envelope::Envelope, request::RequestInfo};
-use crate::{metrics::Metrics, upstream::Said};
+use crate::{metrics::Metrics, upstream::CallUpdate};
 
 /// The largest log message passed on, in bytes: its data and its logger's name.
 const LARGEST_LOG: usize = 64 * 1024;
@@ -60,10 +60,10 @@ impl NotificationFilter {
     }
 
     /// The JSON-RPC notification that tells the client, if it wants to hear this.
-    pub(crate) fn notification(&mut self, said: &Said) -> Option<Vec<u8>> {
+    pub(crate) fn notification(&mut self, said: &CallUpdate) -> Option<Vec<u8>> {
         match said {
-            Said::Progress(said) => Some(progress(self.token.as_ref()?, said)),
-            Said::Log(said) => self.log(said),
+            CallUpdate::Progress(said) => Some(progress(self.token.as_ref()?, said)),
+            CallUpdate::Log(said) => self.log(said),
         }
     }
 

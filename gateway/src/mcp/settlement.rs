@@ -31,7 +31,7 @@ use crate::{
     cursor::{CursorContext, Cursors},
     metrics::Outcome,
     unread::Room,
-    upstream::{self, CallStream, Step},
+    upstream::{self, Step, WorkerCall},
 };
 
 /// Events of one call that wait for its client to read; none is much larger than 64 KiB, and large
@@ -149,7 +149,7 @@ impl Settlement {
 
     /// What the call says as it comes, the answer last. A task follows the call: what its client has
     /// not read yet must not keep it from its deadline, and its tenant's place with it.
-    pub(super) fn stream(mut self, first: EventMessage, events: Box<CallStream>) -> Response {
+    pub(super) fn stream(mut self, first: EventMessage, events: Box<WorkerCall>) -> Response {
         let room = self.room.take();
         let (tell, mut told) = mpsc::channel(MOST_UNREAD);
         let (answer, answered) = oneshot::channel();
@@ -167,7 +167,7 @@ impl Settlement {
     /// Makes the call to its end, unless its client goes away: then it is cancelled.
     async fn follow(
         mut self,
-        mut events: Box<CallStream>,
+        mut events: Box<WorkerCall>,
         tell: mpsc::Sender<EventMessage>,
         mut answer: oneshot::Sender<EventMessage>,
     ) {
@@ -184,13 +184,13 @@ impl Settlement {
     /// Tells what the call says until its result.
     async fn listen(
         &mut self,
-        events: &mut CallStream,
+        events: &mut WorkerCall,
         tell: &mpsc::Sender<EventMessage>,
     ) -> Result<Bytes, Failure> {
         loop {
             match events.next().await? {
                 Step::Result(result) => return Ok(result),
-                Step::Said(said) => {
+                Step::Update(said) => {
                     if let Some(message) = self.notifications.notification(&said) {
                         let room = events.take_room();
                         let message = EventMessage { message, room };

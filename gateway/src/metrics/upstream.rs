@@ -27,7 +27,7 @@ pub(crate) struct UpstreamMetrics {
     dns_failures: Family<PoolLabel, Counter>,
     retries: Family<ReasonLabel, Counter>,
     budget_exhausted: Counter,
-    deadly_refused: Counter,
+    crashing_call_refused: Counter,
     unknown_pool: Counter,
 }
 
@@ -55,7 +55,7 @@ impl UpstreamMetrics {
                 "upstream_retry_budget_exhausted",
                 "Calls that were not repeated because too many were",
             ),
-            deadly_refused: registered(
+            crashing_call_refused: registered(
                 own,
                 "upstream_deadly_calls_refused",
                 "Calls refused because they had ended two workers",
@@ -101,8 +101,8 @@ impl UpstreamMetrics {
     }
 
     /// Counts a call that was refused because it had ended two workers.
-    pub(crate) fn deadly_refused(&self) {
-        self.deadly_refused.inc();
+    pub(crate) fn crashing_call_refused(&self) {
+        self.crashing_call_refused.inc();
     }
 
     /// Counts a call for which there is no pool here. Which pool it is stands in the log: tenants' records

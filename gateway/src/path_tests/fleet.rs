@@ -27,7 +27,7 @@ use super::{
 use crate::{
     dns::Resolver,
     metrics::Metrics,
-    upstream::{ReplicaStatus, State, Upstream, UpstreamConfig},
+    upstream::{ReplicaStatus, Upstream, UpstreamConfig, WorkerState},
 };
 
 /// Nothing here takes longer, unless it never happens.
@@ -102,7 +102,7 @@ impl Fleet {
 
     /// Waits until so many are ready.
     pub(super) async fn ready(&self, count: usize) {
-        let is_ready = |one: &ReplicaStatus| one.state == State::Ready;
+        let is_ready = |one: &ReplicaStatus| one.state == WorkerState::Ready;
         self.until(|replicas| replicas.iter().filter(|one| is_ready(one)).count() == count)
             .await;
     }

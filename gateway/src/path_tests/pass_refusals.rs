@@ -28,7 +28,7 @@ use super::{
     fleet::{Fleet, code},
     worker::{entry, result},
 };
-use crate::upstream::State;
+use crate::upstream::WorkerState;
 
 /// A worker that is ready, tells its tools, and refuses every pass.
 struct PassRefuser(Arc<AtomicUsize>);
@@ -99,7 +99,7 @@ async fn a_worker_that_refuses_passes_is_asked_once_and_another_answers() {
     let place = format!("http://{address}");
     let replicas = fleet.upstream.replicas();
     let stranger = replicas.iter().find(|one| one.address == place).unwrap();
-    assert_eq!(stranger.state, State::Away);
+    assert_eq!(stranger.state, WorkerState::Away);
     let retries = r#"upstream_retries_total{reason="not_begun"}"#;
     assert_eq!(fleet.count(retries), 1);
 }

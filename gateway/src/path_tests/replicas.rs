@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     metrics::Metrics,
-    upstream::{LONGEST_RETRY, ReplicaStatus, State, Upstream, UpstreamConfig},
+    upstream::{LONGEST_RETRY, ReplicaStatus, Upstream, UpstreamConfig, WorkerState},
 };
 
 #[tokio::test]
@@ -93,7 +93,7 @@ async fn a_worker_that_is_back_is_ready_again() {
     let fleet = Fleet::of(1).await;
     fleet.members[0].door.close();
     fleet
-        .until(|replicas| replicas[0].state == State::Away)
+        .until(|replicas| replicas[0].state == WorkerState::Away)
         .await;
     assert_eq!(
         fleet.count(r#"upstream_replicas{pool="shared",state="away"}"#),
@@ -113,7 +113,7 @@ async fn a_worker_that_is_back_is_ready_again() {
 async fn a_worker_is_back_as_soon_after_its_second_outage_as_after_its_first() {
     let fleet = Fleet::of(1).await;
     let door = &fleet.members[0].door;
-    let away = |replicas: &[ReplicaStatus]| replicas[0].state == State::Away;
+    let away = |replicas: &[ReplicaStatus]| replicas[0].state == WorkerState::Away;
     door.close();
     fleet.until(away).await;
     // An outage so long that the watch asks but every second or two.
@@ -149,7 +149,7 @@ async fn a_worker_that_said_it_ends_is_not_lost_when_its_connections_break() {
     }
     let draining = |replicas: &[ReplicaStatus]| {
         let mut states = replicas.iter().map(|one| one.state);
-        states.all(|state| state == State::Draining)
+        states.all(|state| state == WorkerState::Draining)
     };
     fleet.until(draining).await;
     // Its worker ends under it, and the other takes it over.
@@ -272,7 +272,7 @@ async fn a_host_name_is_resolved() {
     let (harness, upstream, _) = with_worker(address, "shared").await;
     let result = harness.call("echo", json!({})).await;
     assert_eq!(result["structuredContent"]["tenant"], "acme", "{result}");
-    assert!(upstream.catalog().await.unwrap().by_default_pool);
+    assert!(upstream.catalog().await.unwrap().from_default_pool);
     let replicas = upstream.replicas();
     assert!(
         replicas
@@ -288,7 +288,7 @@ async fn a_tenant_whose_pool_is_not_here_is_told_that_no_worker_is() {
     // The catalogue comes from the pool that has workers.
     let (harness, upstream, metrics) = with_worker(address, "gold").await;
     assert_eq!(upstream.replicas()[0].pool, "gold");
-    assert!(!upstream.catalog().await.unwrap().by_default_pool);
+    assert!(!upstream.catalog().await.unwrap().from_default_pool);
     let result = harness.call("echo", json!({})).await;
     assert_eq!(code(&result), "unavailable", "{result}");
     assert!(!result.to_string().contains("gold"), "{result}");

@@ -1,23 +1,23 @@
-//! Where the workers are, as it is configured, and what can be wrong with that.
+//! Configuration of the workers' addresses, and its errors.
 //!
-//! `http://host:port` stands for every address its name resolves to (a headless service of
-//! Kubernetes, for one); an IP address and `unix:/path` stand for themselves.
+//! `http://host:port` stands for every address that its name resolves to (for example a headless
+//! service of Kubernetes). An IP address or `unix:/path` stands for itself.
 
 use std::{collections::BTreeMap, net::IpAddr, path::PathBuf};
 
 use archway_proto::pool;
 use http::Uri;
 
-use super::secured::AuthorityError;
+use super::tls::WorkerCaError;
 
-/// Where an `http://` address without a port is.
+/// The port of an `http://` address that names none.
 pub(super) const HTTP_PORT: u16 = 80;
 
-/// Where the workers are.
+/// Configuration of the workers.
 #[derive(Clone, Debug, clap::Args)]
 pub struct UpstreamConfig {
-    /// Workers' addresses, comma-separated: `http://host:port` (every address that the host's name
-    /// resolves to) or `unix:/path`. `NAME=` before one puts it into the pool of that name.
+    /// Workers' addresses, comma-separated: `http://host:port` (every address that the name
+    /// resolves to) or `unix:/path`. The prefix `NAME=` puts an address into the pool of that name.
     #[arg(
         long = "worker",
         env = "ARCHWAY_WORKERS",
@@ -26,8 +26,8 @@ pub struct UpstreamConfig {
         required = true
     )]
     pub workers: Vec<String>,
-    /// The pool of the workers that are listed without one. Tenants name theirs; passes are good
-    /// for it alone.
+    /// The pool of the workers that are listed without a pool. Each tenant names its pool; a pass
+    /// is valid for one pool only.
     #[arg(
         long,
         env = "ARCHWAY_POOL",
@@ -36,12 +36,12 @@ pub struct UpstreamConfig {
         value_parser = pool::checked
     )]
     pub pool: String,
-    /// Speak TLS to workers, and believe those alone whose certificate is of an authority in this
-    /// file (PEM) and for the host that --worker names. Unix sockets stay as they are. Read again for
+    /// Use TLS to workers. Accept only certificates that an authority in this file (PEM) issued for
+    /// the host that --worker names. Unix sockets stay unencrypted. The file is read again for
     /// every new connection.
     #[arg(long, env = "ARCHWAY_WORKER_CA_FILE", value_name = "FILE")]
     pub worker_ca: Option<PathBuf>,
-    /// Seconds a call may take, 1 to 30.
+    /// Seconds that a call may take, 1 to 30.
     #[arg(
         long,
         env = "ARCHWAY_CALL_DEADLINE",
@@ -52,53 +52,55 @@ pub struct UpstreamConfig {
     pub call_deadline: u64,
 }
 
-/// Why the workers' addresses are of no use.
+/// Why the workers' configuration is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum UpstreamError {
     /// The list is empty.
     #[error("no worker address is configured")]
     NoWorker,
     /// An address does not parse.
-    #[error("{0:?} is no worker address (http://host:port or unix:/path, NAME= before it)")]
+    #[error("{0:?} is not a worker address (http://host:port or unix:/path, NAME= before it)")]
     Address(String),
-    /// A pool's name that no tenant can have.
-    #[error("{0:?} is no name of a pool: {problem}", problem = pool::ALLOWED)]
+    /// A pool name that no tenant can have.
+    #[error("{0:?} is not a pool name: {problem}", problem = pool::ALLOWED)]
     Pool(String),
-    /// TLS is asked for by another option.
+    /// TLS is configured by another option.
     #[error(
-        "{0:?} is no worker address: write it as http://host:port, and have TLS spoken there by \
+        "{0:?} is not a worker address: write it as http://host:port, and turn on TLS with \
          --worker-ca (ARCHWAY_WORKER_CA_FILE), the authorities of workers' certificates"
     )]
     Https(String),
-    /// The authorities of workers' certificates are of no use.
+    /// The file of certificate authorities is unusable.
     #[error("--worker-ca (ARCHWAY_WORKER_CA_FILE) {} can't be used", path.display())]
-    Authority {
+    WorkerCa {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
-        source: AuthorityError,
+        source: WorkerCaError,
     },
 }
 
 /// One configured address.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ConfiguredAddress {
     /// `unix:/path`, or `http://` with an IP address.
     Fixed(String),
     /// A name that stands for as many workers as it has addresses.
     Named {
         host: String,
         port: u16,
-        /// What a worker behind the name is called in requests.
+        /// The `:authority` of requests to workers behind the name.
         origin: Uri,
     },
 }
 
 impl UpstreamConfig {
-    /// The places of each pool, at least one pool with at least one place.
-    pub(super) fn places(&self) -> Result<BTreeMap<String, Vec<Place>>, UpstreamError> {
-        let mut pools: BTreeMap<String, Vec<Place>> = BTreeMap::new();
+    /// The addresses of each pool. Returns at least one pool, and at least one address in each.
+    pub(super) fn addresses(
+        &self,
+    ) -> Result<BTreeMap<String, Vec<ConfiguredAddress>>, UpstreamError> {
+        let mut pools: BTreeMap<String, Vec<ConfiguredAddress>> = BTreeMap::new();
         for entry in &self.workers {
             let (name, address) = match entry.split_once('=') {
                 Some((pool, address)) if !is_address(entry) => (pool, address),
@@ -110,9 +112,9 @@ impl UpstreamConfig {
             if address.starts_with("https://") {
                 return Err(UpstreamError::Https(address.to_owned()));
             }
-            let place = place(address);
-            let place = place.ok_or_else(|| UpstreamError::Address(address.to_owned()))?;
-            pools.entry(name.to_owned()).or_default().push(place);
+            let parsed = parse_address(address);
+            let parsed = parsed.ok_or_else(|| UpstreamError::Address(address.to_owned()))?;
+            pools.entry(name.to_owned()).or_default().push(parsed);
         }
         if pools.is_empty() {
             return Err(UpstreamError::NoWorker);
@@ -127,11 +129,11 @@ fn is_address(text: &str) -> bool {
         .any(|scheme| text.starts_with(scheme))
 }
 
-fn place(address: &str) -> Option<Place> {
+fn parse_address(address: &str) -> Option<ConfiguredAddress> {
     if !is_address(address) {
         return None;
     }
-    let fixed = Place::Fixed(address.to_owned());
+    let fixed = ConfiguredAddress::Fixed(address.to_owned());
     if address.starts_with("unix:") {
         return Some(fixed);
     }
@@ -141,7 +143,7 @@ fn place(address: &str) -> Option<Place> {
     if bare.parse::<IpAddr>().is_ok() {
         return Some(fixed);
     }
-    Some(Place::Named {
+    Some(ConfiguredAddress::Named {
         host: host.to_owned(),
         port: origin.port_u16().unwrap_or(HTTP_PORT),
         origin,
@@ -152,19 +154,21 @@ fn place(address: &str) -> Option<Place> {
 mod tests {
     use super::*;
 
-    fn places(workers: &[&str]) -> Result<BTreeMap<String, Vec<Place>>, UpstreamError> {
+    fn addresses(
+        workers: &[&str],
+    ) -> Result<BTreeMap<String, Vec<ConfiguredAddress>>, UpstreamError> {
         let config = UpstreamConfig {
             workers: workers.iter().map(|&worker| worker.to_owned()).collect(),
             pool: "shared".to_owned(),
             worker_ca: None,
             call_deadline: 10,
         };
-        config.places()
+        config.addresses()
     }
 
     #[test]
-    fn a_name_before_an_address_is_its_pool_and_a_host_is_one_to_be_resolved() {
-        let pools = places(&[
+    fn a_prefix_names_the_pool_and_a_host_is_resolved() {
+        let pools = addresses(&[
             "http://workers.archway:7000",
             "http://[::1]:7000",
             "gold=http://10.0.0.1",
@@ -172,8 +176,9 @@ mod tests {
             "unix:/run/c=d",
         ])
         .unwrap();
-        let fixed = |text: &str| Place::Fixed(text.to_owned());
-        let [Place::Named { host, port, .. }, ip, unix] = pools["shared"].as_slice() else {
+        let fixed = |text: &str| ConfiguredAddress::Fixed(text.to_owned());
+        let [ConfiguredAddress::Named { host, port, .. }, ip, unix] = pools["shared"].as_slice()
+        else {
             panic!("{pools:?}");
         };
         assert_eq!((host.as_str(), *port), ("workers.archway", 7000));
@@ -188,19 +193,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_or_no_pool_is_said() {
+    fn invalid_addresses_and_pool_names_are_reported() {
         for text in ["", "worker:7000", "unix:run", "gold=worker", "http://"] {
-            let said = places(&[text]);
+            let result = addresses(&[text]);
             assert!(
-                matches!(said, Err(UpstreamError::Address(_))),
-                "{text}: {said:?}"
+                matches!(result, Err(UpstreamError::Address(_))),
+                "{text}: {result:?}"
             );
         }
         for text in ["=http://a", "Gold=http://a", "-=http://a"] {
-            let said = places(&[text]);
+            let result = addresses(&[text]);
             assert!(
-                matches!(said, Err(UpstreamError::Pool(_))),
-                "{text}: {said:?}"
+                matches!(result, Err(UpstreamError::Pool(_))),
+                "{text}: {result:?}"
             );
         }
         for text in [
@@ -208,10 +213,13 @@ mod tests {
             "gold=https://worker/a=b",
             "https://worker/a=b",
         ] {
-            let said = places(&[text]).unwrap_err();
-            assert!(matches!(said, UpstreamError::Https(_)), "{text}: {said}");
-            assert!(said.to_string().contains("--worker-ca"), "{said}");
+            let result = addresses(&[text]).unwrap_err();
+            assert!(
+                matches!(result, UpstreamError::Https(_)),
+                "{text}: {result}"
+            );
+            assert!(result.to_string().contains("--worker-ca"), "{result}");
         }
-        assert!(matches!(places(&[]), Err(UpstreamError::NoWorker)));
+        assert!(matches!(addresses(&[]), Err(UpstreamError::NoWorker)));
     }
 }

@@ -1,6 +1,6 @@
-//! What an agent is told when a call fails on its way to a worker or back.
+//! What agents read when a call fails on its way to a worker or back.
 //!
-//! The reasons go to the log and nowhere else: they may name hosts and paths.
+//! Causes go to the log only: they may name hosts and paths.
 
 use std::time::Duration;
 
@@ -9,23 +9,22 @@ use serde::Deserialize;
 use serde_json::Value;
 use tonic::Status;
 
-/// What an agent is told to wait when no worker can be reached.
+/// The wait stated when no worker is reachable.
 const RETRY_AFTER_SECONDS: u64 = 2;
-/// What it is told to wait while too many answers are not read: those that nobody reads are ended
-/// by then.
+/// The wait stated while too many answers are unread: unread answers are closed within that time.
 const READ_AFTER_SECONDS: u64 = 5;
 
-/// The detail by which failures that are the call's own doing are told from the workers'.
+/// The detail that marks failures caused by the call itself rather than by workers.
 const REASON: &str = "reason";
-const DEADLY: &str = "deadly_call";
+const CRASHING_CALL: &str = "deadly_call";
 const TOO_LARGE: &str = "pass_too_large";
 const UNREAD: &str = "answers_not_read";
-/// What tonic says of a worker's HTTP/2 that turned a request's headers away (RFC 6585, 5).
+/// tonic's text for a worker's HTTP/2 that rejected a request's headers (RFC 6585, 5).
 const HEADERS_TOO_LARGE: &str = "HTTP status code 431";
-/// The detail that says whether a write may have been done.
+/// The detail that says whether a write may have happened.
 const OUTCOME: &str = "outcome";
 
-/// A failure that is nobody's but ours: logged in full, told with the trace id.
+/// A failure of Archway itself: the log gets the causes, the agent the trace id.
 pub(crate) fn internal(trace: TraceContext, error: &(dyn std::error::Error + 'static)) -> Failure {
     tracing::error!(trace.id = %trace.trace_id(), error = %Chain(error), "call failed");
     internal_failure(trace)
@@ -41,7 +40,7 @@ fn internal_failure(trace: TraceContext) -> Failure {
 }
 
 /// The deadline passed.
-pub(super) fn deadline() -> Failure {
+pub(super) fn deadline_exceeded() -> Failure {
     Failure::new(
         Fault::DeadlineExceeded,
         "the call took longer than its deadline",
@@ -49,7 +48,7 @@ pub(super) fn deadline() -> Failure {
     )
 }
 
-/// The gateway ends before the worker has answered. Whether the call took effect is unknown.
+/// The gateway shuts down before the worker answered. Whether the call took effect is unknown.
 pub(super) fn draining() -> Failure {
     Failure::new(
         Fault::Unavailable,
@@ -59,7 +58,7 @@ pub(super) fn draining() -> Failure {
     .detail("retry_after_seconds", RETRY_AFTER_SECONDS)
 }
 
-/// No worker answered.
+/// No worker is reachable.
 pub(crate) fn unavailable() -> Failure {
     Failure::new(
         Fault::Unavailable,
@@ -69,7 +68,7 @@ pub(crate) fn unavailable() -> Failure {
     .detail("retry_after_seconds", RETRY_AFTER_SECONDS)
 }
 
-/// The call's worker was lost while it ran, and it was not tried again.
+/// The call's worker was lost while the call ran, and the call was not repeated.
 pub(super) fn interrupted() -> Failure {
     Failure::new(
         Fault::Unavailable,
@@ -79,8 +78,8 @@ pub(super) fn interrupted() -> Failure {
     .detail("retry_after_seconds", RETRY_AFTER_SECONDS)
 }
 
-/// This very call ended two workers: it gets no third one for so long.
-pub(super) fn deadly(trace: TraceContext, left: Duration) -> Failure {
+/// This call crashed two workers and is refused for `left`.
+pub(super) fn crashing_call(trace: TraceContext, left: Duration) -> Failure {
     Failure::new(
         Fault::InternalError,
         "this very call, with these arguments, ended two workers: it is refused for a while",
@@ -88,10 +87,10 @@ pub(super) fn deadly(trace: TraceContext, left: Duration) -> Failure {
     )
     .detail("retry_after_seconds", left.as_secs().max(1))
     .detail("trace_id", trace.trace_id())
-    .detail(REASON, DEADLY)
+    .detail(REASON, CRASHING_CALL)
 }
 
-/// There is no room for the answer: its clients have not read others.
+/// No memory is left for the answer: clients have not read earlier ones.
 pub(crate) fn unread() -> Failure {
     Failure::new(
         Fault::Unavailable,
@@ -105,28 +104,27 @@ pub(crate) fn unread() -> Failure {
     .detail(REASON, UNREAD)
 }
 
-/// Whether a failure is the caller's own doing, and says nothing about the workers that are there: its
-/// call ended two of them, now or before, its pass is larger than they read, or its answers are not
-/// read.
+/// Whether the caller caused the failure, so that it says nothing about the workers: the call
+/// crashed two of them, its pass exceeds their header limit, or its answers are unread.
 pub(crate) fn is_refusal(failure: &Failure) -> bool {
     let why = failure.details.get(REASON);
-    why.is_some_and(|why| why == DEADLY || why == TOO_LARGE || why == UNREAD)
+    why.is_some_and(|why| why == CRASHING_CALL || why == TOO_LARGE || why == UNREAD)
 }
 
-/// What is known of a write that was not answered.
+/// What is known of a write that got no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
-    /// No worker took it up.
+pub(super) enum WriteOutcome {
+    /// No worker started it.
     NotWritten,
-    /// One may have carried it out.
+    /// A worker may have carried it out.
     Unknown,
 }
 
-/// The failure of a call that must not be done twice: says whether it may have been done.
-pub(super) fn of_write(mut failure: Failure, outcome: Outcome) -> Failure {
+/// Extends the failure of a call that is not idempotent: says whether the write may have happened.
+pub(super) fn with_write_outcome(mut failure: Failure, outcome: WriteOutcome) -> Failure {
     let (word, advice) = match outcome {
-        Outcome::NotWritten => ("not_written", "nothing was written: call again".to_owned()),
-        Outcome::Unknown => (
+        WriteOutcome::NotWritten => ("not_written", "nothing was written: call again".to_owned()),
+        WriteOutcome::Unknown => (
             "unknown",
             format!(
                 "whether it was written is not known: read before you write again, or repeat the \
@@ -135,7 +133,7 @@ pub(super) fn of_write(mut failure: Failure, outcome: Outcome) -> Failure {
             ),
         ),
     };
-    failure.suggestion = if outcome == Outcome::NotWritten {
+    failure.suggestion = if outcome == WriteOutcome::NotWritten {
         format!("{}; {advice}", failure.suggestion)
     } else {
         advice
@@ -143,9 +141,9 @@ pub(super) fn of_write(mut failure: Failure, outcome: Outcome) -> Failure {
     failure.detail(OUTCOME, word)
 }
 
-/// The failure by which a worker says that it did not carry a call to its end, if its result is one
-/// and does not tell what became of it; `repeated`: whatever it tells, it knows nothing of the try
-/// before.
+/// The failure by which a worker says that it gave up a call. `None` for any other result, or if
+/// the result says what became of the write. With `repeated` that last exception does not apply:
+/// the worker knows nothing of the attempt before.
 pub(super) fn given_up_by_worker(result: &[u8], repeated: bool) -> Option<Failure> {
     let result: Value = serde_json::from_slice(result).ok()?;
     let error = result.get("_meta")?.get(meta::ERROR)?.get("error")?;
@@ -154,20 +152,20 @@ pub(super) fn given_up_by_worker(result: &[u8], repeated: bool) -> Option<Failur
     (unanswered && (repeated || !failure.details.contains_key(OUTCOME))).then_some(failure)
 }
 
-/// What an agent is told about a worker's own status. The status' own text stays in the log.
-pub(super) fn of_status(trace: TraceContext, status: &Status) -> Failure {
+/// The failure for a worker's own status. The status message stays in the log.
+pub(super) fn from_status(trace: TraceContext, status: &Status) -> Failure {
     let fault = Fault::from_grpc(status.code());
     tracing::warn!(
         trace.id = %trace.trace_id(), %fault, rpc.grpc.status_code = ?status.code(),
         error = %Chain(status), "worker call failed"
     );
     if status.message().contains(HEADERS_TOO_LARGE) {
-        // The key's own doing: no worker saw the call.
+        // The key's own record makes the pass too large: no worker saw the call.
         return internal_failure(trace).detail(REASON, TOO_LARGE);
     }
     match fault {
         Fault::Unavailable => unavailable(),
-        Fault::DeadlineExceeded => deadline(),
+        Fault::DeadlineExceeded => deadline_exceeded(),
         Fault::AccessDenied => Failure::new(
             fault,
             "the worker did not accept the gateway's pass",
@@ -193,7 +191,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_pass_that_a_worker_has_no_room_for_speaks_against_no_worker() {
+    async fn a_pass_too_large_for_the_headers_blames_no_worker() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let (_reporter, service) = tonic_health::server::health_reporter();
@@ -207,7 +205,7 @@ mod tests {
         let pass = "x".repeat(20 * 1_024).parse().unwrap();
         request.metadata_mut().insert("archway-pass", pass);
         let answer = HealthClient::new(channel.unwrap()).check(request).await;
-        let judged = |status: &Status| is_refusal(&of_status(TraceContext::start(), status));
+        let judged = |status: &Status| is_refusal(&from_status(TraceContext::start(), status));
         let answer = answer.unwrap_err();
         assert!(judged(&answer), "{answer:?}");
         assert!(!judged(&Status::internal("x")));

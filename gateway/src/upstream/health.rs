@@ -1,8 +1,8 @@
-//! How a worker stands, from its own mouth: `grpc.health.v1.Health`, watched as long as it is of
-//! the pool.
+//! A worker's state, as it reports it itself through `grpc.health.v1.Health`, watched as long as it
+//! is in the pool.
 //!
-//! The watch shares the connection of the calls, so it also keeps that open, and hears of its end
-//! when there are no calls to notice. A worker that doesn't know the service counts as ready.
+//! The watch shares the connection of the calls, so it also keeps that connection open and notices
+//! its end when there are no calls. A worker without the health service counts as ready.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,13 +14,13 @@ use tonic_health::pb::{
     health_client::HealthClient,
 };
 
-use super::{pool::Pool, replica::Replica, standing::State};
+use super::{pool::Pool, replica::Replica, worker_state::WorkerState};
 
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 pub(crate) const LONGEST_RETRY: Duration = Duration::from_secs(2);
-/// How long a worker may take to say its first word. After that the connection's keep-alive
-/// tells whether it is there.
-const FIRST_WORD: Duration = Duration::from_secs(3);
+/// How long a worker may take for its first report. Afterwards the connection's keep-alive detects
+/// a worker that is gone.
+const FIRST_REPORT_TIMEOUT: Duration = Duration::from_secs(3);
 /// A message of the health service has a few bytes.
 const LARGEST_MESSAGE: usize = 1024;
 
@@ -35,19 +35,19 @@ pub(super) async fn watch(pool: Arc<Pool>, replica: Arc<Replica>) {
 async fn keep_watching(pool: &Pool, replica: &Replica) {
     let mut pause = FIRST_RETRY;
     loop {
-        // It is asked now: a doubt was about what it said before.
-        replica.forget_doubt();
-        let epoch = replica.standing.epoch();
+        // It is asked now: earlier requests for a check were about its previous state.
+        replica.clear_check_requests();
+        let epoch = replica.state_cell.epoch();
         let mut heard = false;
         tokio::select! {
             () = listen(pool, replica, epoch, &mut heard) => {}
-            // A call found out first: this connection is of no use, and asked at once again.
-            () = replica.doubted() => {}
+            // A call found out first: drop this watch and ask again at once.
+            () = replica.check_requested() => {}
         }
         if heard {
             pause = FIRST_RETRY;
         }
-        if replica.state() == State::Ready {
+        if replica.state() == WorkerState::Ready {
             continue;
         }
         sleep(pause).await;
@@ -55,51 +55,52 @@ async fn keep_watching(pool: &Pool, replica: &Replica) {
     }
 }
 
-/// Hears what the worker says until its connection ends; `heard` once it said anything.
+/// Reads the worker's reports until the connection ends. Sets `heard` once the worker itself
+/// answered.
 async fn listen(pool: &Pool, replica: &Replica, epoch: u64, heard: &mut bool) {
-    let said = |state| pool.hear(replica, epoch, state);
-    let first = timeout(FIRST_WORD, ask(replica)).await;
-    *heard = matches!(&first, Ok(first) if is_word(first));
-    let mut words = match first {
+    let report_state = |state| pool.report_state(replica, epoch, state);
+    let first = timeout(FIRST_REPORT_TIMEOUT, ask(replica)).await;
+    *heard = matches!(&first, Ok(first) if is_answer(first));
+    let mut reports = match first {
         Ok(Ok(first)) => {
-            pool.meet(replica, first.instance.as_deref());
-            said(first.state);
-            first.words
+            pool.identify(replica, first.instance.as_deref());
+            report_state(first.state);
+            first.reports
         }
         Ok(Err(_)) if *heard => {
-            said(State::Ready);
+            report_state(WorkerState::Ready);
             return sleep(LONGEST_RETRY).await;
         }
         Ok(Err(_)) | Err(_) => {
-            // Lost, if it was ready in this epoch; else nothing that wasn't known.
-            pool.lose(replica, epoch);
-            return said(State::Away);
+            // Lost, if it was ready in this epoch; otherwise this is no change.
+            pool.record_loss(replica, epoch);
+            return report_state(WorkerState::Away);
         }
     };
-    while let Ok(Some(word)) = words.message().await {
-        said(state(&word));
+    while let Ok(Some(report)) = reports.message().await {
+        report_state(state(&report));
     }
-    // Also of one that said that it ends: whoever is there next lives another life.
-    pool.lose(replica, epoch);
+    // Also of a worker that announced its shutdown: the next process gets a new epoch.
+    pool.record_loss(replica, epoch);
 }
 
-/// What a worker says first, and the words that follow.
-struct First {
-    /// Which process it is, if it says so.
+/// A worker's first report, and the stream of further ones.
+struct FirstReport {
+    /// The process's instance id, if the worker sends one.
     instance: Option<String>,
-    state: State,
-    words: Streaming<HealthCheckResponse>,
+    state: WorkerState,
+    reports: Streaming<HealthCheckResponse>,
 }
 
-/// Whether the worker said this itself: that it doesn't know the service is a word, too.
-fn is_word(first: &Result<First, Status>) -> bool {
+/// Whether the worker itself answered. `Unimplemented` is an answer, too.
+fn is_answer(first: &Result<FirstReport, Status>) -> bool {
     match first {
         Ok(_) => true,
         Err(status) => status.code() == Code::Unimplemented,
     }
 }
 
-async fn ask(replica: &Replica) -> Result<First, Status> {
+async fn ask(replica: &Replica) -> Result<FirstReport, Status> {
     let mut client =
         HealthClient::new(replica.channel()).max_decoding_message_size(LARGEST_MESSAGE);
     let request = HealthCheckRequest {
@@ -109,21 +110,22 @@ async fn ask(replica: &Replica) -> Result<First, Status> {
     let instance = answer.metadata().get(INSTANCE);
     let instance = instance.and_then(|instance| instance.to_str().ok());
     let instance = instance.map(str::to_owned);
-    let mut words = answer.into_inner();
-    let first = words.message().await?;
-    let first = first.ok_or_else(|| Status::unavailable("it ended without a word"))?;
-    Ok(First {
+    let mut reports = answer.into_inner();
+    let first = reports.message().await?;
+    let first =
+        first.ok_or_else(|| Status::unavailable("the health stream ended without a report"))?;
+    Ok(FirstReport {
         instance,
         state: state(&first),
-        words,
+        reports,
     })
 }
 
-fn state(word: &HealthCheckResponse) -> State {
-    match word.status() {
-        ServingStatus::Serving => State::Ready,
+fn state(report: &HealthCheckResponse) -> WorkerState {
+    match report.status() {
+        ServingStatus::Serving => WorkerState::Ready,
         ServingStatus::NotServing | ServingStatus::Unknown | ServingStatus::ServiceUnknown => {
-            State::Draining
+            WorkerState::Draining
         }
     }
 }
@@ -139,10 +141,10 @@ mod tests {
     };
 
     use super::*;
-    use crate::upstream::pool::tests::alone;
+    use crate::upstream::pool::tests::pool_and_replica;
 
     #[tokio::test]
-    async fn the_end_of_a_worker_that_said_so_is_the_end_of_its_life() {
+    async fn the_end_of_a_draining_worker_begins_a_new_epoch() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let worker = HealthReporter::new();
@@ -152,20 +154,20 @@ mod tests {
         let server = Server::builder().add_service(HealthServer::new(service));
         tokio::spawn(server.serve_with_incoming(TcpIncoming::from(listener)));
 
-        let (pool, replica) = alone(&address);
-        let epoch = replica.standing.epoch();
+        let (pool, replica) = pool_and_replica(&address);
+        let epoch = replica.state_cell.epoch();
         let mut heard = false;
         let end = async {
-            while replica.state() != State::Draining {
+            while replica.state() != WorkerState::Draining {
                 sleep(Duration::from_millis(5)).await;
             }
-            // As workers do: the watch ends, and calls on the connection go on.
+            // As workers do: the watch ends, and calls on the connection continue.
             worker.clone().clear_service_status(SERVICE_NAME).await;
         };
         let over = async { tokio::join!(listen(&pool, &replica, epoch, &mut heard), end) };
         timeout(Duration::from_secs(20), over).await.unwrap();
-        assert_eq!(replica.state(), State::Away);
-        assert_ne!(replica.standing.epoch(), epoch);
-        assert!(replica.announced(epoch));
+        assert_eq!(replica.state(), WorkerState::Away);
+        assert_ne!(replica.state_cell.epoch(), epoch);
+        assert!(replica.announced_shutdown(epoch));
     }
 }

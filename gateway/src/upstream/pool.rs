@@ -1,7 +1,7 @@
-//! The workers of one pool: who there is, who takes a call, and what is made of their loss.
+//! The workers of one pool: which exist, which one gets a call, and how a loss is handled.
 //!
 //! What a reader would get wrong: a pool without a ready worker still has its calls tried. Health
-//! only orders the workers; were it believed alone, a false alarm would be an outage.
+//! only orders the workers; if it excluded them, a false alarm would be an outage.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -13,62 +13,62 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    budget::Budget,
-    choice::{Affinity, heaviest_two},
-    deadly::Deadly,
+    affinity::{Affinity, heaviest_two},
+    crashing_calls::CrashingCalls,
     health,
-    replica::{Address, Flight, Replica, ReplicaStatus},
-    secured::Authority,
-    standing::State,
+    replica::{Address, InFlight, Replica, ReplicaStatus},
+    retry_budget::RetryBudget,
+    tls::WorkerCa,
+    worker_state::WorkerState,
 };
 use crate::metrics::UpstreamMetrics;
 
-/// Workers of one pool at most; of more, the first in the order of their addresses.
+/// Workers of one pool at most; of more, the first by address.
 const MOST_REPLICAS: usize = 256;
-/// How long a worker that did not believe a pass is asked last.
-const ASIDE: Duration = Duration::from_secs(30);
-/// Who is asked first: the ready, then those that may be, then those that should not be.
-const ORDER: [&[State]; 3] = [
-    &[State::Ready],
-    &[State::Draining, State::Starting],
-    &[State::Away],
+/// How long a worker that rejected a pass is tried last.
+const DEPRIORITIZED_FOR: Duration = Duration::from_secs(30);
+/// The order in which workers are tried: ready, then unknown or draining, then unreachable.
+const TRY_ORDER: [&[WorkerState]; 3] = [
+    &[WorkerState::Ready],
+    &[WorkerState::Draining, WorkerState::Starting],
+    &[WorkerState::Away],
 ];
 
-/// What a pool shares with the whole way upstream.
+/// What all pools share.
 #[derive(Clone)]
-pub(super) struct Surroundings {
+pub(super) struct PoolContext {
     pub(super) metrics: UpstreamMetrics,
-    /// Told of every worker that is lost.
+    /// Notified of every lost worker.
     pub(super) lost: Arc<Notify>,
-    pub(super) deadly: Arc<Mutex<Deadly>>,
-    /// Cancelled when the way upstream is dropped: ends every task.
+    pub(super) crashing_calls: Arc<Mutex<CrashingCalls>>,
+    /// Cancelled when the upstream is dropped: ends every task.
     pub(super) dropped: CancellationToken,
-    /// Who vouches for workers, where they are spoken to by TLS.
-    pub(super) authority: Option<Arc<Authority>>,
+    /// The certificate authorities of workers, where TLS is configured.
+    pub(super) authority: Option<Arc<WorkerCa>>,
 }
 
 /// The workers of one pool.
 pub(super) struct Pool {
     name: String,
     replicas: RwLock<Arc<[Arc<Replica>]>>,
-    budget: Mutex<Budget>,
-    /// Addresses that are none: the fixed ones of them, which are told of once.
-    refused: Mutex<HashSet<String>>,
-    /// Has the workers be looked for at once.
-    hurry: Notify,
-    around: Surroundings,
+    budget: Mutex<RetryBudget>,
+    /// Invalid addresses: each is logged once.
+    invalid: Mutex<HashSet<String>>,
+    /// Requests a lookup of the workers now.
+    lookup_request: Notify,
+    context: PoolContext,
 }
 
 impl Pool {
     /// A pool without workers.
-    pub(super) fn new(name: &str, around: Surroundings) -> Self {
+    pub(super) fn new(name: &str, context: PoolContext) -> Self {
         Pool {
             name: name.to_owned(),
             replicas: RwLock::new(Arc::new([])),
             budget: Mutex::default(),
-            refused: Mutex::default(),
-            hurry: Notify::new(),
-            around,
+            invalid: Mutex::default(),
+            lookup_request: Notify::new(),
+            context,
         }
     }
 
@@ -77,17 +77,17 @@ impl Pool {
     }
 
     pub(super) fn metrics(&self) -> &UpstreamMetrics {
-        &self.around.metrics
+        &self.context.metrics
     }
 
-    pub(super) fn budget(&self) -> &Mutex<Budget> {
+    pub(super) fn budget(&self) -> &Mutex<RetryBudget> {
         &self.budget
     }
 
-    /// Whether a worker of it is ready.
+    /// Whether one of its workers is ready.
     pub(super) fn is_ready(&self) -> bool {
         let replicas = self.replicas();
-        replicas.iter().any(|one| one.state() == State::Ready)
+        replicas.iter().any(|one| one.state() == WorkerState::Ready)
     }
 
     /// Whether it has workers, ready or not.
@@ -95,7 +95,7 @@ impl Pool {
         !self.replicas.read().is_empty()
     }
 
-    /// Its workers, for the operator.
+    /// Its workers, for operators.
     pub(super) fn status(&self) -> Vec<ReplicaStatus> {
         let replicas = self.replicas();
         let told = replicas.iter().map(|replica| ReplicaStatus {
@@ -107,25 +107,25 @@ impl Pool {
         told.collect()
     }
 
-    /// Gives the call to one of the two workers that its affinity weighs most, the one with fewer
-    /// calls; never to one of `avoid`. `None` if no other is there.
-    pub(super) fn choose(&self, affinity: Affinity, avoid: &[Arc<Replica>]) -> Option<Flight> {
+    /// Picks the less loaded of the two workers with the highest weight for this affinity, but none
+    /// of `avoid`. `None` if there is no other.
+    pub(super) fn choose(&self, affinity: Affinity, avoid: &[Arc<Replica>]) -> Option<InFlight> {
         let replicas = self.replicas();
-        let among = |states: &[State]| {
+        let among = |states: &[WorkerState]| {
             let fit = replicas.iter().filter(|replica| {
                 let avoided = avoid.iter().any(|avoided| Arc::ptr_eq(avoided, replica));
                 !avoided && states.contains(&replica.state())
             });
             heaviest_two(fit.map(|replica| (affinity.weight(replica.hash()), replica)))
         };
-        let chosen = ORDER.iter().find_map(|states| match among(states) {
+        let chosen = TRY_ORDER.iter().find_map(|states| match among(states) {
             (Some(first), Some(second)) if second.in_flight() < first.in_flight() => Some(second),
             (first, _) => first,
         });
-        chosen.map(|replica| Flight::on(Arc::clone(replica)))
+        chosen.map(|replica| InFlight::on(Arc::clone(replica)))
     }
 
-    /// Whether another worker than those is there.
+    /// Whether it has a worker other than those in `than`.
     pub(super) fn has_other(&self, than: &[Arc<Replica>]) -> bool {
         let replicas = self.replicas();
         let mut others = replicas
@@ -134,15 +134,15 @@ impl Pool {
         others.next().is_some()
     }
 
-    /// The connection of a call was lost: its worker is away, and its calls go elsewhere. That of a
-    /// worker which said that it ends was to be lost.
-    pub(super) fn lose(&self, replica: &Replica, epoch: u64) {
-        let Some(before) = replica.lose(epoch) else {
+    /// A connection was lost: its worker is unreachable, and its calls go elsewhere. For a worker
+    /// that had announced its shutdown, this is expected.
+    pub(super) fn record_loss(&self, replica: &Replica, epoch: u64) {
+        let Some(before) = replica.record_loss(epoch) else {
             return;
         };
         let (pool, worker) = (self.name.as_str(), replica.address());
         let in_flight = replica.in_flight();
-        if before == State::Draining {
+        if before == WorkerState::Draining {
             tracing::info!(pool, worker, in_flight, "worker ended");
         } else {
             tracing::warn!(
@@ -151,26 +151,27 @@ impl Pool {
                 in_flight,
                 "worker lost: its connection broke or can't be made"
             );
-            self.around.metrics.connection_lost(&self.name);
+            self.context.metrics.connection_lost(&self.name);
         }
-        self.count();
-        replica.doubt();
-        self.hasten();
-        self.around.lost.notify_waiters();
+        self.update_gauges();
+        replica.request_check();
+        self.request_lookup();
+        self.context.lost.notify_waiters();
     }
 
-    /// A worker can be reached, as this process. One that was there before had not ended, so the
-    /// calls that were on it did not end it.
-    pub(super) fn meet(&self, replica: &Replica, instance: Option<&str>) {
-        let out_of_reach = replica.met(instance);
+    /// A worker is reachable and reported its instance id. If the process is the one from before,
+    /// it had not crashed, so the calls that it lost are forgiven.
+    pub(super) fn identify(&self, replica: &Replica, instance: Option<&str>) {
+        let out_of_reach = replica.identify(instance);
         if !out_of_reach.is_empty() {
-            self.around.deadly.lock().forgive(&out_of_reach);
+            self.context.crashing_calls.lock().forgive(&out_of_reach);
         }
     }
 
-    /// A worker refuses this gateway's passes: for a while it is asked last. Logged once in that time.
-    pub(super) fn set_aside(self: &Arc<Self>, replica: &Arc<Replica>) {
-        if !replica.set_aside(Instant::now() + ASIDE) {
+    /// Tries a worker last for a while, because it rejects this gateway's passes. Logged once in
+    /// that time.
+    pub(super) fn deprioritize(self: &Arc<Self>, replica: &Arc<Replica>) {
+        if !replica.deprioritize(Instant::now() + DEPRIORITIZED_FOR) {
             return;
         }
         let (pool, worker) = (self.name.as_str(), replica.address());
@@ -179,55 +180,55 @@ impl Pool {
             worker,
             "worker refuses passes: compare its keys, pool and clock"
         );
-        self.count();
+        self.update_gauges();
         let pool = Arc::clone(self);
         tokio::spawn(async move {
-            timeout(ASIDE, pool.dropped()).await.ok();
-            pool.count();
+            timeout(DEPRIORITIZED_FOR, pool.dropped()).await.ok();
+            pool.update_gauges();
         });
     }
 
-    /// A worker said how it stands, or can't be asked.
-    pub(super) fn hear(&self, replica: &Replica, epoch: u64, said: State) {
-        let is_news = replica.hear(epoch, said).is_some();
+    /// A worker reported its state, or could not be asked.
+    pub(super) fn report_state(&self, replica: &Replica, epoch: u64, said: WorkerState) {
+        let is_change = replica.report_state(epoch, said).is_some();
         let (pool, worker) = (self.name.as_str(), replica.address());
         match said {
-            State::Starting | State::Away => {
-                replica.tell_of_absence(pool);
-                if is_news {
-                    self.hasten();
+            WorkerState::Starting | WorkerState::Away => {
+                replica.log_absence(pool);
+                if is_change {
+                    self.request_lookup();
                 }
             }
-            _ if !is_news => return,
-            State::Ready => tracing::info!(pool, worker, "worker ready"),
-            State::Draining => tracing::info!(pool, worker, "worker takes no more calls"),
+            _ if !is_change => return,
+            WorkerState::Ready => tracing::info!(pool, worker, "worker ready"),
+            WorkerState::Draining => tracing::info!(pool, worker, "worker takes no more calls"),
         }
-        self.count();
+        self.update_gauges();
     }
 
-    /// Has the workers be looked for at once.
-    pub(super) fn hasten(&self) {
-        self.hurry.notify_one();
+    /// Requests a lookup of the workers now.
+    pub(super) fn request_lookup(&self) {
+        self.lookup_request.notify_one();
     }
 
-    /// Waits until a worker was lost since it was last waited for.
-    pub(super) async fn hurried(&self) {
-        self.hurry.notified().await;
+    /// Waits until a lookup is requested.
+    pub(super) async fn lookup_requested(&self) {
+        self.lookup_request.notified().await;
     }
 
-    /// Waits until the way upstream is dropped.
+    /// Waits until the upstream is dropped.
     pub(super) async fn dropped(&self) {
-        self.around.dropped.cancelled().await;
+        self.context.dropped.cancelled().await;
     }
 
-    /// Has these workers and no others. Who stays keeps its connection; who is gone gets no new
-    /// call, and its connection ends with the last of those it has.
+    /// Sets the pool's workers. Workers that stay keep their connections. Removed workers get no
+    /// new calls, and their connections end with their last call.
     pub(super) fn replace(self: &Arc<Self>, mut addresses: Vec<Address>) {
-        let by_tls = self.around.authority.is_some();
+        let by_tls = self.context.authority.is_some();
         addresses.sort_by_cached_key(|address| address.identity(by_tls));
         addresses.dedup_by_key(|address| address.identity(by_tls));
-        let refused = self.refused.lock().clone();
-        addresses.retain(|address| !refused.contains(&address.text));
+        let invalid = self.invalid.lock().clone();
+        addresses.retain(|address| !invalid.contains(&address.text));
         let found = addresses.len();
         addresses.truncate(MOST_REPLICAS);
         let before = self.replicas();
@@ -237,21 +238,25 @@ impl Pool {
                 .zip(&addresses)
                 .all(|(one, address)| one.is_at(address, by_tls));
         if same {
-            // Of a pool that nothing was ever found for, this is all that metrics have.
-            return self.count();
+            // A pool that never had a worker gets its gauges here.
+            return self.update_gauges();
         }
         if found > MOST_REPLICAS {
             tracing::warn!(
                 pool = self.name,
                 found,
                 used = MOST_REPLICAS,
-                "more workers than are used"
+                "pool has more workers than the limit"
             );
         }
         let known = |address: &Address| before.iter().find(|one| one.is_at(address, by_tls));
         let now: Arc<[Arc<Replica>]> = addresses
             .iter()
-            .filter_map(|address| known(address).cloned().or_else(|| self.take_on(address)))
+            .filter_map(|address| {
+                known(address)
+                    .cloned()
+                    .or_else(|| self.add_replica(address))
+            })
             .collect();
         *self.replicas.write() = Arc::clone(&now);
         for gone in before
@@ -262,20 +267,20 @@ impl Pool {
             tracing::info!(pool, worker, "worker left the pool");
             gone.retire();
         }
-        self.count();
+        self.update_gauges();
     }
 
-    fn take_on(self: &Arc<Self>, address: &Address) -> Option<Arc<Replica>> {
-        let gone = self.around.dropped.child_token();
-        match Replica::new(address, self.around.authority.as_ref(), gone) {
+    fn add_replica(self: &Arc<Self>, address: &Address) -> Option<Arc<Replica>> {
+        let gone = self.context.dropped.child_token();
+        match Replica::new(address, self.context.authority.as_ref(), gone) {
             Ok(replica) => {
                 let replica = Arc::new(replica);
                 tokio::spawn(health::watch(Arc::clone(self), Arc::clone(&replica)));
                 Some(replica)
             }
             Err(error) => {
-                tracing::warn!(pool = self.name, worker = address.text, %error, "worker address could not be resolved");
-                self.refused.lock().insert(address.text.clone());
+                tracing::warn!(pool = self.name, worker = address.text, %error, "worker address is invalid");
+                self.invalid.lock().insert(address.text.clone());
                 None
             }
         }
@@ -285,11 +290,11 @@ impl Pool {
         Arc::clone(&self.replicas.read())
     }
 
-    fn count(&self) {
+    fn update_gauges(&self) {
         let replicas = self.replicas();
-        for state in State::ALL {
+        for state in WorkerState::ALL {
             let count = replicas.iter().filter(|one| one.state() == state).count();
-            self.around
+            self.context
                 .metrics
                 .replicas(&self.name, state.name(), count);
         }
@@ -302,7 +307,7 @@ pub(super) mod tests {
     use uuid::Uuid;
 
     use super::{
-        super::{deadly::Digest, secured::tests::believed},
+        super::{crashing_calls::CallDigest, tls::tests::authority_in},
         *,
     };
     use crate::metrics::Metrics;
@@ -314,56 +319,56 @@ pub(super) mod tests {
         }
     }
 
-    /// A pool, and a worker that nobody watches.
-    pub(in crate::upstream) fn alone(text: &str) -> (Pool, Replica) {
-        let around = Surroundings {
+    /// A pool, and a worker that nothing watches.
+    pub(in crate::upstream) fn pool_and_replica(text: &str) -> (Pool, Replica) {
+        let context = PoolContext {
             metrics: Metrics::new().upstream().clone(),
             lost: Arc::default(),
-            deadly: Arc::default(),
+            crashing_calls: Arc::default(),
             dropped: CancellationToken::new(),
             authority: None,
         };
         let address = at(text, None);
         let replica = Replica::new(&address, None, CancellationToken::new());
-        (Pool::new("shared", around), replica.unwrap())
+        (Pool::new("shared", context), replica.unwrap())
     }
 
     #[tokio::test]
-    async fn what_was_lost_at_a_worker_that_was_out_of_reach_is_forgiven_once_it_is_back() {
-        let (pool, replica) = alone("http://127.0.0.1:1");
-        let deadly = &pool.around.deadly;
-        let hear = || pool.hear(&replica, replica.standing.epoch(), State::Ready);
+    async fn losses_of_an_unreachable_worker_are_forgiven_once_it_is_back() {
+        let (pool, replica) = pool_and_replica("http://127.0.0.1:1");
+        let crashing_calls = &pool.context.crashing_calls;
+        let hear = || pool.report_state(&replica, replica.state_cell.epoch(), WorkerState::Ready);
         let lose = |call: u128| {
-            let epoch = replica.standing.epoch();
-            pool.lose(&replica, epoch);
-            let call = Digest::of(Uuid::from_u128(call), "tools/call", b"{}");
-            deadly.lock().lost(call, epoch, Instant::now());
+            let epoch = replica.state_cell.epoch();
+            pool.record_loss(&replica, epoch);
+            let call = CallDigest::of(Uuid::from_u128(call), "tools/call", b"{}");
+            crashing_calls.lock().lost(call, epoch, Instant::now());
         };
-        pool.meet(&replica, Some("a"));
+        pool.identify(&replica, Some("a"));
         hear();
         lose(1);
-        // Its watch asks again and again, and a call is tried.
+        // Its watch retries again and again, and calls are tried.
         (0..20).for_each(|_| lose(2));
-        pool.meet(&replica, Some("a"));
+        pool.identify(&replica, Some("a"));
         hear();
-        assert!(deadly.lock().is_empty());
+        assert!(crashing_calls.lock().is_empty());
 
-        // One that comes back as another process had ended.
+        // A worker that comes back as another process had crashed.
         lose(1);
         lose(2);
-        pool.meet(&replica, Some("b"));
-        assert!(!deadly.lock().is_empty());
+        pool.identify(&replica, Some("b"));
+        assert!(!crashing_calls.lock().is_empty());
     }
 
     #[tokio::test]
-    async fn a_pool_that_nothing_is_found_for_is_counted_as_without_workers() {
+    async fn a_pool_without_addresses_has_gauges_of_zero() {
         let metrics = Metrics::new();
-        let (pool, _) = alone("http://127.0.0.1:1");
-        let around = Surroundings {
+        let (pool, _) = pool_and_replica("http://127.0.0.1:1");
+        let context = PoolContext {
             metrics: metrics.upstream().clone(),
-            ..pool.around.clone()
+            ..pool.context.clone()
         };
-        let pool = Arc::new(Pool::new("gold", around));
+        let pool = Arc::new(Pool::new("gold", context));
         pool.replace(Vec::new());
         let text = metrics.text().unwrap();
         let none = r#"upstream_replicas{pool="gold",state="ready"} 0"#;
@@ -371,12 +376,12 @@ pub(super) mod tests {
     }
 
     #[tokio::test]
-    async fn an_address_that_is_none_is_looked_at_once() {
-        let pool = Arc::new(alone("http://127.0.0.1:1").0);
+    async fn an_invalid_address_is_tried_once() {
+        let pool = Arc::new(pool_and_replica("http://127.0.0.1:1").0);
         let found = || vec![at("http://127.0.0.1:2", None), at("no address", None)];
         pool.replace(found());
         let before = pool.replicas();
-        assert_eq!((before.len(), pool.refused.lock().len()), (1, 1));
+        assert_eq!((before.len(), pool.invalid.lock().len()), (1, 1));
         pool.replace(found());
         assert!(
             Arc::ptr_eq(&before, &pool.replicas()),
@@ -384,14 +389,14 @@ pub(super) mod tests {
         );
     }
     #[tokio::test]
-    async fn by_tls_a_worker_under_another_name_is_another_and_in_the_clear_it_is_the_same() {
+    async fn with_tls_another_name_is_another_worker_and_without_it_is_the_same() {
         let folder = tempfile::tempdir().unwrap();
         let place = |name| at("http://127.0.0.1:2", Some(name));
         let (old, new) = (place("http://old:2"), place("http://new:2"));
-        for authority in [None, Some(believed(folder.path()))] {
-            let secured = authority.is_some();
-            let mut pool = alone("http://127.0.0.1:1").0;
-            pool.around.authority = authority;
+        for authority in [None, Some(authority_in(folder.path()))] {
+            let with_tls = authority.is_some();
+            let mut pool = pool_and_replica("http://127.0.0.1:1").0;
+            pool.context.authority = authority;
             let pool = Arc::new(pool);
             let found = |addresses: &[&Address]| {
                 pool.replace(addresses.iter().copied().cloned().collect());
@@ -401,12 +406,12 @@ pub(super) mod tests {
             let stays = Arc::ptr_eq(&before, &found(&[&old]));
             assert!(stays, "nothing has changed");
             let after = found(&[&new]);
-            assert_eq!(Arc::ptr_eq(&before[0], &after[0]), !secured);
-            assert_eq!(after[0].is_at(&new, true), secured);
-            assert_eq!(after[0].is_at(&old, true), !secured);
-            // Either name may be the one that the certificate is for.
+            assert_eq!(Arc::ptr_eq(&before[0], &after[0]), !with_tls);
+            assert_eq!(after[0].is_at(&new, true), with_tls);
+            assert_eq!(after[0].is_at(&old, true), !with_tls);
+            // The certificate may be for either name.
             let both = found(&[&old, &new]);
-            assert_eq!(both.len(), if secured { 2 } else { 1 });
+            assert_eq!(both.len(), if with_tls { 2 } else { 1 });
             assert!(both.iter().any(|one| Arc::ptr_eq(one, &after[0])));
         }
     }

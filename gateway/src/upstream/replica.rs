@@ -1,4 +1,4 @@
-//! One worker of a pool: its connection, how it stands, and the calls it has.
+//! One worker of a pool: its connection, its state, and its calls.
 
 use std::sync::{
     Arc,
@@ -15,162 +15,164 @@ use tonic::transport::{Channel, Error};
 pub(super) use address::Address;
 
 use super::{
-    choice::WorkerHash,
-    resets::Resets,
-    secured::Authority,
-    standing::{Standing, State},
+    affinity::WorkerHash,
+    reset_pacer::ResetPacer,
+    tls::WorkerCa,
     valve::ValvedChannel,
+    worker_state::{StateCell, WorkerState},
 };
 use crate::absence_log::{AbsenceLog, Severity};
 
 mod address;
 
-/// Lost connections that are remembered of one worker until it is heard of again.
+/// Lost connections of one worker that are remembered until it reports again.
 const MOST_LOSSES: usize = 8;
 
 /// One worker.
 #[derive(Debug)]
 pub(super) struct Replica {
-    place: Address,
+    location: Address,
     hash: WorkerHash,
     channel: Channel,
-    resets: Resets,
-    pub(super) standing: Standing,
-    /// The life of its connection in which it said that it ends; none is 0.
-    announced: AtomicU64,
+    reset_pacer: ResetPacer,
+    pub(super) state_cell: StateCell,
+    /// The epoch in which the worker announced its shutdown; 0 for none.
+    shutdown_epoch: AtomicU64,
     in_flight: AtomicUsize,
-    process: Mutex<Process>,
-    /// What the log has to tell of its absence.
+    process: Mutex<WorkerProcess>,
+    /// Decides which log lines its absence gets.
     absence: Mutex<AbsenceLog>,
-    /// Until when it counts as away, whatever it says of itself.
-    aside: Mutex<Option<Instant>>,
-    /// Has its watch ask anew.
-    doubted: Notify,
-    /// Cancelled when it left its pool.
+    /// Until when it counts as unreachable, whatever it reports.
+    deprioritized_until: Mutex<Option<Instant>>,
+    /// Requests a new health check.
+    check_requested: Notify,
+    /// Cancelled when it leaves its pool.
     gone: CancellationToken,
 }
 
-/// One worker, for the operator.
+/// One worker, for operators.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ReplicaStatus {
     pub(crate) pool: String,
     /// `http://ip:port` or `unix:/path`.
     pub(crate) address: String,
-    pub(crate) state: State,
-    /// Calls it has of this gateway.
+    pub(crate) state: WorkerState,
+    /// Calls of this gateway that it runs.
     pub(crate) in_flight: usize,
 }
 
 impl Replica {
-    /// A worker that nobody called yet: by TLS, if it is known who vouches for workers. `gone` is
-    /// cancelled when it leaves its pool, at the latest.
+    /// A worker without a connection yet: over TLS if an authority is given. `gone` is cancelled
+    /// when the worker leaves its pool, at the latest.
     pub(super) fn new(
         address: &Address,
-        authority: Option<&Arc<Authority>>,
+        authority: Option<&Arc<WorkerCa>>,
         gone: CancellationToken,
     ) -> Result<Self, Error> {
         Ok(Replica {
             channel: address.channel(authority)?,
-            resets: Resets::new(),
+            reset_pacer: ResetPacer::new(),
             hash: WorkerHash::of(&address.text),
-            place: address.clone(),
-            standing: Standing::new(),
-            announced: AtomicU64::new(0),
+            location: address.clone(),
+            state_cell: StateCell::new(),
+            shutdown_epoch: AtomicU64::new(0),
             in_flight: AtomicUsize::new(0),
             process: Mutex::default(),
             absence: Mutex::new(AbsenceLog::new()),
-            aside: Mutex::default(),
-            doubted: Notify::new(),
+            deprioritized_until: Mutex::default(),
+            check_requested: Notify::new(),
             gone,
         })
     }
 
     pub(super) fn address(&self) -> &str {
-        &self.place.text
+        &self.location.text
     }
 
-    /// Whether a worker at this address is this one.
+    /// Whether `address` leads to this worker.
     pub(super) fn is_at(&self, address: &Address, by_tls: bool) -> bool {
-        self.place.identity(by_tls) == address.identity(by_tls)
+        self.location.identity(by_tls) == address.identity(by_tls)
     }
 
     pub(super) fn hash(&self) -> WorkerHash {
         self.hash
     }
 
-    /// The connection that calls and the watch share.
+    /// The connection shared by calls and the watch.
     pub(super) fn channel(&self) -> Channel {
         self.channel.clone()
     }
 
-    /// How it stands for calls: away, too, while it is set aside.
-    pub(super) fn state(&self) -> State {
-        if self.is_aside() {
-            return State::Away;
+    /// Its state for calls: unreachable while it is deprioritized.
+    pub(super) fn state(&self) -> WorkerState {
+        if self.is_deprioritized() {
+            return WorkerState::Away;
         }
-        self.standing.state()
+        self.state_cell.state()
     }
 
-    fn is_aside(&self) -> bool {
-        self.aside
+    fn is_deprioritized(&self) -> bool {
+        self.deprioritized_until
             .lock()
             .is_some_and(|until| Instant::now() < until)
     }
 
-    /// Has it count as away until then, unless it does already. Whether that is news.
-    pub(super) fn set_aside(&self, until: Instant) -> bool {
-        let mut aside = self.aside.lock();
-        let is_news = aside.is_none_or(|before| before <= Instant::now());
-        if is_news {
-            *aside = Some(until);
+    /// Counts it as unreachable until then, unless it is already. True if that is a change.
+    pub(super) fn deprioritize(&self, until: Instant) -> bool {
+        let mut deprioritized_until = self.deprioritized_until.lock();
+        let is_change = deprioritized_until.is_none_or(|before| before <= Instant::now());
+        if is_change {
+            *deprioritized_until = Some(until);
         }
-        is_news
+        is_change
     }
 
-    /// How many calls it has.
+    /// Calls that it runs.
     pub(super) fn in_flight(&self) -> usize {
         self.in_flight.load(Ordering::Relaxed)
     }
 
-    /// It said in this epoch how it stands. How it stood before, if that is news.
-    pub(super) fn hear(&self, epoch: u64, said: State) -> Option<State> {
-        let before = self.standing.hear(epoch, said)?;
-        if matches!(said, State::Ready | State::Draining) {
+    /// Records the state that it reported in this epoch. Returns the previous state if it changed.
+    pub(super) fn report_state(&self, epoch: u64, reported: WorkerState) -> Option<WorkerState> {
+        let before = self.state_cell.report(epoch, reported)?;
+        if matches!(reported, WorkerState::Ready | WorkerState::Draining) {
             self.absence.lock().present();
         }
-        match said {
-            State::Draining => self.announced.store(epoch, Ordering::Relaxed),
-            // It goes on after all.
-            State::Ready if self.announced(epoch) => self.announced.store(0, Ordering::Relaxed),
-            State::Ready | State::Starting | State::Away => {}
+        match reported {
+            WorkerState::Draining => self.shutdown_epoch.store(epoch, Ordering::Relaxed),
+            // It takes calls again after all.
+            WorkerState::Ready if self.announced_shutdown(epoch) => {
+                self.shutdown_epoch.store(0, Ordering::Relaxed)
+            }
+            WorkerState::Ready | WorkerState::Starting | WorkerState::Away => {}
         }
         Some(before)
     }
 
-    /// Whether it said in this epoch that it ends: then no call ended it.
-    pub(super) fn announced(&self, epoch: u64) -> bool {
-        self.announced.load(Ordering::Relaxed) == epoch
+    /// Whether it announced its shutdown in this epoch, so that no call crashed it.
+    pub(super) fn announced_shutdown(&self, epoch: u64) -> bool {
+        self.shutdown_epoch.load(Ordering::Relaxed) == epoch
     }
 
-    /// The connection of this epoch was lost, and with it maybe the process behind it. How the
-    /// worker stood before, if that is news.
-    pub(super) fn lose(&self, epoch: u64) -> Option<State> {
-        let before = self.standing.lose(epoch);
-        // Also of one that was away already: where it is frozen, its kernel still connects, and
-        // calls that are tried are lost, too.
-        if before.is_some() || self.standing.epoch() == epoch {
+    /// Records that the connection of this epoch was lost, and perhaps the process behind it.
+    /// Returns the previous state if that is a change.
+    pub(super) fn record_loss(&self, epoch: u64) -> Option<WorkerState> {
+        let before = self.state_cell.record_loss(epoch);
+        // Also if it was unreachable already: the kernel of a frozen process still accepts
+        // connections, and calls tried on them are lost, too.
+        if before.is_some() || self.state_cell.epoch() == epoch {
             self.process.lock().note_loss(epoch);
         }
         if before.is_some() {
-            // Whoever is told of the loss tells of it.
+            // The caller logs the loss.
             self.absence.lock().missing();
         }
         before
     }
 
-    /// Writes to the log that it can't be reached, where that is new: not yet, or no longer. Asked
-    /// after each try, since any may be the one after which it is warned of.
-    pub(super) fn tell_of_absence(&self, pool: &str) {
+    /// Logs that it is unreachable, if that is new. Called after each failed attempt, since the log
+    /// decides by their number when to warn.
+    pub(super) fn log_absence(&self, pool: &str) {
         let (worker, severity) = (self.address(), self.absence.lock().missing());
         match severity {
             Some(Severity::Note) => tracing::info!(pool, worker, "worker can't be reached yet"),
@@ -179,9 +181,9 @@ impl Replica {
         }
     }
 
-    /// The process that answers now says who it is. The epochs of connections that were lost
-    /// without its end, if it was there before.
-    pub(super) fn met(&self, instance: Option<&str>) -> Vec<u64> {
+    /// Records the instance id of the process that answers now. Returns the epochs lost without a
+    /// crash: all of them if the same process answered before.
+    pub(super) fn identify(&self, instance: Option<&str>) -> Vec<u64> {
         let mut process = self.process.lock();
         let lost = std::mem::take(&mut process.lost);
         if instance.is_some() && process.instance.as_deref() == instance {
@@ -191,22 +193,22 @@ impl Replica {
         Vec::new()
     }
 
-    /// Something is wrong with its connection: its watch asks at once.
-    pub(super) fn doubt(&self) {
-        self.doubted.notify_one();
+    /// Makes its watch ask again at once.
+    pub(super) fn request_check(&self) {
+        self.check_requested.notify_one();
     }
 
-    /// Whatever it was doubted for is over.
-    pub(super) fn forget_doubt(&self) {
-        self.doubted.notified().now_or_never();
+    /// Drops pending requests for a check.
+    pub(super) fn clear_check_requests(&self) {
+        self.check_requested.notified().now_or_never();
     }
 
-    /// Waits until it is doubted.
-    pub(super) async fn doubted(&self) {
-        self.doubted.notified().await;
+    /// Waits until a check is requested.
+    pub(super) async fn check_requested(&self) {
+        self.check_requested.notified().await;
     }
 
-    /// It leaves its pool: nobody watches it any longer. Calls it has go on.
+    /// Removes it from its pool and ends its watch. Running calls continue.
     pub(super) fn retire(&self) {
         self.gone.cancel();
     }
@@ -217,15 +219,15 @@ impl Replica {
     }
 }
 
-/// The process behind a worker's address, by its own word.
+/// The process behind a worker's address, by its own report.
 #[derive(Debug, Default)]
-struct Process {
+struct WorkerProcess {
     instance: Option<String>,
-    /// Connections to it that were lost since it was heard of.
+    /// Epochs of connections lost since its last report.
     lost: Vec<u64>,
 }
 
-impl Process {
+impl WorkerProcess {
     fn note_loss(&mut self, epoch: u64) {
         if self.lost.contains(&epoch) {
             return;
@@ -237,19 +239,19 @@ impl Process {
     }
 }
 
-/// A call on its worker. Counted there until it is dropped.
+/// Counts a call as in flight on its worker until dropped.
 #[derive(Debug)]
-pub(super) struct Flight {
+pub(super) struct InFlight {
     pub(super) replica: Arc<Replica>,
-    /// The life of the connection in which it began.
+    /// The epoch of the connection in which the call began.
     pub(super) epoch: u64,
 }
 
-impl Flight {
+impl InFlight {
     pub(super) fn on(replica: Arc<Replica>) -> Self {
         replica.in_flight.fetch_add(1, Ordering::Relaxed);
-        Flight {
-            epoch: replica.standing.epoch(),
+        InFlight {
+            epoch: replica.state_cell.epoch(),
             replica,
         }
     }
@@ -257,7 +259,7 @@ impl Flight {
     pub(super) fn client(&self) -> WorkerClient<ValvedChannel> {
         let channel = ValvedChannel {
             channel: self.replica.channel(),
-            resets: self.replica.resets.clone(),
+            pacer: self.replica.reset_pacer.clone(),
         };
         WorkerClient::new(channel)
             .max_decoding_message_size(MAX_MESSAGE_BYTES)
@@ -265,7 +267,7 @@ impl Flight {
     }
 }
 
-impl Drop for Flight {
+impl Drop for InFlight {
     fn drop(&mut self) {
         self.replica.in_flight.fetch_sub(1, Ordering::Relaxed);
     }
@@ -280,20 +282,23 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn who_is_set_aside_is_back_when_it_was_said_however_often_it_refuses_meanwhile() {
+    async fn further_refusals_do_not_extend_a_deprioritization() {
         let address = Address {
             text: "http://127.0.0.1:1".to_owned(),
             origin: None,
         };
         let replica = Replica::new(&address, None, CancellationToken::new()).unwrap();
         let half = Duration::from_secs(15);
-        assert!(replica.set_aside(Instant::now() + 2 * half), "news");
+        assert!(replica.deprioritize(Instant::now() + 2 * half), "news");
         advance(half).await;
-        assert!(!replica.set_aside(Instant::now() + 2 * half));
-        assert_eq!(replica.state(), State::Away);
-        // Those who count were told of this moment.
+        assert!(!replica.deprioritize(Instant::now() + 2 * half));
+        assert_eq!(replica.state(), WorkerState::Away);
+        // The timer of the pool counts states again at this moment.
         advance(half).await;
-        assert_eq!(replica.state(), State::Starting);
-        assert!(replica.set_aside(Instant::now() + 2 * half), "news again");
+        assert_eq!(replica.state(), WorkerState::Starting);
+        assert!(
+            replica.deprioritize(Instant::now() + 2 * half),
+            "news again"
+        );
     }
 }

@@ -1,9 +1,9 @@
-//! What a worker answers to one call: what it says on its way, then one result.
+//! A worker's answer to one call: updates while it runs, then one result.
 //!
-//! Every wait ends with the call's deadline, and 100 ms after its result. A stream that is dropped
-//! before its result cancels the call at the worker, which is how a client that goes away ends its
-//! work. As long as nothing of it was passed on, the call may begin again on another worker, and the
-//! reader doesn't notice.
+//! Every wait ends at the call's deadline, or 100 ms after its result. Dropping the stream before
+//! its result cancels the call at the worker; that is how a client that disconnects ends its work.
+//! As long as nothing reached the client, the call may start again on another worker, and the
+//! reader does not notice.
 
 use std::{future::poll_fn, pin::pin, task::Poll, time::Duration};
 
@@ -16,141 +16,143 @@ use tokio::time::timeout;
 use tonic::{Code, Status};
 
 use super::{
-    errand::{Errand, Underway},
-    failures::{Outcome, internal, unread},
+    failures::{WriteOutcome, internal, unread},
+    retry::{RetriedCall, RunningAttempt},
     valve::Valve,
 };
 use crate::unread::{NoRoom, Room};
 
-/// How long a stream that has given its result may take to end: its trailers come with it.
+/// How long a stream may take to end after its result: the trailers come with it.
 const TRAILERS: Duration = Duration::from_millis(100);
-/// How many times as large as a worker's message is what is made of it, at most: the message, its
-/// data once more, and the same as a text, in which each byte may be escaped by another.
+/// How much larger than a worker's message the answer can get: the message itself, its data once
+/// more, and the same data as text, in which each byte may need an escape.
 const MOST_GROWTH: usize = 4;
 
-/// What a call brings.
+/// The next event of a call.
 pub(crate) enum Step {
-    /// What it says on its way.
-    Said(Said),
+    /// An update while it runs.
+    Update(CallUpdate),
     /// Its end: the method's result, a JSON object.
     Result(Bytes),
 }
 
-/// What a call says before its result.
-pub(crate) enum Said {
-    /// How far it is.
+/// What a call sends before its result.
+pub(crate) enum CallUpdate {
+    /// Progress of the call.
     Progress(Progress),
-    /// A message of its log; nothing of it was looked at yet.
+    /// A log message, not validated yet.
     Log(Log),
 }
 
-/// The events of one call. Dropped before its end, it cancels the call.
-pub(crate) struct CallStream {
-    errand: Box<Errand>,
-    try_: Underway,
+/// The events of one call. Dropping it before its end cancels the call.
+pub(crate) struct WorkerCall {
+    call: Box<RetriedCall>,
+    attempt: RunningAttempt,
     passed_on: bool,
-    /// For the message that came last.
+    /// The memory reserved for the last message.
     room: Option<Room>,
 }
 
-/// What comes of a call next.
-enum Heard {
+/// The next event on the wire.
+enum NextEvent {
     Message(Result<Option<CallEvent>, Status>),
-    /// A message of this length waits for room.
-    Waits(usize),
+    /// A message of this length waits until memory is reserved for it.
+    NeedsRoom(usize),
 }
 
-impl CallStream {
+impl WorkerCall {
     /// Begins the call.
-    pub(super) async fn begin(mut errand: Box<Errand>) -> Result<Self, Failure> {
-        let try_ = errand.begin().await?;
-        Ok(CallStream {
-            errand,
-            try_,
+    pub(super) async fn begin(mut call: Box<RetriedCall>) -> Result<Self, Failure> {
+        let attempt = call.begin().await?;
+        Ok(WorkerCall {
+            call,
+            attempt,
             passed_on: false,
             room: None,
         })
     }
 
-    /// The room for the message that came last, if that is a large one.
+    /// The memory reserved for the last message, if that was a large one.
     pub(crate) fn take_room(&mut self) -> Option<Room> {
         self.room.take()
     }
 
-    /// Room for an answer that goes out in many events: for the small ones of them.
+    /// Reserves memory for the small events of a streamed answer.
     pub(crate) async fn room_for_events(&mut self, bytes: usize) -> Result<Option<Room>, Failure> {
-        let asker = self.errand.asker.clone();
+        let asker = self.call.asker.clone();
         let Some(asker) = asker else { return Ok(None) };
-        let room = self.wait(asker.room(bytes, self.errand.until)).await?;
-        let room = room.map_err(|NoRoom| self.errand.given_up(unread(), Outcome::Unknown))?;
+        let room = self.wait(asker.room(bytes, self.call.until)).await?;
+        let room = room.map_err(|NoRoom| self.call.given_up(unread(), WriteOutcome::Unknown))?;
         Ok(Some(room))
     }
 
-    /// The client was told something of what this call said: it must not begin again, or the
-    /// client would hear it twice.
+    /// Records that an update reached the client: from now on the call must not start again, or the
+    /// client would get the update twice.
     pub(crate) fn passed_on(&mut self) {
         self.passed_on = true;
     }
 
-    /// The next step; a failure once the deadline passed or the stream ended without a result.
+    /// The next event. Fails if the deadline passes or the stream ends without a result.
     pub(crate) async fn next(&mut self) -> Result<Step, Failure> {
         loop {
-            let heard = self.errand.patience.wait(self.try_.hear()).await;
-            let heard = heard.inspect_err(|failure| self.try_.attempt.given_up(failure));
-            let heard = heard.map_err(|failure| self.errand.given_up(failure, Outcome::Unknown))?;
+            let heard = self.call.deadline.wait(self.attempt.next_event()).await;
+            let heard = heard.inspect_err(|failure| self.attempt.span.given_up(failure));
+            let heard =
+                heard.map_err(|failure| self.call.given_up(failure, WriteOutcome::Unknown))?;
             let message = match heard {
-                Heard::Message(message) => message,
-                Heard::Waits(length) => {
+                NextEvent::Message(message) => message,
+                NextEvent::NeedsRoom(length) => {
                     self.make_room(length).await?;
                     continue;
                 }
             };
             match message {
                 Err(status) => {
-                    self.try_.attempt.failed(&status);
+                    self.attempt.span.failed(&status);
                     self.room = None;
                     let repeatable = !self.passed_on;
-                    self.errand.ended(&self.try_.flight, &status, repeatable)?;
-                    self.try_ = self.errand.go().await?;
+                    self.call
+                        .after_end(&self.attempt.flight, &status, repeatable)?;
+                    self.attempt = self.call.start().await?;
                 }
                 Ok(None) => {
-                    let failure = internal(self.errand.context.trace, &NoResult);
-                    return Err(self.errand.given_up(failure, Outcome::Unknown));
+                    let failure = internal(self.call.context.trace, &NoResult);
+                    return Err(self.call.given_up(failure, WriteOutcome::Unknown));
                 }
                 Ok(Some(CallEvent { event })) => match event {
                     Some(Event::Result(result)) => {
                         self.close().await;
-                        return Ok(Step::Result(self.errand.told(result)));
+                        return Ok(Step::Result(self.call.client_result(result)));
                     }
                     Some(Event::Progress(progress)) => {
-                        return Ok(Step::Said(Said::Progress(progress)));
+                        return Ok(Step::Update(CallUpdate::Progress(progress)));
                     }
-                    Some(Event::Log(log)) => return Ok(Step::Said(Said::Log(log))),
-                    // An event this build does not know.
+                    Some(Event::Log(log)) => return Ok(Step::Update(CallUpdate::Log(log))),
+                    // An event that this build does not know.
                     None => {}
                 },
             }
         }
     }
 
-    /// What `telling` gives, if that is before the call has to have ended.
-    pub(crate) async fn wait<T>(&mut self, telling: impl Future<Output = T>) -> Result<T, Failure> {
-        let told = self.errand.patience.wait(telling).await;
-        let told = told.inspect_err(|failure| self.try_.attempt.given_up(failure));
-        told.map_err(|failure| self.errand.given_up(failure, Outcome::Unknown))
+    /// The result of `output`, unless the call has to end first.
+    pub(crate) async fn wait<T>(&mut self, output: impl Future<Output = T>) -> Result<T, Failure> {
+        let told = self.call.deadline.wait(output).await;
+        let told = told.inspect_err(|failure| self.attempt.span.given_up(failure));
+        told.map_err(|failure| self.call.given_up(failure, WriteOutcome::Unknown))
     }
 
-    /// Gets room for the answer that is made of a message of this length, and lets it come.
+    /// Reserves memory for the answer to a message of this length, and lets the message through.
     async fn make_room(&mut self, length: usize) -> Result<(), Failure> {
         self.room = None;
         self.room = self.room_for_events(MOST_GROWTH * length).await?;
-        if let Some(valve) = &self.try_.valve {
+        if let Some(valve) = &self.attempt.valve {
             valve.open();
         }
         Ok(())
     }
 
-    /// The result, past whatever comes before it.
+    /// The result; updates before it are skipped.
     pub(crate) async fn result(mut self) -> Result<Bytes, Failure> {
         loop {
             if let Step::Result(result) = self.next().await? {
@@ -159,27 +161,27 @@ impl CallStream {
         }
     }
 
-    /// Reads to the end of a stream that has given its result. Dropped before its trailers it would
-    /// be reset, and HTTP/2 ends a connection on which too many streams are. So it is, nevertheless, if
-    /// its worker freezes in between: nobody waits for that.
+    /// Reads a stream to its end after the result. If it were dropped before its trailers it would
+    /// be reset, and HTTP/2 closes a connection with too many resets. A worker that freezes in
+    /// between gets that reset anyway: the wait is short.
     async fn close(&mut self) {
-        self.errand.answered();
-        let ending = self.errand.patience.wait(self.try_.events.message());
-        // The answer is here: however the stream ends, it changes nothing.
+        self.call.answered();
+        let ending = self.call.deadline.wait(self.attempt.events.message());
+        // The answer is here: the end of the stream changes nothing.
         timeout(TRAILERS, ending).await.ok();
-        self.try_.attempt.ended(Code::Ok);
+        self.attempt.span.ended(Code::Ok);
     }
 }
 
-impl Underway {
-    /// The next message, or how large it is if it waits for room.
-    async fn hear(&mut self) -> Heard {
-        let Underway { events, valve, .. } = self;
+impl RunningAttempt {
+    /// The next message, or its length if it waits for memory.
+    async fn next_event(&mut self) -> NextEvent {
+        let RunningAttempt { events, valve, .. } = self;
         let mut message = pin!(events.message());
         poll_fn(|cx| match message.as_mut().poll(cx) {
-            Poll::Ready(message) => Poll::Ready(Heard::Message(message)),
+            Poll::Ready(message) => Poll::Ready(NextEvent::Message(message)),
             Poll::Pending => match valve.as_ref().and_then(Valve::wanted) {
-                Some(length) => Poll::Ready(Heard::Waits(length)),
+                Some(length) => Poll::Ready(NextEvent::NeedsRoom(length)),
                 None => Poll::Pending,
             },
         })

@@ -1,4 +1,4 @@
-//! The catalogue as a worker gives it: a call like the callers', but the gateway's own.
+//! Fetching the catalog from a worker: a call like any other, but the gateway's own.
 
 use std::sync::Arc;
 
@@ -8,57 +8,57 @@ use tokio::time::Instant;
 
 use super::{
     Upstream,
-    choice::Affinity,
-    context,
-    errand::Errand,
+    affinity::Affinity,
+    call_context,
     failures::{internal, unavailable},
     pool::Pool,
-    stream::CallStream,
+    retry::RetriedCall,
+    stream::WorkerCall,
 };
 
-/// A catalogue, as a worker gives it.
-pub(crate) struct GivenTools {
+/// A catalog as a worker returned it.
+pub(crate) struct FetchedCatalog {
     /// A `ToolList` in JSON.
     pub(crate) tools: Bytes,
-    /// Whether the worker is of the default pool.
-    pub(crate) by_default_pool: bool,
+    /// Whether the worker is in the default pool.
+    pub(crate) from_default_pool: bool,
 }
 
 impl Upstream {
-    /// The catalogue as one of the workers gives it: one of the default pool, or of another as
-    /// long as that has none.
-    pub(crate) async fn catalog(&self) -> Result<GivenTools, Failure> {
+    /// Fetches the catalog from a worker of the default pool, or of another pool while that has
+    /// none.
+    pub(crate) async fn catalog(&self) -> Result<FetchedCatalog, Failure> {
         let trace = TraceContext::start();
         let pass = self.minter.mint_catalog();
         let pass = pass.map_err(|error| internal(trace, &error))?;
         let until = self.until(Instant::now());
-        let pool = self.asked_for_tools().ok_or_else(unavailable)?;
-        let asked = CallStream::begin(Box::new(Errand {
+        let pool = self.pool_for_catalog().ok_or_else(unavailable)?;
+        let asked = WorkerCall::begin(Box::new(RetriedCall {
             pool: Arc::clone(pool),
             affinity: Affinity::none(),
             method: Method::ToolsList,
             params: Bytes::from_static(b"{}"),
-            context: context(trace, pass, None),
+            context: call_context(trace, pass, None),
             idempotent: true,
             repeatable: true,
             until,
-            patience: self.patience(until),
-            suspects: self.suspects(None),
+            deadline: self.call_deadline(until),
+            crash_guard: self.crash_guard(None),
             asker: None,
-            place: None,
+            bulkhead_permit: None,
             tried: Vec::new(),
             repeated: false,
         }));
-        // Off the path, and large.
+        // On the heap: this future is large and off the call path.
         let tools = Box::pin(async { asked.await?.result().await }).await?;
-        Ok(GivenTools {
+        Ok(FetchedCatalog {
             tools,
-            by_default_pool: pool.name() == self.default_pool,
+            from_default_pool: pool.name() == self.default_pool,
         })
     }
 
-    /// The pool that is asked: one that is ready before one that has workers at all.
-    fn asked_for_tools(&self) -> Option<&Arc<Pool>> {
+    /// The pool to ask: a ready one if there is one, else one that has workers.
+    fn pool_for_catalog(&self) -> Option<&Arc<Pool>> {
         let first = self.pools.get(&self.default_pool);
         let in_order = || first.into_iter().chain(self.pools.values());
         let ready = in_order().find(|pool| pool.is_ready());

@@ -1,11 +1,12 @@
-//! Holds a worker's message back until there is room for the answer that is made of it.
+//! Holds a worker's large message back until memory is reserved for the answer to it.
 //!
-//! gRPC says how long a message is before it sends it. A large one stays at the valve: its call is
-//! told the length, gets room, and opens. Meanwhile the worker sends no more of this stream than its
-//! window, and the connection's window is too large to be used up by streams that wait.
+//! gRPC sends a message's length before the message. A large message stops at the valve: its call
+//! reads the length, reserves memory, and opens the valve. Meanwhile the worker sends no more of
+//! this stream than its window, and the connection's window is too large to be used up by waiting
+//! streams.
 //!
-//! What a reader would get wrong: the valve wakes nobody. Whoever waits for the message polls the
-//! body behind it, sees that the valve is shut, and polls again once it is open.
+//! What a reader would get wrong: the valve wakes no task. The task that waits for the message
+//! polls the body, sees that the valve is shut, and polls again once it has opened it.
 
 use std::{
     mem,
@@ -21,74 +22,75 @@ use hyper::body::{Body as _, Frame};
 use parking_lot::Mutex;
 use tonic::{Status, body::Body, transport::Channel};
 
-use super::resets::Resets;
+use super::reset_pacer::ResetPacer;
 use crate::breaker::CallPermit;
 
-/// The largest message that passes at once, in bytes: its answer is a small one.
+/// The largest message that passes at once, in bytes: its answer is small.
 pub(super) const SMALL_MESSAGE: usize = 2 * 1024;
-/// What stands before each message: a flag, and its length.
+/// Bytes before each message: a flag, and its length.
 const PREFIX: usize = 5;
 
-/// The valve of one try. Clones are the same valve.
+/// The valve of one attempt. Clones are the same valve.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Valve(Arc<Mutex<State>>);
+pub(super) struct Valve(Arc<Mutex<ValveState>>);
 
 #[derive(Clone, Copy, Debug, Default)]
-enum State {
+enum ValveState {
     #[default]
     Free,
-    /// A message of this length stands at it.
+    /// A message of this length is held.
     Shut(usize),
     /// That message may pass.
     Open,
 }
 
 impl Valve {
-    /// How long the message is that stands at it, if one does.
+    /// The length of the held message, if there is one.
     pub(super) fn wanted(&self) -> Option<usize> {
         match *self.0.lock() {
-            State::Shut(length) => Some(length),
-            State::Free | State::Open => None,
+            ValveState::Shut(length) => Some(length),
+            ValveState::Free | ValveState::Open => None,
         }
     }
 
-    /// Lets the message pass that stands at it.
+    /// Lets the held message pass.
     pub(super) fn open(&self) {
-        *self.0.lock() = State::Open;
+        *self.0.lock() = ValveState::Open;
     }
 
     /// Whether a message of this length may pass now.
     fn passes(&self, length: usize) -> bool {
-        // What is too large to be read is refused by its length.
+        // A message above the maximum passes, because tonic rejects it by its length.
         if length <= SMALL_MESSAGE || length > MAX_MESSAGE_BYTES {
             return true;
         }
         let mut state = self.0.lock();
         match *state {
-            State::Open => {
-                *state = State::Free;
+            ValveState::Open => {
+                *state = ValveState::Free;
                 true
             }
-            State::Free | State::Shut(_) => {
-                *state = State::Shut(length);
+            ValveState::Free | ValveState::Shut(_) => {
+                *state = ValveState::Shut(length);
                 false
             }
         }
     }
 }
 
-/// A channel whose answers pass the valve that a request brings. A call that is dropped before its end
-/// is reset in its turn, and keeps the place that the request brings until then.
+/// A channel whose answers pass the valve in the request's extensions. A call that is dropped
+/// before its end is reset when the pacer allows, and holds the bulkhead permit from the request's
+/// extensions until then.
 #[derive(Clone, Debug)]
 pub(super) struct ValvedChannel {
     pub(super) channel: Channel,
-    pub(super) resets: Resets,
+    pub(super) pacer: ResetPacer,
 }
 
 impl tower::Service<http::Request<Body>> for ValvedChannel {
     type Response = http::Response<ValvedBody>;
     type Error = tonic::transport::Error;
-    type Future = Answering;
+    type Future = PendingAnswer;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         self.channel.poll_ready(cx)
@@ -96,39 +98,39 @@ impl tower::Service<http::Request<Body>> for ValvedChannel {
 
     fn call(&mut self, mut request: http::Request<Body>) -> Self::Future {
         let valve = request.extensions_mut().remove::<Valve>();
-        let place = request.extensions_mut().remove::<CallPermit>();
-        Answering {
+        let permit = request.extensions_mut().remove::<CallPermit>();
+        PendingAnswer {
             answer: Some(Box::pin(self.channel.call(request))),
             valve,
-            reset: Reset {
-                resets: self.resets.clone(),
-                place,
+            reset: PacedReset {
+                pacer: self.pacer.clone(),
+                permit,
             },
         }
     }
 }
 
-/// What a call's reset needs.
-struct Reset {
-    resets: Resets,
-    place: Option<CallPermit>,
+/// What the reset of a call needs.
+struct PacedReset {
+    pacer: ResetPacer,
+    permit: Option<CallPermit>,
 }
 
-impl Reset {
-    fn drop_in_turn(&mut self, call: impl Send + 'static) {
-        self.resets.drop_in_turn((call, self.place.take()));
+impl PacedReset {
+    fn drop_paced(&mut self, call: impl Send + 'static) {
+        self.pacer.drop_paced((call, self.permit.take()));
     }
 }
 
-/// The answer to a request, until its head comes.
-pub(super) struct Answering {
-    /// `None` once it came.
+/// The answer to a request, before its headers arrive.
+pub(super) struct PendingAnswer {
+    /// `None` once they arrived.
     answer: Option<BoxFuture<'static, Result<http::Response<Body>, tonic::transport::Error>>>,
     valve: Option<Valve>,
-    reset: Reset,
+    reset: PacedReset,
 }
 
-impl Future for Answering {
+impl Future for PendingAnswer {
     type Output = Result<http::Response<ValvedBody>, tonic::transport::Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -143,21 +145,21 @@ impl Future for Answering {
                 has_ended: body.is_end_stream(),
                 body,
                 valve: this.valve.take(),
-                at: At::Prefix(0, [0; PREFIX]),
+                at: FramePosition::Prefix(0, [0; PREFIX]),
                 held: None,
-                reset: Reset {
-                    resets: this.reset.resets.clone(),
-                    place: this.reset.place.take(),
+                reset: PacedReset {
+                    pacer: this.reset.pacer.clone(),
+                    permit: this.reset.permit.take(),
                 },
             })
         }))
     }
 }
 
-impl Drop for Answering {
+impl Drop for PendingAnswer {
     fn drop(&mut self) {
         if let Some(answer) = self.answer.take() {
-            self.reset.drop_in_turn(answer);
+            self.reset.drop_paced(answer);
         }
     }
 }
@@ -165,53 +167,53 @@ impl Drop for Answering {
 /// The body of an answer, behind its valve.
 pub(super) struct ValvedBody {
     body: Body,
-    /// `None` where nothing has to wait.
+    /// `None` if no message has to wait.
     valve: Option<Valve>,
-    at: At,
-    /// What came and stands at the valve.
+    at: FramePosition,
+    /// Received data that waits at the valve.
     held: Option<Bytes>,
-    /// Whether its stream ended by itself.
+    /// Whether the stream ended by itself.
     has_ended: bool,
-    reset: Reset,
+    reset: PacedReset,
 }
 
 impl Drop for ValvedBody {
     fn drop(&mut self) {
         if !self.has_ended && !self.body.is_end_stream() {
             let body = mem::take(&mut self.body);
-            self.reset.drop_in_turn(body);
+            self.reset.drop_paced(body);
         }
     }
 }
 
-/// Where in its messages a body is.
+/// The parser's position in the stream of messages.
 #[derive(Clone, Copy)]
-enum At {
-    /// So many bytes of a message's prefix were passed on: those.
+enum FramePosition {
+    /// This many bytes of a prefix have arrived, and their values.
     Prefix(usize, [u8; PREFIX]),
-    /// So many of a message are still to come.
+    /// This many bytes of a message are still to come.
     Message(usize),
 }
 
 impl ValvedBody {
-    /// How much of the data passes: all of it, or what is before a message that has to wait.
+    /// How much of the data passes: all of it, or the part before a message that has to wait.
     fn passing(&mut self, data: &[u8]) -> usize {
         let mut passed = 0;
         while let Some(rest) = data.get(passed..).filter(|rest| !rest.is_empty()) {
             match self.at {
-                At::Message(left) => {
+                FramePosition::Message(left) => {
                     let step = left.min(rest.len());
                     passed += step;
                     self.at = match left - step {
-                        0 => At::Prefix(0, [0; PREFIX]),
-                        left => At::Message(left),
+                        0 => FramePosition::Prefix(0, [0; PREFIX]),
+                        left => FramePosition::Message(left),
                     };
                 }
-                At::Prefix(seen, mut prefix) => {
+                FramePosition::Prefix(seen, mut prefix) => {
                     let missing = prefix.iter_mut().skip(seen);
                     let step = missing.zip(rest).map(|(to, from)| *to = *from).count();
                     if seen + step < PREFIX {
-                        self.at = At::Prefix(seen + step, prefix);
+                        self.at = FramePosition::Prefix(seen + step, prefix);
                         return passed + step;
                     }
                     let [_flag, length @ ..] = prefix;
@@ -222,8 +224,8 @@ impl ValvedBody {
                     }
                     passed += step;
                     self.at = match length {
-                        0 => At::Prefix(0, [0; PREFIX]),
-                        length => At::Message(length),
+                        0 => FramePosition::Prefix(0, [0; PREFIX]),
+                        length => FramePosition::Message(length),
                     };
                 }
             }
@@ -288,7 +290,7 @@ mod tests {
         message
     }
 
-    /// A body that comes in pieces of this size.
+    /// A body that arrives in pieces of this size.
     fn body(data: &[u8], size: usize) -> ValvedBody {
         let pieces = data.chunks(size).map(Bytes::copy_from_slice);
         let pieces: Vec<_> = pieces
@@ -297,17 +299,17 @@ mod tests {
         ValvedBody {
             body: Body::new(StreamBody::new(stream::iter(pieces))),
             valve: Some(Valve::default()),
-            at: At::Prefix(0, [0; PREFIX]),
+            at: FramePosition::Prefix(0, [0; PREFIX]),
             held: None,
             has_ended: false,
-            reset: Reset {
-                resets: Resets::new(),
-                place: None,
+            reset: PacedReset {
+                pacer: ResetPacer::new(),
+                permit: None,
             },
         }
     }
 
-    /// All that comes until the valve is shut or the body has ended.
+    /// Everything that arrives until the valve shuts or the body ends.
     async fn read(body: &mut ValvedBody) -> Vec<u8> {
         let mut read = Vec::new();
         while let Some(Some(frame)) = poll_immediate(body.frame()).await {
@@ -317,13 +319,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_large_message_stands_at_the_valve_until_it_is_opened_however_it_comes() {
+    async fn a_large_message_is_held_until_its_valve_opens() {
         let (small, large) = (message(SMALL_MESSAGE), message(SMALL_MESSAGE + 1));
         let all = [&small[..], &large, &message(0), &large, &small].concat();
         for size in [1, 2, 3, 5, 7, 1_000, all.len()] {
             let mut body = body(&all, size);
             let mut came = read(&mut body).await;
-            // tonic makes place for a message as soon as it has its prefix.
+            // tonic allocates for a message as soon as its prefix is complete.
             assert!(
                 (small.len()..small.len() + PREFIX).contains(&came.len()),
                 "{size}"
@@ -341,7 +343,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_too_large_to_be_read_waits_for_nothing() {
+    async fn a_message_above_the_maximum_is_not_held() {
         let mut large = message(0);
         large[1..].copy_from_slice(&u32::MAX.to_be_bytes());
         let mut body = body(&large, 64);

@@ -1,26 +1,26 @@
-//! How long a call waits for its worker: until its deadline, or until the gateway's own end.
+//! How long a call waits for its worker: until its deadline, or until the gateway shuts down.
 
 use archway_proto::failure::Failure;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::failures::{deadline, draining};
+use super::failures::{deadline_exceeded, draining};
 
-/// What every wait of one call is bound by.
-pub(super) struct Patience {
+/// Bounds every wait of one call.
+pub(super) struct CallDeadline {
     pub(super) until: Instant,
-    /// Cancelled when the gateway ends and the calls that still run have to be answered.
+    /// Cancelled when the gateway's shutdown must end the calls that still run.
     pub(super) end: CancellationToken,
 }
 
-impl Patience {
-    /// What `answer` gives, or the failure that says why it was not waited for any longer.
+impl CallDeadline {
+    /// The result of `answer`, or the failure that says why the wait ended.
     pub(super) async fn wait<T>(&self, answer: impl Future<Output = T>) -> Result<T, Failure> {
         tokio::select! {
-            // An answer that is there is given, however late it is.
+            // An answer that is there is delivered, however late it is.
             biased;
             answered = tokio::time::timeout_at(self.until, answer) => {
-                answered.map_err(|_elapsed| deadline())
+                answered.map_err(|_elapsed| deadline_exceeded())
             }
             () = self.end.cancelled() => Err(draining()),
         }
@@ -35,26 +35,26 @@ mod tests {
 
     use super::*;
 
-    fn patience() -> Patience {
-        Patience {
+    fn call_deadline() -> CallDeadline {
+        CallDeadline {
             until: Instant::now() + Duration::from_secs(10),
             end: CancellationToken::new(),
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_call_waits_until_its_deadline_or_the_end_whichever_is_first() {
-        let late = patience().wait(pending::<()>()).await.unwrap_err();
+    async fn a_call_waits_until_its_deadline_or_the_shutdown() {
+        let late = call_deadline().wait(pending::<()>()).await.unwrap_err();
         assert_eq!(late.code, Fault::DeadlineExceeded);
 
-        let patience = patience();
-        let end = patience.end.clone();
+        let call_deadline = call_deadline();
+        let end = call_deadline.end.clone();
         let ending = async {
             tokio::time::sleep(Duration::from_secs(3)).await;
             end.cancel();
         };
         let begun = Instant::now();
-        let (ended, ()) = tokio::join!(patience.wait(pending::<()>()), ending);
+        let (ended, ()) = tokio::join!(call_deadline.wait(pending::<()>()), ending);
         let ended = ended.unwrap_err();
         assert_eq!(begun.elapsed().as_secs(), 3);
         assert_eq!(ended.code, Fault::Unavailable);
@@ -62,9 +62,9 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_that_is_there_is_given_even_at_the_end() {
-        let patience = patience();
-        patience.end.cancel();
-        assert_eq!(patience.wait(async { 7 }).await.unwrap(), 7);
+    async fn an_available_answer_is_delivered_even_at_shutdown() {
+        let call_deadline = call_deadline();
+        call_deadline.end.cancel();
+        assert_eq!(call_deadline.wait(async { 7 }).await.unwrap(), 7);
     }
 }

@@ -1,33 +1,33 @@
-//! How much may be tried again: a fifth of what is called, and a reserve of a hundred.
+//! How much may be retried: a fifth of all calls, plus a reserve of 100.
 //!
-//! Retries help while few calls need them. When many do, the workers that are left would carry
-//! the load several times over, which is how one worker's end becomes everyone's.
+//! Retries help while few calls need them. When many do, retries would multiply the load of the
+//! remaining workers, and one worker's crash would take down the pool.
 
-/// What a call adds, and what a retry takes, in fifths of a retry.
+/// What a call earns and a retry costs, in fifths of a retry.
 const EARNED: u32 = 1;
 const SPENT: u32 = 5;
-/// The most that is kept: 100 retries.
+/// The most that is saved: 100 retries.
 const FULL: u32 = 100 * SPENT;
 
-/// The retries that the calls of one pool have earned. Starts full.
+/// The retry budget of one pool. Starts full.
 #[derive(Debug)]
-pub(super) struct Budget {
+pub(super) struct RetryBudget {
     fifths: u32,
 }
 
-impl Default for Budget {
+impl Default for RetryBudget {
     fn default() -> Self {
-        Budget { fifths: FULL }
+        RetryBudget { fifths: FULL }
     }
 }
 
-impl Budget {
-    /// A call begins: 0.2 of a retry is earned.
+impl RetryBudget {
+    /// Adds the 0.2 of a retry that a new call earns.
     pub(super) fn earn(&mut self) {
         self.fifths = (self.fifths + EARNED).min(FULL);
     }
 
-    /// Takes a retry out, if one is left.
+    /// Takes one retry. False if less than one is left.
     pub(super) fn spend(&mut self) -> bool {
         let left = self.fifths.checked_sub(SPENT);
         self.fifths = left.unwrap_or(self.fifths);
@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn a_full_budget_allows_100_retries_and_then_one_for_5_calls() {
-        let mut budget = Budget::default();
+        let mut budget = RetryBudget::default();
         budget.earn();
         assert_eq!((0..200).filter(|_| budget.spend()).count(), 100);
         for _ in 0..4 {
@@ -54,8 +54,8 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_100_are_kept() {
-        let mut budget = Budget::default();
+    fn the_budget_saves_100_retries_at_most() {
+        let mut budget = RetryBudget::default();
         budget.spend();
         (0..10_000).for_each(|_| budget.earn());
         assert_eq!((0..200).filter(|_| budget.spend()).count(), 100);

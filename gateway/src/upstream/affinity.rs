@@ -1,40 +1,41 @@
-//! Which workers a project's calls go to: rendezvous hashing, so that caches stay warm.
+//! Which workers a project's calls go to: rendezvous hashing, so that worker caches stay warm.
 //!
-//! Every gateway gives a project the same two workers of the same pool, and a worker that comes or
-//! goes moves only the projects it takes or had. The hash is FNV-1a over the bytes, finished by
-//! `SplitMix64`'s mixer; both are fixed, without keys: gateways of all builds have to agree.
-//! Nobody gains by steering it: a tenant's choice of project names only crowds its own calls.
+//! Every gateway picks the same two workers of a pool for a project, and a worker that joins or
+//! leaves moves only the projects that it gains or had. The hash is FNV-1a over the bytes, finished
+//! by `SplitMix64`'s mixer; both are fixed and unkeyed, because gateways of all builds must agree.
+//! A tenant gains nothing by choosing project names for their hash: it only concentrates its own
+//! calls.
 
 use uuid::Uuid;
 
-/// FNV-1a's offset basis and prime, for 64 bits.
+/// FNV-1a's offset basis and prime for 64 bits.
 const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01b3;
 
-/// What is served best by the workers that served it before: a project of a tenant.
+/// The hash of a tenant's project: its calls are fastest on workers that served it before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Affinity(u64);
 
 impl Affinity {
-    /// Of a tenant's project, or of its calls that name none.
+    /// The affinity of a tenant's project, or of its calls that name no project.
     pub(super) fn of(tenant: Uuid, project: Option<&str>) -> Self {
         let tenant = fnv(BASIS, tenant.as_bytes());
         let marked = fnv(tenant, &[u8::from(project.is_some())]);
         Affinity(fnv(marked, project.unwrap_or_default().as_bytes()))
     }
 
-    /// Of what belongs to nobody.
+    /// The affinity of calls that belong to no tenant.
     pub(super) fn none() -> Self {
         Affinity(BASIS)
     }
 
-    /// How much a worker weighs for it: the heaviest are its own.
+    /// The weight of a worker for this affinity: the two heaviest workers serve it.
     pub(super) fn weight(self, worker: WorkerHash) -> u64 {
         mix(self.0 ^ worker.0)
     }
 }
 
-/// A worker's part of the weight: made once from its address.
+/// A worker's part of the weight, computed once from its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WorkerHash(u64);
 
@@ -44,7 +45,7 @@ impl WorkerHash {
     }
 }
 
-/// The heaviest and the second heaviest of what is given; of equals the first.
+/// The heaviest and the second heaviest item; among equals the first.
 pub(super) fn heaviest_two<T>(weighed: impl Iterator<Item = (u64, T)>) -> (Option<T>, Option<T>) {
     let (mut first, mut second) = (None, None);
     for (weight, item) in weighed {
@@ -64,7 +65,7 @@ fn fnv(state: u64, bytes: &[u8]) -> u64 {
     })
 }
 
-/// The finaliser of `SplitMix64` (Steele, Lea, Flood 2014).
+/// The finalizer of `SplitMix64` (Steele, Lea, Flood 2014).
 fn mix(mut bits: u64) -> u64 {
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -90,7 +91,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_worker_that_comes_takes_projects_and_moves_no_others(
+        fn a_new_worker_takes_projects_and_moves_no_others(
             workers in btree_set(0..1000u32, 1..20), new in 1000..2000u32, tenant: u128, project: String,
         ) {
             let affinity = Affinity::of(Uuid::from_u128(tenant), Some(&project));
@@ -98,13 +99,13 @@ mod tests {
             let mut more = workers.clone();
             more.insert(new);
             let after = two(affinity, &more);
-            // Whoever is there now was there before, in the same order, or is the new one.
+            // The workers chosen now are the ones from before, in the same order, or the new one.
             let stayed: Vec<_> = after.iter().filter(|worker| **worker != new).collect();
             prop_assert!(before.iter().zip(&stayed).all(|(before, stayed)| before == *stayed));
         }
 
         #[test]
-        fn a_worker_that_goes_moves_only_its_own_projects(
+        fn a_removed_worker_moves_only_its_own_projects(
             workers in btree_set(0..1000u32, 3..20), gone in any::<prop::sample::Index>(),
             tenant: u128,
         ) {
@@ -123,7 +124,7 @@ mod tests {
         }
 
         #[test]
-        fn the_two_are_the_heaviest(weights in prop::collection::vec(any::<u64>(), 0..12)) {
+        fn the_two_heaviest_are_chosen(weights in prop::collection::vec(any::<u64>(), 0..12)) {
             let (first, second) = heaviest_two(weights.iter().map(|weight| (*weight, *weight)));
             let mut sorted = weights.clone();
             sorted.sort_unstable_by(|a, b| b.cmp(a));

@@ -1,12 +1,13 @@
-//! TLS to the workers, where an authority is configured: every worker that is no unix socket is
-//! spoken to by it, and never in the clear.
+//! TLS to workers, where a certificate authority is configured: every worker that is not a unix
+//! socket is reached over TLS only.
 //!
-//! A worker's certificate is held against the host that `--worker` names, not against the address
-//! that was found for it. The authorities' file is read again for every new connection, so that a
-//! renewed one needs no restart; connections that stand are not asked twice.
+//! A worker's certificate is checked against the host in `--worker`, not against the resolved
+//! address. The authority file is read again for every new connection, so that a renewed file needs
+//! no restart; established connections are not checked again.
 //!
-//! What a reader would get wrong: one connection at a time reads that file. What a slower one read
-//! before would undo a renewal, and where the file system hangs each would cost a thread.
+//! What a reader would get wrong: only one connection at a time reads the file. Otherwise a slow
+//! reader's older contents could undo a renewal, and a hanging file system would cost a thread per
+//! connection.
 
 use std::{
     io,
@@ -34,171 +35,179 @@ use tower::service_fn;
 
 use super::config::HTTP_PORT;
 
-/// HTTP/2, as TLS names it (RFC 9113, 3.2).
+/// HTTP/2's name in TLS (RFC 9113, 3.2).
 const ALPN: &[u8] = b"h2";
 
-/// Why a file of authorities is of no use.
+/// Why a file of certificate authorities is unusable.
 #[derive(Debug, thiserror::Error)]
-pub enum AuthorityError {
-    /// It can't be read.
+pub enum WorkerCaError {
+    /// The file cannot be read.
     #[error("reading it")]
     Read(#[source] io::Error),
-    /// It is no PEM. In fixed words: it may be a key by mistake.
-    #[error("it is no PEM: {0}")]
+    /// The file is not PEM. Fixed texts only: it may be a key by mistake.
+    #[error("not valid PEM: {0}")]
     Pem(&'static str),
-    /// There is none in it.
+    /// The file holds no certificate.
     #[error("it holds no certificate")]
     Empty,
-    /// What is in it can't be used.
+    /// A certificate in the file is unusable.
     #[error("a certificate in it can't be used")]
     Certificate(#[source] rustls::Error),
 }
 
-/// The authorities whose word about workers is taken.
-pub(super) struct Authority {
+/// The certificate authorities that workers' certificates must come from.
+pub(super) struct WorkerCa {
     path: PathBuf,
-    /// Held by who reads the file again.
-    rereading: Mutex<()>,
-    known: Mutex<Known>,
+    /// Held by the one connection that reads the file again.
+    reload_lock: Mutex<()>,
+    loaded: Mutex<LoadedCa>,
 }
 
-struct Known {
+struct LoadedCa {
     pem: Vec<u8>,
     config: Arc<ClientConfig>,
-    /// Whether the log has it that the file can't be read again.
-    told: bool,
+    /// Whether it is logged that the file cannot be read again.
+    logged: bool,
 }
 
-impl Authority {
+impl WorkerCa {
     /// Reads the file.
-    pub(super) fn read(path: &Path) -> Result<Self, AuthorityError> {
-        let pem = std::fs::read(path).map_err(AuthorityError::Read)?;
+    pub(super) fn read(path: &Path) -> Result<Self, WorkerCaError> {
+        let pem = std::fs::read(path).map_err(WorkerCaError::Read)?;
         let config = config(&pem)?;
-        let told = false;
-        Ok(Authority {
+        let logged = false;
+        Ok(WorkerCa {
             path: path.to_owned(),
-            rereading: Mutex::default(),
-            known: Mutex::new(Known { pem, config, told }),
+            reload_lock: Mutex::default(),
+            loaded: Mutex::new(LoadedCa {
+                pem,
+                config,
+                logged,
+            }),
         })
     }
 
-    /// What the file says now; what it said before, if it can't be read any longer, or is being
-    /// read.
-    fn now(&self) -> Arc<ClientConfig> {
-        if let Some(_alone) = self.rereading.try_lock() {
-            self.reread();
+    /// The configuration from the file as it is now. The last one if the file cannot be read, or
+    /// another connection is reading it.
+    fn current(&self) -> Arc<ClientConfig> {
+        if let Some(_alone) = self.reload_lock.try_lock() {
+            self.reload();
         }
-        Arc::clone(&self.known.lock().config)
+        Arc::clone(&self.loaded.lock().config)
     }
 
-    fn reread(&self) {
-        let read = std::fs::read(&self.path).map_err(AuthorityError::Read);
-        let mut known = self.known.lock();
-        let changed = read.and_then(|pem| match pem == known.pem {
+    fn reload(&self) {
+        let read = std::fs::read(&self.path).map_err(WorkerCaError::Read);
+        let mut loaded = self.loaded.lock();
+        let changed = read.and_then(|pem| match pem == loaded.pem {
             true => Ok(None),
             false => config(&pem).map(|config| Some((pem, config))),
         });
         match changed {
-            Ok(None) => known.told = false,
+            Ok(None) => loaded.logged = false,
             Ok(Some((pem, config))) => {
-                let told = false;
-                *known = Known { pem, config, told };
-                tracing::info!("workers' authorities renewed");
+                let logged = false;
+                *loaded = LoadedCa {
+                    pem,
+                    config,
+                    logged,
+                };
+                tracing::info!("workers' certificate authorities reloaded");
             }
-            Err(error) if !known.told => {
-                known.told = true;
-                tracing::warn!(error = %Chain(&error), "--worker-ca not reread: the old one is in force");
+            Err(error) if !loaded.logged => {
+                loaded.logged = true;
+                tracing::warn!(error = %Chain(&error), "--worker-ca could not be read again: the last one stays in use");
             }
-            Err(_told) => {}
+            Err(_logged) => {}
         }
     }
 }
 
-/// Why PEM can't be used. The library's own words hold what it could not read: all of a key, if
-/// the file lost its line ends.
-fn fault(error: &pem::Error) -> &'static str {
+/// Why PEM is invalid. The library's own text contains the input that it could not parse, which is
+/// a whole key if the file lost its line ends.
+fn pem_problem(error: &pem::Error) -> &'static str {
     match error {
         pem::Error::MissingSectionEnd { .. } => "a section has no END line",
         pem::Error::IllegalSectionStart { .. } => "a BEGIN line is broken",
-        pem::Error::Base64Decode(_) => "what a section holds is not base64",
-        _ => "it can't be read as such",
+        pem::Error::Base64Decode(_) => "the contents of a section are not base64",
+        _ => "it cannot be parsed",
     }
 }
 
-fn config(pem: &[u8]) -> Result<Arc<ClientConfig>, AuthorityError> {
+fn config(pem: &[u8]) -> Result<Arc<ClientConfig>, WorkerCaError> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(pem) {
-        let certificate = certificate.map_err(|error| AuthorityError::Pem(fault(&error)))?;
+        let certificate = certificate.map_err(|error| WorkerCaError::Pem(pem_problem(&error)))?;
         let added = roots.add(certificate);
-        added.map_err(AuthorityError::Certificate)?;
+        added.map_err(WorkerCaError::Certificate)?;
     }
     if roots.is_empty() {
-        return Err(AuthorityError::Empty);
+        return Err(WorkerCaError::Empty);
     }
-    // Two cryptographies are linked in, so the one is named.
+    // Two crypto providers are linked in, so one is chosen explicitly.
     let provider = Arc::new(aws_lc_rs::default_provider());
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&TLS13])
-        .map_err(AuthorityError::Certificate)?
+        .map_err(WorkerCaError::Certificate)?
         .with_root_certificates(roots)
         .with_no_client_auth();
     config.alpn_protocols = vec![ALPN.to_vec()];
     Ok(Arc::new(config))
 }
 
-/// A channel that connects by TLS alone, to a worker whose certificate is for `name`.
-pub(super) fn channel(endpoint: &Endpoint, authority: &Arc<Authority>, name: &str) -> Channel {
-    let way = Arc::new(Way {
+/// A channel that connects over TLS only, to a worker whose certificate is for `name`.
+pub(super) fn channel(endpoint: &Endpoint, authority: &Arc<WorkerCa>, name: &str) -> Channel {
+    let target = Arc::new(TlsTarget {
         authority: Arc::clone(authority),
         name: name.to_owned(),
-        told: Mutex::default(),
+        logged: Mutex::default(),
     });
     endpoint.connect_with_connector_lazy(service_fn(move |worker: Uri| {
-        let way = Arc::clone(&way);
-        async move { way.open(&worker).await.map(TokioIo::new) }
+        let target = Arc::clone(&target);
+        async move { target.connect(&worker).await.map(TokioIo::new) }
     }))
 }
 
 /// How connections to one worker are made.
-struct Way {
-    authority: Arc<Authority>,
+struct TlsTarget {
+    authority: Arc<WorkerCa>,
     name: String,
-    /// Why the last handshake failed, if it did: a reason is logged once.
-    told: Mutex<Option<String>>,
+    /// Why the last handshake failed, if it did, so that each reason is logged once.
+    logged: Mutex<Option<String>>,
 }
 
-impl Way {
-    async fn open(self: &Arc<Self>, worker: &Uri) -> io::Result<TlsStream<TcpStream>> {
+impl TlsTarget {
+    async fn connect(self: &Arc<Self>, worker: &Uri) -> io::Result<TlsStream<TcpStream>> {
         let host = worker.host().unwrap_or_default();
         let port = worker.port_u16().unwrap_or(HTTP_PORT);
         let socket = TcpStream::connect(format!("{host}:{port}")).await?;
         socket.set_nodelay(true)?;
-        let opened = self.shake_hands(socket).await;
+        let opened = self.handshake(socket).await;
         let reason = opened.as_ref().err().map(|error| Chain(error).to_string());
-        let mut told = self.told.lock();
-        if let Some(reason) = reason.as_ref().filter(|it| told.as_ref() != Some(*it)) {
+        let mut logged = self.logged.lock();
+        if let Some(reason) = reason.as_ref().filter(|it| logged.as_ref() != Some(*it)) {
             let (worker, name) = (worker.authority().map(ToString::to_string), &self.name);
             tracing::warn!(
                 worker,
                 name,
                 error = reason,
-                "worker not believed: TLS failed"
+                "worker not trusted: TLS handshake failed"
             );
         }
-        *told = reason;
+        *logged = reason;
         opened
     }
 
-    async fn shake_hands(self: &Arc<Self>, socket: TcpStream) -> io::Result<TlsStream<TcpStream>> {
+    async fn handshake(self: &Arc<Self>, socket: TcpStream) -> io::Result<TlsStream<TcpStream>> {
         let name = ServerName::try_from(self.name.clone())
-            .map_err(|_bad| io::Error::other("a certificate can't be for this name"))?;
-        let way = Arc::clone(self);
-        let reading = tokio::task::spawn_blocking(move || way.authority.now());
+            .map_err(|_bad| io::Error::other("no certificate can be for this name"))?;
+        let target = Arc::clone(self);
+        let reading = tokio::task::spawn_blocking(move || target.authority.current());
         let connector = TlsConnector::from(reading.await?);
         let stream = connector.connect(name, socket).await?;
         match stream.get_ref().1.alpn_protocol() {
             Some(ALPN) => Ok(stream),
-            _ => Err(io::Error::other("it does not speak HTTP/2 by TLS")),
+            _ => Err(io::Error::other("it does not offer HTTP/2 over TLS")),
         }
     }
 }
@@ -209,7 +218,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// A new authority's certificate and key, both in PEM.
+    /// A new authority's certificate and key, both PEM.
     fn issue(folder: &Path) -> (String, String) {
         let [certificate, key] = ["ca.pem", "ca.key"].map(|name| folder.join(name));
         let mut openssl = Command::new("openssl");
@@ -226,46 +235,46 @@ pub(super) mod tests {
         (read(certificate), read(key))
     }
 
-    /// An authority that is made in this folder.
-    pub(in crate::upstream) fn believed(folder: &Path) -> Arc<Authority> {
+    /// An authority created in this folder.
+    pub(in crate::upstream) fn authority_in(folder: &Path) -> Arc<WorkerCa> {
         issue(folder);
-        Arc::new(Authority::read(&folder.join("ca.pem")).unwrap())
+        Arc::new(WorkerCa::read(&folder.join("ca.pem")).unwrap())
     }
 
     #[test]
-    fn whoever_comes_while_the_file_hangs_takes_what_is_known_and_the_one_read_counts() {
+    fn a_hanging_file_blocks_one_connection_and_others_use_the_last_one() {
         let folder = tempfile::tempdir().unwrap();
         let (first, second) = (issue(folder.path()).0, issue(folder.path()).0);
         let path = folder.path().join("authority.pem");
         std::fs::write(&path, &first).unwrap();
-        let authority = Arc::new(Authority::read(&path).unwrap());
-        // A pipe is a file that hangs until somebody writes to it.
+        let authority = Arc::new(WorkerCa::read(&path).unwrap());
+        // A pipe blocks its reader until something is written.
         std::fs::remove_file(&path).unwrap();
         let made = Command::new("mkfifo").arg(&path).status().unwrap();
         assert!(made.success());
         let asking = || {
             let (authority, (send, answer)) = (Arc::clone(&authority), mpsc::channel());
-            std::thread::spawn(move || send.send(authority.now()));
+            std::thread::spawn(move || send.send(authority.current()));
             answer
         };
         let patience = Duration::from_secs(20);
 
         let reader = asking();
-        // It opens once the reader has.
+        // Opening the pipe succeeds once the reader has opened it.
         let mut pipe = std::fs::File::options().write(true).open(&path).unwrap();
         let old = asking().recv_timeout(patience).expect("nobody waits");
-        assert!(Arc::ptr_eq(&old, &authority.known.lock().config));
+        assert!(Arc::ptr_eq(&old, &authority.loaded.lock().config));
         assert!(matches!(reader.try_recv(), Err(mpsc::TryRecvError::Empty)));
 
         io::Write::write_all(&mut pipe, second.as_bytes()).unwrap();
         drop(pipe);
         let new = reader.recv_timeout(patience).unwrap();
         assert!(!Arc::ptr_eq(&old, &new));
-        assert_eq!(authority.known.lock().pem, second.as_bytes());
+        assert_eq!(authority.loaded.lock().pem, second.as_bytes());
     }
 
     #[test]
-    fn no_error_holds_what_is_in_the_file() {
+    fn no_error_contains_the_file_contents() {
         let folder = tempfile::tempdir().unwrap();
         let (_, key) = issue(folder.path());
         let flat = key.replace('\n', "");
@@ -277,7 +286,7 @@ pub(super) mod tests {
         for (pem, why) in [
             (flat, "a section has no END line"),
             (headless, "a BEGIN line is broken"),
-            (not_base64, "is not base64"),
+            (not_base64, "are not base64"),
         ] {
             let error = config(pem.as_bytes()).unwrap_err();
             let said = format!("{} {error:?}", Chain(&error));

@@ -1,7 +1,7 @@
-//! What is recorded of one try: the span of a client of gRPC, by OpenTelemetry's conventions.
+//! The trace span of one attempt: a gRPC client span by OpenTelemetry's conventions.
 //!
-//! It lasts until the answer's stream ended, or nobody waits for that any longer. A try that is let
-//! go before, because its caller went away, is one that was cancelled.
+//! It lasts until the answer's stream ends or nobody waits for it any more. An attempt that is
+//! dropped earlier, because its caller disconnected, is recorded as cancelled.
 
 use std::time::SystemTime;
 
@@ -17,33 +17,33 @@ use opentelemetry::{
 };
 use tonic::{Code, Status};
 
-use super::ending::Ending;
+use super::attempt_end::AttemptEnd;
 
-/// The span of a try, if its call is recorded.
+/// The span of an attempt, if its call is traced.
 #[derive(Debug)]
-pub(super) struct Attempt {
+pub(super) struct AttemptSpan {
     span: Span,
     ended: bool,
 }
 
-impl Attempt {
-    /// Begins a try on the worker of this address: `http://host:port` or `unix:/path`.
+impl AttemptSpan {
+    /// Starts the span of an attempt on the worker at `http://host:port` or `unix:/path`.
     pub(super) fn begin(address: &str) -> Self {
         let span = Span::child(|| {
             let mut attributes = vec![
                 KeyValue::new("rpc.system.name", "grpc"),
                 KeyValue::new("rpc.method", CALL),
             ];
-            attributes.extend(place(address));
+            attributes.extend(server_attributes(address));
             SpanBuilder::from_name(CALL)
                 .with_kind(SpanKind::Client)
                 .with_attributes(attributes)
         });
-        Attempt { span, ended: false }
+        AttemptSpan { span, ended: false }
     }
 
-    /// Has the worker continue from here.
-    pub(super) fn lead(&self, context: &CallContext) -> CallContext {
+    /// The context to send, with this span as the worker's parent.
+    pub(super) fn propagate(&self, context: &CallContext) -> CallContext {
         CallContext {
             trace: self.span.trace().unwrap_or(context.trace),
             trace_state: self.span.state(),
@@ -51,7 +51,7 @@ impl Attempt {
         }
     }
 
-    /// The try ended with this code, now: the next one begins after it.
+    /// Ends the span now with this code, before the next attempt starts.
     pub(super) fn ended(&mut self, code: Code) {
         if std::mem::replace(&mut self.ended, true) {
             return;
@@ -64,15 +64,16 @@ impl Attempt {
         self.span.end_at(SystemTime::now());
     }
 
-    /// The try ended with what tonic made of its end. Its word for a deadline is "cancelled".
+    /// Ends the span with the code of `status`, except for a passed deadline, which tonic reports
+    /// as cancelled.
     pub(super) fn failed(&mut self, status: &Status) {
-        self.ended(match Ending::of(status) {
-            Ending::Late => Code::DeadlineExceeded,
+        self.ended(match AttemptEnd::of(status) {
+            AttemptEnd::TimedOut => Code::DeadlineExceeded,
             _ => status.code(),
         });
     }
 
-    /// It was waited for in vain: what became of the wait, the call is told.
+    /// Ends the span because the gateway stopped waiting for the answer.
     pub(super) fn given_up(&mut self, failure: &Failure) {
         let is_late = failure.code == Fault::DeadlineExceeded;
         self.ended(match is_late {
@@ -82,23 +83,23 @@ impl Attempt {
     }
 }
 
-impl Drop for Attempt {
+impl Drop for AttemptSpan {
     fn drop(&mut self) {
         self.ended(Code::Cancelled);
     }
 }
 
-fn place(address: &str) -> Vec<KeyValue> {
+fn server_attributes(address: &str) -> Vec<KeyValue> {
     let Ok(uri) = address.parse::<http::Uri>() else {
         let socket = address.trim_start_matches("unix:").to_owned();
         return vec![KeyValue::new("server.address", socket)];
     };
     let host = uri.host().unwrap_or_default().to_owned();
-    let mut place = vec![KeyValue::new("server.address", host)];
+    let mut attributes = vec![KeyValue::new("server.address", host)];
     if let Some(port) = uri.port_u16() {
-        place.push(KeyValue::new("server.port", i64::from(port)));
+        attributes.push(KeyValue::new("server.port", i64::from(port)));
     }
-    place
+    attributes
 }
 
 #[cfg(test)]
@@ -108,9 +109,9 @@ mod tests {
     #[test]
     fn a_worker_is_named_by_host_and_port_or_by_its_socket() {
         let text = |address| {
-            let place = place(address);
+            let attributes = server_attributes(address);
             let one = |it: &KeyValue| format!("{}={}", it.key, it.value);
-            place.iter().map(one).collect::<Vec<_>>().join(" ")
+            attributes.iter().map(one).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(
             text("http://10.1.2.3:7000"),
