@@ -1,10 +1,11 @@
-//! Evidence: who asked for what and what became of it, a record a call, which nobody changes unseen.
+//! The audit trail: one record per call of who asked for what and what became of it, chained so
+//! that changes are detected.
 //!
-//! Beside the path. A call takes its place in the queue before it is made, so whatever becomes of it,
-//! its client's going away included, is recorded. One writer makes chains of the records, one for each
-//! tenant, and brings them to Postgres. While the queue is half full refusals are counted together
-//! (`tally`); while it is full calls wait 100 ms for a place; and what it could not take is a record
-//! itself: how many are missing.
+//! Runs beside the call path. A call reserves a queue slot before it runs, so it is recorded
+//! whatever happens, even if its client disconnects. One writer chains the records, one chain per
+//! tenant, and writes them to Postgres. While the queue is more than half full, refusals are only
+//! counted, grouped by kind (`overflow`). While it is full, a call waits 100 ms for a slot. What
+//! got no slot is a record of its own: the number of missing records.
 
 use std::{
     sync::Arc,
@@ -20,33 +21,33 @@ use crate::{
     secrets::RootSecret,
     store::Stores,
 };
+use overflow::OverflowCounts;
 use record::Record;
-use tally::Tally;
 
-pub(crate) use record::{Asked, Facts};
+pub(crate) use record::{AnswerFacts, AuditRequest};
 pub(crate) use writer::Writer;
 
 pub mod chain;
 mod record;
-mod tally;
+mod overflow;
 pub mod verify;
 mod writer;
 
-/// Calls that are being made and records that wait to be written, together.
+/// Slots: running calls plus records that wait to be written.
 const QUEUE: usize = 16_384;
-/// How long a call waits for a place.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// How long a call waits for a slot.
+const SLOT_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// The queue's end that calls hold.
+/// The sending end of the queue.
 pub(crate) struct Audit {
     queue: mpsc::Sender<Record>,
-    tally: Arc<Tally>,
+    overflow: Arc<OverflowCounts>,
     secret: Arc<RootSecret>,
     metrics: AuditMetrics,
 }
 
 impl Audit {
-    /// A queue, and who writes what comes through it. `gateway` is what the records call this gateway.
+    /// Creates the queue and its writer. `gateway` is this gateway's name in the records.
     pub(crate) fn new(
         stores: Stores,
         secret: Arc<RootSecret>,
@@ -66,77 +67,82 @@ impl Audit {
         let (queue, incoming) = mpsc::channel(size);
         let audit = Audit {
             queue,
-            tally: Arc::default(),
+            overflow: Arc::default(),
             secret,
             metrics,
         };
         (Arc::new(audit), incoming)
     }
 
-    /// A place for the record of a call that is about to be made. Waits for one at most 100 ms: then
-    /// the call is made without, and counted as missing.
-    pub(crate) async fn open(&self, who: &Principal, asked: Asked) -> Open {
+    /// Opens the record of a call that is about to run. Waits up to 100 ms for a slot; without one
+    /// the call runs anyway and is counted as missing.
+    pub(crate) async fn open(&self, who: &Principal, request: AuditRequest) -> OpenRecord {
         let queue = self.queue.clone();
-        let place = match queue.try_reserve_owned() {
-            Ok(place) => Some(place),
+        let slot = match queue.try_reserve_owned() {
+            Ok(slot) => Some(slot),
             Err(_full) => {
-                let place = self.queue.clone().reserve_owned();
-                let place = tokio::time::timeout(PATIENCE, place).await;
-                place.ok().and_then(Result::ok)
+                let slot = self.queue.clone().reserve_owned();
+                let slot = tokio::time::timeout(SLOT_TIMEOUT, slot).await;
+                slot.ok().and_then(Result::ok)
             }
         };
-        self.opened(who, asked, place)
+        self.opened(who, request, slot)
     }
 
-    /// The same for what is refused already: it waits for nothing.
-    pub(crate) fn open_now(&self, who: &Principal, asked: Asked) -> Open {
-        let place = self.queue.clone().try_reserve_owned().ok();
-        self.opened(who, asked, place)
+    /// Opens the record of a call that is refused already. Never waits.
+    pub(crate) fn open_refused(&self, who: &Principal, request: AuditRequest) -> OpenRecord {
+        let slot = self.queue.clone().try_reserve_owned().ok();
+        self.opened(who, request, slot)
     }
 
-    fn opened(&self, who: &Principal, asked: Asked, place: Option<OwnedPermit<Record>>) -> Open {
-        Open {
-            place,
+    fn opened(
+        &self,
+        who: &Principal,
+        request: AuditRequest,
+        slot: Option<OwnedPermit<Record>>,
+    ) -> OpenRecord {
+        OpenRecord {
+            slot,
             who: who.clone(),
-            asked,
-            is_crowded: self.queue.capacity() < self.queue.max_capacity() / 2,
-            tally: self.tally.clone(),
+            request,
+            is_half_full: self.queue.capacity() < self.queue.max_capacity() / 2,
+            overflow: self.overflow.clone(),
             metrics: self.metrics.clone(),
         }
     }
 
-    /// Has metrics tell how full the queue is. Asked for when they are read: the writer, which waits for
-    /// Postgres, could not say so.
+    /// Updates the gauge of the queue. Called when metrics are read, because the writer may be
+    /// waiting for Postgres.
     pub(crate) fn observe(&self) {
         let taken = self.queue.max_capacity() - self.queue.capacity();
         self.metrics.waiting(taken);
     }
 
-    /// What stands for arguments in a record: their MAC, so that who knows them can tell that it was
-    /// they, and nobody else what they were.
+    /// The MAC that a record holds instead of the arguments. A holder of the root secret who knows
+    /// the arguments can confirm them; nobody can recover them from it.
     pub(crate) fn digest(&self, arguments: &[u8]) -> [u8; 32] {
         self.secret.digest_arguments(arguments)
     }
 }
 
 /// The record of a call that has not ended.
-pub(crate) struct Open {
-    place: Option<OwnedPermit<Record>>,
+pub(crate) struct OpenRecord {
+    slot: Option<OwnedPermit<Record>>,
     who: Principal,
-    asked: Asked,
-    /// Whether there was little room when it began.
-    is_crowded: bool,
-    tally: Arc<Tally>,
+    request: AuditRequest,
+    /// Whether the queue was more than half full when the call began.
+    is_half_full: bool,
+    overflow: Arc<OverflowCounts>,
     metrics: AuditMetrics,
 }
 
-impl Open {
-    /// What is asked, to be told more exactly.
-    pub(crate) fn asked(&mut self) -> &mut Asked {
-        &mut self.asked
+impl OpenRecord {
+    /// The request as known so far, to add details to.
+    pub(crate) fn request_mut(&mut self) -> &mut AuditRequest {
+        &mut self.request
     }
 
-    /// The same for who operates the gateway.
+    /// The same call for the operator's list of recent calls.
     pub(crate) fn recent(
         &self,
         what: &Arc<str>,
@@ -148,32 +154,32 @@ impl Open {
             ended: SystemTime::now(),
             who: self.who.clone(),
             what: what.clone(),
-            project: self.asked.project().map(Into::into),
+            project: self.request.project().map(Into::into),
             outcome: outcome.name(),
             took,
             marks,
-            trace: self.asked.trace_id(),
+            trace: self.request.trace_id(),
         }
     }
 
-    /// Records how it ended.
-    pub(crate) fn end(self, outcome: Outcome, took: Duration, facts: Facts) {
+    /// Records how the call ended.
+    pub(crate) fn end(self, outcome: Outcome, took: Duration, facts: AnswerFacts) {
         let is_refusal = outcome.is_refusal();
         let record = Record {
             at: SystemTime::now(),
             who: self.who,
-            asked: self.asked,
+            request: self.request,
             outcome,
             took,
             facts,
         };
-        match self.place {
-            Some(_) if is_refusal && self.is_crowded => self.tally.refused(&record),
-            Some(place) => _ = place.send(record),
-            None if is_refusal => self.tally.refused(&record),
+        match self.slot {
+            Some(_) if is_refusal && self.is_half_full => self.overflow.refused(&record),
+            Some(slot) => _ = slot.send(record),
+            None if is_refusal => self.overflow.refused(&record),
             None => {
                 self.metrics.missing.inc();
-                self.tally.lost(record.who.tenant_id(), 1);
+                self.overflow.missing(record.who.tenant_id(), 1);
             }
         }
     }
@@ -188,41 +194,41 @@ mod tests {
     use super::*;
     use crate::{caller::SessionKey, metrics::Metrics};
 
-    const PLACES: usize = 4;
+    const SLOTS: usize = 4;
 
-    struct Scene {
+    struct Fixture {
         audit: Arc<Audit>,
         incoming: mpsc::Receiver<Record>,
         who: Principal,
     }
 
-    fn scene() -> Scene {
+    fn fixture() -> Fixture {
         let line = RootSecret::generate_line().unwrap();
         let secret = Arc::new(RootSecret::parse(&line).unwrap());
         let metrics = Metrics::new().audit().clone();
-        let (audit, incoming) = Audit::of_size(PLACES, secret, metrics);
-        Scene {
+        let (audit, incoming) = Audit::of_size(SLOTS, secret, metrics);
+        Fixture {
             audit,
             incoming,
             who: Principal::for_tests(&[Scope::ToolsRead], None),
         }
     }
 
-    impl Scene {
-        fn asked(&self) -> Asked {
+    impl Fixture {
+        fn asked(&self) -> AuditRequest {
             let session = SessionKey::for_tests(7);
-            Asked::new("tools/call", session, TraceContext::start())
+            AuditRequest::new("tools/call", session, TraceContext::start())
         }
 
         async fn call(&self, outcome: Outcome) {
             let open = self.audit.open(&self.who, self.asked()).await;
-            open.end(outcome, Duration::ZERO, Facts::default());
+            open.end(outcome, Duration::ZERO, AnswerFacts::default());
         }
 
         fn counted(&self) -> Vec<String> {
-            let counted = self.audit.tally.take();
-            let told = counted.iter().map(|it| serde_json::to_string(&it.told()));
-            told.collect::<Result<_, _>>().unwrap()
+            let counted = self.audit.overflow.take();
+            let body = counted.iter().map(|it| serde_json::to_string(&it.body()));
+            body.collect::<Result<_, _>>().unwrap()
         }
 
         fn recorded(&mut self) -> usize {
@@ -237,106 +243,106 @@ mod tests {
     const LIMITED: Outcome = Outcome::Failed(Fault::RateLimited);
 
     #[tokio::test(start_paused = true)]
-    async fn a_call_waits_a_tenth_of_a_second_for_a_place_and_is_then_counted_as_missing() {
-        let mut scene = scene();
-        for _ in 0..PLACES {
-            scene.call(Outcome::Ok).await;
+    async fn a_call_waits_100_ms_for_a_slot_and_then_counts_as_missing() {
+        let mut fixture = fixture();
+        for _ in 0..SLOTS {
+            fixture.call(Outcome::Ok).await;
         }
         let begun = Instant::now();
-        scene.call(Outcome::Ok).await;
-        assert_eq!(begun.elapsed(), PATIENCE);
-        assert_eq!(scene.counted(), [r#"{"kind":"gap","missing":1}"#]);
-        assert_eq!(scene.recorded(), PLACES);
+        fixture.call(Outcome::Ok).await;
+        assert_eq!(begun.elapsed(), SLOT_TIMEOUT);
+        assert_eq!(fixture.counted(), [r#"{"kind":"gap","missing":1}"#]);
+        assert_eq!(fixture.recorded(), SLOTS);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn metrics_tell_how_full_the_queue_is_though_nothing_is_written() {
+    async fn the_queue_gauge_is_current_even_if_nothing_is_written() {
         let metrics = Metrics::new();
-        let scene = scene();
+        let fixture = fixture();
         let audit = Audit {
-            queue: scene.audit.queue.clone(),
-            tally: Arc::default(),
-            secret: scene.audit.secret.clone(),
+            queue: fixture.audit.queue.clone(),
+            overflow: Arc::default(),
+            secret: fixture.audit.secret.clone(),
             metrics: metrics.audit().clone(),
         };
-        for waiting in 0..=PLACES {
+        for waiting in 0..=SLOTS {
             audit.observe();
             let text = metrics.text().unwrap();
             let line = format!("audit_records_waiting {waiting}\n");
             assert!(text.contains(&line), "{text}");
-            scene.call(Outcome::Ok).await;
+            fixture.call(Outcome::Ok).await;
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn refusals_make_room_for_calls_before_there_is_none() {
-        let mut scene = scene();
-        for _ in 0..PLACES {
-            scene.call(LIMITED).await;
+    async fn refusals_give_way_to_calls_before_the_queue_is_full() {
+        let mut fixture = fixture();
+        for _ in 0..SLOTS {
+            fixture.call(LIMITED).await;
         }
-        // Two had more than half of the places left.
-        let counted = scene.counted();
+        // The first two refusals found more than half of the slots free.
+        let counted = fixture.counted();
         assert_eq!(counted.len(), 1);
         assert!(
             counted[0].contains(r#""outcome":"rate_limited","count":2"#),
             "{counted:?}"
         );
-        assert_eq!(scene.recorded(), PLACES - 2);
+        assert_eq!(fixture.recorded(), SLOTS - 2);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_call_that_has_a_place_is_recorded_though_all_others_are_taken_meanwhile() {
-        let mut scene = scene();
-        let early = scene.audit.open(&scene.who, scene.asked()).await;
-        for _ in 1..PLACES {
-            scene.call(Outcome::Ok).await;
+    async fn a_call_with_a_slot_is_recorded_even_if_the_queue_fills_up() {
+        let mut fixture = fixture();
+        let early = fixture.audit.open(&fixture.who, fixture.asked()).await;
+        for _ in 1..SLOTS {
+            fixture.call(Outcome::Ok).await;
         }
-        early.end(Outcome::Cancelled, Duration::ZERO, Facts::default());
-        assert_eq!(scene.recorded(), PLACES);
-        assert_eq!(scene.counted(), Vec::<String>::new());
+        early.end(Outcome::Cancelled, Duration::ZERO, AnswerFacts::default());
+        assert_eq!(fixture.recorded(), SLOTS);
+        assert_eq!(fixture.counted(), Vec::<String>::new());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_gateway_ends_though_what_it_did_can_not_be_written() {
+    async fn a_gateway_shuts_down_even_if_records_cannot_be_written() {
         let nowhere = sqlx::postgres::PgConnectOptions::new().socket("/nonexistent");
         let line = RootSecret::generate_line().unwrap();
         let secret = Arc::new(RootSecret::parse(&line).unwrap());
         let metrics = Metrics::new().audit().clone();
         let stores = Stores::with_options(nowhere, 1);
         let (audit, mut writer) = Audit::new(stores, secret, "test".into(), metrics);
-        let scene = Scene { audit, ..scene() };
-        scene.call(Outcome::Ok).await;
+        let fixture = Fixture { audit, ..fixture() };
+        fixture.call(Outcome::Ok).await;
         let end = CancellationToken::new();
         let ending = async {
             tokio::time::sleep(Duration::from_secs(10)).await;
             end.cancel();
         };
-        let both = async { tokio::join!(writer.keep(&end), ending) };
+        let both = async { tokio::join!(writer.run(&end), ending) };
         let begun = Instant::now();
         both.await;
         assert_eq!(begun.elapsed().as_secs(), 12);
     }
 
     #[test]
-    fn paths_beyond_their_room_are_counted() {
-        let scene = scene();
-        let mut asked = scene.asked();
-        asked.of_project(Some("site"));
+    fn paths_beyond_the_bound_are_only_counted() {
+        let fixture = fixture();
+        let mut request = fixture.asked();
+        request.of_project(Some("site"));
         let record = Record {
             at: SystemTime::UNIX_EPOCH,
-            who: scene.who.clone(),
-            asked,
+            who: fixture.who.clone(),
+            request,
             outcome: Outcome::Ok,
             took: Duration::from_millis(2),
-            facts: Facts {
+            facts: AnswerFacts {
                 files: vec!["x".repeat(4000); 5],
                 more_files: 2,
-                ..Facts::default()
+                ..AnswerFacts::default()
             },
         };
-        let told = serde_json::to_value(record.told()).unwrap();
-        assert_eq!(told["files"].as_array().unwrap().len(), 2);
-        assert_eq!(told["more_files"], 5);
-        assert!(told.to_string().len() < 16 * 1024);
+        let body = serde_json::to_value(record.body()).unwrap();
+        assert_eq!(body["files"].as_array().unwrap().len(), 2);
+        assert_eq!(body["more_files"], 5);
+        assert!(body.to_string().len() < 16 * 1024);
     }
 }

@@ -245,7 +245,7 @@ impl Gateway {
                 // What is revoked during the drain is revoked.
                 changes.keep(&drained),
                 // What is done during the drain is recorded.
-                async { records.lock().await.keep(&drained).await },
+                async { records.lock().await.run(&drained).await },
                 async {
                     if let Some(place) = &self.place {
                         place.keep(&parts.name, &parts.stores, &drained).await;

@@ -8,7 +8,7 @@ mod tampering;
 
 use archway::tenants::TenantsTx;
 use archway_gateway::audit::chain::Row;
-use archway_gateway::audit::verify::{Place, Verified, Verifier};
+use archway_gateway::audit::verify::{ChainPosition, Verified, Verifier};
 use archway_gateway::terms::Level;
 use archway_proto::catalog::Scope;
 use e2e::{Client, Harness, Key, Repo, Stack, Tenant};
@@ -50,14 +50,14 @@ async fn rows(tx: &mut TenantsTx, stack: &Stack, tenant: &str, chain: uuid::Uuid
 }
 
 /// The findings of a verification of a tenant's chains.
-async fn verified(stack: &Stack, tenant: &str, known: Option<Place>) -> Vec<Verified> {
+async fn verified(stack: &Stack, tenant: &str, known: Option<ChainPosition>) -> Vec<Verified> {
     let mut tx = stack.tenants().read().await.unwrap();
     let id = stack.tenant_id(tenant);
     let mut verified = Vec::new();
     for chain in tx.audit_chains(id, stack.secret()).await.unwrap() {
         let mut verifier = Verifier::new(id, chain.id, stack.secret(), chain.anchor, known);
         for row in rows(&mut tx, stack, tenant, chain.id).await {
-            verifier.take(&row);
+            verifier.check(&row);
         }
         verified.push(verifier.end());
     }

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use archway_gateway::{
     audit::{
         chain::{Mac, Row, is_sealed},
-        verify::Place,
+        verify::ChainPosition,
     },
     secrets::RootSecret,
 };
@@ -22,7 +22,7 @@ pub struct AuditChain {
     /// Which.
     pub id: Uuid,
     /// Where it was cut, if its first records were pruned.
-    pub anchor: Option<Place>,
+    pub anchor: Option<ChainPosition>,
 }
 
 /// Where the next page of an export begins: behind this record.
@@ -155,8 +155,8 @@ pub(super) struct Anchor {
 
 impl Anchor {
     /// Where it says that a chain of a tenant was cut, if somebody with the secret said so.
-    pub(super) fn place(self, of: (Uuid, Uuid), secret: &RootSecret) -> Option<Place> {
-        let place = Place {
+    pub(super) fn place(self, of: (Uuid, Uuid), secret: &RootSecret) -> Option<ChainPosition> {
+        let place = ChainPosition {
             number: self.number?,
             mac: sized(&self.mac?),
         };

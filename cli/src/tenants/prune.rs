@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, time::SystemTime};
 use archway_gateway::{
     audit::{
         chain::{Row, seal},
-        verify::{Place, Verifier},
+        verify::{ChainPosition, Verifier},
     },
     secrets::RootSecret,
 };
@@ -34,9 +34,9 @@ pub struct AuditCuts(BTreeMap<Chain, Cut>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cut {
     /// The last record that goes.
-    last: Place,
+    last: ChainPosition,
     /// Where the chain was cut before.
-    before: Option<Place>,
+    before: Option<ChainPosition>,
 }
 
 impl TenantsTx {
@@ -110,7 +110,7 @@ impl TenantsTx {
         .map_err(query(WHAT))?;
         let cuts = cuts.into_iter().map(|cut| {
             let chain = (cut.tenant_id, cut.chain);
-            let last = Place {
+            let last = ChainPosition {
                 number: cut.number,
                 mac: sized(&cut.mac),
             };
@@ -137,7 +137,7 @@ impl TenantsTx {
         loop {
             let page = self.audit_rows(tenant, chain, behind.as_ref()).await?;
             let rows = page.iter().filter(|row| row.number <= last.number);
-            rows.for_each(|row| verifier.take(row));
+            rows.for_each(|row| verifier.check(row));
             let is_past = page.last().is_none_or(|row| row.number > last.number);
             behind = page.into_iter().last();
             if is_past {
@@ -152,7 +152,7 @@ impl TenantsTx {
     async fn cut(
         &mut self,
         (tenant, chain): Chain,
-        last: &Place,
+        last: &ChainPosition,
         secret: &RootSecret,
     ) -> Result<(), TenantError> {
         let sealed = seal(tenant, chain, last, secret);

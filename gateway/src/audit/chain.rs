@@ -1,44 +1,45 @@
-//! Chains: each record carries a MAC over itself and the MAC of the one before.
+//! Record chains: each record carries a MAC over itself and the MAC of the record before it.
 //!
-//! The key is derived from the root secret, which the database never sees: whoever may write to its
-//! tables can neither change a record, nor remove one, nor put one in between without being found.
-//! What no chain can tell by itself is that its last records are gone: compare with where it ended
-//! when it was verified before.
+//! The key is derived from the root secret, which the database never sees. Write access to the
+//! tables is therefore not enough to change, remove or insert a record undetected. A chain alone
+//! cannot reveal that its last records are gone: compare its end with the end from an earlier
+//! verification.
 
 use std::fmt::Write;
 
 use uuid::Uuid;
 
-use super::verify::Place;
+use super::verify::ChainPosition;
 use crate::secrets::RootSecret;
 
 /// A record's MAC: HMAC-SHA-256 (RFC 2104).
 pub type Mac = [u8; 32];
-/// What the first of a chain has before it.
+/// The predecessor's MAC of a chain's first record.
 pub const NOTHING_BEFORE: Mac = [0; 32];
 
-/// A record in its chain, as it is kept.
+/// A record in its chain, as stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Of one tenant and one run of a gateway, or a part of that.
+    /// One tenant's chain from one run of a gateway, or from a part of it.
     pub chain: Uuid,
     /// From 1, without gaps.
     pub number: i64,
     /// Microseconds since 1970.
     pub at: i64,
-    /// JSON, byte for byte as the MAC is over it.
+    /// JSON, byte for byte as covered by the MAC.
     pub record: String,
-    /// Over this and the one before.
+    /// Covers this record and the MAC before it.
     pub mac: Mac,
 }
 
 impl Row {
-    /// Whether it is what a gateway with this secret wrote behind the record of MAC `before`.
+    /// Whether a gateway with this secret wrote the row directly after the record whose MAC is
+    /// `before`.
     pub fn follows(&self, before: &Mac, tenant: Uuid, secret: &RootSecret) -> bool {
         secret.record_matches(&self.message(before, tenant), &self.mac)
     }
 
-    /// What the MAC is over: all parts but the last have a fixed length.
+    /// The bytes that the MAC covers. Every part but the last has a fixed length.
     fn message(&self, before: &Mac, tenant: Uuid) -> Vec<u8> {
         [
             before.as_slice(),
@@ -52,34 +53,34 @@ impl Row {
     }
 }
 
-/// What the seal of an anchor is over. No record's message begins like it.
-fn anchored(tenant: Uuid, chain: Uuid, place: &Place) -> Vec<u8> {
+/// The bytes that an anchor's seal covers. No record's message begins with them.
+fn anchored(tenant: Uuid, chain: Uuid, position: &ChainPosition) -> Vec<u8> {
     [
         b"anchor".as_slice(),
         tenant.as_bytes(),
         chain.as_bytes(),
-        &place.number.to_be_bytes(),
-        &place.mac,
+        &position.number.to_be_bytes(),
+        &position.mac,
     ]
     .concat()
 }
 
-/// Says that what stands before and at this place of a chain was pruned.
-pub fn seal(tenant: Uuid, chain: Uuid, place: &Place, secret: &RootSecret) -> Mac {
-    secret.sign_record(&anchored(tenant, chain, place))
+/// Seals the statement that the chain was pruned up to and including this position.
+pub fn seal(tenant: Uuid, chain: Uuid, position: &ChainPosition, secret: &RootSecret) -> Mac {
+    secret.sign_record(&anchored(tenant, chain, position))
 }
 
-/// Whether that was said by who has the secret.
+/// Whether a holder of the secret made that statement.
 pub fn is_sealed(
     (tenant, chain): (Uuid, Uuid),
-    place: &Place,
+    position: &ChainPosition,
     seal: &Mac,
     secret: &RootSecret,
 ) -> bool {
-    secret.record_matches(&anchored(tenant, chain, place), seal)
+    secret.record_matches(&anchored(tenant, chain, position), seal)
 }
 
-/// A chain that grows.
+/// A chain that is being written.
 pub(super) struct Chain {
     id: Uuid,
     tenant: Uuid,
@@ -99,7 +100,7 @@ impl Chain {
         }
     }
 
-    /// Appends a record. In a chain no moment is before the last one, whatever clocks do.
+    /// Appends a record. Times within a chain never decrease, whatever the clock does.
     pub(super) fn append(&mut self, at: i64, record: String, secret: &RootSecret) -> Row {
         self.number += 1;
         self.at = self.at.max(at);
@@ -116,11 +117,11 @@ impl Chain {
     }
 }
 
-/// Bytes in hexadecimal digits.
+/// Bytes as hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(2 * bytes.len());
     for byte in bytes {
-        // Writing to a String can't fail.
+        // Writing to a String cannot fail.
         _ = write!(text, "{byte:02x}");
     }
     text

@@ -1,4 +1,4 @@
-//! A record: what is told of a call, and the JSON that it is kept as.
+//! A call's record and its stored JSON.
 
 use std::{
     sync::Arc,
@@ -13,16 +13,16 @@ use crate::{
     metrics::Outcome,
 };
 
-/// Bytes of paths that a record names, as JSON: what is more is counted.
+/// Bytes of file paths in one record, as JSON; further paths are only counted.
 const MOST_OF_PATHS: usize = 8 * 1024;
-/// Characters of a project's name: what is longer is none.
+/// The longest project name that is recorded; a longer one cannot exist.
 const LONGEST_PROJECT: usize = 63;
 
-/// Hexadecimal digits of the longest id that git has.
+/// Hexadecimal digits of git's longest object id.
 const LONGEST_ID: usize = 64;
 
-/// What is asked, as far as it is known.
-pub(crate) struct Asked {
+/// The request, as far as it is known.
+pub(crate) struct AuditRequest {
     method: &'static str,
     session: SessionKey,
     trace: TraceContext,
@@ -31,15 +31,15 @@ pub(crate) struct Asked {
     project: Option<String>,
 }
 
-/// What is learnt from the answer.
+/// Facts taken from the answer.
 #[derive(Debug, Default)]
-pub(crate) struct Facts {
-    /// The commit that was read.
+pub(crate) struct AnswerFacts {
+    /// The commit that the answer was read from.
     pub(crate) commit: Option<String>,
-    /// The files whose text is in the answer: paths of the record's project, `repo://PROJECT/PATH` of another's
-    /// that a prompt put in.
+    /// The files whose text is in the answer: paths in the record's project, or
+    /// `repo://PROJECT/PATH` for another project's file that a prompt included.
     pub(crate) files: Vec<String>,
-    /// How many more there are.
+    /// How many more files there are.
     pub(crate) more_files: u64,
 }
 
@@ -47,24 +47,24 @@ pub(crate) struct Facts {
 pub(super) struct Record {
     pub(super) at: SystemTime,
     pub(super) who: Principal,
-    pub(super) asked: Asked,
+    pub(super) request: AuditRequest,
     pub(super) outcome: Outcome,
     pub(super) took: Duration,
-    pub(super) facts: Facts,
+    pub(super) facts: AnswerFacts,
 }
 
-/// What a record says. Its JSON is an interface: members are added, not renamed.
+/// The stored content of a record. Its JSON is an interface: members are added, never renamed.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub(super) enum Told<'a> {
-    /// The first of a chain: which gateway makes it.
+pub(super) enum RecordBody<'a> {
+    /// The first record of a chain: which gateway writes it.
     Begin {
         gateway: &'a str,
         version: &'static str,
     },
     /// One call.
     Call(Box<Call<'a>>),
-    /// Refusals that were too many to be told one by one.
+    /// Refusals of one kind that were too many for a record each.
     Refusals {
         principal: &'a str,
         method: &'static str,
@@ -73,13 +73,13 @@ pub(super) enum Told<'a> {
         outcome: &'static str,
         count: u64,
     },
-    /// Calls that are not here.
+    /// Calls that have no record.
     Gap { missing: u64 },
-    /// The last of a chain that ended as it should.
+    /// The last record of a chain that was closed properly.
     End {},
 }
 
-/// What is told of one call.
+/// The stored content of one call.
 #[derive(Serialize)]
 pub(super) struct Call<'a> {
     principal: &'a str,
@@ -90,7 +90,7 @@ pub(super) struct Call<'a> {
     tool: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     project: Option<&'a str>,
-    /// HMAC-SHA-256, in hexadecimal digits.
+    /// HMAC-SHA-256 as hexadecimal digits.
     #[serde(skip_serializing_if = "Option::is_none")]
     arguments: Option<String>,
     outcome: &'static str,
@@ -104,10 +104,10 @@ pub(super) struct Call<'a> {
     trace: String,
 }
 
-impl Asked {
-    /// A message of a method, by a session.
+impl AuditRequest {
+    /// A message of `method` in a session.
     pub(crate) fn new(method: &'static str, session: SessionKey, trace: TraceContext) -> Self {
-        Asked {
+        AuditRequest {
             method,
             session,
             trace,
@@ -117,30 +117,30 @@ impl Asked {
         }
     }
 
-    /// Says of which project, as the caller named it, or by its default. A caller that has only one
-    /// may name none.
+    /// Sets the project that the caller named, or its default. A caller with a single project may
+    /// name none.
     pub(crate) fn of_project(&mut self, project: Option<&str>) {
         let fits = |name: &&str| name.len() <= LONGEST_PROJECT;
         self.project = project.filter(fits).map(str::to_owned);
     }
 
-    /// Of which project, if its caller named one.
+    /// The project, if one is set.
     pub(super) fn project(&self) -> Option<&str> {
         self.project.as_deref()
     }
 
-    /// Its trace, recorded or not: 32 hexadecimal digits.
+    /// The id of its trace, sampled or not: 32 hexadecimal digits.
     pub(super) fn trace_id(&self) -> String {
         self.trace.trace_id()
     }
 }
 
 impl Record {
-    /// What it says.
-    pub(super) fn told(&self) -> Told<'_> {
+    /// The stored content.
+    pub(super) fn body(&self) -> RecordBody<'_> {
         let Record {
             who,
-            asked,
+            request,
             outcome,
             took,
             facts,
@@ -155,26 +155,26 @@ impl Record {
         });
         let (files, rest) = facts.files.split_at(fitting.count());
         let micros = u32::try_from(took.as_micros()).unwrap_or(u32::MAX);
-        Told::Call(Box::new(Call {
+        RecordBody::Call(Box::new(Call {
             principal: who.name(),
             credential: who.key_id(),
-            session: asked.session.to_string(),
-            method: asked.method,
-            tool: asked.tool.as_deref(),
-            project: asked.project.as_deref(),
-            arguments: asked.arguments.map(|mac| super::chain::hex(&mac)),
+            session: request.session.to_string(),
+            method: request.method,
+            tool: request.tool.as_deref(),
+            project: request.project.as_deref(),
+            arguments: request.arguments.map(|mac| super::chain::hex(&mac)),
             outcome: outcome.name(),
             duration_ms: f64::from(micros) / 1000.0,
             commit: facts.commit.as_deref().filter(|id| id.len() <= LONGEST_ID),
             files,
             more_files: facts.more_files + rest.len() as u64,
-            trace: asked.trace_id(),
+            trace: request.trace_id(),
         }))
     }
 
-    /// What is asked, in the record's words.
+    /// The method's name.
     pub(super) fn method(&self) -> &'static str {
-        self.asked.method
+        self.request.method
     }
 }
 

@@ -1,4 +1,4 @@
-//! Whether a chain is what gateways wrote: record by record, from where it begins to where it ends.
+//! Verifies that a chain is what gateways wrote, record by record from start to end.
 
 use serde::Deserialize;
 use uuid::Uuid;
@@ -6,73 +6,73 @@ use uuid::Uuid;
 use super::chain::{Mac, NOTHING_BEFORE, Row};
 use crate::secrets::RootSecret;
 
-/// Findings of one chain that are kept; more are counted with the last.
+/// Findings kept per chain; further ones are dropped.
 const MOST_FINDINGS: usize = 20;
 
-/// Something that gateways did not write.
+/// A difference from what gateways wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// The record of this number is not what was written, or not under this secret.
+    /// The record with this number was changed, or was written under another secret.
     Changed(i64),
-    /// The records of these numbers are not there, the first and the last.
+    /// The records with these numbers are missing: the first and the last.
     Removed(i64, i64),
 }
 
-/// Where a chain was cut when what stood before was pruned, or where it ended when it was looked at
-/// before.
+/// A position in a chain: where pruning cut it, or where it ended at an earlier verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ChainPosition {
     /// The record's number.
     pub number: i64,
-    /// Its MAC.
+    /// The record's MAC.
     pub mac: Mac,
 }
 
-/// What was found out about one chain.
+/// The result for one chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {
-    /// Which.
+    /// The chain's id.
     pub chain: Uuid,
-    /// Its last record, if it has any.
-    pub last: Option<Place>,
-    /// How many records were looked at.
+    /// The position of the last record, if there is one.
+    pub last: Option<ChainPosition>,
+    /// The number of verified records.
     pub records: u64,
-    /// How many calls its own records say are missing: there was no room for them.
+    /// The number of calls that the chain itself reports as missing, for lack of a slot.
     pub missing: u64,
-    /// Whether it ended as it should. One that did not goes on, or its gateway was killed.
+    /// Whether the chain was closed properly. Otherwise it is still being written, or its gateway
+    /// was killed.
     pub has_ended: bool,
     /// What is wrong with it.
     pub findings: Vec<Finding>,
 }
 
-/// Looks at one chain, in order.
+/// Verifies one chain, row by row in order.
 pub struct Verifier<'a> {
     tenant: Uuid,
     secret: &'a RootSecret,
-    before: Place,
-    /// Where it ended when it was looked at before.
-    known: Option<Place>,
+    before: ChainPosition,
+    /// Where the chain ended at an earlier verification.
+    earlier_end: Option<ChainPosition>,
     verified: Verified,
 }
 
-/// What of a record says something about its chain.
+/// The members of a record that matter for its chain.
 #[derive(Deserialize)]
-struct Said {
+struct RecordSummary {
     kind: String,
     #[serde(default)]
     missing: u64,
 }
 
 impl<'a> Verifier<'a> {
-    /// For a chain that begins behind `anchor`, or with its first record.
+    /// A chain that starts after `anchor`, or with its first record.
     pub fn new(
         tenant: Uuid,
         chain: Uuid,
         secret: &'a RootSecret,
-        anchor: Option<Place>,
-        known: Option<Place>,
+        anchor: Option<ChainPosition>,
+        earlier_end: Option<ChainPosition>,
     ) -> Self {
-        let beginning = Place {
+        let beginning = ChainPosition {
             number: 0,
             mac: NOTHING_BEFORE,
         };
@@ -80,7 +80,7 @@ impl<'a> Verifier<'a> {
             tenant,
             secret,
             before: anchor.unwrap_or(beginning),
-            known,
+            earlier_end,
             verified: Verified {
                 chain,
                 last: anchor,
@@ -92,38 +92,40 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Looks at the next record.
-    pub fn take(&mut self, row: &Row) {
+    /// Verifies the next record.
+    pub fn check(&mut self, row: &Row) {
         self.verified.records += 1;
         let expected = self.before.number + 1;
         if row.number > expected {
-            // Nothing says what this one followed: its own MAC has to be taken as it is.
+            // Its predecessor is gone, so its own MAC cannot be checked.
             self.find(Finding::Removed(expected, row.number - 1));
         } else if row.number < expected || !row.follows(&self.before.mac, self.tenant, self.secret)
         {
             self.find(Finding::Changed(row.number));
         }
-        if self
-            .known
-            .is_some_and(|known| known.number == row.number && known.mac != row.mac)
-        {
+        if self.earlier_end.is_some_and(|earlier_end| {
+            earlier_end.number == row.number && earlier_end.mac != row.mac
+        }) {
             self.find(Finding::Changed(row.number));
         }
-        self.before = Place {
+        self.before = ChainPosition {
             number: row.number,
             mac: row.mac,
         };
         self.verified.last = Some(self.before);
-        if let Ok(said) = serde_json::from_str::<Said>(&row.record) {
-            self.verified.missing += said.missing;
-            self.verified.has_ended = said.kind == "end";
+        if let Ok(summary) = serde_json::from_str::<RecordSummary>(&row.record) {
+            self.verified.missing += summary.missing;
+            self.verified.has_ended = summary.kind == "end";
         }
     }
 
-    /// What was found out.
+    /// Ends the verification.
     pub fn end(mut self) -> Verified {
-        if let Some(known) = self.known.filter(|known| known.number > self.before.number) {
-            self.find(Finding::Removed(self.before.number + 1, known.number));
+        if let Some(earlier_end) = self
+            .earlier_end
+            .filter(|earlier_end| earlier_end.number > self.before.number)
+        {
+            self.find(Finding::Removed(self.before.number + 1, earlier_end.number));
         }
         self.verified
     }
@@ -144,28 +146,32 @@ mod tests {
 
     const TENANT: Uuid = Uuid::from_u128(1);
 
-    struct Written {
+    struct ChainFixture {
         secret: RootSecret,
         rows: Vec<Row>,
     }
 
-    fn written(records: &[&str]) -> Written {
+    fn written(records: &[&str]) -> ChainFixture {
         let secret = RootSecret::parse(&RootSecret::generate_line().unwrap()).unwrap();
         let mut chain = Chain::new(TENANT);
         let rows = records.iter().zip(1..);
         let rows = rows.map(|(record, at)| chain.append(at, (*record).to_owned(), &secret));
-        Written {
+        ChainFixture {
             rows: rows.collect(),
             secret,
         }
     }
 
-    impl Written {
-        fn verified(&self, anchor: Option<Place>, known: Option<Place>) -> Verified {
+    impl ChainFixture {
+        fn verified(
+            &self,
+            anchor: Option<ChainPosition>,
+            earlier_end: Option<ChainPosition>,
+        ) -> Verified {
             let chain = self.rows[0].chain;
-            let mut verifier = Verifier::new(TENANT, chain, &self.secret, anchor, known);
+            let mut verifier = Verifier::new(TENANT, chain, &self.secret, anchor, earlier_end);
             for row in &self.rows {
-                verifier.take(row);
+                verifier.check(row);
             }
             verifier.end()
         }
@@ -174,8 +180,8 @@ mod tests {
             self.verified(None, None).findings
         }
 
-        fn place(&self, at: usize) -> Place {
-            Place {
+        fn position(&self, at: usize) -> ChainPosition {
+            ChainPosition {
                 number: self.rows[at].number,
                 mac: self.rows[at].mac,
             }
@@ -191,7 +197,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_chain_as_it_was_written_has_no_findings_and_tells_of_its_gaps() {
+    fn an_untouched_chain_has_no_findings_and_reports_its_gaps() {
         let verified = written(&FIVE).verified(None, None);
         assert_eq!(verified.findings, []);
         assert_eq!((verified.records, verified.missing), (5, 7));
@@ -199,14 +205,14 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_was_changed_is_found_and_no_other_is_blamed() {
+    fn a_changed_record_is_found_and_no_other_is_blamed() {
         let mut chain = written(&FIVE);
         chain.rows[1].record = r#"{"kind":"call","outcome":"ok"}"#.into();
         assert_eq!(chain.findings(), [Finding::Changed(2)]);
     }
 
     #[test]
-    fn records_that_were_removed_are_found_wherever_they_stood_but_at_the_end() {
+    fn removed_records_are_found_except_at_the_end() {
         let mut chain = written(&FIVE);
         chain.rows.drain(1..3);
         assert_eq!(chain.findings(), [Finding::Removed(2, 3)]);
@@ -215,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn records_that_were_exchanged_or_doubled_are_found() {
+    fn swapped_and_duplicated_records_are_found() {
         let mut chain = written(&FIVE);
         let (second, fourth) = (chain.rows[1].clone(), chain.rows[3].clone());
         chain.rows.insert(2, second);
@@ -227,21 +233,21 @@ mod tests {
     }
 
     #[test]
-    fn what_was_pruned_is_not_missed_where_its_anchor_says_so() {
+    fn pruned_records_are_not_missed_if_an_anchor_covers_them() {
         let mut chain = written(&FIVE);
-        let anchor = chain.place(2);
+        let anchor = chain.position(2);
         chain.rows.drain(..3);
         assert_eq!(chain.verified(Some(anchor), None).findings, []);
         assert_eq!(chain.findings(), [Finding::Removed(1, 3)]);
     }
 
     #[test]
-    fn an_end_that_was_cut_off_is_found_by_where_it_was_before() {
+    fn a_cut_end_is_found_by_an_earlier_verification() {
         let mut chain = written(&FIVE);
-        let known = chain.place(4);
+        let earlier_end = chain.position(4);
         chain.rows.truncate(3);
         assert_eq!(chain.findings(), []);
-        let verified = chain.verified(None, Some(known));
+        let verified = chain.verified(None, Some(earlier_end));
         assert_eq!(verified.findings, [Finding::Removed(4, 5)]);
     }
 

@@ -1,8 +1,8 @@
-//! The one who writes records: chains them, and brings them to Postgres in batches.
+//! The only writer of records: chains them and writes them to Postgres in batches.
 //!
-//! What a reader would get wrong: a record is chained once and written until Postgres has it. A batch
-//! whose outcome is unknown is written again, row for row the same, and rows that are there are passed
-//! over. So a chain has no gap that its own records don't tell of.
+//! What a reader would get wrong: a record is chained once, and written until Postgres has it. A
+//! batch whose outcome is unknown is written again with the same rows, and existing rows are
+//! skipped. A chain therefore has no gap that its own records do not report.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -11,7 +11,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use archway_proto::{chain::Chain as Causes, misleading::visible_json};
+use archway_proto::{chain::Chain as CauseChain, misleading::visible_json};
 use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -19,8 +19,8 @@ use uuid::Uuid;
 use super::{
     Audit,
     chain::{Chain, Row},
-    record::{Record, Told},
-    tally::Tally,
+    overflow::OverflowCounts,
+    record::{Record, RecordBody},
 };
 use crate::{
     metrics::AuditMetrics,
@@ -28,44 +28,44 @@ use crate::{
     store::{AuditRows, StoreError, Stores, micros},
 };
 
-/// Records of one batch, at most.
+/// Records of one batch at most.
 const BATCH: usize = 1_024;
-/// How long more are waited for once there is one.
+/// How long to collect further records after the first.
 const GATHER: Duration = Duration::from_millis(100);
-/// How often counts are looked for while no record comes.
+/// Interval at which counts are taken while no record arrives.
 const TICK: Duration = Duration::from_secs(1);
-/// A chain without calls for so long ends; the next call begins another.
-const IDLE: Duration = Duration::from_secs(3600);
-/// Chains that are open at a time. Beyond, the one that is asked for least lately ends.
+/// A chain without calls for this long is closed; the next call starts a new one.
+const IDLE_CLOSE: Duration = Duration::from_secs(3600);
+/// Open chains. Beyond this, the least recently used one is closed.
 const MOST_CHAINS: usize = 10_000;
-/// How long what could not be written is left alone.
+/// Pauses after a failed write, doubled up to the second value.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LONGEST_RETRY: Duration = Duration::from_secs(5);
-/// How often the same rows are refused before they are given up: nothing may stop the others.
+/// Refusals of the same rows before they are given up, so that they do not block all others.
 const MOST_REFUSALS: u32 = 3;
-/// How far a record's moment may lie before now and behind it, in microseconds: only of months that
-/// are near are there partitions, and clocks jump.
-const FARTHEST: (i64, i64) = (30 * 86_400_000_000, 3_600_000_000);
-/// How long a gateway that ends goes on writing.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// How far a record's time may lie before and after now, in microseconds. Clocks jump, and only
+/// months near the present have partitions.
+const MAX_CLOCK_SKEW: (i64, i64) = (30 * 86_400_000_000, 3_600_000_000);
+/// How long a gateway that shuts down goes on writing.
+const SHUTDOWN_LIMIT: Duration = Duration::from_secs(2);
 
-/// The queue's end that is written from.
+/// The receiving end of the queue.
 pub(crate) struct Writer {
     incoming: mpsc::Receiver<Record>,
-    /// What came and is not chained yet.
+    /// Records received and not yet chained.
     batch: Vec<Record>,
-    tally: Arc<Tally>,
+    overflow: Arc<OverflowCounts>,
     stores: Stores,
     secret: Arc<RootSecret>,
     gateway: String,
     metrics: AuditMetrics,
-    chains: HashMap<Uuid, Open>,
-    /// The month whose partition is known to be there, in microseconds since 1970.
+    chains: HashMap<Uuid, OpenChain>,
+    /// The month whose partition is known to exist, in microseconds since 1970.
     month: Range<i64>,
 }
 
-/// A chain that goes on.
-struct Open {
+/// A chain that is being written.
+struct OpenChain {
     chain: Chain,
     used: Instant,
 }
@@ -83,7 +83,7 @@ impl Writer {
         Writer {
             incoming,
             batch: Vec::with_capacity(BATCH),
-            tally: audit.tally.clone(),
+            overflow: audit.overflow.clone(),
             stores,
             secret: audit.secret.clone(),
             gateway,
@@ -93,16 +93,16 @@ impl Writer {
         }
     }
 
-    /// Writes what comes until `end`, then what is left, and the end of each chain: for two seconds,
-    /// whatever Postgres does.
-    pub(crate) async fn keep(&mut self, end: &CancellationToken) {
-        let farewell = async {
+    /// Writes records until `end`, then the remaining ones and the closing record of each chain.
+    /// The latter takes at most two seconds, whatever Postgres does.
+    pub(crate) async fn run(&mut self, end: &CancellationToken) {
+        let shutdown = async {
             end.cancelled().await;
-            tokio::time::sleep(FAREWELL).await;
+            tokio::time::sleep(SHUTDOWN_LIMIT).await;
         };
         tokio::select! {
             () = self.write_all(end) => return,
-            () = farewell => {}
+            () = shutdown => {}
         }
         let left = (self.batch.len() + self.incoming.len()) as u64;
         self.metrics.missing.inc_by(left);
@@ -132,7 +132,7 @@ impl Writer {
         self.write(rows, end).await;
     }
 
-    /// Waits for the next batch, or for a while if none comes.
+    /// Waits for the next batch, for at most [`TICK`].
     async fn gather(&mut self) {
         let first = self.incoming.recv_many(&mut self.batch, BATCH);
         if tokio::time::timeout(TICK, first).await.is_ok() {
@@ -146,53 +146,53 @@ impl Writer {
         }
     }
 
-    /// Chains what came and what was counted meanwhile, and writes it.
+    /// Chains the batch and the counts taken so far, and writes them.
     async fn take(&mut self, end: &CancellationToken) {
         let mut rows = Rows::new();
         let now = micros(SystemTime::now());
         for record in std::mem::take(&mut self.batch) {
-            let at = micros(record.at).clamp(now - FARTHEST.0, now + FARTHEST.1);
-            self.append(record.who.tenant_id(), at, &record.told(), &mut rows);
+            let at = micros(record.at).clamp(now - MAX_CLOCK_SKEW.0, now + MAX_CLOCK_SKEW.1);
+            self.append(record.who.tenant_id(), at, &record.body(), &mut rows);
         }
-        for counted in self.tally.take() {
-            self.append(counted.tenant, now, &counted.told(), &mut rows);
+        for counted in self.overflow.take() {
+            self.append(counted.tenant, now, &counted.body(), &mut rows);
         }
         self.end_idle(&mut rows);
         self.write(rows, end).await;
     }
 
-    /// Appends to the tenant's chain, which begins if there is none.
-    fn append(&mut self, tenant: Uuid, at: i64, told: &Told<'_>, rows: &mut Rows) {
-        // Its MAC covers these bytes, so what misleads is shown from the beginning.
-        let text = |told: &Told<'_>| {
-            let told = serde_json::to_string(told).unwrap_or_default();
-            visible_json(&told).into_owned()
+    /// Appends to the tenant's chain; starts one if there is none.
+    fn append(&mut self, tenant: Uuid, at: i64, body: &RecordBody<'_>, rows: &mut Rows) {
+        // The MAC covers these bytes, so misleading characters are escaped before it is made.
+        let text = |body: &RecordBody<'_>| {
+            let body = serde_json::to_string(body).unwrap_or_default();
+            visible_json(&body).into_owned()
         };
         let rows = rows.entry(tenant).or_default();
         let open = self.chains.entry(tenant).or_insert_with(|| {
-            let begin = Told::Begin {
+            let begin = RecordBody::Begin {
                 gateway: &self.gateway,
                 version: env!("CARGO_PKG_VERSION"),
             };
             let mut chain = Chain::new(tenant);
             rows.push(chain.append(at, text(&begin), &self.secret));
             let used = Instant::now();
-            Open { chain, used }
+            OpenChain { chain, used }
         });
         open.used = Instant::now();
-        rows.push(open.chain.append(at, text(told), &self.secret));
+        rows.push(open.chain.append(at, text(body), &self.secret));
     }
 
-    /// Ends the chains that nobody asked for lately, and those that are too many.
+    /// Closes chains that are idle or exceed the bound.
     fn end_idle(&mut self, rows: &mut Rows) {
-        let used = |(tenant, open): (&Uuid, &Open)| (open.used, *tenant);
+        let used = |(tenant, open): (&Uuid, &OpenChain)| (open.used, *tenant);
         let mut chains: Vec<(Instant, Uuid)> = self.chains.iter().map(used).collect();
         let excess = chains.len().saturating_sub(MOST_CHAINS);
         if excess > 0 {
             chains.sort_unstable();
         }
-        for (place, (used, tenant)) in chains.into_iter().enumerate() {
-            if place < excess || used.elapsed() > IDLE {
+        for (index, (used, tenant)) in chains.into_iter().enumerate() {
+            if index < excess || used.elapsed() > IDLE_CLOSE {
                 self.close(tenant, rows);
             }
         }
@@ -200,7 +200,7 @@ impl Writer {
 
     fn close(&mut self, tenant: Uuid, rows: &mut Rows) {
         if let Some(mut open) = self.chains.remove(&tenant) {
-            let end = serde_json::to_string(&Told::End {}).unwrap_or_default();
+            let end = serde_json::to_string(&RecordBody::End {}).unwrap_or_default();
             let now = micros(SystemTime::now());
             let row = open.chain.append(now, end, &self.secret);
             rows.entry(tenant).or_default().push(row);
@@ -213,11 +213,11 @@ impl Writer {
         }
     }
 
-    /// Writes one tenant's rows, however often it takes.
+    /// Writes one tenant's rows, retrying until Postgres takes or finally refuses them.
     async fn write_of(&mut self, tenant: Uuid, rows: &[Row], end: &CancellationToken) {
         let (mut wait, mut refusals) = (FIRST_RETRY, 0);
         while let Err(error) = self.try_write(tenant, rows).await {
-            // It may be the partition that is not there any more.
+            // The partition may have been dropped.
             self.month = 0..0;
             if error.is_missing_reference() {
                 // The tenant was erased, and its records with it.
@@ -226,7 +226,7 @@ impl Writer {
             }
             self.metrics.failures.inc();
             let count = rows.len();
-            tracing::warn!(error = %Causes(&error), count, "audit records can't be written yet");
+            tracing::warn!(error = %CauseChain(&error), count, "audit records can't be written yet");
             refusals += u32::from(error.is_refusal());
             if refusals >= MOST_REFUSALS {
                 self.give_up(tenant, count as u64);
@@ -238,20 +238,21 @@ impl Writer {
         self.metrics.written.inc_by(rows.len() as u64);
     }
 
-    /// Gives up rows that Postgres refuses: what comes next begins another chain, which tells of them.
+    /// Gives up rows that Postgres refuses. The tenant's next record starts a new chain, which
+    /// reports them as missing.
     fn give_up(&mut self, tenant: Uuid, count: u64) {
         self.chains.remove(&tenant);
-        self.tally.lost(tenant, count);
+        self.overflow.missing(tenant, count);
         self.metrics.missing.inc_by(count);
         tracing::error!(count, "audit records were given up: Postgres refuses them");
     }
 
     async fn try_write(&mut self, tenant: Uuid, rows: &[Row]) -> Result<(), StoreError> {
-        // Of a batch that spans ends of months, each: Postgres takes none of it if one is missing.
+        // Each month of the batch: Postgres rejects all rows if one partition is missing.
         for row in rows {
             if !self.month.contains(&row.at) {
                 self.month = self.stores.make_audit_month(row.at).await?;
-                // The next one in time: when it begins, nobody waits for it.
+                // Also the next month, so that nothing waits when it begins.
                 self.stores.make_audit_month(self.month.end).await.ok();
             }
         }
@@ -272,7 +273,7 @@ fn columns(rows: &[Row]) -> AuditRows<'_> {
     columns
 }
 
-/// Waits, and shortly once the gateway ends.
+/// Pauses after a failure; only briefly once the gateway shuts down.
 async fn pause(wait: Duration, end: &CancellationToken) {
     if end.is_cancelled() {
         return tokio::time::sleep(FIRST_RETRY).await;

@@ -21,7 +21,7 @@ use super::{
     sdk::TTL_MS,
 };
 use crate::{
-    audit::Facts,
+    audit::AnswerFacts,
     breaker::Permit,
     caller::Principal,
     cursor::{CURSOR, CursorContext},
@@ -86,7 +86,7 @@ impl Calls {
                     permit.failed(failure.code);
                 }
                 let outcome = Outcome::Failed(failure.code);
-                recorder.end(outcome, info.received.elapsed(), Facts::default());
+                recorder.end(outcome, info.received.elapsed(), AnswerFacts::default());
                 Err(GatewayError::Failed(Box::new(failure)))
             }
         }
@@ -98,7 +98,7 @@ impl Calls {
         let mut recorder =
             OutcomeRecorder::for_refusal(&self.audit, &self.metrics, who, info, subject);
         let outcome = Outcome::Failed(Fault::RateLimited);
-        recorder.end(outcome, info.received.elapsed(), Facts::default());
+        recorder.end(outcome, info.received.elapsed(), AnswerFacts::default());
     }
 
     /// Gets the request its place, and asks a worker.
@@ -179,7 +179,7 @@ impl Calls {
 }
 
 /// A worker's result, and what the audit trail tells of it.
-type MethodResult = (Map<String, Value>, Facts);
+type MethodResult = (Map<String, Value>, AnswerFacts);
 
 /// What is asked of a worker.
 struct WorkerRequest {

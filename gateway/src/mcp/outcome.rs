@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::request::RequestInfo;
 use crate::{
-    audit::{Asked, Audit, Facts, Open},
+    audit::{AnswerFacts, Audit, AuditRequest, OpenRecord},
     caller::Principal,
     metrics::{Metrics, Outcome, UNKNOWN_TOOL},
     recent::Marks,
@@ -22,7 +22,7 @@ pub(super) struct OutcomeRecorder {
     /// The tool, or the method of what is no call.
     label: Arc<str>,
     received: Instant,
-    open: Option<Open>,
+    open: Option<OpenRecord>,
     marks: Marks,
 }
 
@@ -70,7 +70,7 @@ impl OutcomeRecorder {
         info: &RequestInfo,
         subject: RecordSubject,
     ) -> Self {
-        let asked = Asked::new(subject.method, info.session.key, info.trace);
+        let asked = AuditRequest::new(subject.method, info.session.key, info.trace);
         let open = audit.open(who, asked).await;
         OutcomeRecorder::of(metrics, info, subject.label, open)
     }
@@ -83,12 +83,12 @@ impl OutcomeRecorder {
         info: &RequestInfo,
         subject: RecordSubject,
     ) -> Self {
-        let asked = Asked::new(subject.method, info.session.key, info.trace);
-        let open = audit.open_now(who, asked);
+        let asked = AuditRequest::new(subject.method, info.session.key, info.trace);
+        let open = audit.open_refused(who, asked);
         OutcomeRecorder::of(metrics, info, subject.label, open)
     }
 
-    fn of(metrics: &Arc<Metrics>, info: &RequestInfo, label: Arc<str>, open: Open) -> Self {
+    fn of(metrics: &Arc<Metrics>, info: &RequestInfo, label: Arc<str>, open: OpenRecord) -> Self {
         OutcomeRecorder {
             metrics: metrics.clone(),
             label,
@@ -102,21 +102,21 @@ impl OutcomeRecorder {
     pub(super) fn set_tool(&mut self, tool: &Arc<str>) {
         self.label = tool.clone();
         if let Some(open) = &mut self.open {
-            open.asked().tool = Some(tool.clone());
+            open.request_mut().tool = Some(tool.clone());
         }
     }
 
     /// Says what for: of the arguments, as compact JSON in the order given, their MAC is kept.
     pub(super) fn set_arguments(&mut self, audit: &Audit, arguments: &Map<String, Value>) {
         if let (Some(open), Ok(written)) = (&mut self.open, serde_json::to_vec(arguments)) {
-            open.asked().arguments = Some(audit.digest(&written));
+            open.request_mut().arguments = Some(audit.digest(&written));
         }
     }
 
     /// Says of which project.
     pub(super) fn set_project(&mut self, project: Option<&str>) {
         if let Some(open) = &mut self.open {
-            open.asked().of_project(project);
+            open.request_mut().of_project(project);
         }
     }
 
@@ -134,11 +134,15 @@ impl OutcomeRecorder {
 
     /// Ends in an error of the protocol.
     pub(super) fn refused(&mut self) {
-        self.end(Outcome::Refused, self.received.elapsed(), Facts::default());
+        self.end(
+            Outcome::Refused,
+            self.received.elapsed(),
+            AnswerFacts::default(),
+        );
     }
 
     /// Ends. What is said of a message that has ended is not heard.
-    pub(super) fn end(&mut self, outcome: Outcome, took: Duration, facts: Facts) {
+    pub(super) fn end(&mut self, outcome: Outcome, took: Duration, facts: AnswerFacts) {
         if let Some(open) = self.open.take() {
             self.metrics.tools().call(&self.label, outcome, took);
             let recent = self.metrics.recent_calls();
@@ -156,7 +160,7 @@ impl Drop for OutcomeRecorder {
         self.end(
             Outcome::Cancelled,
             self.received.elapsed(),
-            Facts::default(),
+            AnswerFacts::default(),
         );
     }
 }

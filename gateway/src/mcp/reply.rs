@@ -16,7 +16,7 @@ use serde_json::{
 };
 
 use super::{content::json_response, envelope::RequestId, era::Era};
-use crate::{audit::Facts, cursor::CURSOR, session::HANDLE_HEADER};
+use crate::{audit::AnswerFacts, cursor::CURSOR, session::HANDLE_HEADER};
 
 /// What every answer to a call says first.
 pub(crate) struct Head<'a> {
@@ -94,7 +94,7 @@ pub(crate) struct WrittenReply {
     /// nothing to answer says so by a fault, and took as long as it took.
     pub(crate) incomplete: bool,
     /// What the audit trail tells of it.
-    pub(crate) facts: Facts,
+    pub(crate) facts: AnswerFacts,
 }
 
 /// Writes the JSON-RPC message for a worker's result. `seal` gives the sealed form of the worker's
@@ -210,14 +210,14 @@ fn fault(worker: &WorkerResult<'_>) -> Option<Fault> {
 }
 
 /// What a worker's `_meta` says for the audit recorder; what is for nobody else is taken out.
-pub(crate) fn facts(told: &mut Map<String, Value>) -> Facts {
+pub(crate) fn facts(told: &mut Map<String, Value>) -> AnswerFacts {
     let commit = told.get(meta::COMMIT).and_then(|it| it.get("id"));
     let commit = commit.and_then(Value::as_str).map(str::to_owned);
     let files = told.remove(meta::FILES);
     let files: Files = files
         .and_then(|it| serde_json::from_value(it).ok())
         .unwrap_or_default();
-    Facts {
+    AnswerFacts {
         commit,
         files: files.paths,
         more_files: files.more,

@@ -26,7 +26,7 @@ use super::{
     room,
 };
 use crate::{
-    audit::Facts,
+    audit::AnswerFacts,
     breaker::Permit,
     cursor::{CursorContext, Cursors},
     metrics::Outcome,
@@ -134,7 +134,7 @@ impl Settlement {
                     permit.failed(failure.code);
                 }
                 let message = reply::failure(&head, &failure);
-                (message, Some(failure.code), Facts::default())
+                (message, Some(failure.code), AnswerFacts::default())
             }
         };
         if let Some(fault) = fault {

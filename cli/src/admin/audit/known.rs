@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use archway_gateway::audit::verify::Place;
+use archway_gateway::audit::verify::ChainPosition;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -46,7 +46,7 @@ pub(super) struct End {
 }
 
 /// Where each chain ended, by tenant.
-pub(super) type Known = BTreeMap<String, BTreeMap<Uuid, Place>>;
+pub(super) type Known = BTreeMap<String, BTreeMap<Uuid, ChainPosition>>;
 
 #[derive(Deserialize)]
 struct Printed {
@@ -93,7 +93,7 @@ pub(super) fn read(path: &Path) -> Result<Known, KnownError> {
 }
 
 /// The place of an end; `None` where its MAC is none.
-fn place(end: &End) -> Option<Place> {
+fn place(end: &End) -> Option<ChainPosition> {
     let mut mac = [0; 32];
     if end.mac.len() != 2 * mac.len() {
         return None;
@@ -101,7 +101,7 @@ fn place(end: &End) -> Option<Place> {
     for (at, byte) in mac.iter_mut().enumerate() {
         *byte = u8::from_str_radix(end.mac.get(2 * at..2 * at + 2)?, 16).ok()?;
     }
-    Some(Place {
+    Some(ChainPosition {
         number: end.number,
         mac,
     })

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::tenants::{AuditChain, TenantsTx};
 use archway_gateway::audit::chain::hex;
-use archway_gateway::audit::verify::{Finding, Place as ChainPlace, Verified, Verifier};
+use archway_gateway::audit::verify::{ChainPosition, Finding, Verified, Verifier};
 use archway_gateway::secrets::RootSecret;
 use serde::Serialize;
 use uuid::Uuid;
@@ -117,7 +117,7 @@ async fn verify(
     tx: &mut TenantsTx,
     tenant: Uuid,
     secret: &RootSecret,
-    mut known: BTreeMap<Uuid, ChainPlace>,
+    mut known: BTreeMap<Uuid, ChainPosition>,
 ) -> Result<Vec<Verified>, AdminError> {
     let mut verified = Vec::new();
     for AuditChain { id, anchor } in tx.audit_chains(tenant, secret).await? {
@@ -126,7 +126,7 @@ async fn verify(
         let mut last = None;
         loop {
             let page = tx.audit_rows(tenant, id, last.as_ref()).await?;
-            page.iter().for_each(|row| verifier.take(row));
+            page.iter().for_each(|row| verifier.check(row));
             last = page.into_iter().last();
             if last.is_none() {
                 break;
@@ -140,7 +140,7 @@ async fn verify(
 }
 
 /// A chain of which nothing is left.
-fn absent(chain: Uuid, end: ChainPlace) -> Verified {
+fn absent(chain: Uuid, end: ChainPosition) -> Verified {
     Verified {
         chain,
         last: None,

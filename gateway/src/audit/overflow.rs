@@ -1,31 +1,32 @@
-//! What is counted together, or is missing, while there is no room for a record each.
+//! Counts of refusals and of missing records, for times when the queue is too full for a record
+//! each.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use parking_lot::Mutex;
 use uuid::Uuid;
 
-use super::record::{Record, Told};
+use super::record::{Record, RecordBody};
 
-/// Refusals of so many kinds are told apart at a time; of others it is only known that they are
-/// missing.
+/// Kinds of refusals that are counted separately; refusals of further kinds count as missing
+/// records.
 const MOST_KINDS: usize = 4_096;
-/// Tenants whose missing records are counted. There are not more in an installation.
+/// Tenants whose missing records are counted: more than an installation has.
 const MOST_TENANTS: usize = 100_000;
 
-/// Counts since the writer came for them last.
+/// The counts since the writer last took them.
 #[derive(Default)]
-pub(super) struct Tally(Mutex<Counts>);
+pub(super) struct OverflowCounts(Mutex<Counters>);
 
 #[derive(Default)]
-struct Counts {
-    refusals: BTreeMap<Kind, u64>,
+struct Counters {
+    refusals: BTreeMap<RefusalKind, u64>,
     missing: BTreeMap<Uuid, u64>,
 }
 
-/// What refusals have in common that are counted together.
+/// What the refusals of one count have in common.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Kind {
+struct RefusalKind {
     tenant: Uuid,
     principal: String,
     method: &'static str,
@@ -33,21 +34,21 @@ struct Kind {
     outcome: &'static str,
 }
 
-/// A count, for the chain of its tenant.
-pub(super) struct Counted {
+/// A count to record in its tenant's chain.
+pub(super) struct OverflowCount {
     pub(super) tenant: Uuid,
-    kind: Option<Kind>,
+    kind: Option<RefusalKind>,
     count: u64,
 }
 
-impl Tally {
-    /// Counts a refusal among its kind.
+impl OverflowCounts {
+    /// Counts a refusal.
     pub(super) fn refused(&self, record: &Record) {
-        let kind = Kind {
+        let kind = RefusalKind {
             tenant: record.who.tenant_id(),
             principal: record.who.name().to_owned(),
             method: record.method(),
-            tool: record.asked.tool.clone(),
+            tool: record.request.tool.clone(),
             outcome: record.outcome.name(),
         };
         let mut counts = self.0.lock();
@@ -60,29 +61,35 @@ impl Tally {
         }
     }
 
-    /// Counts records of a tenant that there is no place for.
-    pub(super) fn lost(&self, tenant: Uuid, count: u64) {
+    /// Counts records that got no slot.
+    pub(super) fn missing(&self, tenant: Uuid, count: u64) {
         self.0.lock().lose(tenant, count);
     }
 
-    /// What was counted, which is then forgotten.
-    pub(super) fn take(&self) -> Vec<Counted> {
+    /// Takes all counts and resets them.
+    pub(super) fn take(&self) -> Vec<OverflowCount> {
         let counts = std::mem::take(&mut *self.0.lock());
-        let missing = counts.missing.into_iter().map(|(tenant, count)| Counted {
-            tenant,
-            kind: None,
-            count,
-        });
-        let refusals = counts.refusals.into_iter().map(|(kind, count)| Counted {
-            tenant: kind.tenant,
-            kind: Some(kind),
-            count,
-        });
+        let missing = counts
+            .missing
+            .into_iter()
+            .map(|(tenant, count)| OverflowCount {
+                tenant,
+                kind: None,
+                count,
+            });
+        let refusals = counts
+            .refusals
+            .into_iter()
+            .map(|(kind, count)| OverflowCount {
+                tenant: kind.tenant,
+                kind: Some(kind),
+                count,
+            });
         missing.chain(refusals).collect()
     }
 }
 
-impl Counts {
+impl Counters {
     fn lose(&mut self, tenant: Uuid, count: u64) {
         if self.missing.len() < MOST_TENANTS || self.missing.contains_key(&tenant) {
             *self.missing.entry(tenant).or_default() += count;
@@ -90,14 +97,14 @@ impl Counts {
     }
 }
 
-impl Counted {
-    /// What its record says.
-    pub(super) fn told(&self) -> Told<'_> {
+impl OverflowCount {
+    /// The stored content.
+    pub(super) fn body(&self) -> RecordBody<'_> {
         match &self.kind {
-            None => Told::Gap {
+            None => RecordBody::Gap {
                 missing: self.count,
             },
-            Some(kind) => Told::Refusals {
+            Some(kind) => RecordBody::Refusals {
                 principal: &kind.principal,
                 method: kind.method,
                 tool: kind.tool.as_deref(),
