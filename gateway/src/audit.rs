@@ -17,7 +17,7 @@ use tokio::sync::mpsc::{self, OwnedPermit};
 use crate::{
     caller::Principal,
     metrics::{AuditMetrics, Outcome},
-    recent::{Marks, RecentCall},
+    recent::{CallTimings, RecentCall},
     secrets::RootSecret,
     store::Stores,
 };
@@ -148,7 +148,7 @@ impl OpenRecord {
         what: &Arc<str>,
         outcome: Outcome,
         took: Duration,
-        marks: Marks,
+        timings: CallTimings,
     ) -> RecentCall {
         RecentCall {
             ended: SystemTime::now(),
@@ -157,7 +157,7 @@ impl OpenRecord {
             project: self.request.project().map(Into::into),
             outcome: outcome.name(),
             took,
-            marks,
+            timings,
             trace: self.request.trace_id(),
         }
     }

@@ -1,10 +1,10 @@
-//! Word of changes: a key or principal revoked, a tenant disabled, a session ended, through any
-//! gateway or command, is in force here within a second.
+//! Change notifications: a revoked key or principal, a disabled tenant or an ended session takes
+//! effect here within a second, through whichever gateway or command it was changed.
 //!
-//! Beside the path. Postgres notifies every gateway; a notification says where to look again and
-//! is never believed by itself, since whoever may connect may notify. After the connection was
-//! lost everything is looked at again, and while it is lost records of keys are kept for seconds
-//! only, and ended sessions asked for.
+//! Runs in the background. Postgres notifies every gateway. A notification only says what to read
+//! again and is never trusted by itself, because any role that may connect may notify. After the
+//! connection was lost, everything is read again. While it is lost, records of keys are cached for
+//! seconds only, and ended sessions are polled.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,18 +18,18 @@ use crate::{
     auth::Auth,
     metrics::Metrics,
     session::Sessions,
-    store::{Heard, Listener, MOST_READ, StoreError, Stores},
+    store::{ListenEvent, Listener, MOST_READ, StoreError, Stores},
 };
 
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LONGEST_RETRY: Duration = Duration::from_secs(2);
-/// How far back changed sessions are read again, in microseconds: a transaction that wrote
-/// earlier may commit later, by as much as a statement may take.
-const OVERLAP: i64 = 10_000_000;
-/// Words about sessions that come sooner after a reading are gathered: many sessions may end at
-/// a time, one reading serves them all.
-const GATHER: Duration = Duration::from_millis(50);
-/// How often expired sessions and old revocations are swept up, in Postgres and here.
+/// How far back changed sessions are read again, in microseconds. A transaction may commit later
+/// than it wrote, by up to the statement timeout.
+const REREAD: i64 = 10_000_000;
+/// Least time between reads of changed sessions. Many sessions may end at once, and one read serves
+/// them all.
+const READ_INTERVAL: Duration = Duration::from_millis(50);
+/// Interval at which expired sessions and old revocations are deleted, in Postgres and in memory.
 const SWEEP: Duration = Duration::from_secs(3600);
 
 /// A notification, as the triggers write it.
@@ -42,22 +42,22 @@ enum Change {
     Sessions,
 }
 
-/// What keeps a gateway up to date.
-pub(crate) struct Changes {
+/// Keeps a gateway's caches up to date with changes in Postgres.
+pub(crate) struct ChangeListener {
     stores: Stores,
     pub(crate) auth: Arc<Auth>,
     sessions: Arc<Sessions>,
     metrics: Arc<Metrics>,
 }
 
-impl Changes {
+impl ChangeListener {
     pub(crate) fn new(
         stores: &Stores,
         auth: &Arc<Auth>,
         sessions: &Arc<Sessions>,
         metrics: &Arc<Metrics>,
     ) -> Self {
-        Changes {
+        ChangeListener {
             stores: stores.clone(),
             auth: auth.clone(),
             sessions: sessions.clone(),
@@ -65,85 +65,86 @@ impl Changes {
         }
     }
 
-    /// Listens until `shutdown`, connecting again whenever the connection is lost, and has issuers
-    /// asked for their keys, which change without a word.
-    pub(crate) async fn keep(&self, shutdown: &CancellationToken) {
+    /// Listens until `shutdown`, reconnecting whenever the connection is lost. Also refreshes
+    /// issuers' keys, which change without a notification.
+    pub(crate) async fn run(&self, shutdown: &CancellationToken) {
         let keeping = async { tokio::join!(self.listen(), self.auth.keep()) };
         shutdown.run_until_cancelled(keeping).await;
     }
 
     async fn listen(&self) {
         let mut wait = FIRST_RETRY;
-        let mut unheard = Reading::from_the_start();
+        let mut polled = SessionCursor::from_start();
         loop {
-            let heard = async {
+            let connected = async {
                 let listener = self.stores.listen().await?;
-                let mut reading = Reading::from_the_start();
-                reading.read(self).await?;
-                Ok((listener, reading))
+                let mut cursor = SessionCursor::from_start();
+                cursor.read(self).await?;
+                Ok((listener, cursor))
             };
-            match heard.await {
-                Ok((listener, reading)) => {
-                    tracing::info!("postgres tells of changes");
+            match connected.await {
+                Ok((listener, cursor)) => {
+                    tracing::info!("receiving change notifications from postgres");
                     wait = FIRST_RETRY;
                     self.stores.health().heard();
-                    self.listening(Some(reading.until));
-                    self.follow(listener, reading).await;
+                    self.listening(Some(cursor.until));
+                    self.follow(listener, cursor).await;
                     self.listening(None);
-                    tracing::warn!("the connection to postgres that tells of changes was lost");
+                    tracing::warn!("the connection for change notifications was lost");
                 }
                 Err(error) => {
                     let error: StoreError = error;
                     self.stores.health().failed(&error);
-                    tracing::warn!(error = %Chain(&error), "changes are not heard");
+                    tracing::warn!(error = %Chain(&error), "no change notifications are received");
                     wait = (wait * 2).min(LONGEST_RETRY);
-                    self.ask(&mut unheard).await;
+                    self.poll_sessions(&mut polled).await;
                 }
             }
             tokio::time::sleep(wait).await;
         }
     }
 
-    /// Reads ended sessions for a gateway that is told of none. It may well be able to ask, and one that
-    /// was ended must not live on here because of that.
-    async fn ask(&self, unheard: &mut Reading) {
-        if let Err(error) = unheard.read(self).await {
-            tracing::debug!(error = %Chain(&error), "changed sessions can't be asked for either");
+    /// Reads ended sessions while no notifications arrive. Queries may still work, and a session
+    /// that was ended must not stay valid here.
+    async fn poll_sessions(&self, polled: &mut SessionCursor) {
+        if let Err(error) = polled.read(self).await {
+            tracing::debug!(error = %Chain(&error), "changed sessions could not be polled either");
         }
         self.sessions.listening(None);
     }
 
-    /// Tells those concerned whether changes are heard, and until when sessions were read.
+    /// Tells the caches whether notifications arrive, and until when sessions were read.
     fn listening(&self, until: Option<i64>) {
         self.auth.listening(until.is_some());
         self.sessions.listening(until);
         self.metrics.listening(until.is_some());
     }
 
-    /// Acts on what is said, until the connection is lost or its news can't be read.
-    async fn follow(&self, mut listener: Listener, mut reading: Reading) {
+    /// Handles notifications until the connection is lost or changed sessions cannot be read.
+    async fn follow(&self, mut listener: Listener, mut cursor: SessionCursor) {
         let mut swept = Instant::now();
         let (mut last, mut due) = (Instant::now(), None);
         loop {
-            let heard = match due {
+            let event = match due {
                 None => listener.next().await,
-                // Given up within the silence that a question would follow: nothing is lost by it.
+                // `next` is dropped while still idle, before it would send its test query, so
+                // nothing is lost.
                 Some(due) => tokio::select! {
-                    heard = listener.next() => heard,
-                    () = tokio::time::sleep_until(due) => Heard::Silence,
+                    event = listener.next() => event,
+                    () = tokio::time::sleep_until(due) => ListenEvent::Idle,
                 },
             };
-            match heard {
-                Heard::Lost => return,
-                Heard::Silence => self.stores.health().heard(),
-                Heard::Word(word) if self.act(&word).await => {
-                    due.get_or_insert_with(|| Instant::now().max(last + GATHER));
+            match event {
+                ListenEvent::Lost => return,
+                ListenEvent::Idle => self.stores.health().heard(),
+                ListenEvent::Notification(payload) if self.handle(&payload).await => {
+                    due.get_or_insert_with(|| Instant::now().max(last + READ_INTERVAL));
                 }
-                Heard::Word(_) => {}
+                ListenEvent::Notification(_) => {}
             }
             if due.is_some_and(|due| due <= Instant::now()) {
                 (last, due) = (Instant::now(), None);
-                if let Err(error) = reading.read(self).await {
+                if let Err(error) = cursor.read(self).await {
                     tracing::warn!(error = %Chain(&error), "changed sessions could not be read");
                     return;
                 }
@@ -155,14 +156,14 @@ impl Changes {
         }
     }
 
-    /// Acts on a word about keys, principals or tenants; true for one about sessions, which are to be read.
-    async fn act(&self, word: &str) -> bool {
-        match serde_json::from_str(word) {
+    /// Handles a notification. True if changed sessions have to be read.
+    async fn handle(&self, payload: &str) -> bool {
+        match serde_json::from_str(payload) {
             Ok(Change::Key { id }) => self.auth.key_changed(&id).await,
             Ok(Change::Principal { id }) => self.auth.principal_changed(&id),
             Ok(Change::Tenant { id }) => self.auth.tenant_changed(id),
             Ok(Change::Sessions) => return true,
-            // From a newer build, or from nobody of ours.
+            // From a newer build, or from another program.
             Err(_unknown) => tracing::debug!("a notification was not understood"),
         }
         false
@@ -171,27 +172,27 @@ impl Changes {
     async fn sweep(&self) {
         self.sessions.sweep();
         if let Err(error) = self.stores.forget_expired_sessions().await {
-            tracing::warn!(error = %Chain(&error), "expired sessions were not swept up");
+            tracing::warn!(error = %Chain(&error), "expired sessions could not be deleted");
         }
         if let Err(error) = self.stores.forget_old_revocations().await {
-            tracing::warn!(error = %Chain(&error), "old revocations were not swept up");
+            tracing::warn!(error = %Chain(&error), "old revocations could not be deleted");
         }
     }
 }
 
-/// How far the changed sessions were read: microseconds since 1970 by Postgres' clock.
-struct Reading {
+/// How far changed sessions were read: microseconds since 1970 by Postgres' clock.
+struct SessionCursor {
     until: i64,
 }
 
-impl Reading {
-    fn from_the_start() -> Self {
-        Reading { until: 0 }
+impl SessionCursor {
+    fn from_start() -> Self {
+        SessionCursor { until: 0 }
     }
 
-    /// Reads on to the end of what was written.
-    async fn read(&mut self, changes: &Changes) -> Result<(), StoreError> {
-        let mut since = self.until.saturating_sub(OVERLAP);
+    /// Reads all changes since the last read.
+    async fn read(&mut self, changes: &ChangeListener) -> Result<(), StoreError> {
+        let mut since = self.until.saturating_sub(REREAD);
         loop {
             let changed = changes.stores.session_changes(since).await?;
             let (count, latest) = (changed.len(), changed.last().map(|last| last.written));
@@ -199,7 +200,7 @@ impl Reading {
             changes.sessions.take(changed);
             changes.metrics.sessions_kept(changes.sessions.kept());
             match latest {
-                // As many as are read at a time: there may be more.
+                // A full page: there may be more.
                 Some(latest) if count >= MOST_READ && since < latest => since = latest,
                 _ => return Ok(()),
             }
@@ -212,8 +213,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notifications_are_read_as_the_triggers_write_them() {
-        let read = |word: &str| serde_json::from_str::<Change>(word).ok();
+    fn notifications_parse_as_the_triggers_write_them() {
+        let read = |payload: &str| serde_json::from_str::<Change>(payload).ok();
         let id = "a1b2c3d4e5f6".to_owned();
         assert_eq!(
             read(r#"{"kind" : "key", "id" : "a1b2c3d4e5f6"}"#),

@@ -14,7 +14,7 @@ use audit::{Audit, Writer};
 use auth::Auth;
 use breaker::Breaker;
 use catalog::{Catalog, CatalogCache};
-use changes::Changes;
+use changes::ChangeListener;
 use cursor::Cursors;
 use extra_metrics::ExtraMetrics;
 use limits::Limits;
@@ -89,7 +89,7 @@ struct Parts {
     stack: server::Stack,
     admin: Arc<Admin>,
     catalog_cache: CatalogCache,
-    changes: Changes,
+    changes: ChangeListener,
     /// Of the audit trail; only `serve` asks for it.
     records: tokio::sync::Mutex<Writer>,
 }
@@ -114,7 +114,7 @@ impl Gateway {
         let trail = metrics.audit().clone();
         let (audit, records) = Audit::new(stores.clone(), secret.clone(), config.name(), trail);
         let auth = Auth::new(&config.auth, stores.clone(), secret, metrics.clone())?;
-        let changes = Changes::new(&stores, &auth, &sessions, &metrics);
+        let changes = ChangeListener::new(&stores, &auth, &sessions, &metrics);
         let stack = server::stack(StackParts {
             guard: Arc::new(Guard::new(&config.guard)),
             auth,
@@ -243,7 +243,7 @@ impl Gateway {
                 parts.limits.run(&drained),
                 catalog_cache.keep(&parts.catalog, &shutdown),
                 // What is revoked during the drain is revoked.
-                changes.keep(&drained),
+                changes.run(&drained),
                 // What is done during the drain is recorded.
                 async { records.lock().await.run(&drained).await },
                 async {

@@ -1,24 +1,26 @@
-//! Which requests' traces are recorded: so many a second, and none that its caller wants unrecorded.
+//! Which requests are traced: a bounded number a second, and none whose caller turned sampling off.
 //!
-//! A caller that records its own trace asks for this part of it, too. That is a hint, since anybody
-//! with a key can set the flag: half of all traces are for those who ask, and no more. Of either
-//! kind one tenant gets half, so that another's are recorded whatever it does. It is asked before
-//! any limit, of every request: one lock, a few additions, and no memory for whoever comes.
+//! A caller that samples its own trace asks to have this part traced as well. That is a hint, since
+//! any caller can set the flag: half of all traces are reserved for such callers, and they get no
+//! more. Of each kind, one tenant gets at most half, so that other tenants are traced whatever it
+//! does. This runs before any limit on every request: it takes one lock and a few additions, and
+//! allocates nothing.
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-/// Shares of tenants that are kept apart.
+/// Budgets of tenants.
 const TENANTS: usize = 256;
 
-/// How many traces are recorded.
+/// Configuration of trace sampling.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Traces")]
 pub struct SamplingConfig {
-    /// Traces a second that a gateway records, on average, where an OTLP collector is named (as many at
-    /// once after a rest); 0 records none. Half of them are for requests whose `traceparent` says that their caller records; those
-    /// whose caller does not are never recorded. One tenant has half at most.
+    /// Traces a second that a gateway records on average if an OTLP collector is configured; after
+    /// a pause, up to one second's worth at once. 0 records none. Half of them are for requests
+    /// whose `traceparent` has the sampled flag; requests with the flag off are never recorded. One
+    /// tenant gets half at most.
     #[arg(
         long,
         env = "ARCHWAY_TRACE_RATE",
@@ -30,30 +32,31 @@ pub struct SamplingConfig {
 }
 
 impl SamplingConfig {
-    /// Nothing is recorded: there is nobody to tell.
+    /// Nothing is recorded: no collector is configured.
     pub const NONE: SamplingConfig = SamplingConfig { trace_rate: 0 };
 }
 
-/// What says which requests are recorded.
+/// Decides which requests are traced.
 #[derive(Debug)]
 pub(crate) struct Sampler {
-    /// Nothing where nothing is recorded.
-    shares: Option<Mutex<Shares>>,
+    /// `None` if nothing is recorded.
+    budgets: Option<Mutex<SampleBudgets>>,
 }
 
-/// What is left to all, and to each tenant.
+/// The budgets of all tenants together and of each tenant.
 #[derive(Debug)]
-struct Shares {
-    all: Share,
-    /// By the last byte of the tenant's id, which is random. Tenants that have it in common share.
-    tenants: Vec<Share>,
+struct SampleBudgets {
+    all: SampleBudget,
+    /// By the last byte of the tenant's id, which is random. Tenants with the same byte share a
+    /// budget.
+    tenants: Vec<SampleBudget>,
 }
 
-/// Traces for whoever may have so many a second.
+/// A budget of traces a second.
 #[derive(Clone, Copy, Debug)]
-struct Share {
+struct SampleBudget {
     any: Bucket,
-    /// What is left to callers that record their own.
+    /// The part that requests with the sampled flag may use.
     hinted: Bucket,
 }
 
@@ -69,47 +72,47 @@ impl Sampler {
     pub(crate) fn new(config: &SamplingConfig) -> Self {
         let rate = f64::from(config.trace_rate);
         let now = Instant::now();
-        let shares = (rate > 0.0).then(|| {
-            Mutex::new(Shares {
-                all: Share::new(rate, now),
-                tenants: vec![Share::new(rate / 2.0, now); TENANTS],
+        let budgets = (rate > 0.0).then(|| {
+            Mutex::new(SampleBudgets {
+                all: SampleBudget::new(rate, now),
+                tenants: vec![SampleBudget::new(rate / 2.0, now); TENANTS],
             })
         });
-        Sampler { shares }
+        Sampler { budgets }
     }
 
-    /// Whether a request of the tenant is recorded; `hint` is whether its caller records its trace,
-    /// if it said anything.
+    /// Whether to trace a request of the tenant. `hint` is the caller's sampled flag, if it sent
+    /// one.
     pub(crate) fn records(&self, tenant: Uuid, hint: Option<bool>) -> bool {
-        let (Some(shares), None | Some(true)) = (&self.shares, hint) else {
+        let (Some(budgets), None | Some(true)) = (&self.budgets, hint) else {
             return false;
         };
         let (hinted, now) = (hint.is_some(), Instant::now());
-        let mut shares = shares.lock();
-        let Shares { all, tenants } = &mut *shares;
+        let mut budgets = budgets.lock();
+        let SampleBudgets { all, tenants } = &mut *budgets;
         let [.., last] = tenant.into_bytes();
         let own = &mut tenants[usize::from(last) % TENANTS];
-        let has_left = all.has_left(hinted, now) && own.has_left(hinted, now);
-        if has_left {
+        let has_trace = all.has_trace(hinted, now) && own.has_trace(hinted, now);
+        if has_trace {
             all.spend(hinted);
             own.spend(hinted);
         }
-        has_left
+        has_trace
     }
 }
 
-impl Share {
+impl SampleBudget {
     fn new(rate: f64, now: Instant) -> Self {
-        // A second's worth, and enough that half of it is one trace.
+        // One second's worth, and at least two traces, so that half of it is a whole one.
         let size = rate.max(2.0);
-        Share {
+        SampleBudget {
             any: Bucket::new(rate, size, now),
             hinted: Bucket::new(rate / 2.0, size / 2.0, now),
         }
     }
 
-    /// Whether a trace is left. Those without a hint take nothing that those with one may still have.
-    fn has_left(&mut self, hinted: bool, now: Instant) -> bool {
+    /// Whether a trace is left. Requests without a hint leave the hinted part untouched.
+    fn has_trace(&mut self, hinted: bool, now: Instant) -> bool {
         self.any.fill(now);
         self.hinted.fill(now);
         match hinted {
@@ -164,14 +167,14 @@ mod tests {
         (0..1000).filter(|number| ask(*number)).count()
     }
 
-    /// How many are recorded of as many tenants as there are, each of which asks without end.
+    /// Traces recorded if 200 tenants each send 1,000 requests.
     fn of_all(sampler: &Sampler, hint: Option<bool>) -> usize {
         let tenants = (0..200).map(Uuid::from_u128);
         tenants.map(|tenant| recorded(sampler, tenant, hint)).sum()
     }
 
     #[tokio::test(start_paused = true)]
-    async fn so_many_a_second_are_recorded_however_many_ask() {
+    async fn the_rate_bounds_traces_however_many_requests_come() {
         let sampler = sampler(40);
         assert_eq!(of_all(&sampler, None) + of_all(&sampler, HINT), 40);
         for _ in 0..5 {
@@ -184,11 +187,11 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_asks_has_half_and_no_more_and_who_wants_none_gets_none() {
+    async fn sampled_callers_get_half_and_unsampled_callers_get_none() {
         let sampler = sampler(40);
         assert_eq!(of_all(&sampler, Some(false)), 0);
         assert_eq!((of_all(&sampler, HINT), of_all(&sampler, None)), (20, 20));
-        // All that asked do not keep the others from theirs, nor these them.
+        // Hinted requests do not use up the others' part, nor the other way round.
         for _ in 0..5 {
             advance(Duration::from_millis(500)).await;
             assert_eq!((of_all(&sampler, HINT), of_all(&sampler, None)), (10, 10));
@@ -198,7 +201,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_tenant_has_half_of_either_kind_and_leaves_the_rest() {
+    async fn one_tenant_gets_half_of_either_kind_at_most() {
         let sampler = sampler(40);
         for _ in 0..5 {
             for tenant in [ACME, ZETA] {
@@ -210,7 +213,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_a_second_is_enough_for_both_and_none_is_none() {
+    async fn a_rate_of_one_serves_both_kinds_and_zero_records_nothing() {
         let one = sampler(1);
         assert_eq!(of_all(&one, None), 1);
         advance(Duration::from_secs(1)).await;

@@ -1,9 +1,10 @@
-//! Postgres as the gateway sees it: one pool under the role `archway_gateway`.
+//! Postgres as the gateway uses it: one connection pool under the role `archway_gateway`.
 //!
-//! Rows of a tenant are reached through [`TenantStore`] only, whose transactions carry the tenant
-//! to row-level security; what is asked before a tenant is known, the look-ups of keys and
-//! principals, are `SECURITY DEFINER` functions. sqlx has no limit per query: the server's
-//! `statement_timeout` is it, and over TCP a lost server costs each caller all of the acquire timeout.
+//! A tenant's rows are accessible through [`TenantStore`] only, whose transactions set the tenant
+//! for row-level security. Queries that run before the tenant is known, the lookups of keys and
+//! principals, are `SECURITY DEFINER` functions. sqlx has no timeout per query: the server's
+//! `statement_timeout` bounds a query, and over TCP a lost server costs each caller the full
+//! acquire timeout.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,32 +22,32 @@ use crate::terms::Override;
 pub(crate) use audit::AuditRows;
 pub(crate) use catalogs::LARGEST_CATALOG;
 pub(crate) use health::Health;
-pub(crate) use listener::{Heard, Listener};
-pub use moments::{micros, moment};
+pub(crate) use listener::{ListenEvent, Listener};
 pub use overview::{IndexOverview, LimitSet, LimitsOverview, UnfinishedIndex};
 pub(crate) use principals::PrincipalRow;
 pub(crate) use sessions::{MOST_READ, SessionChange};
+pub use timestamps::{micros, moment};
 
 mod audit;
 mod catalogs;
 mod gateways;
 mod health;
 mod listener;
-mod moments;
+mod timestamps;
 mod overview;
 mod principals;
 mod sessions;
 
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long an answer is waited for, the wait for a connection included. Longer than Postgres'
-/// own limit: this is for a network that lost it.
+/// How long to wait for an answer, including the wait for a connection. Longer than the server's
+/// own limit: it applies when the network loses the server.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
-/// Changes of sessions written at a time. They may wait for each other; look-ups of keys must not
-/// wait for them.
+/// Concurrent writers of sessions. They may wait for each other; key lookups must not wait for
+/// them.
 const SESSION_WRITERS: usize = 2;
 const STATEMENT_TIMEOUT: &str = "2s";
 
-/// Where the gateway's rows live.
+/// Configuration of the gateway's database.
 #[derive(Clone, Debug, clap::Args)]
 pub struct StoreConfig {
     /// Postgres, as the role `archway_gateway`: `postgres://archway_gateway:…@host/archway`.
@@ -57,8 +58,8 @@ pub struct StoreConfig {
         value_name = "URL"
     )]
     pub database_url: SecretString,
-    /// Connections at most, beside the one that listens for changes. Key look-ups use them, and
-    /// ends of sessions: a few carry thousands of calls a second.
+    /// Connections at most, plus one that listens for changes. Key lookups and changes of sessions
+    /// use them: a few carry thousands of calls a second.
     #[arg(
         long,
         env = "ARCHWAY_DATABASE_CONNECTIONS",
@@ -68,45 +69,46 @@ pub struct StoreConfig {
     pub database_connections: u32,
 }
 
-/// Why Postgres gave no answer. Carries no address and no SQL.
+/// Why a query failed. Contains no address and no SQL.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The URL does not parse.
     #[error("the database URL is not valid")]
     Url(#[source] sqlx::Error),
-    /// A query failed, or no connection could be had in time.
-    #[error("asking Postgres for {what}")]
+    /// A query failed, or no connection became available in time.
+    #[error("querying Postgres for {what}")]
     Query {
-        /// The answer that was wanted.
+        /// What the query was for.
         what: &'static str,
-        /// What sqlx said.
+        /// The error from sqlx.
         #[source]
         source: sqlx::Error,
     },
-    /// No answer came in time.
-    #[error("waiting for Postgres to answer with {what}")]
+    /// No answer arrived in time.
+    #[error("Postgres did not answer in time for {what}")]
     Timeout {
-        /// The answer that was wanted.
+        /// What the query was for.
         what: &'static str,
     },
-    /// Others are doing the same, and it is done by few at a time.
-    #[error("too many sessions change at this moment")]
-    Crowded,
-    /// Row-level security does not bind the role.
+    /// Too many concurrent writers.
+    #[error("too many sessions are being changed at once")]
+    SessionsBusy,
+    /// Row-level security does not apply to the role.
     #[error(
         "the database role {role} {why}, so row-level security does not bind it: connect as \
          archway_gateway, which `archway migrate` makes"
     )]
     Unbound {
-        /// Who we are to Postgres.
+        /// The role that Postgres reports.
         role: String,
-        /// What frees it.
+        /// Why it is exempt.
         why: &'static str,
     },
 }
 
 impl StoreError {
-    /// Whether a connection broke: other errors come from a Postgres, or a pool, that is there.
+    /// Whether the connection is broken or timed out. Other errors mean that Postgres, or the pool,
+    /// responded.
     pub(crate) fn is_broken_connection(&self) -> bool {
         matches!(
             self,
@@ -117,7 +119,7 @@ impl StoreError {
         )
     }
 
-    /// Whether a row was refused because what it belongs to is not there.
+    /// Whether a row was rejected because the row that it references does not exist.
     pub(crate) fn is_missing_reference(&self) -> bool {
         let StoreError::Query { source, .. } = self else {
             return false;
@@ -126,8 +128,8 @@ impl StoreError {
         refused.is_some_and(sqlx::error::DatabaseError::is_foreign_key_violation)
     }
 
-    /// Whether Postgres refuses what it was given, however often it is asked: SQLSTATE classes 22
-    /// (data) and 23 (constraints).
+    /// Whether Postgres would reject the same data again: SQLSTATE classes 22 (data) and 23
+    /// (constraints).
     pub(crate) fn is_refusal(&self) -> bool {
         let StoreError::Query { source, .. } = self else {
             return false;
@@ -136,13 +138,13 @@ impl StoreError {
         code.is_some_and(|code| code.starts_with("22") || code.starts_with("23"))
     }
 
-    /// For `map_err`: names the answer that was wanted.
+    /// For `map_err`: names what the query was for.
     pub(crate) fn query(what: &'static str) -> impl FnOnce(sqlx::Error) -> StoreError {
         move |source| StoreError::Query { what, source }
     }
 }
 
-/// The gateway's pool. Connects when first asked, so a gateway starts without Postgres.
+/// The gateway's connection pool. Connects on first use, so a gateway starts without Postgres.
 #[derive(Clone, Debug)]
 pub struct Stores {
     pool: PgPool,
@@ -151,8 +153,8 @@ pub struct Stores {
     health: Arc<Health>,
 }
 
-/// What Postgres answers, unless it takes too long.
-async fn in_time<T>(
+/// The answer, unless it takes longer than [`ANSWER_TIMEOUT`].
+async fn with_timeout<T>(
     what: &'static str,
     answer: impl Future<Output = Result<T, sqlx::Error>>,
 ) -> Result<T, StoreError> {
@@ -163,7 +165,7 @@ async fn in_time<T>(
 }
 
 impl Stores {
-    /// A pool as configured.
+    /// A pool with this configuration.
     pub fn new(config: &StoreConfig) -> Result<Self, StoreError> {
         let url = config.database_url.expose_secret();
         if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
@@ -174,11 +176,11 @@ impl Stores {
         Ok(Stores::with_options(options, config.database_connections))
     }
 
-    /// A pool of at most `connections` under the role that `options` name.
+    /// A pool of at most `connections`, under the role that `options` name.
     pub fn with_options(options: PgConnectOptions, connections: u32) -> Self {
         let options = options.options([
             ("statement_timeout", STATEMENT_TIMEOUT),
-            // A gateway that hangs amid a change must not keep others from theirs.
+            // A gateway that hangs inside a transaction must not block others.
             ("idle_in_transaction_session_timeout", STATEMENT_TIMEOUT),
         ]);
         let pool = PgPoolOptions::new()
@@ -201,13 +203,13 @@ impl Stores {
         }
     }
 
-    /// What was last known of Postgres.
+    /// The last known state of Postgres.
     pub(crate) fn health(&self) -> &Health {
         &self.health
     }
 
-    /// Refuses a role that row-level security does not bind: one that owns the tables, or may do
-    /// anything.
+    /// Rejects a role that row-level security does not apply to: an owner of the tables, or a role
+    /// that bypasses it.
     ///
     /// # Errors
     /// [`StoreError::Unbound`], or [`StoreError::Query`] while Postgres gives no answer.
@@ -226,7 +228,7 @@ impl Stores {
                from pg_roles where rolname = current_user"#,
         )
         .fetch_one(&self.pool);
-        let found = in_time("its own role", found).await?;
+        let found = with_timeout("its own role", found).await?;
         let why = match (found.superuser, found.bypasses, found.owns) {
             (true, _, _) => "is a superuser, or may become one",
             (_, true, _) => "may bypass row-level security",
@@ -239,7 +241,7 @@ impl Stores {
         })
     }
 
-    /// The record of an API key, or `None` for an id nobody has.
+    /// The record of an API key. `None` for an unknown id.
     pub(crate) async fn find_api_key(&self, id: &str) -> Result<Option<ApiKeyRow>, StoreError> {
         let found = sqlx::query_as!(
             ApiKeyRow,
@@ -254,11 +256,11 @@ impl Stores {
             id,
         )
         .fetch_optional(&self.pool);
-        in_time("an api key", found).await
+        with_timeout("an api key", found).await
     }
 }
 
-/// What `find_api_key` returns.
+/// The row that `find_api_key` returns.
 pub(crate) struct ApiKeyRow {
     pub(crate) tenant_id: Uuid,
     pub(crate) tenant_slug: String,
@@ -271,16 +273,16 @@ pub(crate) struct ApiKeyRow {
     pub(crate) families: Option<Vec<String>>,
     pub(crate) default_project: Option<String>,
     pub(crate) agents: i32,
-    /// What is set otherwise than by default for the key and its tenant.
+    /// Limits of the key and its tenant that differ from the defaults.
     pub(crate) limits: Json<Vec<Override>>,
     /// False once revoked, or while the tenant is disabled.
     pub(crate) live: bool,
-    /// Seconds until the key expires, by Postgres' clock; not above zero once it did, `None` for
-    /// a key that never does.
+    /// Seconds until the key expires, by Postgres' clock. Zero or negative once it expired; `None`
+    /// for a key that never expires.
     pub(crate) expires_in: Option<f64>,
 }
 
-/// Storage as one tenant sees it; there is no way to ask it about another.
+/// Storage as one tenant sees it; it offers no access to another tenant's rows.
 #[derive(Debug)]
 pub struct TenantStore<'a> {
     stores: &'a Stores,
@@ -288,13 +290,13 @@ pub struct TenantStore<'a> {
 }
 
 impl TenantStore<'_> {
-    /// A transaction in which row-level security shows this tenant's rows and no others.
+    /// A transaction in which row-level security shows only this tenant's rows.
     pub async fn begin(&self) -> Result<Transaction<'static, Postgres>, StoreError> {
-        let mut tx = in_time("a transaction", self.stores.pool.begin()).await?;
+        let mut tx = with_timeout("a transaction", self.stores.pool.begin()).await?;
         let tenant = self.tenant.to_string();
         let named = sqlx::query_scalar!("select set_config('archway.tenant_id', $1, true)", tenant)
             .fetch_one(&mut *tx);
-        in_time("a tenant's transaction", named).await?;
+        with_timeout("a tenant's transaction", named).await?;
         Ok(tx)
     }
 }

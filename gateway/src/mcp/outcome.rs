@@ -13,7 +13,7 @@ use crate::{
     audit::{AnswerFacts, Audit, AuditRequest, OpenRecord},
     caller::Principal,
     metrics::{Metrics, Outcome, UNKNOWN_TOOL},
-    recent::Marks,
+    recent::CallTimings,
 };
 
 /// A message whose outcome is not known yet.
@@ -23,7 +23,7 @@ pub(super) struct OutcomeRecorder {
     label: Arc<str>,
     received: Instant,
     open: Option<OpenRecord>,
-    marks: Marks,
+    marks: CallTimings,
 }
 
 /// How far a message got: each stop once, in this order.
@@ -94,7 +94,7 @@ impl OutcomeRecorder {
             label,
             received: info.received,
             open: Some(open),
-            marks: Marks::default(),
+            marks: CallTimings::default(),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The last calls, and where their time went. Kept only where an operator's page shows them.
+//! The last calls and where their time went. Recorded only if an operator's page shows them.
 
 use std::{
     collections::VecDeque,
@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use crate::caller::Principal;
 
-/// How many calls are kept.
+/// Calls in the list.
 const MOST: usize = 200;
 
 /// The last calls of all tenants.
@@ -27,56 +27,57 @@ pub(crate) struct RecentCalls {
 #[derive(Clone, Debug)]
 pub(crate) struct RecentCall {
     pub(crate) ended: SystemTime,
-    /// Whose; names its tenant.
+    /// Its caller; names the tenant.
     pub(crate) who: Principal,
-    /// The tool, or the method of what is no call.
+    /// The tool, or the method of a message that is no tool call.
     pub(crate) what: Arc<str>,
-    /// As its caller named it.
+    /// As the caller named it.
     pub(crate) project: Option<Box<str>>,
-    /// As in metrics.
+    /// The label in metrics.
     pub(crate) outcome: &'static str,
     pub(crate) took: Duration,
-    pub(crate) marks: Marks,
+    pub(crate) timings: CallTimings,
     /// 32 hexadecimal digits.
     pub(crate) trace: String,
 }
 
-/// How long after it was received a call got how far, as far as it got.
+/// When a call reached each stage, measured from when it was received; `None` for stages that it
+/// did not reach.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Marks {
-    /// Its limits were spent, its arguments checked, its record has a place.
+pub(crate) struct CallTimings {
+    /// Limits were charged, arguments validated, and the audit slot taken.
     pub(crate) checked: Option<Duration>,
-    /// It had a place among its tenant's calls.
+    /// The bulkhead and the circuits admitted it.
     pub(crate) admitted: Option<Duration>,
     /// The worker had answered.
     pub(crate) answered: Option<Duration>,
 }
 
-/// How the time of a call is divided.
+/// A call's time by stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shares {
-    /// Limits, the record's place, arguments.
+pub(crate) struct TimeShares {
+    /// Limits, audit slot, arguments.
     pub(crate) checks: Duration,
-    /// Waiting for a place.
+    /// Waiting for a permit.
     pub(crate) queue: Duration,
-    /// At the worker, the way there and all tries included.
+    /// At the worker, including the way there and all attempts.
     pub(crate) worker: Duration,
-    /// Making the answer of what the worker said.
+    /// Building the answer from the worker's result.
     pub(crate) answer: Duration,
 }
 
 impl RecentCalls {
-    /// Keeps calls from now on.
+    /// Starts recording.
     pub(crate) fn keep(&self) {
         self.kept.store(true, Relaxed);
     }
 
-    /// Whether calls are kept: otherwise what is told of one is told for nothing.
+    /// Whether calls are recorded; otherwise [`RecentCalls::add`] is pointless.
     pub(crate) fn are_kept(&self) -> bool {
         self.kept.load(Relaxed)
     }
 
-    /// Keeps one, and forgets the oldest for it.
+    /// Adds a call and drops the oldest if the list is full.
     pub(crate) fn add(&self, call: RecentCall) {
         let mut calls = self.calls.lock();
         if calls.len() >= MOST {
@@ -85,20 +86,20 @@ impl RecentCalls {
         calls.push_back(call);
     }
 
-    /// The last calls, the youngest first.
+    /// The last calls, newest first.
     pub(crate) fn all(&self) -> Vec<RecentCall> {
         self.calls.lock().iter().rev().cloned().collect()
     }
 }
 
-impl Marks {
-    /// Divides the time of a call that took so long. What it did not get to took no time; all of it
-    /// belongs to the last stop that it got to.
-    pub(crate) fn shares(self, took: Duration) -> Shares {
+impl CallTimings {
+    /// Divides the duration `took`. Stages that the call did not reach took no time; the rest
+    /// belongs to the last stage that it reached.
+    pub(crate) fn shares(self, took: Duration) -> TimeShares {
         let checked = self.checked.unwrap_or(took).min(took);
         let admitted = self.admitted.map_or(took, |at| at.clamp(checked, took));
         let answered = self.answered.map_or(took, |at| at.clamp(admitted, took));
-        Shares {
+        TimeShares {
             checks: checked,
             queue: admitted - checked,
             worker: answered - admitted,
@@ -121,13 +122,13 @@ mod tests {
             project: None,
             outcome: "ok",
             took: Duration::ZERO,
-            marks: Marks::default(),
+            timings: CallTimings::default(),
             trace: String::new(),
         }
     }
 
     #[test]
-    fn the_youngest_are_kept_and_told_first() {
+    fn the_newest_calls_are_kept_and_listed_first() {
         let calls = RecentCalls::default();
         for number in 0..MOST + 5 {
             calls.add(call(&number.to_string()));
@@ -139,28 +140,28 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_waited_in_vain_spent_its_time_in_the_queue() {
+    fn a_call_without_a_permit_spent_its_time_in_the_queue() {
         let ms = Duration::from_millis;
-        let marks = Marks {
+        let timings = CallTimings {
             checked: Some(ms(2)),
-            ..Marks::default()
+            ..CallTimings::default()
         };
-        let shares = Shares {
+        let shares = TimeShares {
             checks: ms(2),
             queue: ms(8),
             worker: ms(0),
             answer: ms(0),
         };
-        assert_eq!(marks.shares(ms(10)), shares);
+        assert_eq!(timings.shares(ms(10)), shares);
     }
 
     proptest! {
         #[test]
-        fn shares_add_up_whatever_the_marks(took: u32, marks: [Option<u32>; 3]) {
+        fn shares_add_up_whatever_the_marks(took: u32, timings: [Option<u32>; 3]) {
             let [checked, admitted, answered] =
-                marks.map(|mark| mark.map(|micros| Duration::from_micros(micros.into())));
+                timings.map(|mark| mark.map(|micros| Duration::from_micros(micros.into())));
             let took = Duration::from_micros(took.into());
-            let shares = Marks { checked, admitted, answered }.shares(took);
+            let shares = CallTimings { checked, admitted, answered }.shares(took);
             prop_assert_eq!(shares.checks + shares.queue + shares.worker + shares.answer, took);
         }
     }

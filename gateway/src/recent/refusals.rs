@@ -1,4 +1,4 @@
-//! What was refused within the last quarter of an hour, by reason.
+//! Refusals of the last 15 minutes, by reason.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -6,40 +6,41 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use tokio::time::Instant;
 
-/// How many minutes are looked back on, the one that runs included.
+/// The minutes covered, including the current one.
 pub(crate) const MINUTES: usize = 15;
-/// Reasons at most. There are some hundred: limits of tools at three levels, and a few others.
+/// Reasons at most. About a hundred exist: limits of tools at three levels, and a few others.
 const MOST: usize = 512;
 
-/// Counts of refusals, minute by minute.
+/// Counts of refusals by minute.
 #[derive(Debug)]
 pub(crate) struct Refusals {
     began: Instant,
-    counts: Mutex<HashMap<Why, Counts>>,
+    counts: Mutex<HashMap<RefusalReason, MinuteCounts>>,
 }
 
-/// A reason, and what it was about, if it can be about several things.
+/// A reason, and what it applies to if it can apply to several things.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Why {
+struct RefusalReason {
     reason: &'static str,
     detail: Option<Arc<str>>,
 }
 
 /// A count for each of the last minutes.
 #[derive(Debug, Default)]
-struct Counts {
-    /// The minute of the last count, since the beginning.
+struct MinuteCounts {
+    /// The minute of the last count, since the start.
     minute: u64,
-    /// By minutes modulo their number.
+    /// Indexed by minute modulo [`MINUTES`].
     slots: [u64; MINUTES],
 }
 
 /// How often something was refused within [`MINUTES`] minutes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct RefusalRow {
-    /// `rate_limited`, `bad_credential`, `circuit_open`, `no_place`, or a name of `error/reason.rs`.
+    /// `rate_limited`, `bad_credential`, `circuit_open`, `no_place`, or a name from
+    /// `error/reason.rs`.
     pub(crate) reason: &'static str,
-    /// Of what: `key total`, `expired`.
+    /// What it applies to: `key total`, `expired`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) detail: Option<Arc<str>>,
     pub(crate) count: u64,
@@ -55,7 +56,7 @@ impl Default for Refusals {
 }
 
 impl Refusals {
-    /// Counts one. Reasons and details come from closed lists.
+    /// Counts one. Reasons and details must come from closed lists.
     pub(crate) fn count(&self, reason: &'static str, detail: Option<Arc<str>>) {
         let mut counts = self.counts.lock();
         let minute = self.minute();
@@ -63,21 +64,21 @@ impl Refusals {
             counts.retain(|_, counts| counts.sum(minute) > 0);
         }
         let is_full = counts.len() >= MOST;
-        let why = Why { reason, detail };
-        match counts.get_mut(&why) {
+        let key = RefusalReason { reason, detail };
+        match counts.get_mut(&key) {
             Some(counts) => counts.add(minute),
             None if is_full => {}
-            None => counts.entry(why).or_default().add(minute),
+            None => counts.entry(key).or_default().add(minute),
         }
     }
 
-    /// What was refused lately, the most frequent first.
+    /// Recent refusals, most frequent first.
     pub(crate) fn rows(&self) -> Vec<RefusalRow> {
         let counts = self.counts.lock();
         let minute = self.minute();
-        let rows = counts.iter().map(|(why, counts)| RefusalRow {
-            reason: why.reason,
-            detail: why.detail.clone(),
+        let rows = counts.iter().map(|(key, counts)| RefusalRow {
+            reason: key.reason,
+            detail: key.detail.clone(),
             count: counts.sum(minute),
         });
         let mut rows: Vec<RefusalRow> = rows.filter(|row| row.count > 0).collect();
@@ -93,11 +94,11 @@ impl Refusals {
     }
 }
 
-impl Counts {
-    /// Minutes don't go backwards: they are read under the lock.
+impl MinuteCounts {
+    /// Minutes never go backwards, because they are read under the lock.
     fn add(&mut self, minute: u64) {
         let minute = minute.max(self.minute);
-        // The minutes since the last count had none.
+        // The minutes since the last count had no refusals.
         let passed = (minute - self.minute).min(MINUTES as u64);
         for back in 0..passed {
             self.slots[slot(minute - back)] = 0;
@@ -106,7 +107,7 @@ impl Counts {
         self.slots[slot(minute)] += 1;
     }
 
-    /// Of the last minutes before this one, and this one.
+    /// The sum over the last minutes, including this one.
     fn sum(&self, minute: u64) -> u64 {
         let oldest = (minute + 1).saturating_sub(MINUTES as u64);
         let first_kept = (self.minute + 1).saturating_sub(MINUTES as u64);
@@ -138,7 +139,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_refusal_is_told_for_a_quarter_of_an_hour() {
+    async fn a_refusal_is_listed_for_15_minutes() {
         let refusals = Refusals::default();
         let minutes = |count: u64| tokio::time::advance(Duration::from_secs(60 * count));
         refusals.count("host", None);
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn reasons_have_a_bound_and_old_ones_make_room() {
+    async fn reasons_are_bounded_and_expired_ones_make_room() {
         let refusals = Refusals::default();
         for number in 0..2 * MOST {
             refusals.count("rate_limited", Some(number.to_string().into()));
@@ -181,10 +182,10 @@ mod tests {
     }
 
     proptest! {
-        /// Against the list of all minutes that were counted.
+        /// Compared with a list of all counted minutes.
         #[test]
         fn counts_are_those_of_the_last_minutes(gaps in prop::collection::vec(0_u64..20, 1..40), later in 0_u64..20) {
-            let (mut counts, mut minute, mut all) = (Counts::default(), 0, Vec::new());
+            let (mut counts, mut minute, mut all) = (MinuteCounts::default(), 0, Vec::new());
             for gap in gaps {
                 minute += gap;
                 counts.add(minute);

@@ -1,12 +1,12 @@
-//! Records of calls, as a gateway may touch them: it appends, and does nothing else.
+//! Audit records: a gateway appends them, and can do nothing else with them.
 
 use std::ops::Range;
 
 use uuid::Uuid;
 
-use super::{StoreError, Stores, TenantStore, in_time};
+use super::{StoreError, Stores, TenantStore, with_timeout};
 
-/// Rows of one tenant's chains, column by column.
+/// Rows of one tenant's chains, by column.
 #[derive(Default)]
 pub(crate) struct AuditRows<'a> {
     pub(crate) chains: Vec<Uuid>,
@@ -18,23 +18,23 @@ pub(crate) struct AuditRows<'a> {
 }
 
 impl Stores {
-    /// Makes the partition of the month of a moment (in microseconds since 1970) if it isn't there;
-    /// from when to when it is.
+    /// Creates the partition of the month that contains this moment (microseconds since 1970),
+    /// unless it exists. Returns the month's start and end.
     pub(crate) async fn make_audit_month(&self, moment: i64) -> Result<Range<i64>, StoreError> {
         let made = sqlx::query!(
             r#"select begins as "begins!", ends as "ends!" from make_audit_month($1)"#,
             moment
         )
         .fetch_one(&self.pool);
-        let month = in_time("a month of audit records", made).await?;
+        let month = with_timeout("a month of audit records", made).await?;
         Ok(month.begins..month.ends)
     }
 }
 
 impl TenantStore<'_> {
-    /// Appends rows; those that are there already are passed over.
+    /// Appends rows, skipping those that exist already.
     pub(crate) async fn append_audit(&self, rows: &AuditRows<'_>) -> Result<(), StoreError> {
-        let what = "room for audit records";
+        let what = "storage of audit records";
         let mut tx = self.begin().await?;
         let appended = sqlx::query!(
             "insert into audit_records (tenant_id, chain, number, at, record, mac) \
@@ -51,7 +51,7 @@ impl TenantStore<'_> {
             &rows.macs as &[&[u8]]
         )
         .execute(&mut *tx);
-        in_time(what, appended).await?;
-        in_time("a commit", tx.commit()).await
+        with_timeout(what, appended).await?;
+        with_timeout("a commit", tx.commit()).await
     }
 }

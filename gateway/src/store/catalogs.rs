@@ -1,19 +1,19 @@
-//! The tools of a pool as its workers last gave them. They hold nothing of any tenant.
+//! The catalog of each pool as its workers last sent it. It contains nothing of any tenant.
 
-use super::{StoreError, Stores, in_time};
+use super::{StoreError, Stores, with_timeout};
 
-/// Bytes of a catalogue at most, as the schema has it.
+/// Bytes of a catalog at most, as the schema requires.
 pub(crate) const LARGEST_CATALOG: usize = 4 << 20;
 
 impl Stores {
-    /// The catalogue that was last kept for a pool, if one ever was: bytes that nobody checked.
+    /// The stored catalog of a pool, if there is one. The bytes are not validated.
     pub(crate) async fn catalog(&self, pool: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let kept = sqlx::query_scalar!("select tools from catalogs where pool = $1", pool)
             .fetch_optional(&self.pool);
-        in_time("the last known tools", kept).await
+        with_timeout("the stored catalog", kept).await
     }
 
-    /// Keeps a pool's catalogue: at most [`LARGEST_CATALOG`] bytes.
+    /// Stores a pool's catalog: at most [`LARGEST_CATALOG`] bytes.
     pub(crate) async fn keep_catalog(&self, pool: &str, tools: &[u8]) -> Result<(), StoreError> {
         let kept = sqlx::query!(
             "insert into catalogs (pool, tools) values ($1, $2) on conflict (pool) \
@@ -23,6 +23,8 @@ impl Stores {
             tools
         )
         .execute(&self.pool);
-        in_time("the tools to be kept", kept).await.map(|_done| ())
+        with_timeout("storage of a catalog", kept)
+            .await
+            .map(|_done| ())
     }
 }

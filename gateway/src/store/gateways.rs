@@ -1,11 +1,12 @@
-//! That a gateway runs, and where its admin port is. It hears nothing of others.
+//! The registration of running gateways and their admin ports. A gateway cannot read other
+//! gateways' rows.
 
 use uuid::Uuid;
 
-use super::{StoreError, Stores, in_time};
+use super::{StoreError, Stores, with_timeout};
 
 impl Stores {
-    /// Says that a gateway runs, and where its admin port is: `address:port` of a host.
+    /// Registers a running gateway and its admin port: `address:port` on a host.
     pub(crate) async fn report_gateway(
         &self,
         id: Uuid,
@@ -21,15 +22,15 @@ impl Stores {
             admin
         )
         .execute(&self.pool);
-        in_time("where the admin port is", reported)
+        with_timeout("the registration of an admin port", reported)
             .await
             .map(|_done| ())
     }
 
-    /// Says that it ends.
+    /// Deletes a gateway's registration.
     pub(crate) async fn forget_gateway(&self, id: Uuid) -> Result<(), StoreError> {
         let forgotten = sqlx::query!("select forget_gateway($1)", id).execute(&self.pool);
-        in_time("that a gateway ends", forgotten)
+        with_timeout("the removal of a registration", forgotten)
             .await
             .map(|_done| ())
     }

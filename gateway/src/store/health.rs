@@ -1,8 +1,8 @@
-//! What was last known of Postgres: for probes, which must be answered at once, whether or not
-//! Postgres does.
+//! The last known state of Postgres, for probes, which must be answered at once even if Postgres
+//! does not respond.
 //!
-//! The connection that listens for changes is the witness. It reads with the gateway's own role
-//! and schema, and gives a sign of life every few seconds.
+//! The connection that listens for changes provides it: it uses the gateway's own role and schema,
+//! and shows every few seconds that it is alive.
 
 use std::time::Duration;
 
@@ -11,58 +11,58 @@ use tokio_rustls::rustls;
 
 use super::StoreError;
 
-/// Signs of life are at most seven seconds apart.
-const LEAST_GRACE: Duration = Duration::from_secs(10);
+/// Proofs of life are at most seven seconds apart.
+const MIN_GRACE: Duration = Duration::from_secs(10);
 
 /// The state of Postgres.
 #[derive(Debug, Default)]
-pub(crate) struct Health(watch::Sender<State>);
+pub(crate) struct Health(watch::Sender<PostgresState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct PostgresState {
     heard: Option<Instant>,
-    /// What was wrong last.
-    wrong: Option<&'static str>,
+    /// The last problem.
+    problem: Option<&'static str>,
 }
 
 impl Health {
-    /// Notes a sign of life.
+    /// Records that Postgres responded.
     pub(crate) fn heard(&self) {
         self.0
             .send_modify(|state| state.heard = Some(Instant::now()));
     }
 
-    /// Waits for the first sign of life.
+    /// Waits for the first response.
     pub(crate) async fn first_heard(&self) {
-        // An error would mean that the sender is gone, and `self` holds it.
+        // An error would mean that the sender was dropped, but `self` holds it.
         let mut states = self.0.subscribe();
         let _heard = states.wait_for(|state| state.heard.is_some()).await;
     }
 
-    /// Notes what was wrong.
+    /// Records a problem.
     pub(crate) fn failed(&self, error: &StoreError) {
         self.0
-            .send_modify(|state| state.wrong = Some(diagnosis(error)));
+            .send_modify(|state| state.problem = Some(diagnosis(error)));
     }
 
-    /// Why credentials can't be checked; `None` while they can, or could within `grace`.
+    /// Why credentials cannot be checked. `None` while Postgres responds, or did so within `grace`.
     pub(crate) fn refusal(&self, grace: Duration) -> Option<&'static str> {
         let state = self.0.borrow();
-        let grace = grace.max(LEAST_GRACE);
+        let grace = grace.max(MIN_GRACE);
         let heard = state.heard.is_some_and(|at| at.elapsed() < grace);
-        (!heard).then(|| state.wrong.unwrap_or(AWAY))
+        (!heard).then(|| state.problem.unwrap_or(DOWN))
     }
 }
 
-const AWAY: &str = "postgres does not answer";
+const DOWN: &str = "postgres does not answer";
 
-/// What an operator should do, by Postgres' code (its manual, appendix A).
+/// What an operator should do, by SQLSTATE (PostgreSQL manual, appendix A).
 fn diagnosis(error: &StoreError) -> &'static str {
     let StoreError::Query { source, .. } = error else {
-        return AWAY;
+        return DOWN;
     };
-    if is_unbelieved(source) {
-        return "postgres' certificate is not believed: in the database URL, sslrootcert=FILE names its \
+    if is_untrusted_certificate(source) {
+        return "postgres' certificate is not trusted: in the database URL, sslrootcert=FILE names its \
                 authority, and the host has to be one that the certificate is for";
     }
     let code = source.as_database_error().and_then(|error| error.code());
@@ -71,15 +71,15 @@ fn diagnosis(error: &StoreError) -> &'static str {
             "the database has not this build's schema: run `archway migrate`"
         }
         Some("42501") => {
-            "the database role may not do a gateway's work: connect as archway_gateway"
+            "the database role lacks a gateway's privileges: connect as archway_gateway"
         }
         Some("28P01" | "28000") => "postgres refuses the role or its password",
         Some("3D000") => "postgres has no database of this name",
-        _ => AWAY,
+        _ => DOWN,
     }
 }
 
-fn is_unbelieved(error: &sqlx::Error) -> bool {
+fn is_untrusted_certificate(error: &sqlx::Error) -> bool {
     let sqlx::Error::Io(error) = error else {
         return false;
     };
@@ -92,19 +92,19 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_sign_of_life_is_good_for_the_grace() {
+    async fn a_response_counts_for_the_grace() {
         let (health, grace) = (Health::default(), Duration::from_secs(60));
-        assert_eq!(health.refusal(grace), Some(AWAY));
+        assert_eq!(health.refusal(grace), Some(DOWN));
         health.heard();
         tokio::time::advance(grace - Duration::from_millis(1)).await;
         assert_eq!(health.refusal(grace), None);
-        assert_eq!(health.refusal(Duration::ZERO), Some(AWAY));
+        assert_eq!(health.refusal(Duration::ZERO), Some(DOWN));
         tokio::time::advance(Duration::from_millis(1)).await;
-        assert_eq!(health.refusal(grace), Some(AWAY));
+        assert_eq!(health.refusal(grace), Some(DOWN));
     }
 
     #[tokio::test]
-    async fn without_a_grace_signs_of_life_may_still_be_seconds_apart() {
+    async fn without_a_grace_responses_may_still_be_seconds_apart() {
         let health = Health::default();
         health.heard();
         assert_eq!(health.refusal(Duration::ZERO), None);

@@ -1,7 +1,7 @@
-//! The connection on which Postgres tells of changes.
+//! The connection on which Postgres sends change notifications.
 //!
-//! What a reader would get wrong: a connection can be dead without saying so. Nothing heard for
-//! five seconds means asking; no answer within two more means that it is lost.
+//! What a reader would get wrong: a dead connection can look idle. After five seconds without a
+//! notification it is queried; without an answer within two more seconds it counts as lost.
 
 use std::time::Duration;
 
@@ -13,29 +13,29 @@ use tokio::time::timeout;
 
 use super::{ACQUIRE_TIMEOUT, StoreError, Stores};
 
-/// Where the triggers of the schema notify.
+/// The channel that the schema's triggers notify.
 const CHANNEL: &str = "archway_changes";
-/// Silence that calls for a question.
-const SILENCE: Duration = Duration::from_secs(5);
-const ANSWER: Duration = Duration::from_secs(2);
+/// Idle time after which the connection is tested.
+const IDLE_LIMIT: Duration = Duration::from_secs(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What came of listening.
-pub(crate) enum Heard {
+/// The result of listening.
+pub(crate) enum ListenEvent {
     /// A notification's payload.
-    Word(String),
-    /// Nothing, and the connection is alive.
-    Silence,
-    /// The connection is lost, and with it whatever was said meanwhile.
+    Notification(String),
+    /// No notification, and the connection is alive.
+    Idle,
+    /// The connection is lost, and with it any notification sent meanwhile.
     Lost,
 }
 
-/// A connection of its own that listens.
+/// A dedicated connection that listens.
 pub(crate) struct Listener(PgListener);
 
 impl Stores {
-    /// Begins to listen. What is said from the answer on is heard.
+    /// Starts to listen. Notifications sent after this returns are delivered.
     pub(crate) async fn listen(&self) -> Result<Listener, StoreError> {
-        // A pool of its own: a lost connection must not keep a place among the look-ups'.
+        // A pool of its own: a lost connection must not occupy one of the pool used by lookups.
         let pool = PgPoolOptions::new()
             .max_connections(1)
             .acquire_timeout(ACQUIRE_TIMEOUT)
@@ -46,7 +46,7 @@ impl Stores {
             listener.listen(CHANNEL).await?;
             Ok(Listener(listener))
         };
-        let listening = timeout(ACQUIRE_TIMEOUT + ANSWER, listening).await;
+        let listening = timeout(ACQUIRE_TIMEOUT + ANSWER_TIMEOUT, listening).await;
         listening
             .unwrap_or(Err(sqlx::Error::PoolTimedOut))
             .map_err(StoreError::query("notifications"))
@@ -54,14 +54,16 @@ impl Stores {
 }
 
 impl Listener {
-    /// Waits for the next word, for at most seven seconds.
-    pub(crate) async fn next(&mut self) -> Heard {
-        match timeout(SILENCE, self.0.try_recv()).await {
-            Ok(Ok(Some(notification))) => Heard::Word(notification.payload().to_owned()),
-            Ok(Ok(None) | Err(_)) => Heard::Lost,
-            Err(_silence) => match timeout(ANSWER, self.0.execute("select 1")).await {
-                Ok(Ok(_)) => Heard::Silence,
-                Ok(Err(_)) | Err(_) => Heard::Lost,
+    /// Waits for the next event, for at most seven seconds.
+    pub(crate) async fn next(&mut self) -> ListenEvent {
+        match timeout(IDLE_LIMIT, self.0.try_recv()).await {
+            Ok(Ok(Some(notification))) => {
+                ListenEvent::Notification(notification.payload().to_owned())
+            }
+            Ok(Ok(None) | Err(_)) => ListenEvent::Lost,
+            Err(_elapsed) => match timeout(ANSWER_TIMEOUT, self.0.execute("select 1")).await {
+                Ok(Ok(_)) => ListenEvent::Idle,
+                Ok(Err(_)) | Err(_) => ListenEvent::Lost,
             },
         }
     }

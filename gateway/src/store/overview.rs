@@ -1,75 +1,75 @@
-//! What the database says of the whole installation to who operates it: how indexes stand, and which
-//! limits were set. The one place where a gateway is told of more than one tenant, in functions
-//! that answer nothing else.
+//! The state of the whole installation for operators: indexes, and limits that differ from the
+//! defaults. Only here does a gateway read about more than one tenant, through functions that
+//! answer nothing else.
 
 use serde::Serialize;
 use sqlx::PgExecutor;
 
-use super::{StoreError, Stores, in_time};
+use super::{StoreError, Stores, with_timeout};
 
-/// Projects that are not whole, and limits, that are told at most.
+/// Rows listed at most: incomplete projects, and limits.
 const MOST: i32 = 50;
 
-/// How the indexes of all projects stand.
+/// The state of all projects' indexes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct IndexOverview {
-    /// Projects whose index is whole.
+    /// Projects with a complete index.
     pub whole: u64,
-    /// Projects whose index is being made.
+    /// Projects whose index is being built.
     pub running: u64,
-    /// Projects whose index could not be made when that was last tried.
+    /// Projects whose last attempt to build the index failed.
     pub failed: u64,
-    /// Projects that no worker came to yet.
+    /// Projects that no worker has started on.
     pub waiting: u64,
-    /// Those that are not whole, what runs first: at most 50.
+    /// Projects with an incomplete index, running ones first: at most 50.
     pub unfinished: Vec<UnfinishedIndex>,
 }
 
-/// A project whose index is not whole.
+/// A project with an incomplete index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UnfinishedIndex {
-    /// Its tenant's slug.
+    /// The tenant's slug.
     pub tenant: String,
-    /// Its slug.
+    /// The project's slug.
     pub project: String,
     /// `running`, `failed` or `waiting`.
     pub state: String,
-    /// Texts that are indexed,
+    /// Indexed texts.
     pub done: u64,
-    /// of so many.
+    /// All texts.
     pub total: u64,
-    /// Why it was not made whole, when that was last tried.
+    /// Why the last attempt did not complete it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
 
-/// What may be spent other than by default.
+/// Limits that differ from the defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LimitsOverview {
-    /// How many limits are set.
+    /// How many there are.
     pub total: u64,
-    /// The first 50 of them, by tenant.
+    /// The first 50, by tenant.
     pub set: Vec<LimitSet>,
 }
 
-/// A limit that was set.
+/// A limit that differs from the default.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LimitSet {
     /// The tenant's slug.
     pub tenant: String,
-    /// The id of the key, if it is one key's.
+    /// The key's id, if the limit is for one key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// `session`, `key` or `tenant`.
     pub level: String,
-    /// A tool, a method, or the total of everything.
+    /// A tool, a method, or the total.
     pub of: String,
-    /// Calls or units a minute; 0 is no limit.
+    /// Calls or units a minute; 0 means unlimited.
     pub per_minute: u32,
 }
 
 impl IndexOverview {
-    /// Read with any connection whose role may.
+    /// Reads it over any connection whose role is allowed to.
     pub async fn read(from: impl PgExecutor<'_>) -> Result<Self, sqlx::Error> {
         let rows = sqlx::query!(
             r#"select state as "state!", projects, tenant, project, done, total, failure
@@ -101,7 +101,7 @@ impl IndexOverview {
 }
 
 impl LimitsOverview {
-    /// Read with any connection whose role may.
+    /// Reads it over any connection whose role is allowed to.
     pub async fn read(from: impl PgExecutor<'_>) -> Result<Self, sqlx::Error> {
         let rows = sqlx::query!(
             r#"select tenant as "tenant!", key, level as "level!", of as "of!",
@@ -127,13 +127,13 @@ impl LimitsOverview {
 }
 
 impl Stores {
-    /// How indexes stand.
+    /// The state of all indexes.
     pub(crate) async fn index_overview(&self) -> Result<IndexOverview, StoreError> {
-        in_time("how indexes stand", IndexOverview::read(&self.pool)).await
+        with_timeout("the state of indexes", IndexOverview::read(&self.pool)).await
     }
 
-    /// What limits are set.
+    /// The limits that differ from the defaults.
     pub(crate) async fn limits_overview(&self) -> Result<LimitsOverview, StoreError> {
-        in_time("what limits are set", LimitsOverview::read(&self.pool)).await
+        with_timeout("the limits that were set", LimitsOverview::read(&self.pool)).await
     }
 }

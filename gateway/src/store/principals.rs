@@ -1,25 +1,25 @@
-//! What Postgres knows of the principals of OIDC issuers: their tenant, and what was taken back.
+//! Principals of OIDC issuers: their tenant and revocations.
 
 use sqlx::types::Json;
 use uuid::Uuid;
 
-use super::{StoreError, Stores, in_time};
+use super::{StoreError, Stores, with_timeout};
 use crate::terms::Override;
 
-/// What `find_principal` returns.
+/// The row that `find_principal` returns.
 pub(crate) struct PrincipalRow {
     pub(crate) tenant_id: Uuid,
     pub(crate) pool: String,
-    /// What is set otherwise than by default for the tenant.
+    /// Limits of the tenant that differ from the defaults.
     pub(crate) limits: Json<Vec<Override>>,
     /// False while the tenant is disabled.
     pub(crate) live: bool,
-    /// Tokens issued before are refused. Seconds since 1970.
+    /// Tokens issued before this are refused. Seconds since 1970.
     pub(crate) revoked_before: Option<f64>,
 }
 
 impl Stores {
-    /// What holds for a principal in the tenant of this slug, or `None` for a slug nobody has.
+    /// The record of a principal in the tenant with this slug. `None` for an unknown slug.
     pub(crate) async fn find_principal(
         &self,
         tenant: &str,
@@ -35,13 +35,13 @@ impl Stores {
             id,
         )
         .fetch_optional(&self.pool);
-        in_time("a principal", found).await
+        with_timeout("a principal", found).await
     }
 
-    /// Removes what was taken back so long ago that its tokens have ended by themselves.
+    /// Deletes revocations whose tokens have all expired.
     pub(crate) async fn forget_old_revocations(&self) -> Result<(), StoreError> {
         let forgotten = sqlx::query!("select forget_old_revocations()").fetch_one(&self.pool);
-        in_time("old revocations", forgotten)
+        with_timeout("old revocations", forgotten)
             .await
             .map(|_nothing| ())
     }

@@ -1,9 +1,9 @@
-//! The rows of sessions that differ from their handle.
+//! Rows of sessions whose state differs from their handle.
 //!
-//! A principal has at most a thousand ended sessions and as many with a log level. One more end,
-//! and all that were issued before now are ended by one row instead; one more level, and the one
-//! set longest ago is forgotten. Writers of one principal wait for each other, so the bounds hold;
-//! few write at a time, so that look-ups of keys find a connection.
+//! A principal has at most 1,000 ended sessions, and 1,000 with a log level. When one more session
+//! ends, one row replaces them all: it ends every session issued until now. When one more level is
+//! set, the row changed longest ago is deleted. Writers for one principal exclude each other, so
+//! the bounds hold. Few write at a time, so that key lookups find a connection.
 
 use std::time::Duration;
 
@@ -11,34 +11,34 @@ use sqlx::{Postgres, Transaction};
 use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 
-use super::{StoreError, Stores, TenantStore, in_time};
+use super::{StoreError, Stores, TenantStore, with_timeout};
 use archway_proto::log::LogLevel;
 
-/// Rows of one principal, of each kind.
+/// Rows of each kind for one principal.
 const MOST_OF_A_KIND: i64 = 1000;
 
 /// Changes read at a time.
 pub(crate) const MOST_READ: usize = 10_000;
-/// How long a change waits for its turn.
-const TURN: Duration = Duration::from_millis(250);
+/// How long a change waits for a writer's permit.
+const PERMIT_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// A session, or all of a principal's before a moment, as Postgres has it.
+/// The stored change of one session, or of all of a principal's sessions before a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SessionChange {
     pub(crate) tenant_id: Uuid,
     pub(crate) principal: String,
-    /// `None`: all sessions of the principal that were issued before `moment` are ended.
+    /// `None`: all sessions of the principal that were issued before `moment` have ended.
     pub(crate) id: Option<Uuid>,
     pub(crate) ended: bool,
     pub(crate) log_level: Option<LogLevel>,
-    /// Otherwise when the session's handle expires. Milliseconds since 1970.
+    /// With an id: when the session's handle expires. Milliseconds since 1970.
     pub(crate) moment: u64,
     /// When it was written, by Postgres' clock. Microseconds since 1970.
     pub(crate) written: i64,
 }
 
-/// A row's session: its owner, its id, and when its handle expires.
-struct Session<'a> {
+/// A session to write: its principal, its id, and when its handle expires.
+struct SessionRow<'a> {
     principal: &'a str,
     id: Uuid,
     /// Milliseconds since 1970.
@@ -46,8 +46,8 @@ struct Session<'a> {
 }
 
 impl Stores {
-    /// What was written at `since` or later, of all tenants: the earliest [`MOST_READ`] of it, in
-    /// the order of writing. In microseconds since 1970 by Postgres' clock.
+    /// Changes of all tenants written at `since` or later, in the order of writing: at most the
+    /// first [`MOST_READ`]. `since` is in microseconds since 1970 by Postgres' clock.
     pub(crate) async fn session_changes(
         &self,
         since: i64,
@@ -62,7 +62,7 @@ impl Stores {
             MOST_READ as i64
         )
         .fetch_all(&self.pool);
-        let rows = in_time("changed sessions", rows).await?;
+        let rows = with_timeout("changed sessions", rows).await?;
         let changes = rows.into_iter().map(|row| SessionChange {
             tenant_id: row.tenant_id,
             principal: row.principal,
@@ -75,16 +75,18 @@ impl Stores {
         Ok(changes.collect())
     }
 
-    /// Removes what has expired, of all tenants.
+    /// Deletes expired rows of all tenants.
     pub(crate) async fn forget_expired_sessions(&self) -> Result<(), StoreError> {
         let forgotten = sqlx::query!("select forget_expired_sessions()").fetch_one(&self.pool);
-        in_time("expired sessions", forgotten).await.map(|_row| ())
+        with_timeout("expired sessions", forgotten)
+            .await
+            .map(|_row| ())
     }
 }
 
 impl TenantStore<'_> {
-    /// Ends a session of a principal. `issued` and `expires` are its handle's, in milliseconds
-    /// since 1970.
+    /// Ends a session of a principal. `issued` and `expires` are those of its handle, in
+    /// milliseconds since 1970.
     pub(crate) async fn end_session(
         &self,
         principal: &str,
@@ -92,8 +94,8 @@ impl TenantStore<'_> {
         issued: u64,
         expires: u64,
     ) -> Result<SessionChange, StoreError> {
-        let (mut tx, _turn) = self.begin_for(principal).await?;
-        let ended = in_time(
+        let (mut tx, _permit) = self.begin_for(principal).await?;
+        let ended = with_timeout(
             "the count of ended sessions",
             sqlx::query_scalar!(
                 r#"select count(*) as "count!" from sessions
@@ -105,7 +107,7 @@ impl TenantStore<'_> {
         )
         .await?;
         let change = if ended < MOST_OF_A_KIND {
-            let ended = Session {
+            let ended = SessionRow {
                 principal,
                 id,
                 expires,
@@ -118,7 +120,7 @@ impl TenantStore<'_> {
         Ok(change)
     }
 
-    /// Sets the log level of a session, or of the principal's own (id nil).
+    /// Sets the log level of a session, or of the principal's own session (nil id).
     pub(crate) async fn set_log_level(
         &self,
         principal: &str,
@@ -126,9 +128,9 @@ impl TenantStore<'_> {
         expires: u64,
         level: LogLevel,
     ) -> Result<SessionChange, StoreError> {
-        let (mut tx, _turn) = self.begin_for(principal).await?;
-        in_time(
-            "room for a session",
+        let (mut tx, _permit) = self.begin_for(principal).await?;
+        with_timeout(
+            "removal of the oldest log level",
             sqlx::query!(
                 "delete from sessions where tenant_id = $1 and principal = $2 and id in ( \
                  select id from sessions where tenant_id = $1 and principal = $2 and not ended \
@@ -140,7 +142,7 @@ impl TenantStore<'_> {
             .execute(&mut *tx),
         )
         .await?;
-        let session = Session {
+        let session = SessionRow {
             principal,
             id,
             expires,
@@ -150,18 +152,18 @@ impl TenantStore<'_> {
         Ok(change)
     }
 
-    /// A transaction that no other of this principal's sessions runs beside, and its turn.
+    /// A transaction that excludes other writers for this principal, and the writer's permit.
     async fn begin_for(
         &self,
         principal: &str,
     ) -> Result<(Transaction<'static, Postgres>, OwnedSemaphorePermit), StoreError> {
-        let turn = self.stores.session_writers.clone().acquire_owned();
-        let Ok(Ok(turn)) = tokio::time::timeout(TURN, turn).await else {
-            return Err(StoreError::Crowded);
+        let permit = self.stores.session_writers.clone().acquire_owned();
+        let Ok(Ok(permit)) = tokio::time::timeout(PERMIT_TIMEOUT, permit).await else {
+            return Err(StoreError::SessionsBusy);
         };
         let mut tx = self.begin().await?;
         let lock = format!("sessions {} {principal}", self.tenant);
-        in_time(
+        with_timeout(
             "a principal's sessions",
             sqlx::query!(
                 "select pg_advisory_xact_lock(hashtextextended($1, 0))",
@@ -170,7 +172,7 @@ impl TenantStore<'_> {
             .fetch_one(&mut *tx),
         )
         .await?;
-        in_time(
+        with_timeout(
             "expired sessions",
             sqlx::query!(
                 "delete from sessions \
@@ -181,22 +183,22 @@ impl TenantStore<'_> {
             .execute(&mut *tx),
         )
         .await?;
-        Ok((tx, turn))
+        Ok((tx, permit))
     }
 
-    /// Ends the session, or sets its level where one is given.
+    /// Ends the session if `level` is `None`, otherwise sets its level.
     async fn upsert(
         &self,
         tx: &mut Transaction<'static, Postgres>,
-        session: Session<'_>,
+        session: SessionRow<'_>,
         level: Option<LogLevel>,
     ) -> Result<SessionChange, StoreError> {
-        let Session {
+        let SessionRow {
             principal,
             id,
             expires,
         } = session;
-        let row = in_time(
+        let row = with_timeout(
             "a session",
             sqlx::query!(
                 r#"insert into sessions (tenant_id, principal, id, ended, log_level, expires_at)
@@ -235,7 +237,7 @@ impl TenantStore<'_> {
         principal: &str,
         issued: u64,
     ) -> Result<SessionChange, StoreError> {
-        in_time(
+        with_timeout(
             "ended sessions",
             sqlx::query!(
                 "delete from sessions where tenant_id = $1 and principal = $2 and ended",
@@ -245,7 +247,7 @@ impl TenantStore<'_> {
             .execute(&mut **tx),
         )
         .await?;
-        // A gateway's clock may be ahead of Postgres'.
+        // A gateway's clock may be ahead of Postgres' clock.
         let row = sqlx::query!(
             r#"insert into session_floors (tenant_id, principal, issued_before)
                values ($1, $2, greatest(now(), to_timestamp(($3::bigint + 1) / 1e3::float8)))
@@ -258,7 +260,7 @@ impl TenantStore<'_> {
             i64::try_from(issued).unwrap_or(i64::MAX - 1)
         )
         .fetch_one(&mut **tx);
-        let row = in_time("the end of all sessions", row).await?;
+        let row = with_timeout("the end of all sessions", row).await?;
         Ok(SessionChange {
             tenant_id: self.tenant,
             principal: principal.to_owned(),
@@ -272,5 +274,5 @@ impl TenantStore<'_> {
 }
 
 async fn commit(tx: Transaction<'static, Postgres>) -> Result<(), StoreError> {
-    in_time("a commit", tx.commit()).await
+    with_timeout("a commit", tx.commit()).await
 }

@@ -8,7 +8,7 @@ use super::{
     page::Mood,
     tables::{section, table},
 };
-use crate::recent::{RecentCall, Shares};
+use crate::recent::{RecentCall, TimeShares};
 
 /// The width of a call's bar, in the units of its drawing.
 const BAR: f64 = 100.0;
@@ -27,7 +27,7 @@ pub(super) fn calls(calls: &[RecentCall]) -> Markup {
             td class="number" { (ago.as_secs()) " s" } td { (call.who.tenant()) }
             td { (call.project.as_deref().unwrap_or("")) } td { (call.what) }
             td class=(mood.class()) { (call.outcome) } td class="number" { (millis(call.took)) }
-            td { (bar(call.marks.shares(call.took), call.took)) } td class="mono soft" { (call.trace) }
+            td { (bar(call.timings.shares(call.took), call.took)) } td class="mono soft" { (call.trace) }
         }
     };
     let header = [
@@ -67,7 +67,7 @@ fn key() -> Markup {
 }
 
 /// The whole of it is what the call took.
-fn bar(shares: Shares, took: Duration) -> Markup {
+fn bar(shares: TimeShares, took: Duration) -> Markup {
     let scale = |time: Duration| BAR * time.as_secs_f64() / took.as_secs_f64().max(f64::EPSILON);
     let parts = [
         ("checks", shares.checks),
