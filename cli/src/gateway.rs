@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use archway_gateway::secrets::{RootSecret, SecretError};
 use archway_gateway::store::{StoreConfig, StoreError, Stores};
-use archway_gateway::{AdminPlace, Gateway, GatewayConfig, GatewayConfigError, SamplingConfig};
+use archway_gateway::{AdminAddress, Gateway, GatewayConfig, GatewayConfigError, SamplingConfig};
 use archway_proto::pass::files::{self, PassFileError};
 use archway_workers::store::{DatabaseFileError, read_files};
 use tokio::net::TcpListener;
@@ -125,7 +125,7 @@ pub async fn run(mut args: GatewayArgs) -> Result<(), GatewayCommandError> {
         .with_most_connections(file_limit::connections(file_limit::raise()));
     if let Some(address) = reachable(admin_address) {
         let host = host_name("gateway");
-        gateway = gateway.with_admin_place(AdminPlace { host, address });
+        gateway = gateway.with_admin_address(AdminAddress { host, address });
     }
     let exporting = Exporting::begin(collector)?;
     let stop = CancellationToken::new();

@@ -1,9 +1,9 @@
-//! The admin port: `/healthz`, `/readyz`, `/metrics`, `/status`, and with `--console` a page. For
-//! probes, Prometheus and the operator, not for clients.
+//! The admin port: `/healthz`, `/readyz`, `/metrics`, `/status` and, with `--console`, a page. For
+//! probes, Prometheus and operators, not for clients.
 //!
-//! It has no credential, and but for the page no `Host` check: bind it where only the operator's
-//! network reaches. `/status` and the page name tenants; nothing else here does. Its connections have few places, and are closed
-//! soon after their last request.
+//! It requires no credential and, except for the page, checks no `Host`: bind it where only the
+//! operator's network can reach it. Only `/status` and the page name tenants. The number of
+//! connections is small, and idle ones are closed soon.
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,23 +25,23 @@ use crate::{
 };
 pub(crate) use console::Console;
 pub use console::ConsoleConfig;
-pub use place::AdminPlace;
+pub use registration::AdminAddress;
 use status::GatewayStatus;
 
 mod console;
-mod place;
+mod registration;
 mod status;
 
-/// Connections at most: a few probes and scrapers, and room for those that hang.
-const PLACES: u32 = 64;
-/// Probes and scrapers come back on a new connection; those that hang must not hold a place.
+/// Connections at most: a few probes and scrapers, with room for some that hang.
+const MOST_CONNECTIONS: u32 = 64;
+/// Probes and scrapers open a new connection each time; one that hangs must not hold a connection.
 const IDLE: Duration = Duration::from_secs(5);
-/// What Prometheus' text format is called.
+/// The content type of the exposition format.
 const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// What the admin port tells of.
+/// Everything that the admin port reports on.
 pub(crate) struct Admin {
-    /// What this gateway is called.
+    /// This gateway's name.
     pub(crate) name: String,
     pub(crate) audit: Arc<Audit>,
     pub(crate) catalog: Arc<Catalog>,
@@ -50,15 +50,15 @@ pub(crate) struct Admin {
     pub(crate) upstream: Arc<Upstream>,
     pub(crate) stores: Stores,
     pub(crate) metrics: Arc<Metrics>,
-    /// How long the gateway is of use without Postgres.
+    /// How long the gateway stays useful without Postgres.
     pub(crate) grace: Duration,
-    /// The operator's page, if there is to be one.
+    /// The operator's page, if it is enabled.
     pub(crate) console: Option<Console>,
-    /// Cancelled once the gateway is about to end.
+    /// Cancelled once the gateway is about to shut down.
     pub(crate) draining: CancellationToken,
 }
 
-/// The admin port behind `listener`.
+/// The admin port on `listener`.
 pub(crate) fn port(listener: TcpListener, admin: Arc<Admin>) -> Port {
     let open = admin.metrics.admin_connections().clone();
     let ended = admin.metrics.unread().ended.clone();
@@ -74,7 +74,7 @@ pub(crate) fn port(listener: TcpListener, admin: Arc<Admin>) -> Port {
     Port {
         listener,
         stack: BoxCloneSyncService::new(router.with_state(admin)),
-        places: PLACES,
+        places: MOST_CONNECTIONS,
         idle: IDLE,
         open,
         ended,
@@ -82,10 +82,10 @@ pub(crate) fn port(listener: TcpListener, admin: Arc<Admin>) -> Port {
 }
 
 impl Admin {
-    /// Why clients should not be sent here, if they should not. Ready is: not about to end, a worker
-    /// was seen (if not now then before, by a gateway that kept its tools), ended sessions are known,
-    /// Postgres answers or did so within the grace, and limits can be counted where nothing may pass
-    /// uncounted. Answered from what is known: a probe waits for nobody.
+    /// Why load balancers should send no clients here, if so. Ready means: not about to shut down;
+    /// a worker was seen (if not by this process then by an earlier one, whose catalog was stored);
+    /// ended sessions are known; Postgres answers or did so within the grace; and limits can be
+    /// counted where nothing may pass uncounted. Computed from known state: a probe never waits.
     fn refusal(&self) -> Option<&'static str> {
         if self.draining.is_cancelled() {
             Some("draining")

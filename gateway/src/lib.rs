@@ -27,7 +27,7 @@ use session::Sessions;
 use store::Stores;
 use upstream::Upstream;
 
-pub use admin::{AdminPlace, ConsoleConfig};
+pub use admin::{AdminAddress, ConsoleConfig};
 pub use auth::{AuthConfig, Identity, IssuerProblem, IssuersError, KeyId, KeyText};
 pub use breaker::BreakerConfig;
 pub use config::{GatewayConfig, GatewayConfigError};
@@ -82,7 +82,7 @@ pub struct Gateway {
     drain_limit: Duration,
     most_connections: u32,
     extra_metrics: Option<ExtraMetrics>,
-    place: Option<AdminPlace>,
+    admin_address: Option<AdminAddress>,
 }
 
 struct Parts {
@@ -160,7 +160,7 @@ impl Gateway {
             drain_limit: DRAIN_LIMIT,
             most_connections: MOST_CLIENTS,
             extra_metrics: None,
-            place: None,
+            admin_address: None,
             parts: Arc::new(parts),
         }
     }
@@ -193,8 +193,8 @@ impl Gateway {
 
     /// Tells Postgres where the admin port can be reached, so that `archway status` finds it.
     #[must_use]
-    pub fn with_admin_place(mut self, place: AdminPlace) -> Self {
-        self.place = Some(place);
+    pub fn with_admin_address(mut self, address: AdminAddress) -> Self {
+        self.admin_address = Some(address);
         self
     }
 
@@ -247,8 +247,8 @@ impl Gateway {
                 // What is done during the drain is recorded.
                 async { records.lock().await.run(&drained).await },
                 async {
-                    if let Some(place) = &self.place {
-                        place.keep(&parts.name, &parts.stores, &drained).await;
+                    if let Some(address) = &self.admin_address {
+                        address.run(&parts.name, &parts.stores, &drained).await;
                     }
                 },
             )

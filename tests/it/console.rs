@@ -198,7 +198,7 @@ async fn without_postgres_the_console_says_so_and_shows_the_rest() {
     client.call("hello", json!({})).await.structured();
     stack.database().close().await;
     let text = page(&stack).await.text();
-    assert!(text.contains("Postgres does not say"), "{text}");
+    assert!(text.contains("No answer from Postgres"), "{text}");
     assert!(
         text.contains("<div class=\"value bad\">away</div>"),
         "{text}"

@@ -14,7 +14,7 @@ use std::time::Duration;
 use archway_gateway::secrets::RootSecret;
 use archway_gateway::store::Stores;
 use archway_gateway::{
-    AdminPlace, AuthConfig, BreakerConfig, ConsoleConfig, Gateway, GatewayConfig, GuardConfig,
+    AdminAddress, AuthConfig, BreakerConfig, ConsoleConfig, Gateway, GatewayConfig, GuardConfig,
     LimitsConfig, SamplingConfig, UpstreamConfig,
 };
 use archway_proto::pass::{PassError, PassMinter, PassVerifier};
@@ -125,7 +125,7 @@ impl Stack {
         let of_worker = worker.admin();
         let gateway = gateway
             .with_extra_metrics(move || of_worker.exposition())
-            .with_admin_place(AdminPlace {
+            .with_admin_address(AdminAddress {
                 host: host_name("gateway"),
                 address: plan.listeners.addresses.admin,
             });

@@ -1,14 +1,14 @@
-//! `/console`: what `/status` tells, and the last calls, as a page for a person. Read-only, without
-//! scripts, and there only with `--console`.
+//! `/console`: the contents of `/status` and the last calls, as a web page. Read-only, without
+//! scripts, and available with `--console` only.
 //!
-//! The admin port has no credential, and a browser can be made to ask it by a page whose own name
-//! leads to it (DNS rebinding): so the page is given to those alone that call this gateway by an
-//! address or by one of its names. What Postgres knows is read for all readers together, every two
-//! seconds at most.
+//! The admin port requires no credential, and a page whose own DNS name resolves to this port could
+//! make a browser read it (DNS rebinding). The console is therefore served only to requests that
+//! name this gateway by an IP address or by one of its host names. Postgres is queried for all
+//! readers together, at most every two seconds.
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
-use archway_proto::{chain::Chain as Causes, misleading::escape};
+use archway_proto::{chain::Chain as CauseChain, misleading::escape};
 use axum::{
     extract::{Request, State},
     response::{IntoResponse, Response},
@@ -28,20 +28,20 @@ mod calls;
 mod page;
 mod tables;
 
-/// How old what Postgres said may be.
-const FRESH: Duration = Duration::from_secs(2);
-/// How long the page waits for Postgres: without it, it tells the rest.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// What the page looks like.
+/// How long Postgres' answer is reused.
+const REUSE: Duration = Duration::from_secs(2);
+/// How long the page waits for Postgres. Without an answer it shows the rest.
+const QUERY_TIMEOUT: Duration = Duration::from_secs(2);
+/// The style sheet.
 const STYLE: &str = include_str!("console/page.css");
-/// In the query: the page stays as it is.
-const STILL: &str = "still";
+/// The query that turns off the refresh.
+const NO_REFRESH: &str = "still";
 
-/// The operator's page, and whether there is one.
+/// Configuration of the operator's page.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub struct ConsoleConfig {
-    /// Show a read-only page of how things stand, with the last calls, at /console on the admin
-    /// port. It names tenants, and whoever reaches that port can read it.
+    /// Serve a read-only page of the gateway's state and last calls at /console on the admin port.
+    /// It names tenants, and whoever reaches that port can read it.
     #[arg(
         long,
         env = "ARCHWAY_CONSOLE",
@@ -50,15 +50,15 @@ pub struct ConsoleConfig {
     pub console: bool,
 }
 
-/// What the page needs beside what the admin port has.
+/// State of the page beyond that of the admin port.
 pub(crate) struct Console {
     began: Instant,
-    names: Guard,
+    hosts: Guard,
     policy: String,
     overview: Mutex<Option<(Instant, Overview)>>,
 }
 
-/// What Postgres knows; nothing where it gave no answer.
+/// What Postgres reports; `None` where it gave no answer.
 #[derive(Clone)]
 struct Overview {
     indexes: Option<IndexOverview>,
@@ -66,14 +66,14 @@ struct Overview {
 }
 
 impl Console {
-    /// The page of a gateway that answers to these names. From now on the last calls are kept for it.
-    pub(crate) fn new(names: &GuardConfig, metrics: &Metrics) -> Self {
+    /// A page for requests to these host names. Starts recording the last calls.
+    pub(crate) fn new(hosts: &GuardConfig, metrics: &Metrics) -> Self {
         metrics.recent_calls().keep();
         let style = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, STYLE.as_bytes());
         let style = STANDARD.encode(style.as_ref());
         Console {
             began: Instant::now(),
-            names: Guard::new(names),
+            hosts: Guard::new(hosts),
             policy: format!(
                 "default-src 'none'; style-src 'sha256-{style}'; frame-ancestors 'none'; \
                  base-uri 'none'; form-action 'none'"
@@ -82,22 +82,22 @@ impl Console {
         }
     }
 
-    /// Whether a request names this gateway by an address, which can't be made to lead elsewhere, or
-    /// by one of its names.
-    fn is_meant(&self, request: &Request) -> bool {
+    /// Whether a request names this gateway by an IP address, which DNS cannot rebind, or by one of
+    /// its host names.
+    fn is_addressed_here(&self, request: &Request) -> bool {
         let host = request.headers().get(header::HOST);
         let host = host.and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
         let address = host
             .as_ref()
             .map(|host| host.host().trim_matches(['[', ']']));
-        address.is_some_and(|it| it.parse::<IpAddr>().is_ok()) || self.names.is_ours(request)
+        address.is_some_and(|it| it.parse::<IpAddr>().is_ok()) || self.hosts.is_ours(request)
     }
 
-    /// What Postgres knows, read at most two seconds ago.
+    /// Postgres' answers, at most two seconds old.
     async fn overview(&self, stores: &Stores) -> Overview {
-        let mut kept = self.overview.lock().await;
-        if let Some((read, overview)) = &*kept
-            && read.elapsed() < FRESH
+        let mut cached = self.overview.lock().await;
+        if let Some((read, overview)) = &*cached
+            && read.elapsed() < REUSE
         {
             return overview.clone();
         }
@@ -106,29 +106,29 @@ impl Console {
             answered(stores.limits_overview())
         );
         let overview = Overview { indexes, limits };
-        *kept = Some((Instant::now(), overview.clone()));
+        *cached = Some((Instant::now(), overview.clone()));
         overview
     }
 }
 
-/// What Postgres says, if it does so in time.
-async fn answered<T>(asked: impl Future<Output = Result<T, StoreError>>) -> Option<T> {
-    match tokio::time::timeout(PATIENCE, asked).await {
+/// The answer, if it arrives in time.
+async fn answered<T>(query: impl Future<Output = Result<T, StoreError>>) -> Option<T> {
+    match tokio::time::timeout(QUERY_TIMEOUT, query).await {
         Ok(Ok(answer)) => Some(answer),
         Ok(Err(error)) => {
-            tracing::warn!(error = %Causes(&error), "the operator's page lacks a part");
+            tracing::warn!(error = %CauseChain(&error), "a query for the operator's page failed");
             None
         }
         Err(_elapsed) => None,
     }
 }
 
-/// The page, to whom it may be shown.
+/// Serves the page, or 403 for a foreign host name.
 pub(super) async fn answer(State(admin): State<Arc<Admin>>, request: Request) -> Response {
     let Some(console) = &admin.console else {
         return StatusCode::NOT_FOUND.into_response();
     };
-    if !console.is_meant(&request) {
+    if !console.is_addressed_here(&request) {
         let why = "this name is not served here: use the address, or a name of --allowed-host\n";
         return (StatusCode::FORBIDDEN, why).into_response();
     }
@@ -137,7 +137,7 @@ pub(super) async fn answer(State(admin): State<Arc<Admin>>, request: Request) ->
     let page = page::Page {
         name: &admin.name,
         up: console.began.elapsed(),
-        stays: uri.query() == Some(STILL),
+        is_static: uri.query() == Some(NO_REFRESH),
         overview: &overview,
         admin: &admin,
     };
@@ -148,7 +148,7 @@ pub(super) async fn answer(State(admin): State<Arc<Admin>>, request: Request) ->
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
     ];
-    // Callers and workers wrote parts of it.
+    // Parts of it were written by callers and workers.
     let html = page.html().into_string();
     let html = escape(&html).0.into_owned();
     (headers, html).into_response()

@@ -1,6 +1,6 @@
-//! `/status`: what this gateway knows of itself, for the operator. Lists have bounds: workers that of
-//! their pools, circuits that of pools and families, tenants a hundred, tools that of the catalogue,
-//! refusals that of their reasons.
+//! `/status`: the gateway's state, for operators. Every list is bounded: workers by the bound of
+//! their pools, circuits by that of pools and families, tenants at 100, tools by the catalog,
+//! refusals by their reasons.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -11,7 +11,7 @@ use crate::{
     breaker::BreakerReport, metrics::ToolSums, recent::RefusalRow, upstream::ReplicaStatus,
 };
 
-/// The answer. Its JSON is an interface: members are added, not renamed.
+/// The answer. Its JSON is an interface: members are added, never renamed.
 #[derive(Serialize)]
 pub(super) struct GatewayStatus {
     pub(super) version: &'static str,
@@ -19,13 +19,13 @@ pub(super) struct GatewayStatus {
     /// Why it is not ready.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reason: Option<&'static str>,
-    /// Whether the store of limits answers; absent where none is configured.
+    /// Whether the store of limits answers; absent if none is configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) limits_store: Option<&'static str>,
     pub(super) workers: Vec<WorkerRow>,
-    /// Since it started, by name; those that were called.
+    /// Totals since the start by tool, of tools that were called.
     pub(super) tools: BTreeMap<Arc<str>, ToolSums>,
-    /// Of the last quarter of an hour, the most frequent first.
+    /// Of the last 15 minutes, most frequent first.
     pub(super) refusals: Vec<RefusalRow>,
     #[serde(flatten)]
     pub(super) breaker: BreakerReport,
@@ -36,12 +36,12 @@ pub(super) struct WorkerRow {
     pub(super) pool: String,
     pub(super) address: String,
     pub(super) state: &'static str,
-    /// Calls it has of this gateway.
+    /// Calls of this gateway that it runs.
     pub(super) in_flight: usize,
 }
 
 impl GatewayStatus {
-    /// How things stand now.
+    /// The current state.
     pub(super) fn of(admin: &Admin) -> Self {
         let reason = admin.refusal();
         let answers = |answers| if answers { "up" } else { "away" };

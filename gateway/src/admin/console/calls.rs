@@ -1,32 +1,32 @@
-//! The last calls, and where the time of each went.
+//! The last calls, and where each one's time went.
 
 use std::time::{Duration, SystemTime};
 
 use maud::{Markup, html};
 
 use super::{
-    page::Mood,
+    page::Color,
     tables::{section, table},
 };
 use crate::recent::{RecentCall, TimeShares};
 
-/// The width of a call's bar, in the units of its drawing.
+/// The width of a call's bar, in SVG units.
 const BAR: f64 = 100.0;
 
 pub(super) fn calls(calls: &[RecentCall]) -> Markup {
     let now = SystemTime::now();
     let row = |call: &RecentCall| {
         let ago = now.duration_since(call.ended).unwrap_or_default();
-        let mood = match call.outcome {
-            "ok" => Mood::Good,
-            "cancelled" => Mood::Plain,
-            "internal_error" | "unavailable" | "deadline_exceeded" | "circuit_open" => Mood::Bad,
-            _ => Mood::Warn,
+        let color = match call.outcome {
+            "ok" => Color::Good,
+            "cancelled" => Color::Plain,
+            "internal_error" | "unavailable" | "deadline_exceeded" | "circuit_open" => Color::Bad,
+            _ => Color::Warn,
         };
         html! {
             td class="number" { (ago.as_secs()) " s" } td { (call.who.tenant()) }
             td { (call.project.as_deref().unwrap_or("")) } td { (call.what) }
-            td class=(mood.class()) { (call.outcome) } td class="number" { (millis(call.took)) }
+            td class=(color.class()) { (call.outcome) } td class="number" { (millis(call.took)) }
             td { (bar(call.timings.shares(call.took), call.took)) } td class="mono soft" { (call.trace) }
         }
     };
@@ -49,13 +49,13 @@ pub(super) fn calls(calls: &[RecentCall]) -> Markup {
     section("The last calls", &content)
 }
 
-/// What the colours of bars mean.
+/// The legend of the bars.
 fn key() -> Markup {
     let names = [
         ("checks", "limits, record, arguments"),
-        ("queue", "waiting for a place"),
+        ("queue", "waiting for a permit"),
         ("worker", "at the worker"),
-        ("answer", "making the answer"),
+        ("answer", "building the answer"),
     ];
     html! {
         p class="key" {
@@ -66,7 +66,7 @@ fn key() -> Markup {
     }
 }
 
-/// The whole of it is what the call took.
+/// A bar whose full width is the duration of the call.
 fn bar(shares: TimeShares, took: Duration) -> Markup {
     let scale = |time: Duration| BAR * time.as_secs_f64() / took.as_secs_f64().max(f64::EPSILON);
     let parts = [
@@ -75,11 +75,11 @@ fn bar(shares: TimeShares, took: Duration) -> Markup {
         ("worker", shares.worker),
         ("answer", shares.answer),
     ];
-    let told = parts.map(|(name, time)| format!("{name} {} ms", millis(time)));
+    let text = parts.map(|(name, time)| format!("{name} {} ms", millis(time)));
     let mut from = 0.0;
     html! {
-        svg class="bar" viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label=(told.join(", ")) {
-            title { (told.join(", ")) }
+        svg class="bar" viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label=(text.join(", ")) {
+            title { (text.join(", ")) }
             @for (name, time) in parts {
                 rect class=(name) x=(format!("{from:.2}")) width=(format!("{:.2}", scale(time))) height="6" {}
                 @let () = from += scale(time);

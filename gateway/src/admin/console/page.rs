@@ -1,48 +1,48 @@
-//! The page: what is wrong first, then what everything does, then the last calls.
+//! The page: problems first, then the state of each part, then the last calls.
 
 use std::time::Duration;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::{Overview, STILL, STYLE, calls, tables};
+use super::{NO_REFRESH, Overview, STYLE, calls, tables};
 use crate::admin::{Admin, status::GatewayStatus};
 
-/// How often the page asks anew, in seconds.
+/// Interval of the refresh, in seconds.
 const REFRESH: u32 = 5;
 
-/// What is shown.
+/// The data of one page.
 pub(super) struct Page<'a> {
     pub(super) name: &'a str,
     pub(super) up: Duration,
-    /// It is not asked for anew.
-    pub(super) stays: bool,
+    /// Whether the refresh is off.
+    pub(super) is_static: bool,
     pub(super) overview: &'a Overview,
     pub(super) admin: &'a Admin,
 }
 
-/// How something stands.
+/// How a value is coloured.
 #[derive(Clone, Copy)]
-pub(super) enum Mood {
+pub(super) enum Color {
     Good,
     Warn,
     Bad,
     Plain,
 }
 
-impl Mood {
-    /// The class of its text.
+impl Color {
+    /// The CSS class.
     pub(super) fn class(self) -> &'static str {
         match self {
-            Mood::Good => "good",
-            Mood::Warn => "warn",
-            Mood::Bad => "bad",
-            Mood::Plain => "",
+            Color::Good => "good",
+            Color::Warn => "warn",
+            Color::Bad => "bad",
+            Color::Plain => "",
         }
     }
 
-    /// Good if it holds, else this.
-    pub(super) fn good_if(holds: bool, otherwise: Mood) -> Mood {
-        if holds { Mood::Good } else { otherwise }
+    /// `Good` if the condition holds, otherwise the given one.
+    pub(super) fn good_if(holds: bool, otherwise: Color) -> Color {
+        if holds { Color::Good } else { otherwise }
     }
 }
 
@@ -56,7 +56,7 @@ impl Page<'_> {
                 head {
                     meta charset="utf-8";
                     meta name="viewport" content="width=device-width, initial-scale=1";
-                    @if !self.stays { meta http-equiv="refresh" content=(REFRESH); }
+                    @if !self.is_static { meta http-equiv="refresh" content=(REFRESH); }
                     title { "Archway " (self.name) }
                     style { (PreEscaped(STYLE)) }
                 }
@@ -88,20 +88,20 @@ impl Page<'_> {
                     ", version " (env!("CARGO_PKG_VERSION")) ", up "
                     (span(self.up))
                 }
-                @if self.stays {
+                @if self.is_static {
                     a href="?" { "refresh every " (REFRESH) " s" }
                 } @else {
-                    a href={ "?" (STILL) } { "stop refreshing" }
+                    a href={ "?" (NO_REFRESH) } { "stop refreshing" }
                 }
             }
         }
     }
 
-    /// What is wrong with Postgres. Credentials in the cache may be good for a while without it.
+    /// What is wrong with Postgres, if anything. Cached credentials may stay valid for a while.
     fn postgres(&self) -> Option<&'static str> {
         let refusal = self.admin.stores.health().refusal(self.admin.grace);
         let is_silent = self.overview.indexes.is_none() && self.overview.limits.is_none();
-        refusal.or(is_silent.then_some("known credentials go on for a while"))
+        refusal.or(is_silent.then_some("cached credentials stay valid for a while"))
     }
 
     fn tiles(&self, status: &GatewayStatus) -> Markup {
@@ -111,13 +111,13 @@ impl Page<'_> {
         let calls = status.breaker.calls;
         let refused: u64 = status.refusals.iter().map(|row| row.count).sum();
         let store = match status.limits_store {
-            Some("up") => ("up", Mood::Good, "gateways count together"),
-            Some(_) => ("away", Mood::Bad, "gateways count together"),
-            None => ("none", Mood::Plain, "each gateway counts its share"),
+            Some("up") => ("up", Color::Good, "gateways count together"),
+            Some(_) => ("away", Color::Bad, "gateways count together"),
+            None => ("none", Color::Plain, "each gateway counts its share"),
         };
         let gateway = match status.reason {
-            None => ("ready", Mood::Good),
-            Some(_) => ("not ready", Mood::Bad),
+            None => ("ready", Color::Good),
+            Some(_) => ("not ready", Color::Bad),
         };
         html! {
             div class="tiles" {
@@ -125,24 +125,24 @@ impl Page<'_> {
                 (tile(
                     "Postgres",
                     (if postgres.is_none() { "up" } else { "away" },
-                     Mood::good_if(postgres.is_none(), Mood::Bad)),
+                     Color::good_if(postgres.is_none(), Color::Bad)),
                     postgres.unwrap_or("keys, sessions, audit"),
                 ))
                 (tile("store of limits", (store.0, store.1), store.2))
                 (tile(
                     "workers ready",
                     (&format!("{ready} of {all}"),
-                     Mood::good_if(ready == all && all > 0, if ready > 0 { Mood::Warn } else { Mood::Bad })),
-                    "that this gateway knows",
+                     Color::good_if(ready == all && all > 0, if ready > 0 { Color::Warn } else { Color::Bad })),
+                    "known to this gateway",
                 ))
                 (tile(
                     "calls now",
-                    (&calls.in_flight.to_string(), Mood::Plain),
-                    &format!("and {} that wait for a place", calls.queued),
+                    (&calls.in_flight.to_string(), Color::Plain),
+                    &format!("{} more wait for a permit", calls.queued),
                 ))
                 (tile(
                     "refused",
-                    (&refused.to_string(), Mood::good_if(refused == 0, Mood::Plain)),
+                    (&refused.to_string(), Color::good_if(refused == 0, Color::Plain)),
                     &format!("in the last {} minutes", crate::recent::MINUTES),
                 ))
             }
@@ -150,11 +150,11 @@ impl Page<'_> {
     }
 }
 
-fn tile(what: &str, (value, mood): (&str, Mood), more: &str) -> Markup {
+fn tile(what: &str, (value, color): (&str, Color), more: &str) -> Markup {
     html! {
         div class="tile" {
             div class="what" { (what) }
-            div class={ "value " (mood.class()) } { (value) }
+            div class={ "value " (color.class()) } { (value) }
             div class="more" { (more) }
         }
     }

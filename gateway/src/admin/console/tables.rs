@@ -1,10 +1,10 @@
-//! The tables of the page, each with what it says where there is nothing to list.
+//! The tables of the page, each with the text for an empty table.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use maud::{Markup, html};
 
-use super::page::Mood;
+use super::page::Color;
 use crate::{
     admin::{Admin, status::WorkerRow},
     breaker::{BreakerReport, CircuitRow},
@@ -18,7 +18,7 @@ pub(super) fn section(title: &str, content: &Markup) -> Markup {
     html! { section { h2 { (title) } (content) } }
 }
 
-/// A table, or a line where it would have no rows.
+/// A table, or the text `none` if there are no rows.
 pub(super) fn table(header: &[&str], rows: Vec<Markup>, none: &str) -> Markup {
     if rows.is_empty() {
         return html! { p class="none" { (none) } };
@@ -27,7 +27,7 @@ pub(super) fn table(header: &[&str], rows: Vec<Markup>, none: &str) -> Markup {
         table {
             thead { tr {
                 @for name in header {
-                    // What is right-aligned says so.
+                    // A leading `>` right-aligns the column.
                     @match name.strip_prefix('>') {
                         Some(name) => { th class="number" { (name) } }
                         None => { th { (name) } }
@@ -39,39 +39,39 @@ pub(super) fn table(header: &[&str], rows: Vec<Markup>, none: &str) -> Markup {
     }
 }
 
-/// What Postgres would have said.
+/// The text for a table whose data Postgres did not deliver.
 fn unknown() -> Markup {
-    html! { p class="bad" { "Postgres does not say: the log has the reason." } }
+    html! { p class="bad" { "No answer from Postgres: the log has the reason." } }
 }
 
 pub(super) fn workers(workers: &[WorkerRow]) -> Markup {
     let row = |worker: &WorkerRow| {
-        let mood = match worker.state {
-            "ready" => Mood::Good,
-            "away" => Mood::Bad,
-            _ => Mood::Warn,
+        let color = match worker.state {
+            "ready" => Color::Good,
+            "away" => Color::Bad,
+            _ => Color::Warn,
         };
         html! {
             td { (worker.pool) } td class="mono" { (worker.address) }
-            td class=(mood.class()) { (worker.state) } td class="number" { (worker.in_flight) }
+            td class=(color.class()) { (worker.state) } td class="number" { (worker.in_flight) }
         }
     };
     let rows = workers.iter().map(row).collect();
     let header = ["pool", "address", "state", ">calls now"];
     section(
         "Workers",
-        &table(&header, rows, "None was found: see --worker."),
+        &table(&header, rows, "No worker is known: see --worker."),
     )
 }
 
 pub(super) fn circuits(report: &BreakerReport) -> Markup {
     let row = |circuit: &CircuitRow, tenant: &str| {
         let state = circuit.state.name();
-        let mood = Mood::good_if(state == "closed", Mood::Bad);
+        let color = Color::good_if(state == "closed", Color::Bad);
         let wait = circuit.retry_after_seconds;
         html! {
             td { (circuit.pool) } td { (circuit.family) } td { (tenant) }
-            td class=(mood.class()) { (state) @if let Some(wait) = wait { ", " (wait) " s" } }
+            td class=(color.class()) { (state) @if let Some(wait) = wait { ", " (wait) " s" } }
             td class="number" { (circuit.counts.calls) } td class="number" { (circuit.counts.faults) }
             td class="number" { (circuit.counts.slow) }
         }
@@ -92,7 +92,7 @@ pub(super) fn circuits(report: &BreakerReport) -> Markup {
         (listed)
         @if unlisted > 0 { p class="bad" { "Circuits of " (unlisted) " more tenants are not closed." } }
     };
-    section("Circuits, and their last 10 seconds", &more)
+    section("Circuits, and the last 10 seconds", &more)
 }
 
 pub(super) fn refusals(rows: &[RefusalRow]) -> Markup {
@@ -116,14 +116,14 @@ pub(super) fn indexes(overview: Option<&IndexOverview>) -> Markup {
         return section(title, &unknown());
     };
     let row = |index: &UnfinishedIndex| {
-        let mood = if index.state == "failed" {
-            Mood::Bad
+        let color = if index.state == "failed" {
+            Color::Bad
         } else {
-            Mood::Warn
+            Color::Warn
         };
         html! {
             td { (index.tenant) } td { (index.project) }
-            td class={ "wide " (mood.class()) } {
+            td class={ "wide " (color.class()) } {
                 (index.state) @if let Some(failure) = &index.failure { ": " (failure) }
             }
             td class="number" { (index.done) " of " (index.total) }
@@ -147,20 +147,20 @@ pub(super) fn indexes(overview: Option<&IndexOverview>) -> Markup {
     section(title, &content)
 }
 
-/// What may be asked of a tool by default: calls a minute, and units of a call.
-type Price = Option<(Option<u32>, u32)>;
+/// A tool's default limit: calls a minute, and units per call.
+type DefaultLimit = Option<(Option<u32>, u32)>;
 
-/// The tools there are: what was asked of them, and what they may be asked by default.
+/// The known tools: their calls, and their default limits.
 pub(super) fn tools(admin: &Admin, sums: &BTreeMap<Arc<str>, ToolSums>) -> Markup {
     let terms = Terms::new(1, Vec::new());
     let known = admin.catalog.snapshot();
     let known = known.iter().flat_map(|it| it.all()).map(|tool| {
         let limit = terms.of_tool(Level::Key, &tool.entry.name, tool.entry.per_minute);
-        let price = Some((limit.per_minute, tool.entry.weight));
-        (tool.label.clone(), price)
+        let limit = Some((limit.per_minute, tool.entry.weight));
+        (tool.label.clone(), limit)
     });
-    let mut rows: Vec<(Arc<str>, Price)> = known.collect();
-    // Methods that are no tools, and calls of tools that there are not.
+    let mut rows: Vec<(Arc<str>, DefaultLimit)> = known.collect();
+    // Methods that are not tools, and calls of unknown tools.
     let is_known = |name: &Arc<str>| rows.iter().any(|(tool, _)| tool == name);
     let others: Vec<_> = sums
         .keys()
@@ -170,7 +170,7 @@ pub(super) fn tools(admin: &Admin, sums: &BTreeMap<Arc<str>, ToolSums>) -> Marku
     rows.extend(others.into_iter().map(|name| (name, None)));
     let rows = rows
         .iter()
-        .map(|(name, price)| tool(name, *price, sums.get(name)));
+        .map(|(name, limit)| tool(name, *limit, sums.get(name)));
     let header = [
         "tool",
         ">calls",
@@ -182,16 +182,16 @@ pub(super) fn tools(admin: &Admin, sums: &BTreeMap<Arc<str>, ToolSums>) -> Marku
     ];
     let total = |level| shown(terms.of_total(level).per_minute);
     let totals = html! {
-        (table(&header, rows.collect(), "No worker told its tools yet."))
+        (table(&header, rows.collect(), "No catalog was fetched from a worker yet."))
         p class="soft" {
-            "Limits are calls a minute of a session and of a key of one agent, by default. In all: "
-            (total(Level::Key)) " units a minute a key, " (total(Level::Tenant)) " a tenant."
+            "Default limits: calls a minute of a session, and of a key with one agent. In total "
+            (total(Level::Key)) " units a minute per key, " (total(Level::Tenant)) " per tenant."
         }
     };
     section("Tools, since this gateway started", &totals)
 }
 
-fn tool(name: &str, price: Price, sums: Option<&ToolSums>) -> Markup {
+fn tool(name: &str, limit: DefaultLimit, sums: Option<&ToolSums>) -> Markup {
     let number = |read: fn(&ToolSums) -> u64| sums.map_or(0, read);
     let average = sums.and_then(|sums| sums.total_ms.checked_div(sums.invocations));
     html! {
@@ -199,8 +199,8 @@ fn tool(name: &str, price: Price, sums: Option<&ToolSums>) -> Markup {
         td class="number" { (number(|it| it.failures)) }
         td class="number" { (number(|it| it.timeouts)) }
         td class="number" { @if let Some(average) = average { (average) " ms" } }
-        td class="number" { @if let Some((limit, _)) = price { (shown(limit)) } }
-        td class="number" { @if let Some((_, weight)) = price { (weight) } }
+        td class="number" { @if let Some((limit, _)) = limit { (shown(limit)) } }
+        td class="number" { @if let Some((_, weight)) = limit { (weight) } }
     }
 }
 
@@ -209,7 +209,7 @@ fn shown(limit: Option<u32>) -> String {
 }
 
 pub(super) fn limits(overview: Option<&LimitsOverview>) -> Markup {
-    let title = "Limits that were set";
+    let title = "Limits other than the defaults";
     let Some(overview) = overview else {
         return section(title, &unknown());
     };
@@ -227,7 +227,7 @@ pub(super) fn limits(overview: Option<&LimitsOverview>) -> Markup {
     let unlisted = overview.total.saturating_sub(overview.set.len() as u64);
     let content = html! {
         div class="scrolls" {
-            (table(&header, rows.collect(), "None: defaults are in force for everybody."))
+            (table(&header, rows.collect(), "None: all limits are the defaults."))
         }
         @if unlisted > 0 { p class="soft" { "And " (unlisted) " more: archway limits show TENANT." } }
     };
