@@ -1,4 +1,5 @@
-//! What the gateway counts. Labels come from closed sets: a tool of the catalogue, an outcome.
+//! The gateway's metrics. Labels come from closed sets, such as the tools of the catalog and the
+//! outcomes.
 //!
 //! The registry belongs to one [`Metrics`], not to the process, so that tests can run several
 //! gateways side by side.
@@ -14,7 +15,7 @@ use prometheus_client::{
 pub(crate) use audit::AuditMetrics;
 pub(crate) use bodies::BodyMetrics;
 pub(crate) use breaker::{BreakerMetrics, CircuitKind, CircuitLabels};
-pub(crate) use limit_store::LimitStore;
+pub(crate) use limit_store::LimitStoreMetrics;
 pub(crate) use limits::LimitMetrics;
 pub(crate) use tools::{Outcome, ToolMetrics, ToolSums};
 pub(crate) use unread::UnreadMetrics;
@@ -31,7 +32,7 @@ mod tools;
 mod unread;
 mod upstream;
 
-/// The tool label of names that are not in the catalogue.
+/// The tool label for names that are not in the catalog.
 pub(crate) const UNKNOWN_TOOL: &str = "unknown";
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -49,10 +50,10 @@ struct OutcomeLabel {
     outcome: &'static str,
 }
 
-/// The gateway's counters.
+/// The gateway's metrics.
 pub(crate) struct Metrics {
     registry: Registry,
-    /// Of circuits and bulkheads.
+    /// Circuits and bulkheads.
     pub(crate) breaker: Arc<BreakerMetrics>,
     audit: AuditMetrics,
     requests: Family<StatusLabel, Counter>,
@@ -68,7 +69,7 @@ pub(crate) struct Metrics {
     bodies: BodyMetrics,
     unread: UnreadMetrics,
     limits: LimitMetrics,
-    limit_store: LimitStore,
+    limit_store: LimitStoreMetrics,
     upstream: UpstreamMetrics,
     refusals: Arc<Refusals>,
     recent_calls: RecentCalls,
@@ -88,12 +89,12 @@ impl Metrics {
             failed_credentials: registered(
                 own,
                 "failed_credentials",
-                "Requests with a credential that is not good, by reason",
+                "Requests with an invalid credential, by reason",
             ),
             issuer_reads: registered(
                 own,
                 "issuer_key_reads",
-                "Readings of OIDC issuers' keys, by outcome",
+                "Fetches of OIDC issuers' keys, by outcome",
             ),
             dropped_logs: registered(
                 own,
@@ -109,18 +110,18 @@ impl Metrics {
             listening: registered(
                 own,
                 "listening_for_changes",
-                "1 while Postgres tells of changes, else 0",
+                "1 while the connection for change notifications is up, else 0",
             ),
-            ready: registered(own, "ready", "1 while /readyz says so, else 0"),
+            ready: registered(own, "ready", "1 while /readyz answers 200, else 0"),
             sessions_kept: registered(
                 own,
                 "sessions_kept",
-                "Sessions kept because they were ended or have a log level",
+                "Sessions stored because they were ended or have a log level",
             ),
             bodies: BodyMetrics::new(own),
             unread: UnreadMetrics::new(own),
             limits: LimitMetrics::new(own, refusals.clone()),
-            limit_store: LimitStore::new(own),
+            limit_store: LimitStoreMetrics::new(own),
             upstream: UpstreamMetrics::new(own),
             refusals,
             recent_calls: RecentCalls::default(),
@@ -128,58 +129,58 @@ impl Metrics {
         }
     }
 
-    /// What is told of the audit trail.
+    /// Metrics of the audit trail.
     pub(crate) fn audit(&self) -> &AuditMetrics {
         &self.audit
     }
 
-    /// What is told of large bodies.
+    /// Metrics of large request bodies.
     pub(crate) fn bodies(&self) -> &BodyMetrics {
         &self.bodies
     }
 
-    /// What is told of unread answers.
+    /// Metrics of unread answers.
     pub(crate) fn unread(&self) -> &UnreadMetrics {
         &self.unread
     }
 
-    /// The store of limits.
-    pub(crate) fn limit_store(&self) -> &LimitStore {
+    /// Metrics of the shared store of limits.
+    pub(crate) fn limit_store(&self) -> &LimitStoreMetrics {
         &self.limit_store
     }
 
-    /// What is counted of tool calls.
+    /// Metrics of tool calls.
     pub(crate) fn tools(&self) -> &ToolMetrics {
         &self.tools
     }
 
-    /// What is told of limits.
+    /// Metrics of limits.
     pub(crate) fn limits(&self) -> &LimitMetrics {
         &self.limits
     }
 
-    /// What is counted of the way to the workers.
+    /// Metrics of the workers and their connections.
     pub(crate) fn upstream(&self) -> &UpstreamMetrics {
         &self.upstream
     }
 
-    /// Says whether word of changes is heard.
+    /// Sets whether the connection for change notifications is up.
     pub(crate) fn listening(&self, listening: bool) {
         self.listening.set(i64::from(listening));
     }
 
-    /// Says whether the gateway is ready.
+    /// Sets whether the gateway is ready.
     pub(crate) fn ready(&self, ready: bool) {
         self.ready.set(i64::from(ready));
     }
 
-    /// Says how many sessions are kept.
+    /// Sets the number of stored sessions.
     pub(crate) fn sessions_kept(&self, count: usize) {
         self.sessions_kept
             .set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
-    /// What was refused lately.
+    /// Recent refusals by reason.
     pub(crate) fn refusals(&self) -> &Refusals {
         &self.refusals
     }
@@ -189,7 +190,7 @@ impl Metrics {
         &self.recent_calls
     }
 
-    /// Counts a request that was answered.
+    /// Counts an answered request.
     pub(crate) fn request(&self, status: http::StatusCode) {
         self.requests
             .get_or_create(&StatusLabel {
@@ -198,8 +199,8 @@ impl Metrics {
             .inc();
     }
 
-    /// Counts a credential that was there and not good. `reason` is the label of a reason of
-    /// `auth`'s, or `throttled` instead once its source failed too often.
+    /// Counts a credential that was present and invalid. `reason` is a label from `auth`, or
+    /// `throttled` once its source failed too often.
     pub(crate) fn failed_credential(&self, reason: &'static str) {
         self.refusals.count("bad_credential", Some(reason.into()));
         self.failed_credentials
@@ -207,7 +208,7 @@ impl Metrics {
             .inc();
     }
 
-    /// Counts a reading of an issuer's keys.
+    /// Counts a fetch of an issuer's keys.
     pub(crate) fn issuer_read(&self, read: bool) {
         let outcome = if read { "ok" } else { "failed" };
         self.issuer_reads
@@ -222,17 +223,17 @@ impl Metrics {
             .inc();
     }
 
-    /// How many client connections are open.
+    /// Open client connections.
     pub(crate) fn connections(&self) -> &Gauge {
         &self.connections
     }
 
-    /// How many connections of the admin port are open.
+    /// Open connections of the admin port.
     pub(crate) fn admin_connections(&self) -> &Gauge {
         &self.admin_connections
     }
 
-    /// The text that Prometheus scrapes.
+    /// The exposition that Prometheus scrapes.
     pub(crate) fn text(&self) -> Result<String, std::fmt::Error> {
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
@@ -240,18 +241,18 @@ impl Metrics {
     }
 }
 
-/// One of those that a gauge counts, until it is dropped, be it by a panic.
-pub(crate) struct Counted(Gauge);
+/// Counts one in a gauge until dropped, even by a panic.
+pub(crate) struct GaugeGuard(Gauge);
 
-impl Counted {
-    /// Counts one more.
+impl GaugeGuard {
+    /// Increments the gauge.
     pub(crate) fn one_of(gauge: &Gauge) -> Self {
         gauge.inc();
-        Counted(gauge.clone())
+        GaugeGuard(gauge.clone())
     }
 }
 
-impl Drop for Counted {
+impl Drop for GaugeGuard {
     fn drop(&mut self) {
         self.0.dec();
     }

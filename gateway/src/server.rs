@@ -36,7 +36,7 @@ use crate::{
     caller::ArrivedAt,
     error::RefusalReason,
     mcp::Mcp,
-    metrics::{Counted, Metrics},
+    metrics::{GaugeGuard, Metrics},
     unread::{ConnectionRoom, Room},
 };
 use acceptor::Acceptor;
@@ -229,7 +229,7 @@ pub(crate) async fn serve_connection<S>(
         ended,
         shutdown,
     } = client;
-    let _open = Counted::one_of(&open);
+    let _open = GaugeGuard::one_of(&open);
     let (activity, room) = (Activity::new(idle), ConnectionRoom::default());
     let io = TokioIo::new(TrackedSocket::new(socket, activity.clone()));
     let answered = activity.clone();

@@ -26,7 +26,7 @@ use tokio::{
 };
 use uuid::Uuid;
 
-use crate::metrics::{Counted, UnreadMetrics};
+use crate::metrics::{GaugeGuard, UnreadMetrics};
 
 /// Bytes in all. With large bodies (256 MiB) and the rest this fits into the chart's 512 MiB.
 const IN_ALL: usize = 128 * 1024 * 1024;
@@ -162,7 +162,7 @@ impl Asker {
         }
         let _of_tenant = one_more(&tenant.waiting, MOST_WAITING_OF_TENANT)?;
         let _of_all = one_more(&self.unread.waiting, MOST_WAITING)?;
-        let _waiting = Counted::one_of(&self.unread.metrics.waiting);
+        let _waiting = GaugeGuard::one_of(&self.unread.metrics.waiting);
         let until = until.min(Instant::now() + PATIENCE);
         timeout_at(until, taking).await.ok()?
     }

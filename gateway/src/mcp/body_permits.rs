@@ -16,7 +16,7 @@ use tokio::{
 };
 use uuid::Uuid;
 
-use crate::metrics::{BodyMetrics, Counted};
+use crate::metrics::{BodyMetrics, GaugeGuard};
 
 /// Large bodies that are read at once, each of 1 MiB at most.
 const MAX: usize = 256;
@@ -47,7 +47,7 @@ pub(super) struct BodyPermit<'a> {
     /// Whether it was free at once.
     pub(super) waited: bool,
     // In this order: a slot ends after its acquire_all are free.
-    _reading: Counted,
+    _reading: GaugeGuard,
     _of_all: SemaphorePermit<'a>,
     _own: OwnedSemaphorePermit,
     _turn: TenantSlot<'a>,
@@ -87,14 +87,14 @@ impl BodyPermits {
         let (taken, waited) = match poll_immediate(&mut taking).await {
             Some(taken) => (taken, false),
             None => {
-                let _waiting = Counted::one_of(&self.metrics.waiting);
+                let _waiting = GaugeGuard::one_of(&self.metrics.waiting);
                 (timeout(MAX_WAIT, taking).await.ok()?, true)
             }
         };
         let (own, of_all) = taken?;
         Some(BodyPermit {
             waited,
-            _reading: Counted::one_of(&self.metrics.reading),
+            _reading: GaugeGuard::one_of(&self.metrics.reading),
             _of_all: of_all,
             _own: own,
             _turn: slot,

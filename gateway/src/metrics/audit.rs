@@ -1,4 +1,4 @@
-//! What is told of the audit trail.
+//! Metrics of the audit trail.
 
 use prometheus_client::{
     metrics::{counter::Counter, gauge::Gauge},
@@ -7,14 +7,14 @@ use prometheus_client::{
 
 use super::registered;
 
-/// The metrics of the audit trail.
+/// Metrics of the audit trail.
 #[derive(Clone)]
 pub(crate) struct AuditMetrics {
-    /// Records that Postgres has.
+    /// Records stored in Postgres.
     pub(crate) written: Counter,
-    /// Records that are nowhere: a gap in a chain tells of them.
+    /// Records that exist nowhere; a gap in a chain reports them.
     pub(crate) missing: Counter,
-    /// Attempts to write that failed, and were made again.
+    /// Failed attempts to write, which were repeated.
     pub(crate) failures: Counter,
     waiting: Gauge,
 }
@@ -25,27 +25,27 @@ impl AuditMetrics {
             written: registered(
                 registry,
                 "audit_records_written",
-                "Audit records that Postgres has",
+                "Audit records written to Postgres",
             ),
             missing: registered(
                 registry,
                 "audit_records_missing",
-                "Audit records for which there was no room, or that could not be written at the end",
+                "Audit records that found the queue full or could not be written before shutdown",
             ),
             failures: registered(
                 registry,
                 "audit_write_failures",
-                "Attempts to write audit records that failed and were made again",
+                "Failed attempts to write audit records, which were repeated",
             ),
             waiting: registered(
                 registry,
                 "audit_records_waiting",
-                "Places of the audit trail's queue that are taken: records that wait to be written, calls under way",
+                "Used slots of the audit queue: running calls and records that wait to be written",
             ),
         }
     }
 
-    /// Says how many places are taken, of 16,384.
+    /// Sets the number of used slots, of 16,384.
     pub(crate) fn waiting(&self, count: usize) {
         self.waiting.set(i64::try_from(count).unwrap_or(i64::MAX));
     }

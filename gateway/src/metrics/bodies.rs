@@ -1,4 +1,4 @@
-//! What is told of large bodies: how many are read and wait, and how many found no place.
+//! Metrics of large request bodies: being read, waiting, and refused.
 
 use prometheus_client::{
     metrics::{counter::Counter, gauge::Gauge},
@@ -7,14 +7,14 @@ use prometheus_client::{
 
 use super::registered;
 
-/// The metrics of large bodies.
+/// Metrics of large request bodies.
 #[derive(Clone)]
 pub(crate) struct BodyMetrics {
-    /// Those that are read.
+    /// Bodies being read.
     pub(crate) reading: Gauge,
-    /// Those that wait for a place.
+    /// Bodies that wait for a permit.
     pub(crate) waiting: Gauge,
-    /// Those that got none.
+    /// Bodies that got no permit.
     pub(crate) refused: Counter,
 }
 
@@ -24,17 +24,17 @@ impl BodyMetrics {
             reading: registered(
                 registry,
                 "large_bodies_reading",
-                "Bodies over 64 KiB that are being read",
+                "Request bodies over 64 KiB that are being read",
             ),
             waiting: registered(
                 registry,
                 "large_bodies_waiting",
-                "Bodies over 64 KiB that are not read yet because too many others are",
+                "Request bodies over 64 KiB that wait because too many others are being read",
             ),
             refused: registered(
                 registry,
                 "large_bodies_refused",
-                "Bodies over 64 KiB that were not read because too many others were",
+                "Request bodies over 64 KiB refused because too many others were being read",
             ),
         }
     }

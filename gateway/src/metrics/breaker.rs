@@ -1,7 +1,7 @@
-//! What is counted of circuits and bulkheads. Labels are pools, families and kinds: never tenants.
+//! Metrics of circuits and bulkheads. Labels are pools, families and kinds, never tenants.
 //!
-//! Counters move as things happen; gauges are set when somebody is about to read them, since a
-//! circuit changes by time alone, too.
+//! Counters are updated by events. Gauges are set just before they are read, because a circuit also
+//! changes by time alone.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use prometheus_client::{
 use super::{ReasonLabel, registered};
 use crate::recent::Refusals;
 
-/// The circuits of one family in one pool.
+/// Labels of the circuits of one family in one pool.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, EncodeLabelSet)]
 pub(crate) struct CircuitLabels {
     pub(crate) pool: Arc<str>,
@@ -30,17 +30,17 @@ impl CircuitLabels {
     }
 }
 
-/// Whose circuit.
+/// Whose calls a circuit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CircuitKind {
-    /// Everybody's who uses the pool.
+    /// The calls of everyone who uses the pool.
     Shared,
-    /// One tenant's.
+    /// One tenant's calls.
     Tenant,
 }
 
 impl CircuitKind {
-    /// The name in metrics and logs.
+    /// The label in metrics and logs.
     pub(crate) fn name(self) -> &'static str {
         match self {
             CircuitKind::Shared => "shared",
@@ -66,7 +66,7 @@ impl CircuitKindLabels {
     }
 }
 
-/// The breaker's part of the gateway's metrics.
+/// Metrics of circuits and bulkheads.
 pub(crate) struct BreakerMetrics {
     states: Family<CircuitLabels, Gauge>,
     tenants_open: Family<CircuitLabels, Gauge>,
@@ -94,41 +94,41 @@ impl BreakerMetrics {
             opened: registered(
                 registry,
                 "circuit_openings",
-                "Circuits that opened, by whose they are",
+                "Circuits that opened, by kind",
             ),
             refused: registered(
                 registry,
                 "circuit_refusals",
-                "Calls that an open circuit refused, by whose it is",
+                "Calls refused by an open circuit, by kind",
             ),
             in_flight: registered(
                 registry,
                 "calls_in_flight",
-                "Calls that hold a place of their tenant",
+                "Calls that hold a bulkhead permit of their tenant",
             ),
             queued: registered(
                 registry,
                 "calls_queued",
-                "Calls that wait for a place of their tenant",
+                "Calls that wait for a bulkhead permit of their tenant",
             ),
             bulkhead_refused: registered(
                 registry,
                 "bulkhead_refusals",
-                "Calls that got no place of their tenant, by reason",
+                "Calls that got no bulkhead permit, by reason",
             ),
             lately,
         }
     }
 
-    /// Says how the circuits of a group stand: `state` as its number, and how many of its tenants'
-    /// are not closed.
+    /// Sets the gauges of one family: the number of the shared circuit's `state`, and how many
+    /// tenants' circuits are not closed.
     pub(crate) fn circuit(&self, labels: &CircuitLabels, state: i64, tenants_open: usize) {
         self.states.get_or_create(labels).set(state);
         let gauge = self.tenants_open.get_or_create(labels);
         gauge.set(i64::try_from(tenants_open).unwrap_or(i64::MAX));
     }
 
-    /// Says nothing any more of how a group stands. What was counted of it stays.
+    /// Removes the gauges of one family. Its counters stay.
     pub(crate) fn forget_circuit(&self, labels: &CircuitLabels) {
         self.states.remove(labels);
         self.tenants_open.remove(labels);
@@ -148,14 +148,14 @@ impl BreakerMetrics {
         self.refused.get_or_create(&labels).inc();
     }
 
-    /// Says how many calls hold a place, and how many wait for one.
+    /// Sets the number of calls that hold a permit and of calls that wait for one.
     pub(crate) fn calls(&self, in_flight: usize, queued: usize) {
         let number = |count| i64::try_from(count).unwrap_or(i64::MAX);
         self.in_flight.set(number(in_flight));
         self.queued.set(number(queued));
     }
 
-    /// Counts a call that got no place. `reason` is `full`, `stalled` or `waited`.
+    /// Counts a call that got no permit. `reason` is `full`, `stalled` or `waited`.
     pub(crate) fn bulkhead_refused(&self, reason: &'static str) {
         self.lately.count("no_place", Some(reason.into()));
         self.bulkhead_refused

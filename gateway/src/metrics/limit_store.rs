@@ -1,4 +1,4 @@
-//! What is told of the store of limits. Nothing is, in a gateway that has none.
+//! Metrics of the shared store of limits. A gateway without a store exposes none of them.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use prometheus_client::{
 
 use super::{ReasonLabel, registered};
 
-/// No label: the metric is not there before it is used.
+/// An empty label set: the metric does not exist before its first use.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct NoLabel {}
 
@@ -24,15 +24,15 @@ struct ModeLabel {
     mode: &'static str,
 }
 
-/// The metrics of the store.
-pub(crate) struct LimitStore {
+/// Metrics of the shared store of limits.
+pub(crate) struct LimitStoreMetrics {
     up: Family<ModeLabel, Gauge>,
     failures: Family<ReasonLabel, Counter>,
     durations: Family<NoLabel, Histogram, fn() -> Histogram>,
     fallbacks: Family<ModeLabel, Counter>,
 }
 
-impl LimitStore {
+impl LimitStoreMetrics {
     pub(super) fn new(registry: &mut Registry) -> Self {
         let durations = Family::<NoLabel, _, _>::new_with_constructor(buckets as fn() -> _);
         registry.register_with_unit(
@@ -41,28 +41,28 @@ impl LimitStore {
             Unit::Seconds,
             durations.clone(),
         );
-        LimitStore {
+        LimitStoreMetrics {
             up: registered(
                 registry,
                 "limit_store_up",
-                "1 while the store of limits is there, else 0; mode is what is done without it",
+                "1 while the store of limits answers, else 0; mode is the value of --limits-when-down",
             ),
             failures: registered(
                 registry,
                 "limit_store_failures",
-                "Times the store of limits was found to be of no use, by reason",
+                "Failures of the store of limits, by reason",
             ),
             durations,
             fallbacks: registered(
                 registry,
                 "limit_fallbacks",
-                "Messages judged without the store of limits, by mode",
+                "Messages decided without the store of limits, by mode",
             ),
         }
     }
 
-    /// Says whether the store is there. `mode` is what `--limits-when-down` says: told from the start, so
-    /// that an alert knows it of a gateway to which no message comes any more.
+    /// Sets whether the store is up. `mode` is the value of `--limits-when-down`. Set from the
+    /// start, so that alerts see gateways that no longer get messages.
     pub(crate) fn up(&self, mode: &'static str, up: bool) {
         self.up
             .get_or_create(&ModeLabel { mode })
@@ -74,19 +74,19 @@ impl LimitStore {
         self.failures.get_or_create(&ReasonLabel { reason }).inc();
     }
 
-    /// Notes how long a message waited.
+    /// Records how long a message waited.
     pub(crate) fn took(&self, took: Duration) {
         let durations = self.durations.get_or_create(&NoLabel {});
         durations.observe(took.as_secs_f64());
     }
 
-    /// Counts a message that was judged without the store. `mode` is `shares`, `closed` or `open`.
+    /// Counts a message that was decided without the store. `mode` is `shares`, `closed` or `open`.
     pub(crate) fn fallback(&self, mode: &'static str) {
         self.fallbacks.get_or_create(&ModeLabel { mode }).inc();
     }
 }
 
-/// 0.1 ms to about 0.4 s: from a store on this machine to one that is as good as gone.
+/// 0.1 ms to about 0.4 s: from a store on this machine to one that is nearly down.
 fn buckets() -> Histogram {
     Histogram::new(exponential_buckets(0.000_1, 2.0, 13))
 }

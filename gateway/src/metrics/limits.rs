@@ -1,4 +1,4 @@
-//! What is told of limits: who was over one, and how many buckets this gateway keeps.
+//! Metrics of limits: refusals, and the buckets of this gateway.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ struct LimitLabels {
     of: Arc<str>,
 }
 
-/// The metrics of limits.
+/// Metrics of limits.
 pub(crate) struct LimitMetrics {
     refused: Family<LimitLabels, Counter>,
     buckets: Gauge,
@@ -31,47 +31,47 @@ impl LimitMetrics {
         LimitMetrics {
             refused: registered(
                 registry,
-                "rate_limited",
+                "Messages over a limit, by level and tool",
                 "Messages over a limit, by whose it was and of what",
             ),
             buckets: registered(
                 registry,
-                "limit_buckets_kept",
+                "Buckets in memory: those that may not be full",
                 "Buckets of limits kept because they may not be full",
             ),
             unbounded: registered(
                 registry,
-                "limit_sessions_unbounded",
+                "Calls of sessions that got no buckets of their own",
                 "Calls of sessions beyond those that get limits of their own",
             ),
             replicas: registered(
                 registry,
-                "limit_replicas",
+                "Number of gateways that limits are divided by when they are not shared",
                 "Gateways among which limits are divided where they are not counted together",
             ),
             lately,
         }
     }
 
-    /// Counts a message over a limit: of a session, key or tenant, for a tool of the catalogue or
-    /// for everything.
+    /// Counts a message over a limit. `scope` is `session`, `key` or `tenant`; `of` is a tool of
+    /// the catalog or the total.
     pub(crate) fn refused(&self, scope: &'static str, of: Arc<str>) {
         let limit = format!("{scope} {of}");
         self.lately.count("rate_limited", Some(limit.into()));
         self.refused.get_or_create(&LimitLabels { scope, of }).inc();
     }
 
-    /// How many buckets there are.
+    /// The number of buckets in memory.
     pub(crate) fn buckets(&self) -> &Gauge {
         &self.buckets
     }
 
-    /// How many calls found no place for a bucket of their session.
+    /// Calls whose session got no bucket.
     pub(crate) fn unbounded(&self) -> &Counter {
         &self.unbounded
     }
 
-    /// Says among how many gateways limits are divided.
+    /// Sets the number of gateways that limits are divided by.
     pub(crate) fn replicas(&self, count: u32) {
         self.replicas.set(i64::from(count));
     }

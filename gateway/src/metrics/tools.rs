@@ -1,6 +1,6 @@
-//! What became of tool calls, tool by tool.
+//! Metrics of tool calls, by tool.
 //!
-//! Prometheus gets counters and histograms; `/status` gets sums, which those can't be asked for.
+//! Prometheus gets counters and histograms. `/status` gets sums, which those do not provide.
 
 use std::{
     collections::BTreeMap,
@@ -27,14 +27,14 @@ pub(crate) enum Outcome {
     Ok,
     /// With a result that is an error (`isError`).
     Failed(Fault),
-    /// With an error of the protocol.
+    /// With a protocol error.
     Refused,
-    /// Its client went away.
+    /// Its client disconnected.
     Cancelled,
 }
 
 impl Outcome {
-    /// `ok`, the code of a fault, `refused`, `cancelled`.
+    /// `ok`, the code of a fault, `refused`, or `cancelled`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Outcome::Ok => "ok",
@@ -44,12 +44,12 @@ impl Outcome {
         }
     }
 
-    /// Whether the tool failed: what a limit refuses never reached it.
+    /// Whether the tool failed. A call that a limit refused never reached the tool.
     fn is_failure(self) -> bool {
         matches!(self, Outcome::Failed(fault) if fault != Fault::RateLimited)
     }
 
-    /// Whether nothing was done for the call, since its caller may not have it, or not now.
+    /// Whether nothing was done for the call because its caller may not make it, or not now.
     pub(crate) fn is_refusal(self) -> bool {
         matches!(self, Outcome::Refused | Outcome::Failed(Fault::RateLimited))
     }
@@ -71,32 +71,32 @@ struct ToolLabel {
     tool: Arc<str>,
 }
 
-/// What is counted of tool calls. Tools come from the catalogue, or are `unknown`: few.
+/// Metrics of tool calls. Tools come from the catalog or are `unknown`, so labels are few.
 pub(crate) struct ToolMetrics {
     calls: Family<CallLabels, Counter>,
     durations: Family<ToolLabel, Histogram, fn() -> Histogram>,
-    tallies: RwLock<BTreeMap<Arc<str>, Arc<Tally>>>,
+    counters: RwLock<BTreeMap<Arc<str>, Arc<ToolCounters>>>,
 }
 
-/// The sums of one tool, since the gateway started.
+/// Totals of one tool since the gateway started.
 #[derive(Debug, Default)]
-struct Tally {
+struct ToolCounters {
     invocations: AtomicU64,
     failures: AtomicU64,
     timeouts: AtomicU64,
     total_us: AtomicU64,
 }
 
-/// The sums of one tool, as `/status` tells them.
+/// Totals of one tool, as in `/status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct ToolSums {
     /// Calls, however they ended.
     pub(crate) invocations: u64,
-    /// Those that ended with an error, but for limits.
+    /// Calls that ended with an error, except those over a limit.
     pub(crate) failures: u64,
-    /// Those of them whose time was up.
+    /// Failures by timeout.
     pub(crate) timeouts: u64,
-    /// How long all took together.
+    /// The sum of all durations.
     pub(crate) total_ms: u64,
 }
 
@@ -105,7 +105,7 @@ impl ToolMetrics {
         let metrics = ToolMetrics {
             calls: Family::default(),
             durations: Family::new_with_constructor(buckets as fn() -> _),
-            tallies: RwLock::default(),
+            counters: RwLock::default(),
         };
         let help = "Time from body read to result built, by tool";
         let durations = metrics.durations.clone();
@@ -125,27 +125,27 @@ impl ToolMetrics {
         let label = ToolLabel { tool: tool.clone() };
         let duration = self.durations.get_or_create(&label);
         duration.observe(took.as_secs_f64());
-        self.tally(tool).count(outcome, took);
+        self.counters_of(tool).count(outcome, took);
     }
 
-    fn tally(&self, tool: &Arc<str>) -> Arc<Tally> {
-        if let Some(tally) = self.tallies.read().get(tool) {
-            return tally.clone();
+    fn counters_of(&self, tool: &Arc<str>) -> Arc<ToolCounters> {
+        if let Some(counters) = self.counters.read().get(tool) {
+            return counters.clone();
         }
-        let mut tallies = self.tallies.write();
-        tallies.entry(tool.clone()).or_default().clone()
+        let mut counters = self.counters.write();
+        counters.entry(tool.clone()).or_default().clone()
     }
 
-    /// The sums of all tools that were called.
+    /// The totals of all tools that were called.
     pub(crate) fn sums(&self) -> BTreeMap<Arc<str>, ToolSums> {
-        let tallies = self.tallies.read();
-        let sums = tallies.iter();
-        sums.map(|(tool, tally)| (tool.clone(), tally.sums()))
+        let counters = self.counters.read();
+        let sums = counters.iter();
+        sums.map(|(tool, counters)| (tool.clone(), counters.sums()))
             .collect()
     }
 }
 
-impl Tally {
+impl ToolCounters {
     fn count(&self, outcome: Outcome, took: Duration) {
         self.invocations.fetch_add(1, Relaxed);
         self.failures
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_limit_refuses_is_no_failure_of_the_tool_and_a_timeout_is_one() {
+    fn a_timeout_is_a_failure_of_the_tool_and_a_refusal_is_not() {
         let metrics = ToolMetrics::new(&mut Registry::default());
         let tool = Arc::from("grep_codebase");
         for outcome in [

@@ -1,4 +1,4 @@
-//! What is told of answers that wait for their clients to take them.
+//! Metrics of unread answers: those that clients have not read yet.
 
 use prometheus_client::{
     metrics::{counter::Counter, gauge::Gauge},
@@ -7,16 +7,16 @@ use prometheus_client::{
 
 use super::registered;
 
-/// The metrics of unread answers.
+/// Metrics of unread answers.
 #[derive(Clone)]
 pub(crate) struct UnreadMetrics {
-    /// Bytes that have room: of answers that wait to be taken, or are about to be written.
+    /// Reserved bytes: of answers that are being read, or are about to be written.
     pub(crate) bytes: Gauge,
-    /// Answers that wait for room.
+    /// Answers that wait for a reservation.
     pub(crate) waiting: Gauge,
-    /// Answers that got no room.
+    /// Answers that got no reservation.
     pub(crate) refused: Counter,
-    /// Answers that were ended because their clients did not take them.
+    /// Answers closed because their clients did not read them.
     pub(crate) ended: Counter,
 }
 
@@ -26,22 +26,22 @@ impl UnreadMetrics {
             bytes: registered(
                 registry,
                 "unread_answer_bytes",
-                "Bytes of answers that clients have not taken yet, or that are about to be written",
+                "Bytes of answers that clients have not read yet, or that are about to be written",
             ),
             waiting: registered(
                 registry,
                 "unread_answers_waiting",
-                "Answers that are not written yet because too many others are not taken",
+                "Answers not written yet because too many others are unread",
             ),
             refused: registered(
                 registry,
                 "unread_answers_refused",
-                "Answers that were not written because too many others were not taken",
+                "Answers not written because too many others were unread",
             ),
             ended: registered(
                 registry,
                 "unread_answers_ended",
-                "Answers that were ended because their clients did not take them",
+                "Answers closed because their clients did not read them",
             ),
         }
     }

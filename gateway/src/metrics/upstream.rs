@@ -1,4 +1,4 @@
-//! What is counted of the way to the workers. Pools are those that are configured.
+//! Metrics of the workers and their connections. Pool labels are the configured pools.
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -19,7 +19,7 @@ struct ReplicaLabels {
     state: &'static str,
 }
 
-/// Counters of the workers, their connections and the retries. Clones share them.
+/// Metrics of workers, connections and retries. Clones share them.
 #[derive(Clone)]
 pub(crate) struct UpstreamMetrics {
     replicas: Family<ReplicaLabels, Gauge>,
@@ -43,22 +43,22 @@ impl UpstreamMetrics {
             dns_failures: registered(
                 own,
                 "upstream_dns_failures",
-                "Questions for workers' addresses that were not answered, by pool",
+                "DNS lookups of workers' addresses that failed, by pool",
             ),
             retries: registered(
                 own,
                 "upstream_retries",
-                "Calls that went on to another worker, by reason",
+                "Calls that were sent to another worker, by reason",
             ),
             budget_exhausted: registered(
                 own,
                 "upstream_retry_budget_exhausted",
-                "Calls that were not repeated because too many were",
+                "Calls that were not repeated because the retry budget was spent",
             ),
             crashing_call_refused: registered(
                 own,
                 "upstream_deadly_calls_refused",
-                "Calls refused because they had ended two workers",
+                "Calls refused because they had crashed two workers",
             ),
             unknown_pool: registered(
                 own,
@@ -68,14 +68,14 @@ impl UpstreamMetrics {
         }
     }
 
-    /// Says how many workers of a pool are in a state: `starting`, `ready`, `draining`, `away`.
+    /// Sets the number of a pool's workers in a state: `starting`, `ready`, `draining` or `away`.
     pub(crate) fn replicas(&self, pool: &str, state: &'static str, count: usize) {
         let pool = pool.to_owned();
         let gauge = self.replicas.get_or_create(&ReplicaLabels { pool, state });
         gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
-    /// Counts a ready worker whose connection broke.
+    /// Counts a broken connection to a ready worker.
     pub(crate) fn connection_lost(&self, pool: &str) {
         let pool = pool.to_owned();
         self.connections_lost
@@ -83,30 +83,30 @@ impl UpstreamMetrics {
             .inc();
     }
 
-    /// Counts a name that was not resolved.
+    /// Counts a name that could not be resolved.
     pub(crate) fn dns_failed(&self, pool: &str) {
         let pool = pool.to_owned();
         self.dns_failures.get_or_create(&PoolLabel { pool }).inc();
     }
 
-    /// Counts a call that went on to another worker. `reason` is `not_begun`, `connection_lost`
-    /// or `stream_reset`.
+    /// Counts a call that was sent to another worker. `reason` is `not_begun`, `connection_lost` or
+    /// `stream_reset`.
     pub(crate) fn retried(&self, reason: &'static str) {
         self.retries.get_or_create(&ReasonLabel { reason }).inc();
     }
 
-    /// Counts a call that was not repeated because its pool's budget was spent.
+    /// Counts a call that was not repeated because its pool's retry budget was spent.
     pub(crate) fn budget_exhausted(&self) {
         self.budget_exhausted.inc();
     }
 
-    /// Counts a call that was refused because it had ended two workers.
+    /// Counts a call that was refused because it had crashed two workers.
     pub(crate) fn crashing_call_refused(&self) {
         self.crashing_call_refused.inc();
     }
 
-    /// Counts a call for which there is no pool here. Which pool it is stands in the log: tenants' records
-    /// name it, so it would be a label without a bound.
+    /// Counts a call whose pool is not configured here. The log names the pool; as a label it would
+    /// be unbounded, because it comes from tenants' records.
     pub(crate) fn unknown_pool(&self) {
         self.unknown_pool.inc();
     }
