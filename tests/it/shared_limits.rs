@@ -84,7 +84,7 @@ async fn call(client: &Client, tool: &str) -> Response {
 }
 
 /// Calls `hello` on all clients at once, by several callers each, until each caller was refused twice.
-/// Returns how often it was_admitted, and how long that took.
+/// Returns how often it was admitted, and how long that took.
 async fn admitted(clients: &[Client], callers: usize) -> (usize, Duration) {
     let began = Instant::now();
     let caller = |client: Client| async move {

@@ -18,7 +18,7 @@ async fn a_store_that_is_killed_under_load_fails_no_call() {
         .take(9)
         .map(async |client| {
             for _ in 0..calls {
-                assert!(passed(&call(&client, "hello").await));
+                assert!(was_admitted(&call(&client, "hello").await));
                 began.notify_one();
             }
         });
@@ -33,7 +33,7 @@ async fn a_store_that_is_killed_under_load_fails_no_call() {
     redis.restart().await;
     until_up(&stack, 1).await;
     let before = sum(&stack, "limit_fallbacks").await;
-    assert!(passed(&call(&stack.client("acme"), "hello").await));
+    assert!(was_admitted(&call(&stack.client("acme"), "hello").await));
     assert_eq!(sum(&stack, "limit_fallbacks").await, before);
 }
 
@@ -65,16 +65,16 @@ async fn a_store_that_hangs_is_waited_for_once() {
     set(&stack, "key", "hello", 60_000).await;
     until_up(&stack, 1).await;
     let client = stack.client("acme");
-    assert!(passed(&call(&client, "hello").await));
+    assert!(was_admitted(&call(&client, "hello").await));
     redis.freeze();
     let began = Instant::now();
     let in_flight = (0..8).map(|_| call(&client, "hello"));
-    assert!(join_all(in_flight).await.iter().all(passed));
+    assert!(join_all(in_flight).await.iter().all(was_admitted));
     let waited = began.elapsed();
     assert!(waited < Duration::from_secs(9), "{waited:?}");
     let began = Instant::now();
     for _ in 0..20 {
-        assert!(passed(&call(&client, "hello").await));
+        assert!(was_admitted(&call(&client, "hello").await));
     }
     assert!(
         began.elapsed() < Duration::from_secs(30),
@@ -102,7 +102,7 @@ async fn a_fail_closed_gateway_refuses_uncounted_calls_and_is_not_ready() {
     let ready = async || Request::new("GET", "/readyz").send(stack.admin()).await;
     assert_eq!(ready().await.status, 200);
     let client = stack.client("acme");
-    assert!(passed(&call(&client, "hello").await));
+    assert!(was_admitted(&call(&client, "hello").await));
     redis.kill();
     until_up(&stack, 0).await;
     // Before any message: load balancers send it none.
@@ -135,7 +135,7 @@ async fn a_fail_closed_gateway_refuses_uncounted_calls_and_is_not_ready() {
     );
     redis.restart().await;
     until_up(&stack, 1).await;
-    assert!(passed(&call(&client, "hello").await));
+    assert!(was_admitted(&call(&client, "hello").await));
     assert_eq!(ready().await.status, 200);
 }
 
@@ -148,13 +148,13 @@ async fn a_gateway_that_fails_open_limits_nothing_meanwhile() {
     set(&stack, "key", "hello", 1).await;
     until_up(&stack, 1).await;
     let client = stack.client("acme");
-    assert!(passed(&call(&client, "hello").await));
-    assert!(!passed(&call(&client, "hello").await));
+    assert!(was_admitted(&call(&client, "hello").await));
+    assert!(!was_admitted(&call(&client, "hello").await));
     redis.kill();
     until_up(&stack, 0).await;
     for _ in 0..5 {
         let answer = call(&client, "hello").await;
-        assert!(passed(&answer) && answer.header("ratelimit").is_none());
+        assert!(was_admitted(&answer) && answer.header("ratelimit").is_none());
     }
     assert_eq!(
         Request::new("GET", "/readyz")
@@ -176,12 +176,12 @@ async fn a_store_that_refuses_to_count_is_avoided_until_it_recovers() {
         ("CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0"),
         ("REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE"),
     ] {
-        assert!(passed(&call(&client, "hello").await));
+        assert!(was_admitted(&call(&client, "hello").await));
         let before = sum(&stack, "limit_store_failures_total{reason=\"refused\"}").await;
         assert_eq!(redis.ask(off).await, "+OK");
-        assert!(passed(&call(&client, "hello").await));
+        assert!(was_admitted(&call(&client, "hello").await));
         until_up(&stack, 0).await;
-        assert!(passed(&call(&client, "hello").await));
+        assert!(was_admitted(&call(&client, "hello").await));
         let after = sum(&stack, "limit_store_failures_total{reason=\"refused\"}").await;
         assert!(after > before, "{off}");
         assert_eq!(redis.ask(on).await, "+OK");
@@ -201,7 +201,7 @@ async fn the_stores_password_is_sent_to_the_store_only() {
         let refused = "limit_store_failures_total{reason=\"refused\"}";
         let told = async || (sum(&stack, refused).await > 0.0).then_some(());
         stack.eventually(told).await;
-        assert!(passed(&call(&stack.client("acme"), "hello").await));
+        assert!(was_admitted(&call(&stack.client("acme"), "hello").await));
         assert!(!metrics(stack.admin()).await.contains("swordfish"));
     }
 }
@@ -227,6 +227,6 @@ async fn a_port_with_another_protocol_counts_as_an_unreachable_store() {
         (garbage > 0.0).then_some(())
     };
     stack.eventually(told).await;
-    assert!(passed(&call(&stack.client("acme"), "hello").await));
+    assert!(was_admitted(&call(&stack.client("acme"), "hello").await));
     talking.abort();
 }
