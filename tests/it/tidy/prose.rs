@@ -39,7 +39,8 @@ fn blocks(page: &str) -> Vec<String> {
     let mut blocks = vec![String::new()];
     let mut fence: Option<&str> = None;
     for line in page.lines().map(str::trim) {
-        let ticks = &line[..line.len() - line.trim_start_matches('`').len()];
+        let behind = line.trim_start_matches('`');
+        let ticks = line.strip_suffix(behind).unwrap_or_default();
         match fence {
             Some(open) if ticks.len() >= open.len() && ticks == line => fence = None,
             None if ticks.len() >= 3 => {
