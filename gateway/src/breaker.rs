@@ -32,6 +32,7 @@ mod bulkhead;
 mod circuits;
 mod family;
 mod circuit;
+mod rule;
 mod window;
 mod refusals;
 mod report;

@@ -1,35 +1,52 @@
-//! One circuit breaker as a plain state machine: closed (calls pass), open (calls are refused),
-//! half-open (a few probes pass).
+//! A circuit breaker against outages, as a pure state machine: closed (calls pass), open (calls are
+//! refused), half-open (a few probes pass).
 //!
-//! Time is an argument; nothing here waits or locks. An admitted call holds an [`Admission`] and
-//! brings it back, with or without a rating. What a reader would get wrong: a call may end long
-//! after the circuit that admitted it opened or closed. Its admission then has an older epoch, and
-//! its rating is ignored.
+//! Time is an argument; nothing here waits, locks, logs or counts metrics. [`Settings`] say how long
+//! a circuit stays open and how it is probed; an [`OpenRule`] decides from the calls that ended when
+//! a closed circuit opens. An admitted call holds an [`Admission`] and brings it back, with or
+//! without a rating. What a reader would get wrong: a call may end long after the circuit that
+//! admitted it opened or closed. Its admission then has an older epoch, and its rating is ignored.
 
-use std::time::Duration;
+use std::{
+    ops::{Add, Sub},
+    time::Duration,
+};
 
 use serde::Serialize;
-use tokio::time::Instant;
 
-use super::window::{CallCounts, Rating, Window};
+/// How long a circuit stays open, and how it is probed.
+#[derive(Debug)]
+pub(super) struct Settings {
+    /// The open time of a circuit that was closed.
+    pub(super) first_open_time: Duration,
+    /// The open time doubles while probes fail, up to this.
+    pub(super) longest_open_time: Duration,
+    /// Concurrent probes while half-open, and the successes that close the circuit.
+    pub(super) probes: u32,
+    /// The wait stated to calls that arrive while all probes are running.
+    pub(super) probe_wait: Duration,
+}
 
-/// Calls that must have ended within the window before ratios mean anything. With fewer, two
-/// unlucky calls of a quiet hour would open the circuit.
-const FEWEST_CALLS: u32 = 10;
-/// Percentage of faults that opens a circuit. With half of the calls failing, the rest are not
-/// worth the callers' wait.
-const MOST_FAULTS: u64 = 50;
-/// Percentage of slow calls that opens it. Higher than that of faults, since a slow call did
-/// answer.
-const MOST_SLOW: u64 = 80;
-/// How long it stays open first: about the time that a worker takes to restart.
-pub(super) const FIRST_OPEN_TIME: Duration = Duration::from_secs(5);
-/// The open time doubles while probes fail, up to this.
-pub(super) const LONGEST_OPEN_TIME: Duration = Duration::from_secs(60);
-/// Concurrent probes while half-open, and the successes that close the circuit.
-pub(super) const PROBES: u32 = 3;
-/// The wait stated to calls that arrive while probes are running.
-const PROBE_WAIT: Duration = Duration::from_secs(1);
+/// Decides from the calls that ended when a closed circuit opens.
+pub(super) trait OpenRule {
+    /// How one call ended.
+    type Rating: Copy;
+    /// A moment of the caller's clock.
+    type Time: Copy + Ord + Add<Duration, Output = Self::Time> + Sub<Output = Duration>;
+
+    /// The rule of a circuit that just closed: no call has ended yet.
+    fn new(now: Self::Time) -> Self;
+
+    /// Whether a call with this rating is a success: as a probe it helps to close the circuit, and
+    /// it never opens one.
+    fn is_success(rating: Self::Rating) -> bool;
+
+    /// Counts a call that ended now.
+    fn count(&mut self, rating: Self::Rating, now: Self::Time);
+
+    /// Whether so many calls went wrong that the next ones should not be made.
+    fn should_open(&self, now: Self::Time) -> bool;
+}
 
 /// The state of a circuit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -71,14 +88,6 @@ pub(super) struct NotAdmitted {
     pub(super) retry_after: Duration,
 }
 
-impl NotAdmitted {
-    /// The probe slots are taken.
-    pub(super) const PROBE_SLOTS_TAKEN: NotAdmitted = NotAdmitted {
-        state: CircuitState::HalfOpen,
-        retry_after: PROBE_WAIT,
-    };
-}
-
 /// Held by an admitted call and brought back when the call ends. Never drop it: a probe's slot
 /// would stay taken.
 #[derive(Debug)]
@@ -89,35 +98,37 @@ pub(super) struct Admission {
 
 /// The state machine.
 #[derive(Debug)]
-pub(super) struct Circuit {
-    phase: Phase,
+pub(super) struct Circuit<R: OpenRule> {
+    settings: &'static Settings,
+    phase: Phase<R::Time>,
     /// Incremented with every change of phase.
     epoch: u64,
     /// The current open time, or the last one.
     open_time: Duration,
-    window: Window,
+    rule: R,
 }
 
 #[derive(Debug)]
-enum Phase {
+enum Phase<T> {
     Closed,
-    Open { until: Instant },
+    Open { until: T },
     HalfOpen { in_flight: u32, passed: u32 },
 }
 
-impl Circuit {
+impl<R: OpenRule> Circuit<R> {
     /// A closed circuit.
-    pub(super) fn new(now: Instant) -> Self {
+    pub(super) fn new(settings: &'static Settings, now: R::Time) -> Self {
         Circuit {
+            settings,
             phase: Phase::Closed,
             epoch: 0,
-            open_time: FIRST_OPEN_TIME,
-            window: Window::new(now),
+            open_time: settings.first_open_time,
+            rule: R::new(now),
         }
     }
 
     /// Admits a call or refuses it.
-    pub(super) fn admit(&mut self, now: Instant) -> Result<Admission, NotAdmitted> {
+    pub(super) fn admit(&mut self, now: R::Time) -> Result<Admission, NotAdmitted> {
         if matches!(self.phase, Phase::Open { until } if until <= now) {
             self.enter(Phase::HalfOpen {
                 in_flight: 0,
@@ -126,15 +137,25 @@ impl Circuit {
         }
         match &mut self.phase {
             Phase::Closed => {}
-            Phase::HalfOpen { in_flight, .. } if *in_flight < PROBES => *in_flight += 1,
+            Phase::HalfOpen { in_flight, .. } if *in_flight < self.settings.probes => {
+                *in_flight += 1;
+            }
             Phase::HalfOpen { .. } | Phase::Open { .. } => {
                 return Err(NotAdmitted {
                     state: self.state(now),
-                    retry_after: self.retry_after(now).unwrap_or(PROBE_WAIT),
+                    retry_after: self.retry_after(now).unwrap_or(self.settings.probe_wait),
                 });
             }
         }
         Ok(Admission { epoch: self.epoch })
+    }
+
+    /// The refusal of a call that would be a probe, for a caller whose probes suffice.
+    pub(super) fn probes_taken(&self) -> NotAdmitted {
+        NotAdmitted {
+            state: CircuitState::HalfOpen,
+            retry_after: self.settings.probe_wait,
+        }
     }
 
     /// The number of the probe round that this admission belongs to. `None` if it is no probe of
@@ -148,30 +169,31 @@ impl Circuit {
     pub(super) fn settle(
         &mut self,
         admission: Admission,
-        rating: Rating,
-        now: Instant,
+        rating: R::Rating,
+        now: R::Time,
     ) -> Option<CircuitState> {
         if admission.epoch != self.epoch {
             return None;
         }
         match &mut self.phase {
             Phase::Closed => {
-                self.window.count(rating, now);
-                if rating == Rating::Good || !should_open(self.window.counts(now)) {
+                self.rule.count(rating, now);
+                if R::is_success(rating) || !self.rule.should_open(now) {
                     return None;
                 }
-                self.open(FIRST_OPEN_TIME, now);
+                self.open(self.settings.first_open_time, now);
             }
             Phase::HalfOpen { in_flight, passed } => {
                 *in_flight = in_flight.saturating_sub(1);
-                if rating != Rating::Good {
-                    self.window.count(rating, now);
-                    self.open((self.open_time * 2).min(LONGEST_OPEN_TIME), now);
-                } else if *passed + 1 < PROBES {
+                if !R::is_success(rating) {
+                    self.rule.count(rating, now);
+                    let longest = self.settings.longest_open_time;
+                    self.open((self.open_time * 2).min(longest), now);
+                } else if *passed + 1 < self.settings.probes {
                     *passed += 1;
                     return None;
                 } else {
-                    self.window = Window::new(now);
+                    self.rule = R::new(now);
                     self.enter(Phase::Closed);
                 }
             }
@@ -193,7 +215,7 @@ impl Circuit {
 
     /// The state at `now`. A circuit whose open time is over counts as half-open even before the
     /// first probe.
-    pub(super) fn state(&self, now: Instant) -> CircuitState {
+    pub(super) fn state(&self, now: R::Time) -> CircuitState {
         match self.phase {
             Phase::Closed => CircuitState::Closed,
             Phase::Open { until } if until > now => CircuitState::Open,
@@ -202,52 +224,47 @@ impl Circuit {
     }
 
     /// The open time that is left, while the circuit is open.
-    pub(super) fn retry_after(&self, now: Instant) -> Option<Duration> {
+    pub(super) fn retry_after(&self, now: R::Time) -> Option<Duration> {
         match self.phase {
             Phase::Open { until } if until > now => Some(until - now),
             _ => None,
         }
     }
 
-    /// How the calls of the last ten seconds ended.
-    pub(super) fn counts(&self, now: Instant) -> CallCounts {
-        self.window.counts(now)
+    /// The rule, with the calls that it counted.
+    pub(super) fn rule(&self) -> &R {
+        &self.rule
     }
 
-    fn open(&mut self, open_time: Duration, now: Instant) {
+    fn open(&mut self, open_time: Duration, now: R::Time) {
         self.open_time = open_time;
         self.enter(Phase::Open {
             until: now + open_time,
         });
     }
 
-    fn enter(&mut self, phase: Phase) {
+    fn enter(&mut self, phase: Phase<R::Time>) {
         self.phase = phase;
         self.epoch += 1;
     }
 }
 
-/// Whether so many calls went wrong that the circuit should open. In a circuit that counts
-/// slowness, a fault is a missed deadline: it counts as slow, too.
-fn should_open(counts: CallCounts) -> bool {
-    let calls = u64::from(counts.calls);
-    let faults = u64::from(counts.faults);
-    let slow = u64::from(counts.slow) + faults;
-    counts.calls >= FEWEST_CALLS
-        && (faults * 100 >= calls * MOST_FAULTS || slow * 100 >= calls * MOST_SLOW)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use tokio::time::Instant;
 
     use super::*;
+    use crate::breaker::{
+        rule::{CallCircuit, FEWEST_CALLS, SETTINGS},
+        window::{CallCounts, Rating},
+    };
 
     const SECOND: Duration = Duration::from_secs(1);
 
     /// A circuit and its clock.
     struct Fixture {
-        circuit: Circuit,
+        circuit: CallCircuit,
         now: Instant,
     }
 
@@ -255,7 +272,7 @@ mod tests {
         fn new() -> Self {
             let now = Instant::now();
             Fixture {
-                circuit: Circuit::new(now),
+                circuit: Circuit::new(&SETTINGS, now),
                 now,
             }
         }
@@ -373,7 +390,10 @@ mod tests {
             Some(CircuitState::Closed)
         );
         assert_eq!(fixture.settle(third, Rating::Fault), None, "an older epoch");
-        assert_eq!(fixture.circuit.counts(fixture.now), CallCounts::default());
+        assert_eq!(
+            fixture.circuit.rule().counts(fixture.now),
+            CallCounts::default()
+        );
     }
 
     #[test]
@@ -487,7 +507,7 @@ mod tests {
                 match &fixture.circuit.phase {
                     Phase::HalfOpen { in_flight, passed } => {
                         prop_assert_eq!(of_now, *in_flight as usize);
-                        prop_assert!(*in_flight <= PROBES && *passed < PROBES);
+                        prop_assert!(*in_flight <= SETTINGS.probes && *passed < SETTINGS.probes);
                     }
                     Phase::Open { .. } => prop_assert_eq!(of_now, 0),
                     Phase::Closed => {}

@@ -15,8 +15,9 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{
-    circuit::{Admission, Circuit, CircuitState, LONGEST_OPEN_TIME, NotAdmitted, PROBES},
+    circuit::{Admission, Circuit, CircuitState},
     circuits::{CallTarget, CircuitOpen},
+    rule::{CallCircuit, SETTINGS},
     window::{Rating, SPAN},
 };
 use crate::metrics::CircuitKind;
@@ -27,10 +28,10 @@ const MOST_TENANTS: usize = 10_000;
 const FULL_SWEEP: Duration = Duration::from_secs(1);
 /// How long an idle tenant is kept while its circuit is not closed, and how long a family without
 /// calls is kept.
-const KEPT_OPEN: Duration = Duration::from_secs(2 * LONGEST_OPEN_TIME.as_secs());
+const KEPT_OPEN: Duration = Duration::from_secs(2 * SETTINGS.longest_open_time.as_secs());
 
 /// Concurrent probes of the shared circuit from one tenant: one slot is left to others.
-const MOST_PROBES: u32 = PROBES - 1;
+const MOST_PROBES: u32 = SETTINGS.probes - 1;
 
 /// How a call ended, as far as circuits need to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +47,7 @@ pub(super) enum CallEnd {
 
 /// The circuits of one family and the tenants that used them.
 pub(super) struct FamilyCircuits {
-    pub(super) shared: Circuit,
+    pub(super) shared: CallCircuit,
     tenants: HashMap<Uuid, Tenant>,
     swept: Instant,
     /// When the last call arrived.
@@ -56,7 +57,7 @@ pub(super) struct FamilyCircuits {
 /// One tenant's circuit.
 pub(super) struct Tenant {
     pub(super) slug: Box<str>,
-    pub(super) circuit: Circuit,
+    pub(super) circuit: CallCircuit,
     /// Calls that hold an admission.
     calls: u32,
     /// The current probe round of the shared circuit, and this tenant's probes in it.
@@ -75,7 +76,7 @@ impl FamilyCircuits {
     /// Closed, without tenants.
     pub(super) fn new(now: Instant) -> Self {
         FamilyCircuits {
-            shared: Circuit::new(now),
+            shared: Circuit::new(&SETTINGS, now),
             tenants: HashMap::new(),
             swept: now,
             called: now,
@@ -106,7 +107,7 @@ impl FamilyCircuits {
         tenant.last_used = now;
         if round.is_some_and(|round| tenant.probes_in(round) >= MOST_PROBES) {
             self.shared.give_back(shared);
-            return Err(refused(CircuitKind::Shared)(NotAdmitted::PROBE_SLOTS_TAKEN));
+            return Err(refused(CircuitKind::Shared)(self.shared.probes_taken()));
         }
         match tenant.circuit.admit(now) {
             Ok(own) => {
@@ -136,7 +137,7 @@ impl FamilyCircuits {
         }
         let fresh = || Tenant {
             slug: caller.slug.into(),
-            circuit: Circuit::new(now),
+            circuit: Circuit::new(&SETTINGS, now),
             calls: 0,
             probes: (0, 0),
             last_used: now,
@@ -231,7 +232,6 @@ impl CallEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::breaker::circuit::FIRST_OPEN_TIME;
 
     const GOOD: Option<CallEnd> = Some(CallEnd::Answered { slow: false });
     const LATE: Option<CallEnd> = Some(CallEnd::Failed(Blame::Work));
@@ -252,7 +252,7 @@ mod tests {
             for tenant in 0..10 {
                 fixture.call(tenant, ILL);
             }
-            fixture.rest(FIRST_OPEN_TIME);
+            fixture.rest(SETTINGS.first_open_time);
             fixture
         }
 
@@ -294,7 +294,7 @@ mod tests {
         let second = fixture.admit(1).ok().unwrap();
         let refused = fixture.admit(1).err().unwrap();
         assert_eq!(refused.kind, CircuitKind::Shared);
-        assert_eq!(refused.refused, NotAdmitted::PROBE_SLOTS_TAKEN);
+        assert_eq!(refused.refused, fixture.circuits.shared.probes_taken());
         // The third slot is for other tenants, whose probes suffice to close the circuit.
         for tenant in [2, 3, 2] {
             assert_eq!(fixture.state(), CircuitState::HalfOpen);
@@ -317,7 +317,7 @@ mod tests {
         assert!(fixture.admit(1).is_err());
         // Another tenant's probe fails: the circuit opens, and a new round begins later.
         fixture.call(2, ILL);
-        fixture.rest(2 * FIRST_OPEN_TIME);
+        fixture.rest(2 * SETTINGS.first_open_time);
         let fourth = fixture.admit(1).ok().unwrap();
         fixture.settle(1, second, LATE);
         fixture.settle(1, third, GOOD);

@@ -5,10 +5,7 @@ use serde::Serialize;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::{
-    circuit::{Circuit, CircuitState},
-    window::CallCounts,
-};
+use super::{circuit::CircuitState, rule::CallCircuit, window::CallCounts};
 use crate::metrics::CircuitLabels;
 
 /// Circuits and calls at one moment.
@@ -55,13 +52,13 @@ pub(crate) struct TenantRow {
 }
 
 impl CircuitRow {
-    pub(super) fn new(labels: &CircuitLabels, circuit: &Circuit, now: Instant) -> Self {
+    pub(super) fn new(labels: &CircuitLabels, circuit: &CallCircuit, now: Instant) -> Self {
         CircuitRow {
             pool: labels.pool.as_ref().to_owned(),
             family: labels.family.as_ref().to_owned(),
             state: circuit.state(now),
             retry_after_seconds: circuit.retry_after(now).map(super::whole_seconds),
-            counts: circuit.counts(now),
+            counts: circuit.rule().counts(now),
         }
     }
 }
@@ -71,7 +68,7 @@ impl TenantRow {
         tenant_id: Uuid,
         slug: &str,
         labels: &CircuitLabels,
-        circuit: &Circuit,
+        circuit: &CallCircuit,
         now: Instant,
     ) -> Self {
         TenantRow {

@@ -51,7 +51,7 @@ struct Second {
 
 impl Window {
     /// An empty window.
-    pub(super) fn new(now: Instant) -> Self {
+    pub(super) fn starting(now: Instant) -> Self {
         Window {
             origin: now,
             seconds: Default::default(),
@@ -59,7 +59,7 @@ impl Window {
     }
 
     /// Counts a call that ended now.
-    pub(super) fn count(&mut self, rating: Rating, now: Instant) {
+    pub(super) fn add(&mut self, rating: Rating, now: Instant) {
         let number = self.number(now);
         let second = &mut self.seconds[(number % SECONDS) as usize];
         if second.number < number {
@@ -68,7 +68,7 @@ impl Window {
                 counts: CallCounts::default(),
             };
         }
-        second.counts.count(rating);
+        second.counts.add(rating);
     }
 
     /// The calls that ended within the window.
@@ -87,7 +87,7 @@ impl Window {
 }
 
 impl CallCounts {
-    fn count(&mut self, rating: Rating) {
+    fn add(&mut self, rating: Rating) {
         self.calls = self.calls.saturating_add(1);
         match rating {
             Rating::Good => {}
@@ -113,10 +113,10 @@ mod tests {
     fn calls_older_than_the_window_are_not_counted() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
-        let mut window = Window::new(start);
-        window.count(Rating::Fault, at(0));
-        window.count(Rating::Slow, at(4));
-        window.count(Rating::Good, at(9));
+        let mut window = Window::starting(start);
+        window.add(Rating::Fault, at(0));
+        window.add(Rating::Slow, at(4));
+        window.add(Rating::Good, at(9));
         let counts = |calls, faults, slow| CallCounts {
             calls,
             faults,
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(window.counts(at(9)), counts(3, 1, 1));
         assert_eq!(window.counts(at(10)), counts(2, 0, 1));
         // The slot of second 4 is reused.
-        window.count(Rating::Good, at(14));
+        window.add(Rating::Good, at(14));
         assert_eq!(window.counts(at(14)), counts(2, 0, 0));
         assert_eq!(window.counts(at(1_000)), counts(0, 0, 0));
     }
