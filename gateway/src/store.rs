@@ -2,9 +2,8 @@
 //!
 //! A tenant's rows are accessible through [`TenantStore`] only, whose transactions set the tenant
 //! for row-level security. Queries that run before the tenant is known, the lookups of keys and
-//! principals, are `SECURITY DEFINER` functions. sqlx has no timeout per query: the server's
-//! `statement_timeout` bounds a query, and over TCP a lost server costs each caller the full
-//! acquire timeout.
+//! principals, are `SECURITY DEFINER` functions. The server's `statement_timeout` bounds a query;
+//! sqlx has no timeout of its own. Over TCP a lost server costs each caller the acquire timeout.
 
 use std::{sync::Arc, time::Duration};
 
@@ -42,8 +41,7 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long to wait for an answer, including the wait for a connection. Longer than the server's
 /// own limit: it applies when the network loses the server.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
-/// Concurrent writers of sessions. They may wait for each other; key lookups must not wait for
-/// them.
+/// Concurrent writers of sessions. They wait for each other, so that key lookups need not.
 const SESSION_WRITERS: usize = 2;
 const STATEMENT_TIMEOUT: &str = "2s";
 

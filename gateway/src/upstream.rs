@@ -190,7 +190,7 @@ impl Upstream {
         })
     }
 
-    /// Starts a caller's call, which passed [`Upstream::judge`] and has a `place`.
+    /// Starts a caller's call, which passed [`Upstream::check_crashes`] and holds a bulkhead permit.
     pub(crate) async fn call(
         &self,
         call: Outgoing<'_>,

@@ -46,7 +46,7 @@ const MOST_REFUSALS: u32 = 3;
 /// How far a record's time may lie before and after now, in microseconds. Clocks jump, and only
 /// months near the present have partitions.
 const MAX_CLOCK_SKEW: (i64, i64) = (30 * 86_400_000_000, 3_600_000_000);
-/// How long a gateway that shuts down goes on writing.
+/// How long a gateway that shuts down continues to write.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(2);
 
 /// The receiving end of the queue.

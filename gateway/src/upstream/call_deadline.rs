@@ -17,7 +17,7 @@ impl CallDeadline {
     /// The result of `answer`, or the failure that says why the wait ended.
     pub(super) async fn wait<T>(&self, answer: impl Future<Output = T>) -> Result<T, Failure> {
         tokio::select! {
-            // An answer that is there is delivered, however late it is.
+            // An answer that has arrived is delivered, however late it is.
             biased;
             answered = tokio::time::timeout_at(self.until, answer) => {
                 answered.map_err(|_elapsed| deadline_exceeded())

@@ -98,13 +98,13 @@ impl Pool {
     /// Its workers, for operators.
     pub(super) fn status(&self) -> Vec<ReplicaStatus> {
         let replicas = self.replicas();
-        let told = replicas.iter().map(|replica| ReplicaStatus {
+        let rows = replicas.iter().map(|replica| ReplicaStatus {
             pool: self.name.clone(),
             address: replica.address().to_owned(),
             state: replica.state(),
             in_flight: replica.in_flight(),
         });
-        told.collect()
+        rows.collect()
     }
 
     /// Picks the less loaded of the two workers with the highest weight for this affinity, but none
@@ -162,9 +162,9 @@ impl Pool {
     /// A worker is reachable and reported its instance id. If the process is the one from before,
     /// it had not crashed, so the calls that it lost are forgiven.
     pub(super) fn identify(&self, replica: &Replica, instance: Option<&str>) {
-        let out_of_reach = replica.identify(instance);
-        if !out_of_reach.is_empty() {
-            self.context.crashing_calls.lock().forgive(&out_of_reach);
+        let not_crashed = replica.identify(instance);
+        if !not_crashed.is_empty() {
+            self.context.crashing_calls.lock().forgive(&not_crashed);
         }
     }
 
@@ -189,10 +189,10 @@ impl Pool {
     }
 
     /// A worker reported its state, or could not be asked.
-    pub(super) fn report_state(&self, replica: &Replica, epoch: u64, said: WorkerState) {
-        let is_change = replica.report_state(epoch, said).is_some();
+    pub(super) fn report_state(&self, replica: &Replica, epoch: u64, reported: WorkerState) {
+        let is_change = replica.report_state(epoch, reported).is_some();
         let (pool, worker) = (self.name.as_str(), replica.address());
-        match said {
+        match reported {
             WorkerState::Starting | WorkerState::Away => {
                 replica.log_absence(pool);
                 if is_change {
@@ -252,11 +252,7 @@ impl Pool {
         let known = |address: &Address| before.iter().find(|one| one.is_at(address, by_tls));
         let now: Arc<[Arc<Replica>]> = addresses
             .iter()
-            .filter_map(|address| {
-                known(address)
-                    .cloned()
-                    .or_else(|| self.add_replica(address))
-            })
+            .filter_map(|address| known(address).cloned().or_else(|| self.add(address)))
             .collect();
         *self.replicas.write() = Arc::clone(&now);
         for gone in before
@@ -270,7 +266,7 @@ impl Pool {
         self.update_gauges();
     }
 
-    fn add_replica(self: &Arc<Self>, address: &Address) -> Option<Arc<Replica>> {
+    fn add(self: &Arc<Self>, address: &Address) -> Option<Arc<Replica>> {
         let gone = self.context.dropped.child_token();
         match Replica::new(address, self.context.authority.as_ref(), gone) {
             Ok(replica) => {

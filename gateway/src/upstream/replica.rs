@@ -142,7 +142,7 @@ impl Replica {
             WorkerState::Draining => self.shutdown_epoch.store(epoch, Ordering::Relaxed),
             // It takes calls again after all.
             WorkerState::Ready if self.announced_shutdown(epoch) => {
-                self.shutdown_epoch.store(0, Ordering::Relaxed)
+                self.shutdown_epoch.store(0, Ordering::Relaxed);
             }
             WorkerState::Ready | WorkerState::Starting | WorkerState::Away => {}
         }

@@ -154,12 +154,12 @@ impl RetriedCall {
             self.pool.deprioritize(&flight.replica);
             return self.try_next(|| from_status(self.context.trace, status));
         }
-        let ending = AttemptEnd::of(status);
+        let end = AttemptEnd::of(status);
         tracing::debug!(
-            trace.id = %self.context.trace.trace_id(), ?ending,
+            trace.id = %self.context.trace.trace_id(), ?end,
             error = %archway_proto::chain::Chain(status), "attempt ended without a result"
         );
-        match ending {
+        match end {
             AttemptEnd::NotConnected => {
                 self.pool.record_loss(&flight.replica, flight.epoch);
                 self.try_next(|| self.given_up(unavailable(), WriteOutcome::NotWritten))
@@ -218,8 +218,8 @@ impl RetriedCall {
         }
         match given_up_by_worker(&result, self.repeated) {
             Some(failure) => {
-                let told = with_write_outcome(failure, WriteOutcome::Unknown).to_result();
-                told.to_string().into()
+                let extended = with_write_outcome(failure, WriteOutcome::Unknown).to_result();
+                extended.to_string().into()
             }
             None => result,
         }

@@ -95,11 +95,11 @@ impl WorkerCall {
     /// The next event. Fails if the deadline passes or the stream ends without a result.
     pub(crate) async fn next(&mut self) -> Result<Step, Failure> {
         loop {
-            let heard = self.call.deadline.wait(self.attempt.next_event()).await;
-            let heard = heard.inspect_err(|failure| self.attempt.span.given_up(failure));
-            let heard =
-                heard.map_err(|failure| self.call.given_up(failure, WriteOutcome::Unknown))?;
-            let message = match heard {
+            let event = self.call.deadline.wait(self.attempt.next_event()).await;
+            let event = event.inspect_err(|failure| self.attempt.span.given_up(failure));
+            let event =
+                event.map_err(|failure| self.call.given_up(failure, WriteOutcome::Unknown))?;
+            let message = match event {
                 NextEvent::Message(message) => message,
                 NextEvent::NeedsRoom(length) => {
                     self.make_room(length).await?;
@@ -135,11 +135,11 @@ impl WorkerCall {
         }
     }
 
-    /// The result of `output`, unless the call has to end first.
-    pub(crate) async fn wait<T>(&mut self, output: impl Future<Output = T>) -> Result<T, Failure> {
-        let told = self.call.deadline.wait(output).await;
-        let told = told.inspect_err(|failure| self.attempt.span.given_up(failure));
-        told.map_err(|failure| self.call.given_up(failure, WriteOutcome::Unknown))
+    /// The output of the future, unless the call has to end first.
+    pub(crate) async fn wait<T>(&mut self, future: impl Future<Output = T>) -> Result<T, Failure> {
+        let result = self.call.deadline.wait(future).await;
+        let result = result.inspect_err(|failure| self.attempt.span.given_up(failure));
+        result.map_err(|failure| self.call.given_up(failure, WriteOutcome::Unknown))
     }
 
     /// Reserves memory for the answer to a message of this length, and lets the message through.
