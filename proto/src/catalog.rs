@@ -1,12 +1,12 @@
 //! A tool as a worker describes it to the gateway.
 //!
-//! What a client is shown is [`ToolEntry::shown`]; family, scope and the rest steer the gateway,
-//! which therefore needs no line of code for a new tool.
+//! Clients see [`ToolEntry::shown`]. Family, scope and the other fields control the gateway, so a new
+//! tool needs no change there.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// What a credential must carry to do something.
+/// A permission of a credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Scope {
     /// Every reading tool, resource and prompt.
@@ -21,7 +21,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// Every scope there is.
+    /// All scopes.
     pub const ALL: [Scope; 3] = [Scope::ToolsRead, Scope::MemoryWrite, Scope::Admin];
 
     /// The name in credentials and challenges.
@@ -39,36 +39,36 @@ impl Scope {
     }
 }
 
-/// One tool of the catalogue.
+/// A tool of the catalogue.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolEntry {
-    /// The name clients call, snake case.
+    /// Its name for clients, in snake case.
     pub name: String,
-    /// A few words for people.
+    /// A short title for people.
     pub title: String,
-    /// For a model choosing between tools.
+    /// For a model that chooses between tools.
     pub description: String,
     /// JSON Schema (2020-12) of the arguments: an object, no further properties.
     pub input_schema: Map<String, Value>,
-    /// JSON Schema (2020-12) of `structuredContent`; empty for a tool that gives none, which then
-    /// shows none.
+    /// JSON Schema (2020-12) of `structuredContent`. Empty if the tool returns none; then none is
+    /// shown.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub output_schema: Map<String, Value>,
     /// `true` unless the tool writes.
     pub read_only: bool,
-    /// Whether calling twice is the same as calling once: the gateway may retry.
+    /// Whether the call is idempotent: the gateway may retry it.
     pub idempotent: bool,
-    /// Whether a call is done once though it is not idempotent, by its key or by the id that all its
-    /// tries have: the gateway may send it to another worker if the first one is lost.
+    /// Whether a call that is not idempotent is executed at most once, by its key or by the id that all
+    /// its attempts share. Then the gateway may send it to another worker if the first one is lost.
     #[serde(default)]
     pub once: bool,
-    /// The group a breaker and a narrowed key think in: `basics`, `files`, `search`, …
+    /// The group that circuits and restricted keys refer to: `basics`, `files`, `search`, …
     pub family: String,
-    /// What the caller must hold.
+    /// The scope that the caller needs.
     pub scope: Scope,
-    /// Calls a minute that a session, and a key of one agent, may make of it unless set otherwise;
-    /// `None` for a tool that only the totals bound.
+    /// Calls per minute of a session, and of a key of one agent, unless set otherwise; `None` if only the
+    /// totals apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_minute: Option<u32>,
     /// Units of the totals that a call costs, at least 1.

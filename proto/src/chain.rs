@@ -1,20 +1,20 @@
-//! An error with its causes, as the log gets it. A caller gets [`crate::failure::Failure`] instead.
+//! An error with its causes, for the log. Callers get a [`crate::failure::Failure`] instead.
 
-/// An error with its causes, for the log: `outer: inner: innermost`. A cause that says nothing else
-/// than the one before it is left out: some libraries repeat what they wrap.
+/// An error with its causes: `outer: inner: innermost`. A cause that repeats the text of the one before
+/// it is omitted, because some libraries repeat what they wrap.
 pub struct Chain<'a>(pub &'a (dyn std::error::Error + 'static));
 
 impl std::fmt::Display for Chain<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut said = self.0.to_string();
-        f.write_str(&said)?;
+        let mut last = self.0.to_string();
+        f.write_str(&last)?;
         let mut next = self.0.source();
         while let Some(error) = next {
-            let says = error.to_string();
-            if says != said {
-                write!(f, ": {says}")?;
+            let text = error.to_string();
+            if text != last {
+                write!(f, ": {text}")?;
             }
-            said = says;
+            last = text;
             next = error.source();
         }
         Ok(())
@@ -30,7 +30,7 @@ mod tests {
     struct Link(&'static str, #[source] Option<Box<Link>>);
 
     #[test]
-    fn a_cause_that_repeats_the_one_before_it_is_left_out() {
+    fn a_repeated_cause_is_omitted() {
         let chain = ["gone", "broken pipe", "broken pipe", "gone"];
         let links = chain.into_iter().rev();
         let outer = links.fold(None, |cause, says| Some(Box::new(Link(says, cause))));

@@ -1,4 +1,4 @@
-//! What travels beside a call as gRPC metadata: its id, its trace, its deadline, its pass.
+//! The gRPC metadata of a call: id, trace, deadline, pass.
 
 use std::time::Duration;
 
@@ -14,34 +14,34 @@ const SESSION: &str = "archway-session";
 const TRACEPARENT: &str = "traceparent";
 const TRACESTATE: &str = "tracestate";
 const GRPC_TIMEOUT: &str = "grpc-timeout";
-/// In the metadata of a status: the worker did not begin the call, whatever it would have done. So
-/// it may go to another worker.
+/// In the metadata of a status: the worker did not begin the call, so it may be sent to another worker,
+/// even if it writes.
 pub const NOT_BEGUN: &str = "archway-not-begun";
-/// In the metadata of every answer: which process of a worker gave it, an id made at its start. One
-/// that answers under the id that it had before its connection was lost had not ended.
+/// In the metadata of every answer: an id that the worker's process made at its start. If a worker answers
+/// with the same id after its connection was lost, its process had not ended.
 pub const INSTANCE: &str = "archway-instance";
 
 /// The context of one call, as the worker received it.
 #[derive(Clone, Debug)]
 pub struct CallContext {
-    /// The gateway's own id of the call; the same on a retry.
+    /// The gateway's id of the call; the same for all attempts.
     pub call_id: Uuid,
-    /// The caller's session, if it is a caller's call: the gateway's hash, never a usable handle.
+    /// The caller's session, for calls in one: the gateway's hash, never a usable handle.
     pub session: Option<u128>,
     /// The W3C trace context to continue.
     pub trace: TraceContext,
-    /// What other makers of traces wrote beside it; empty where the trace is not recorded.
+    /// The `tracestate` of other tracing systems; empty if the trace is not recorded.
     pub trace_state: String,
     /// The signed pass, not yet verified.
     pub pass: PassToken,
-    /// What the caller still waits, by `grpc-timeout`; `None` where it set none.
+    /// How long the caller still waits, from `grpc-timeout`; `None` if it set none.
     pub timeout: Option<Duration>,
 }
 
-/// Why a request's metadata is no call context.
+/// Why a request's metadata is not a call context.
 #[derive(Debug, thiserror::Error)]
 pub enum ContextError {
-    /// A header is absent.
+    /// A header is missing.
     #[error("metadata {0} is missing")]
     Missing(&'static str),
     /// A header does not parse.
@@ -70,7 +70,7 @@ impl CallContext {
         Ok(())
     }
 
-    /// Reads the context of a request.
+    /// Reads the context from a request's metadata.
     pub fn extract(metadata: &MetadataMap) -> Result<CallContext, ContextError> {
         let text = |name: &'static str| {
             let value = metadata.get(name).ok_or(ContextError::Missing(name))?;
@@ -93,7 +93,7 @@ impl CallContext {
                 .ok_or(ContextError::Malformed(TRACEPARENT))?,
             trace_state: match metadata.get(TRACESTATE) {
                 None => String::new(),
-                // By its specification, one that does not parse is as if absent.
+                // The specification requires that a malformed one is treated as absent.
                 Some(_) => trace::state(text(TRACESTATE).ok()).header(),
             },
             pass: PassToken::new(text(PASS)?),
@@ -160,7 +160,7 @@ impl TraceContext {
         }
     }
 
-    /// Parses a `traceparent`; `None` for anything the specification tells to ignore.
+    /// Parses a `traceparent`; `None` for anything that the specification says to ignore.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('-');
         let (version, trace, span, flags) =
@@ -182,7 +182,7 @@ impl TraceContext {
         })
     }
 
-    /// The same trace, not to be recorded.
+    /// The same trace, without recording.
     #[must_use]
     pub fn unsampled(self) -> Self {
         TraceContext {
@@ -191,12 +191,12 @@ impl TraceContext {
         }
     }
 
-    /// Whether it is recorded; of a caller's context, whether it asks for that.
+    /// Whether it is recorded; in a caller's context, whether recording is requested.
     pub fn is_sampled(self) -> bool {
         self.sampled
     }
 
-    /// Where a span of this process stands.
+    /// The context of a span in this process.
     pub fn of(span: &SpanContext) -> Self {
         TraceContext {
             trace_id: u128::from_be_bytes(span.trace_id().to_bytes()),
@@ -205,7 +205,7 @@ impl TraceContext {
         }
     }
 
-    /// The same, as the parent of spans of this process.
+    /// The same, as the parent of spans in this process.
     pub fn to_remote(self, state: TraceState) -> SpanContext {
         let flags = TraceFlags::default().with_sampled(self.sampled);
         let (trace, span) = (TraceId::from(self.trace_id), SpanId::from(self.span_id));
@@ -217,7 +217,7 @@ impl TraceContext {
         format!("{:016x}", self.span_id)
     }
 
-    /// The trace id, 32 hexadecimal digits: what an error report names.
+    /// The trace id, 32 hexadecimal digits, for error reports.
     pub fn trace_id(self) -> String {
         format!("{:032x}", self.trace_id)
     }
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_context_survives_the_trip() {
+    fn a_context_survives_the_round_trip() {
         let sent = CallContext {
             call_id: Uuid::new_v4(),
             session: Some(7),
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn timeouts_are_read_in_every_unit_and_refused_otherwise() {
+    fn timeouts_are_parsed_in_every_unit() {
         assert_eq!(grpc_timeout("2S"), Some(Duration::from_secs(2)));
         assert_eq!(grpc_timeout("1500m"), Some(Duration::from_millis(1500)));
         for bad in ["", "S", "1", "1x", "123456789S", "-1S", "é"] {

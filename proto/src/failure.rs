@@ -1,8 +1,8 @@
 //! A failure as an agent reads it: what failed, and what to try next.
 //!
-//! Both sides make these (the gateway refuses bad arguments, a worker a missing file), so the
-//! shape stands here: `{"error": {code, message, suggestion, details}}` as the only text block
-//! and in `_meta`, with `isError: true` and no `structuredContent`.
+//! Both sides create failures (the gateway for bad arguments, a worker for a missing file), so their
+//! shape is defined here. `{"error": {code, message, suggestion, details}}` is the only text block, and is
+//! in `_meta` as well, with `isError: true` and no `structuredContent`.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 
 use crate::{fault::Fault, meta};
 
-/// Why a tool call failed, in words for the agent. Holds no host path, SQL or secret.
+/// Why a tool call failed, for the agent. Contains no host path, SQL or secret.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[error("{code}: {message}")]
 pub struct Failure {
-    /// Which fault of the closed list.
+    /// The fault.
     pub code: Fault,
-    /// What failed, on which input.
+    /// What failed, and on which input.
     pub message: String,
     /// What to try instead.
     pub suggestion: String,
@@ -37,7 +37,7 @@ impl Failure {
         }
     }
 
-    /// Adds one fact for programs.
+    /// Adds a fact for programs.
     #[must_use]
     pub fn detail(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.details.insert(name.to_owned(), value.into());
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_is_the_same_for_readers_of_text_and_of_meta() {
+    fn text_and_meta_contain_the_same_failure() {
         let failure = Failure::new(Fault::FileNotFound, "no file \"a\"", "call list_files")
             .detail("path", "a");
         let result = failure.to_result();

@@ -1,14 +1,14 @@
-//! The closed list of failures, and one table that decides what each means on every boundary.
+//! The closed list of failures, and one table of what each means at every boundary.
 //!
-//! A worker sends a fault either inside a tool result (the agent can act on it) or as a gRPC
-//! status; the gateway maps it to a tool error or an HTTP status. A new variant does not compile
-//! until every column is decided.
+//! A worker sends a fault either inside a tool result (the agent can act on it) or as a gRPC status. The
+//! gateway maps it to a tool error or an HTTP status. A new variant does not compile until every column
+//! is decided.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Why a call failed. The wire name is the snake-case one that agents see in `error.code`.
+/// Why a call failed. The wire name is its snake case, which agents see in `error.code`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(
@@ -44,7 +44,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Every fault, in the order of the documentation.
+    /// All faults, in the order of the documentation.
     pub const ALL: [Fault; 25] = [
         Fault::InvalidArguments,
         Fault::ProjectRequired,
@@ -73,27 +73,27 @@ impl Fault {
         Fault::InternalError,
     ];
 
-    /// The name agents and metrics see.
+    /// Its name for agents and metrics.
     pub fn code(self) -> &'static str {
         self.row().0
     }
 
-    /// Whose fault it is.
+    /// Who is to blame for it.
     pub fn blame(self) -> Blame {
         self.row().1
     }
 
-    /// The gRPC code under which a worker sends this fault outside a tool result.
+    /// The gRPC code with which a worker sends this fault outside a tool result.
     pub fn grpc(self) -> tonic::Code {
         self.row().2
     }
 
-    /// The fault a gRPC status stands for when it names none itself: the transport failed, or
-    /// the other side is no worker of ours.
+    /// The fault of a gRPC status that names none: the transport failed, or the other side is not an
+    /// Archway worker.
     pub fn from_grpc(code: tonic::Code) -> Fault {
         match code {
-            // Cancelled is how tonic tells of a connection that closed: who cancels a call does
-            // not wait for its status.
+            // tonic reports closed connections as Cancelled. A caller that cancels does not wait for
+            // a status.
             tonic::Code::Unavailable
             | tonic::Code::ResourceExhausted
             | tonic::Code::Aborted
@@ -105,7 +105,7 @@ impl Fault {
         }
     }
 
-    /// The fault of a wire name, or `None` for a name this build does not know.
+    /// The fault with a wire name, or `None` if this build does not know it.
     pub fn from_code(code: &str) -> Option<Fault> {
         Fault::ALL.into_iter().find(|fault| fault.code() == code)
     }
@@ -134,7 +134,7 @@ impl Fault {
             Fault::InvalidLineRange => ("invalid_line_range", Blame::Caller, Code::OutOfRange),
             Fault::IndexNotReady => ("index_not_ready", Blame::Caller, Code::FailedPrecondition),
             Fault::EmbeddingUnavailable => {
-                // A third party's failure, of which the words alone are the answer.
+                // A third party's failure; a search by words alone still has an answer.
                 ("embedding_unavailable", Blame::Caller, Code::Unavailable)
             }
             Fault::WriteNotAllowed => ("write_not_allowed", Blame::Caller, Code::PermissionDenied),
@@ -155,14 +155,14 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Whose fault a failure is: what a breaker asks.
+/// Who is to blame for a failure. Circuits depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blame {
-    /// The caller's: what it asked for can't be had, and says nothing about who was asked.
+    /// The caller: the request cannot be served, which says nothing about the worker.
     Caller,
-    /// The work's: too much of it for its time, which the caller can cause as well as a slow callee.
+    /// The work: too much for its deadline. Either the caller or a slow worker can be the cause.
     Work,
-    /// The callee's: no caller's doing.
+    /// The callee: no request can cause it.
     Callee,
 }
 
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_others_of_a_workers_callers_can_still_have_opens_no_circuit() {
+    fn only_unavailable_and_internal_errors_blame_the_worker() {
         let callee = Fault::ALL.into_iter();
         let callee: Vec<Fault> = callee
             .filter(|fault| fault.blame() == Blame::Callee)
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_is_found_by_its_own_code_and_by_its_serde_name() {
+    fn every_fault_has_one_name_for_its_code_and_serde() {
         for fault in Fault::ALL {
             assert_eq!(Fault::from_code(fault.code()), Some(fault));
             assert_eq!(serde_json::json!(fault), fault.code());

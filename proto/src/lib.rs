@@ -1,7 +1,8 @@
-//! The contract between gateway and workers, and the words of failure both use.
+//! The contract between gateway and workers, and the failures that both use.
 //!
-//! Depends on nothing of ours. One generic RPC ([`v1`]) carries every MCP method; beside the
-//! message travel a [`pass`] (who is calling, signed) and a [`context`] (call id, deadline, trace).
+//! Depends on no other crate of Archway. One generic RPC ([`v1`]) carries every MCP method. Each message
+//! is accompanied by a [`pass`] (the caller's signed identity) and a [`context`] (call id, deadline,
+//! trace).
 
 pub mod catalog;
 pub mod chain;
@@ -32,6 +33,6 @@ pub mod v1 {
     tonic::include_proto!("archway.v1");
 }
 
-/// The largest message either side accepts, in bytes: a request body of 1 MiB with room for the
-/// envelope one way, `read_file`'s largest result (1 MiB of text, JSON-escaped) the other.
+/// The largest message that either side accepts, in bytes. Requests are bodies of at most 1 MiB plus the
+/// envelope; the largest result is `read_file`'s (1 MiB of text, JSON-escaped).
 pub const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;

@@ -1,30 +1,30 @@
-//! How grave a log message is: the severities of RFC 5424, as MCP spells them.
+//! Severities of log messages: those of RFC 5424, as MCP spells them.
 //!
-//! A worker says how grave, a client from which level on it wants to hear.
+//! Workers assign a severity. A client sets the lowest one that it wants to receive.
 
-/// A severity. Ordered: `Debug` is the least grave, `Emergency` the gravest.
+/// A severity, ordered from `Debug` to `Emergency`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LogLevel {
-    /// For who mends the tool.
+    /// For developers of the tool.
     Debug,
-    /// What happens as it should.
+    /// Normal operation.
     Info,
-    /// What happens as it should, and seldom.
+    /// A normal but significant event.
     Notice,
-    /// What may not be what the caller expects.
+    /// Something that the caller may not expect.
     Warning,
-    /// What failed.
+    /// A failure.
     Error,
-    /// What failed and takes more with it.
+    /// A failure that affects more than this call.
     Critical,
-    /// What somebody must see to at once.
+    /// Immediate action is required.
     Alert,
-    /// Nothing works.
+    /// The system is unusable.
     Emergency,
 }
 
 impl LogLevel {
-    /// Every level, the least grave first.
+    /// All levels, from `Debug` to `Emergency`.
     pub const ALL: [LogLevel; 8] = [
         LogLevel::Debug,
         LogLevel::Info,
@@ -50,7 +50,7 @@ impl LogLevel {
         }
     }
 
-    /// The level of a wire name, or `None`. Case matters, as it does for every word of MCP.
+    /// The level with a wire name, or `None`. Case-sensitive, like all of MCP.
     pub fn parse(name: &str) -> Option<LogLevel> {
         LogLevel::ALL.into_iter().find(|level| level.name() == name)
     }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn levels_are_ordered_from_debug_to_emergency_and_found_by_their_names() {
+    fn levels_are_ordered_and_parsed_by_name() {
         assert!(LogLevel::ALL.is_sorted());
         for level in LogLevel::ALL {
             assert_eq!(LogLevel::parse(level.name()), Some(level));

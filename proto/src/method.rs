@@ -1,4 +1,4 @@
-//! The MCP methods a worker answers: a closed list.
+//! The MCP methods that a worker answers: a closed list.
 
 /// A method of the `Call` RPC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,9 +7,9 @@ pub enum Method {
     ToolsList,
     /// One tool: `{name, arguments}` → an MCP `CallToolResult`.
     ToolsCall,
-    /// What can be read: `{cursor?}` → `{resources}`.
+    /// Readable resources: `{cursor?}` → `{resources}`.
     ResourcesList,
-    /// The forms of what can be read: `{}` → `{resourceTemplates}`.
+    /// URI templates of resources: `{}` → `{resourceTemplates}`.
     ResourceTemplatesList,
     /// One resource: `{uri}` → `{contents}`.
     ResourcesRead,
@@ -17,12 +17,12 @@ pub enum Method {
     PromptsList,
     /// One prompt: `{name, arguments?}` → `{description, messages}`.
     PromptsGet,
-    /// Values of an argument: `{ref, argument, context?}` → `{completion}`.
+    /// Completions of an argument: `{ref, argument, context?}` → `{completion}`.
     Complete,
 }
 
 impl Method {
-    /// All of them.
+    /// All methods.
     pub const ALL: [Method; 8] = [
         Method::ToolsList,
         Method::ToolsCall,
@@ -48,7 +48,7 @@ impl Method {
         }
     }
 
-    /// The method of a wire name, or `None` if a worker does not answer it.
+    /// The method with a wire name, or `None` if workers don't answer it.
     pub fn parse(name: &str) -> Option<Method> {
         Method::ALL.into_iter().find(|method| method.name() == name)
     }

@@ -1,22 +1,22 @@
-//! The characters that could make a reader see other text than what is there, and how they are shown.
+//! The characters that could mislead a reader about the text, and how they are escaped.
 //!
-//! One list: workers escape them in what others wrote, gateways in what a refusal repeats, the command
-//! line and the log in all that people read.
+//! There is one list: workers escape them in text by others, gateways in what a refusal repeats, and the
+//! command line and the log in everything that people read.
 //!
-//! Joiners (U+200C, U+200D) and the variation selectors FE00–FE0F are none of them, since languages
-//! and emoji need them; nor are tab and line ends, since text is made of them.
+//! Joiners (U+200C, U+200D) and the variation selectors FE00–FE0F are not included, because languages and
+//! emoji need them; nor are tabs and line ends, because text consists of them.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// `text` with every misleading character written out as `\u{…}`, and how many there were.
+/// `text` with every misleading character written as `\u{…}`, and their number.
 pub fn escape(text: &str) -> (Cow<'_, str>, u64) {
     replace(text, is_misleading, |character, shown| {
         shown.extend(character.escape_unicode());
     })
 }
 
-/// The same on one line: tabs and line ends are written out, too, as `\t`, `\n` and `\r`.
+/// The same on one line: tabs and line ends are escaped as well, as `\t`, `\n` and `\r`.
 pub fn on_one_line(text: &str) -> Cow<'_, str> {
     let is_meant = |character| is_break(character) || is_misleading(character);
     let instead = |character: char, shown: &mut String| match is_break(character) {
@@ -26,24 +26,24 @@ pub fn on_one_line(text: &str) -> Cow<'_, str> {
     replace(text, is_meant, instead).0
 }
 
-/// JSON with every misleading character written as JSON's own escape (`\u202e`): the same value, and
-/// visible to whoever reads it as text.
+/// JSON with every misleading character as a JSON escape (`\u202e`): the same value, but visible in the
+/// text.
 pub fn visible_json(json: &str) -> Cow<'_, str> {
     let instead = |character: char, shown: &mut String| {
         for unit in character.encode_utf16(&mut [0; 2]) {
-            // Writing to a String can't fail.
+            // Writing to a String cannot fail.
             _ = write!(shown, "\\u{unit:04x}");
         }
     };
     replace(json, is_misleading, instead).0
 }
 
-/// Whether `text` holds a misleading character.
+/// Whether `text` contains a misleading character.
 pub fn misleads(text: &str) -> bool {
     first(text, is_misleading).is_some()
 }
 
-/// Whether a character shows nothing, reorders what is shown, or can carry hidden bytes.
+/// Whether a character is invisible, reorders text, or can carry hidden bytes.
 pub fn is_misleading(character: char) -> bool {
     match character {
         '\t' | '\n' | '\r' => false,
@@ -52,7 +52,7 @@ pub fn is_misleading(character: char) -> bool {
         // Bidirectional controls.
         '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
         '\u{200e}' | '\u{200f}' | '\u{61c}' => true,
-        // Characters that show nothing.
+        // Invisible characters.
         '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{180e}' | '\u{feff}' => true,
         // Tags, and the variation selectors that can carry hidden bytes.
         '\u{e0000}'..='\u{e007f}' | '\u{e0100}'..='\u{e01ef}' => true,
@@ -60,7 +60,7 @@ pub fn is_misleading(character: char) -> bool {
     }
 }
 
-/// `text` with each character that is meant written as `instead` does, and how many there were.
+/// `text` with each matching character replaced by `instead`, and their number.
 fn replace(
     text: &str,
     is_meant: impl Fn(char) -> bool + Copy,
@@ -84,9 +84,9 @@ fn replace(
     (Cow::Owned(shown), count)
 }
 
-/// Where the first character stands that is meant.
+/// The position of the first matching character.
 fn first(text: &str, is_meant: impl Fn(char) -> bool) -> Option<usize> {
-    // Most text is plain: one pass over bytes answers for it without decoding characters.
+    // Most text is plain: one pass over the bytes avoids decoding characters.
     let breaks_stay = !is_meant('\n');
     let is_plain = |byte| match byte {
         b'\t' | b'\n' | b'\r' => breaks_stay,
@@ -109,7 +109,7 @@ fn is_break(character: char) -> bool {
 mod tests {
     use super::*;
 
-    /// What is escaped, as first and last, and the next on either side, which stays.
+    /// The escaped ranges, with their unescaped neighbours on both sides.
     const RANGES: [(Option<char>, char, char, Option<char>); 14] = [
         // C0, but for tab and line ends.
         (None, '\0', '\u{8}', Some('\t')),
@@ -122,7 +122,7 @@ mod tests {
         (Some('\u{200d}'), '\u{200e}', '\u{200f}', Some('\u{2010}')),
         (Some('\u{2029}'), '\u{202a}', '\u{202e}', Some('\u{202f}')),
         (Some('\u{2065}'), '\u{2066}', '\u{2069}', Some('\u{206a}')),
-        // What shows nothing.
+        // Invisible characters.
         (Some('\u{180d}'), '\u{180e}', '\u{180e}', Some('\u{180f}')),
         (Some('\u{200a}'), '\u{200b}', '\u{200b}', Some('\u{200c}')),
         (Some('\u{205f}'), '\u{2060}', '\u{2064}', Some('\u{2065}')),
@@ -144,7 +144,7 @@ mod tests {
     ];
 
     #[test]
-    fn each_range_begins_and_ends_where_it_should() {
+    fn each_range_has_its_exact_bounds() {
         for (before, first, last, behind) in RANGES {
             for inside in [first, last] {
                 assert!(is_misleading(inside), "{inside:?} is escaped");
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_outside_the_ranges_is_escaped_and_nothing_inside_stays() {
+    fn exactly_the_ranges_are_escaped() {
         for character in '\0'..=char::MAX {
             let listed = RANGES
                 .iter()
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_languages_and_emoji_need_stays() {
+    fn characters_of_languages_and_emoji_stay() {
         for character in "\t\n\r\u{200c}\u{200d}\u{fe00}\u{fe0e}\u{fe0f}".chars() {
             assert!(!is_misleading(character), "{character:?}");
         }
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn json_that_is_made_visible_is_the_same_value() {
+    fn visible_json_has_the_same_value() {
         let value = serde_json::json!({ "a\u{200b}": "\u{202e}x\u{e0041}\u{0}", "plain": "ä" });
         let visible = visible_json(&value.to_string()).into_owned();
         assert!(!misleads(&visible), "{visible}");

@@ -1,12 +1,12 @@
-//! What a gateway or a worker is called where others read it: in records, logs and reports.
+//! Names of gateways and workers in records, logs and reports.
 
-/// The longest name of a host (RFC 1035, 2.3.4), and so of a process that has its host's.
+/// The longest host name (RFC 1035, 2.3.4), which is the default name of a process. In bytes.
 const LONGEST: usize = 253;
 
-/// A name as an option takes it.
+/// Parses a name from an option.
 ///
 /// # Errors
-/// What was expected, for any but 1 to 253 bytes without control characters.
+/// Describes valid names: 1 to 253 bytes without control characters.
 pub fn checked(text: &str) -> Result<String, String> {
     let fits = (1..=LONGEST).contains(&text.len()) && !text.chars().any(char::is_control);
     fits.then(|| text.to_owned())
@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_no_longer_than_a_hosts_and_shows_as_it_is() {
+    fn a_name_has_at_most_253_bytes_and_no_control_characters() {
         for good in ["a", "gateway-0.example", &"a".repeat(LONGEST)] {
             assert_eq!(checked(good).as_deref(), Ok(good));
         }

@@ -1,12 +1,12 @@
-//! The known names that somebody most likely meant by one that is unknown.
+//! Suggests the known names that an unknown one most likely meant.
 //!
-//! A short word is near to many others by a few edits, and means none of them: so the longer of two
-//! names says how much may differ. What has the name for its first or last words is nearer than any
-//! misspelling.
+//! A short word is within a few edits of many others, and means none of them. So the longer of two names
+//! determines how much may differ. A name that begins or ends with the unknown one's words is nearer than
+//! any misspelling.
 
-/// A longer name is like none of ours, and distances cost the product of two lengths.
+/// No known name is longer, and the distance costs the product of both lengths. In bytes.
 const LONGEST_NAME: usize = 64;
-/// Shorter names are a part of too many others, in characters.
+/// Shorter names are part of too many others. In characters.
 const SHORTEST_PART: usize = 3;
 
 /// The nearest of `known`, if any is near.
@@ -14,9 +14,8 @@ pub fn to<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a st
     among(name, known, 1).pop()
 }
 
-/// At most `most` of `known` that are near, the nearest first: those that have the name for
-/// their first or last words, or if there are none, those of which a third may be other. Case is
-/// ignored.
+/// At most `most` of `known` that are near, the nearest first. If some begin or end with the name's words,
+/// only those; else those that differ in at most a third of their characters. Case is ignored.
 pub fn among<'a>(name: &str, known: impl Iterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
     if name.len() > LONGEST_NAME {
         return Vec::new();
@@ -32,7 +31,7 @@ pub fn among<'a>(name: &str, known: impl Iterator<Item = &'a str>, most: usize) 
     near.into_iter().map(|(_, known)| known).collect()
 }
 
-/// Whether the name is no part of the known one, and how far they are apart; `None` if that is far.
+/// Whether the name is not part of the known one, and their distance; `None` if that is too large.
 fn distance(name: &str, known: &str) -> Option<(bool, usize)> {
     let (length, other) = (name.chars().count(), known.chars().count());
     let apart = length.abs_diff(other);
@@ -40,7 +39,7 @@ fn distance(name: &str, known: &str) -> Option<(bool, usize)> {
         return Some((false, apart));
     }
     let reach = length.max(other) / 3;
-    // No fewer edits than that: most names need no closer look.
+    // The difference in length is a lower bound of the edits, and excludes most names cheaply.
     if apart > reach {
         return None;
     }
@@ -57,7 +56,7 @@ fn is_part(name: &str, known: &str) -> bool {
         || before.is_some_and(|before| is_end_of_word(before.chars().next_back(), first))
 }
 
-/// Whether no word goes on from one character to the next: words are of letters or of digits.
+/// Whether there is a word boundary between two characters. Words consist of letters, or of digits.
 fn is_end_of_word(left: Option<char>, right: Option<char>) -> bool {
     let are_both = |are: fn(char) -> bool| left.is_some_and(are) && right.is_some_and(are);
     !are_both(char::is_alphabetic) && !are_both(char::is_numeric)
@@ -68,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_misspelt_name_is_near_and_a_short_word_is_near_to_nothing_else() {
+    fn a_misspelt_name_is_near_and_a_short_word_to_nothing_else() {
         let known = ["ref", "ref1", "since", "until", "author", "file_path"];
         let near = |name| to(name, known.into_iter());
         assert_eq!(near("untill"), Some("until"));
@@ -81,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn names_with_all_words_of_one_leave_others_out_and_each_comes_once() {
+    fn names_with_the_words_exclude_others_and_appear_once() {
         let known = ["v2.4.3", "v2.43.1", "v2.43.0", "v2.43.0", "v2.44.0"];
         let near = |name, most| among(name, known.into_iter(), most);
         assert_eq!(near("v2.43", 3), ["v2.43.0", "v2.43.1"]);

@@ -1,9 +1,9 @@
-//! The pass: what a worker believes about a caller, and nothing else.
+//! The pass: the only thing that tells a worker who is calling.
 //!
-//! A JWT signed with Ed25519 (`EdDSA`, RFC 8037) that lives 30 s. A gateway mints one per principal
-//! and pool and uses it for 10 s; a worker verifies it once and caches the outcome: signing and
-//! verifying cost more than the whole gRPC hop. A stolen pass buys no more than its owner had,
-//! for half a minute.
+//! A JWT signed with Ed25519 (`EdDSA`, RFC 8037) that is valid for 30 s. A gateway mints one per principal
+//! and pool and reuses it for 10 s. A worker verifies it once and caches the outcome, because signing and
+//! verifying cost more than the whole gRPC hop. A stolen pass grants what its owner had, for at most half
+//! a minute.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,14 +17,14 @@ pub mod files;
 
 /// How long a pass is valid after it was minted.
 pub const LIFETIME: Duration = Duration::from_secs(30);
-/// How long a gateway goes on using a pass it minted.
+/// How long a gateway reuses a pass.
 pub const REUSE: Duration = Duration::from_secs(10);
 
 const ISSUER: &str = "archway-gateway";
 const AUDIENCE: &str = "archway-worker";
 const CATALOG_AUDIENCE: &str = "archway-worker-catalog";
 
-/// What a caller may do, as the gateway found it.
+/// What a caller may do, as the gateway determined.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pass {
     /// The tenant's id.
@@ -34,46 +34,46 @@ pub struct Pass {
     /// Issuer and subject of the credential: `key:<lineage>` or `jwt:<issuer>:<subject>`.
     #[serde(rename = "sub")]
     pub principal: String,
-    /// The project slugs the caller may read; `None` for all of the tenant's.
+    /// Slugs of the projects that the caller may read; `None` for all of the tenant's.
     pub projects: Option<Vec<String>>,
-    /// The project a call without `project` means.
+    /// The project of calls that name none.
     pub default_project: Option<String>,
-    /// What the credential carries.
+    /// The credential's scopes.
     pub scopes: Vec<Scope>,
-    /// The families of tools the caller may call; `None` for all.
+    /// The tool families that the caller may call; `None` for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub families: Option<Vec<String>>,
-    /// The worker pool this pass is good for.
+    /// The worker pool for which the pass is valid.
     pub pool: String,
 }
 
 impl Pass {
-    /// Whether the caller may read the project of this slug, if it exists.
+    /// Whether the caller may read the project with this slug, if it exists.
     pub fn may_read(&self, project: &str) -> bool {
         self.projects
             .as_ref()
             .is_none_or(|slugs| slugs.iter().any(|slug| slug == project))
     }
 
-    /// Whether the caller may call the tools of this family that ask for this scope.
+    /// Whether the caller may call tools of this family that need this scope.
     pub fn may_call(&self, family: &str, scope: Scope) -> bool {
         let families = self.families.as_ref();
         let is_covered = families.is_none_or(|names| names.iter().any(|name| name == family));
         is_covered && self.holds(scope)
     }
 
-    /// Whether the caller's credential carries this scope.
+    /// Whether the caller's credential has this scope.
     pub fn holds(&self, scope: Scope) -> bool {
         self.scopes.contains(&scope)
     }
 }
 
-/// A pass on the wire. Not printed: `Debug` hides it.
+/// A pass on the wire. `Debug` hides it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct PassToken(String);
 
 impl PassToken {
-    /// Wraps a token that was received.
+    /// Wraps a received token.
     pub fn new(token: impl Into<String>) -> Self {
         PassToken(token.into())
     }
@@ -90,19 +90,19 @@ impl std::fmt::Debug for PassToken {
     }
 }
 
-/// Why a pass was not minted or not believed.
+/// Why a pass could not be minted or verified.
 #[derive(Debug, thiserror::Error)]
 pub enum PassError {
-    /// The private key is no PKCS#8 Ed25519 key.
+    /// The private key is not a PKCS#8 Ed25519 key.
     #[error("the pass key is not an Ed25519 key in PKCS#8 form")]
     Key,
     /// Signing failed.
     #[error("signing a pass")]
     Sign(#[source] jsonwebtoken::errors::Error),
-    /// No public key verifies the token, or it is expired or meant for others.
+    /// No public key verifies the token, it has expired, or its audience is another.
     #[error("the pass is not valid here")]
     Refused(#[source] jsonwebtoken::errors::Error),
-    /// The pass is for another pool of workers.
+    /// The pass is for another worker pool.
     #[error("the pass is for another pool")]
     WrongPool,
 }
@@ -115,7 +115,7 @@ pub struct PassMinter {
 }
 
 impl PassMinter {
-    /// A minter with a key of its own, for processes that run both roles.
+    /// A minter with a new key, for processes that run both roles.
     pub fn generate() -> Result<Self, PassError> {
         use aws_lc_rs::signature::Ed25519KeyPair;
         let key = Ed25519KeyPair::generate().map_err(|_unspecified| PassError::Key)?;
@@ -144,12 +144,12 @@ impl PassMinter {
         self.public
     }
 
-    /// Signs a pass that is valid from now on for [`LIFETIME`].
+    /// Signs a pass that is valid from now for [`LIFETIME`].
     pub fn mint(&self, pass: &Pass) -> Result<PassToken, PassError> {
         self.sign(AUDIENCE, pass)
     }
 
-    /// Signs a pass that shows the worker's catalogue and nothing of any tenant.
+    /// Signs a pass for reading the worker's catalogue, which belongs to no tenant.
     pub fn mint_catalog(&self) -> Result<PassToken, PassError> {
         self.sign(CATALOG_AUDIENCE, &NoTenant {})
     }
@@ -168,18 +168,18 @@ impl PassMinter {
     }
 }
 
-/// A worker's half: believes passes of the keys it was given, for its own pool.
+/// A worker's half: verifies passes with its public keys, for its own pool.
 pub struct PassVerifier {
     keys: Vec<DecodingKey>,
     pool: String,
 }
 
-/// A pass whose signature, audience, pool and time were checked. Private fields: only
-/// [`PassVerifier`] builds one.
+/// A pass whose signature, audience, pool and time were verified. Private fields: only [`PassVerifier`]
+/// creates one.
 #[derive(Clone, Debug)]
 pub struct VerifiedPass {
     pass: Arc<Pass>,
-    /// Unix time, in seconds, from which the pass is no longer good.
+    /// The Unix time, in seconds, from which the pass is invalid.
     expires_at: u64,
 }
 
@@ -189,14 +189,14 @@ impl VerifiedPass {
         &self.pass
     }
 
-    /// Whether the pass is still good.
+    /// Whether the pass is still valid.
     pub fn is_live(&self) -> bool {
         jsonwebtoken::get_current_timestamp() < self.expires_at
     }
 }
 
 impl PassVerifier {
-    /// Believes any of `public_keys` (two while a key rotates), for passes of `pool`.
+    /// Trusts any of `public_keys` (two during a key rotation), for passes of `pool`.
     pub fn new(public_keys: &[[u8; 32]], pool: impl Into<String>) -> Self {
         let keys = public_keys
             .iter()
@@ -208,7 +208,7 @@ impl PassVerifier {
         }
     }
 
-    /// Checks a caller's pass.
+    /// Verifies a caller's pass.
     pub fn verify(&self, token: &PassToken) -> Result<VerifiedPass, PassError> {
         let claims: Claims<Pass> = self.check(token, AUDIENCE)?;
         if claims.body.pool != self.pool {
@@ -220,7 +220,7 @@ impl PassVerifier {
         })
     }
 
-    /// Checks a pass for the catalogue.
+    /// Verifies a pass for the catalogue.
     pub fn verify_catalog(&self, token: &PassToken) -> Result<(), PassError> {
         self.check::<NoTenant>(token, CATALOG_AUDIENCE)
             .map(|_claims| ())
@@ -236,7 +236,7 @@ impl PassVerifier {
         rules.set_issuer(&[ISSUER]);
         rules.set_required_spec_claims(&["exp", "aud", "iss"]);
         rules.leeway = 0;
-        // RFC 7519, 4.1.4: not on or after `exp`. The crate refuses only what ended before now.
+        // RFC 7519, 4.1.4: a token is invalid at `exp` itself. The crate accepts it until after `exp`.
         rules.reject_tokens_expiring_in_less_than = 1;
         let mut refusal = jsonwebtoken::errors::ErrorKind::InvalidSignature.into();
         for key in &self.keys {
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_is_believed_by_its_own_pool_under_its_own_key() {
+    fn a_pass_is_valid_for_its_pool_under_its_key() {
         let minter = PassMinter::generate().unwrap();
         let token = minter.mint(&pass()).unwrap();
         let worker = PassVerifier::new(&[minter.public_key()], "shared");
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn while_keys_rotate_both_are_believed() {
+    fn both_keys_are_trusted_during_a_rotation() {
         let (old, new) = (
             PassMinter::generate().unwrap(),
             PassMinter::generate().unwrap(),
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_for_the_catalogue_calls_nothing_and_the_other_way_round() {
+    fn catalogue_passes_and_callers_passes_are_not_interchangeable() {
         let minter = PassMinter::generate().unwrap();
         let worker = PassVerifier::new(&[minter.public_key()], "shared");
         let catalog = minter.mint_catalog().unwrap();
@@ -351,7 +351,7 @@ mod tests {
     fn a_pass_is_refused_in_the_very_second_in_which_it_ends() {
         let minter = PassMinter::generate().unwrap();
         let worker = PassVerifier::new(&[minter.public_key()], "shared");
-        // The clock only goes on: a pass that ends in this second has ended when it is looked at.
+        // The clock never goes back: a pass that ends in this second has ended when it is verified.
         let now = jsonwebtoken::get_current_timestamp();
         let refused = worker.verify(&ending_at(&minter, now)).unwrap_err();
         assert!(matches!(refused, PassError::Refused(_)), "{refused:?}");

@@ -1,9 +1,9 @@
-//! What a pool of workers may be called: by gateways, by workers and by the tenants that it serves.
+//! Names of worker pools: for gateways, workers and tenants alike.
 
 /// The longest name of a pool, in bytes.
 const LONGEST: usize = 63;
 
-/// What a name is made of, for whoever gave another.
+/// What a name consists of, for error messages.
 pub const ALLOWED: &str = "expected a-z, 0-9 and - inside, at most 63 characters";
 
 /// Whether a tenant's pool may have this name (`migrations/0005_limits.sql`).
@@ -14,10 +14,10 @@ pub fn is_name(text: &str) -> bool {
         && text.chars().all(|c| plain(c) || c == '-')
 }
 
-/// A pool's name as an option takes it.
+/// Parses a pool's name from an option.
 ///
 /// # Errors
-/// What was expected, for a name that no tenant's pool can have: calls would never reach it.
+/// Describes valid names. No tenant's pool can have another name, so calls would never reach it.
 pub fn checked(text: &str) -> Result<String, String> {
     is_name(text)
         .then(|| text.to_owned())

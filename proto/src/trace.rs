@@ -1,11 +1,10 @@
-//! Spans: what gateway and worker record of a call, where it is recorded at all.
+//! Spans: what gateway and worker record of a call, if it is recorded.
 //!
-//! The gateway decides once for each request; after that a span is begun only within one that is
-//! recorded, so that all other calls pay a look at a variable of their thread. The span that is
-//! current goes with a future ([`Span::run`]), not with a thread, and not by itself into a task
-//! ([`apart`]). What a reader would get wrong: a span ends when the last that holds it lets
-//! it go. Names and attributes are those of OpenTelemetry's semantic conventions where it has any;
-//! arguments, paths and contents are never among them.
+//! The gateway decides once per request. Afterwards a span begins only within a recorded one, so other
+//! calls cost a look at a thread-local variable. The current span belongs to a future ([`Span::run`]), not
+//! to a thread, and is not inherited by tasks ([`apart`]). What a reader would get wrong: a span ends when
+//! its last holder drops it. Names and attributes follow OpenTelemetry's semantic conventions where they
+//! exist. Arguments, paths and contents are never recorded.
 
 mod counts;
 
@@ -25,19 +24,19 @@ use crate::context::TraceContext;
 
 pub use counts::{COUNTS, Lost, SpanCounts, Spans};
 
-/// Who says what spans hold, in all that we export.
+/// The instrumentation scope of all exported spans.
 const SCOPE: &str = "archway";
-/// The RPC between gateway and workers, as `rpc.method`: a span's name, too.
+/// The RPC between gateway and workers, as `rpc.method` and as a span's name.
 pub const CALL: &str = "archway.v1.Worker/Call";
-/// Characters of a `tracestate` that is passed on. One that is longer is dropped whole.
+/// The longest `tracestate` that is propagated, in characters. A longer one is dropped entirely.
 const LONGEST_STATE: usize = 512;
 
-/// A span that is recorded, or none.
+/// A recorded span, or nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Span(Option<Context>);
 
 impl Span {
-    /// The span in which this thread is at work, if that is recorded.
+    /// The current span of this thread, if it is recorded.
     pub fn current() -> Span {
         if !is_recorded() {
             return Span(None);
@@ -45,12 +44,12 @@ impl Span {
         Span(Some(Context::current()))
     }
 
-    /// A span within the current one, if that is recorded: what it is, is asked only then.
+    /// A child of the current span, if that is recorded. `describe` is called only then.
     pub fn child(describe: impl FnOnce() -> SpanBuilder) -> Span {
         Span::current().within(describe)
     }
 
-    /// A span of a trace that is not of this process, if that is recorded.
+    /// A child of a span in another process, if that is recorded.
     pub fn of_remote(
         parent: TraceContext,
         state: TraceState,
@@ -63,12 +62,12 @@ impl Span {
         begin(&parent, describe())
     }
 
-    /// The first span of a trace.
+    /// The root span of a new trace.
     pub fn of_new_trace(describe: impl FnOnce() -> SpanBuilder) -> Span {
         begin(&Context::new(), describe())
     }
 
-    /// A span within this one.
+    /// A child of this span.
     #[must_use]
     pub fn within(&self, describe: impl FnOnce() -> SpanBuilder) -> Span {
         match &self.0 {
@@ -77,20 +76,20 @@ impl Span {
         }
     }
 
-    /// The same span, which keeps another from ending before it.
+    /// The same span, which keeps `outer` from ending before it.
     #[must_use]
     pub fn inside(self, outer: &Span) -> Span {
         Span(self.0.map(|it| it.with_value(Outer(outer.clone()))))
     }
 
-    /// Adds an attribute, or replaces it.
+    /// Sets an attribute.
     pub fn set(&self, key: &'static str, value: impl Into<Value>) {
         if let Some(recorded) = &self.0 {
             recorded.span().set_attribute(KeyValue::new(key, value));
         }
     }
 
-    /// Says that what it is about failed, and how: a word of few.
+    /// Marks the span as failed, with an error type of low cardinality.
     pub fn fail(&self, error_type: impl Into<Value>) {
         if let Some(recorded) = &self.0 {
             recorded.span().set_status(Status::error(""));
@@ -98,33 +97,33 @@ impl Span {
         }
     }
 
-    /// Ends it in the past.
+    /// Ends the span at a moment in the past.
     pub fn end_at(&self, moment: SystemTime) {
         if let Some(recorded) = &self.0 {
             recorded.span().end_with_timestamp(moment);
         }
     }
 
-    /// Where it stands, for who continues its trace elsewhere.
+    /// Its trace context, to continue the trace elsewhere.
     pub fn trace(&self) -> Option<TraceContext> {
         let recorded = self.0.as_ref()?;
         Some(TraceContext::of(recorded.span().span_context()))
     }
 
-    /// Where it stands, for a link to it.
+    /// Its span context, for links.
     pub fn span_context(&self) -> Option<SpanContext> {
         let recorded = self.0.as_ref()?;
         Some(recorded.span().span_context().clone())
     }
 
-    /// What other makers of traces wrote beside it, as the header has it.
+    /// Its `tracestate`, as the header's value.
     pub fn state(&self) -> String {
         let state = |it: &Context| it.span().span_context().trace_state().header();
         self.0.as_ref().map(state).unwrap_or_default()
     }
 
-    /// Runs a future within this span. Takes what is pinned already, so that nothing is moved for
-    /// calls that are not recorded.
+    /// Runs a future within this span. Takes a pinned future, so that calls which are not recorded move
+    /// nothing.
     pub fn run<F: Future + Unpin>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
         Within {
             span: self.clone(),
@@ -133,8 +132,8 @@ impl Span {
     }
 }
 
-/// A future for a task of its own: what is recorded of it belongs to the span of whoever begins it,
-/// which need not wait for it to end.
+/// Prepares a future for a task of its own: its spans are children of the caller's current span, which
+/// may end earlier.
 pub fn apart<F: Future>(future: F) -> impl Future<Output = F::Output> {
     let span = Span::current().0.map(|it| {
         let context = it.span().span_context().clone();
@@ -143,26 +142,26 @@ pub fn apart<F: Future>(future: F) -> impl Future<Output = F::Output> {
     async move { Span(span).run(pin!(future)).await }
 }
 
-/// The current span failed, if it is recorded: for who has no hold of it.
+/// Marks the current span as failed, if it is recorded.
 pub fn fail(error_type: impl Into<Value>) {
     if is_recorded() {
         Span::current().fail(error_type);
     }
 }
 
-/// Adds an attribute to the current span, if it is recorded.
+/// Sets an attribute of the current span, if it is recorded.
 pub fn set(key: &'static str, value: impl Into<Value>) {
     if is_recorded() {
         Span::current().set(key, value);
     }
 }
 
-/// Whether what this thread does now is recorded.
+/// Whether the current span of this thread is recorded.
 pub fn is_recorded() -> bool {
     Context::map_current(|it| it.has_active_span() && it.span().span_context().is_sampled())
 }
 
-/// A gRPC status as the conventions for RPC have it.
+/// The name of a gRPC status in the semantic conventions.
 pub fn status_name(code: Code) -> &'static str {
     match code {
         Code::Ok => "OK",
@@ -185,7 +184,7 @@ pub fn status_name(code: Code) -> &'static str {
     }
 }
 
-/// A `tracestate` as it came; nothing, if it is too long, malformed, or could be no header.
+/// Parses a `tracestate`. Empty if it is too long, malformed, or not a valid header.
 pub fn state(text: Option<&str>) -> TraceState {
     let is_plain = |text: &&str| text.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~'));
     let text = text
@@ -198,15 +197,15 @@ pub fn state(text: Option<&str>) -> TraceState {
 fn begin(parent: &Context, span: SpanBuilder) -> Span {
     let span = global::tracer(SCOPE).build_with_context(span, parent);
     let begun = parent.with_span(span);
-    // Without an exporter there are none.
+    // Without an exporter, spans don't record.
     let recorded = begun.span().is_recording();
     Span(recorded.then_some(begun))
 }
 
-/// A span that lasts as long as another, inside it, does.
+/// A span that ends no earlier than another one within it.
 struct Outer(#[expect(dead_code, reason = "held, so that it does not end")] Span);
 
-/// A future whose every step is taken within a span.
+/// A future that is polled within a span.
 struct Within<F> {
     span: Span,
     future: F,
@@ -226,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_described_where_nothing_is_recorded() {
+    fn spans_are_described_only_if_they_are_recorded() {
         let describe = || panic!("it is not recorded");
         let span = Span::child(describe);
         let of_remote = Span::of_remote(TraceContext::start(), TraceState::NONE, describe);
@@ -249,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_state_passes_as_it_is_unless_it_is_too_long_or_malformed() {
+    fn a_trace_state_is_propagated_unless_too_long_or_malformed() {
         let good = "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE";
         assert_eq!(state(Some(good)).header(), good);
         let long = format!("a={}", "b".repeat(200)) + ",c=d,e=f";

@@ -1,8 +1,8 @@
-//! The pass keys as files: what gateways and workers are given, and `archway pass-key` makes.
+//! Pass keys as files: for gateways and workers, made by `archway pass-key`.
 //!
-//! One key a line, in base64; blank lines and lines that start with `#` don't count. A gateway's
-//! file holds one private key (Ed25519, PKCS#8), a worker's one or two public keys (32 bytes
-//! each): two while the pair is replaced, so that passes of either are believed.
+//! One key per line, in base64; blank lines and lines that start with `#` are ignored. A gateway's file
+//! holds one private key (Ed25519, PKCS#8). A worker's file holds one or two public keys (32 bytes each):
+//! two while the pair is replaced, so that passes of both are accepted.
 
 use std::path::{Path, PathBuf};
 
@@ -11,58 +11,58 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 
 use super::{PassError, PassMinter};
 
-/// Public keys that are believed at one time.
+/// How many public keys a worker trusts at a time.
 pub const MOST_PUBLIC_KEYS: usize = 2;
 
-/// Why a key file is of no use. Never carries a key.
+/// Why a key file cannot be used. Never contains a key.
 #[derive(Debug, thiserror::Error)]
 pub enum PassFileError {
-    /// The file can't be read.
+    /// The file cannot be read.
     #[error("reading the {kind} pass key from {}; {MAKE}", path.display())]
     Read {
         /// `private` or `public`.
         kind: &'static str,
-        /// Where it should be.
+        /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: std::io::Error,
     },
-    /// No key, or too many.
+    /// The file has no key, or too many.
     #[error(
         "{} holds {found} keys instead of {wanted}; {MAKE}", path.display()
     )]
     Count {
         /// The file.
         path: PathBuf,
-        /// How many lines it has.
+        /// How many keys it has.
         found: usize,
         /// How many it may have.
         wanted: &'static str,
     },
-    /// A line is something else.
-    #[error("line {line} of {} is no {kind} pass key; {MAKE}", path.display())]
+    /// A line is not a key.
+    #[error("line {line} of {} is not a {kind} pass key; {MAKE}", path.display())]
     NotAKey {
         /// The file.
         path: PathBuf,
-        /// Counted from 1.
+        /// The line's number, from 1.
         line: usize,
         /// `private` or `public`.
         kind: &'static str,
     },
 }
 
-/// What to do about any of them.
+/// The advice in all of these errors.
 const MAKE: &str = "make a pair with `archway pass-key generate --private FILE --public FILE`";
 
-/// A new pair, as its files hold it. Not printed: `Debug` hides it.
+/// A new pair, as its files hold it. `Debug` hides it.
 pub struct PassKeyPair {
     private: String,
     public: String,
 }
 
 impl PassKeyPair {
-    /// Makes a pair of random keys.
+    /// Generates a random pair.
     pub fn generate() -> Result<Self, PassError> {
         let key = Ed25519KeyPair::generate().map_err(|_unspecified| PassError::Key)?;
         let document = key.to_pkcs8v1().map_err(|_unspecified| PassError::Key)?;
@@ -73,7 +73,7 @@ impl PassKeyPair {
         })
     }
 
-    /// The line of a gateway's file, without a line end: to be kept secret.
+    /// The line of a gateway's file, without a line end. It must be kept secret.
     pub fn private_line(&self) -> &str {
         &self.private
     }
@@ -93,7 +93,7 @@ impl std::fmt::Debug for PassKeyPair {
 /// Reads a gateway's file.
 ///
 /// # Errors
-/// If it can't be read, or is not one private key.
+/// If it cannot be read, or does not hold exactly one private key.
 pub fn load_minter(path: &Path) -> Result<PassMinter, PassFileError> {
     const KIND: &str = "private";
     let keys = read(path, KIND, |der| PassMinter::from_pkcs8(der).ok())?;
@@ -109,7 +109,7 @@ pub fn load_minter(path: &Path) -> Result<PassMinter, PassFileError> {
 /// Reads a worker's file: one key or two.
 ///
 /// # Errors
-/// If it can't be read, or holds something else.
+/// If it cannot be read, or holds something else.
 pub fn load_public_keys(path: &Path) -> Result<Vec<[u8; 32]>, PassFileError> {
     const KIND: &str = "public";
     let keys = read(path, KIND, |bytes| bytes.try_into().ok())?;
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_file_signs_the_other_believes_comments_or_not() {
+    fn a_worker_verifies_what_a_gateway_signs_by_their_files() {
         let (old, new) = (
             PassKeyPair::generate().unwrap(),
             PassKeyPair::generate().unwrap(),
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_something_else_is_named_with_what_to_do_and_never_shown() {
+    fn a_wrong_file_is_named_with_advice_and_never_shown() {
         let pair = PassKeyPair::generate().unwrap();
         let (private, public) = (pair.private_line(), pair.public_line());
         let three = [public; 3].join("\n");

@@ -1,4 +1,4 @@
-//! What became of spans, for the metrics of whoever runs in this process.
+//! Counts of exported and lost spans, for the metrics of this process.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,7 +8,7 @@ use prometheus_client::{
     metrics::{MetricType, counter::ConstCounter},
 };
 
-/// What became of the spans of this process: counted for all of it, as its exporter is for all of it.
+/// Counts of this process's spans. There is one exporter per process, and so one set of counts.
 #[derive(Debug)]
 pub struct SpanCounts {
     exported: AtomicU64,
@@ -23,12 +23,12 @@ pub static COUNTS: SpanCounts = SpanCounts {
     not_taken: AtomicU64::new(0),
 };
 
-/// Why a span was given up.
+/// Why a span was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lost {
-    /// As many waited as may.
+    /// The queue was full.
     QueueFull,
-    /// The collector refused it, or did not take it in time.
+    /// The collector refused it, or did not accept it in time.
     NotTaken,
 }
 
@@ -36,7 +36,7 @@ impl Lost {
     /// Every reason.
     pub const ALL: [Lost; 2] = [Lost::QueueFull, Lost::NotTaken];
 
-    /// The word for it in metrics.
+    /// Its label in metrics.
     pub fn name(self) -> &'static str {
         match self {
             Lost::QueueFull => "queue_full",
@@ -46,22 +46,22 @@ impl Lost {
 }
 
 impl SpanCounts {
-    /// The collector took so many.
+    /// Counts spans that the collector accepted.
     pub fn exported(&self, spans: u64) {
         self.exported.fetch_add(spans, Ordering::Relaxed);
     }
 
-    /// So many were given up.
+    /// Counts lost spans.
     pub fn lost(&self, why: Lost, spans: u64) {
         self.count_of(why).fetch_add(spans, Ordering::Relaxed);
     }
 
-    /// How many were taken by the collector.
+    /// How many spans the collector accepted.
     pub fn all_exported(&self) -> u64 {
         self.exported.load(Ordering::Relaxed)
     }
 
-    /// How many were given up for this reason.
+    /// How many spans were lost for this reason.
     pub fn all_lost(&self, why: Lost) -> u64 {
         self.count_of(why).load(Ordering::Relaxed)
     }
@@ -74,7 +74,7 @@ impl SpanCounts {
     }
 }
 
-/// Tells the counts of this process in a registry of metrics.
+/// Registers the counts of this process as metrics.
 #[derive(Debug)]
 pub struct Spans;
 
