@@ -1,8 +1,8 @@
-//! How long a worker goes on after a client went away: from the end of the client's socket to the
-//! worker seeing its call's stream dropped, in both eras, through gateway and gRPC.
+//! How long a worker continues after a client left: from the end of the client's socket until the worker
+//! notices that its call's stream was dropped, in both protocol eras, through gateway and gRPC.
 //!
-//! Target: under 100 ms, every one of 50. Run: `cargo bench -p archway-benches --bench cancel`; it
-//! starts a PostgreSQL of its own, or uses the one of `ARCHWAY_TEST_DATABASE_URL`.
+//! Target: under 100 ms in each of 50 rounds. Run: `cargo bench -p archway-benches --bench cancel`. It
+//! starts a PostgreSQL, or uses that of `ARCHWAY_TEST_DATABASE_URL`.
 
 use archway_benches::{median, quantile};
 use e2e::{Client, HangEvent, Harness, Tenant};
@@ -39,7 +39,7 @@ async fn main() {
     }
 }
 
-/// Milliseconds for which the worker goes on.
+/// For how many milliseconds the worker continues.
 async fn leave(client: &Client, heard: &mut Receiver<HangEvent>) -> f64 {
     let call = client.request("tools/call", json!({ "name": "hang", "arguments": {} }));
     let socket = TcpStream::connect(client.address()).await;

@@ -1,13 +1,11 @@
-//! Whether throughput follows the cores: `hello` through gateway and worker on one core, and on
-//! two.
+//! Whether throughput scales with cores: `hello` through gateway and worker on one core, and on two.
 //!
-//! On one core the servers have it to themselves and the clients have the other. On two they share
-//! both with the clients, so calls a second cannot double there: what tells is calls per second of
-//! the servers' CPU, which stay the same as long as no lock and no queue stands between the cores.
-//! What two cores cost anybody (caches, clocks, the machine's other guests) shows in the bare chain,
-//! which is measured in the same way, in turn. With more cores than two, the clients get two of
-//! their own. Needs `taskset`. Target: calls per CPU second on all cores over those on one, at least
-//! 0.9 of the same figure of the bare chain.
+//! On one core, the servers have it to themselves and the clients use the other. On two, servers and
+//! clients share both, so calls per second cannot double. The relevant figure is calls per second of the
+//! servers' CPU time, which stays the same as long as no lock or queue is contended. What a second core
+//! always costs (caches, clocks, other guests of the machine) shows in the bare chain, which is measured
+//! alternately. With more than two cores, the clients get two of their own. Needs `taskset`. Target:
+//! calls per CPU second on all cores divided by those on one, at least 0.9 of the bare chain's figure.
 //!
 //! Run: `cargo build --release && cargo bench -p archway-benches --bench cores`.
 
@@ -24,13 +22,13 @@ async fn main() {
     let cores = std::thread::available_parallelism().expect("cores").get();
     let most = if cores > 3 { cores - 2 } else { cores };
     let folder = tempfile::tempdir().expect("a folder");
-    println!("{cores} cores here; {CONNECTIONS} connections, {ROUNDS} rounds in turn; medians");
+    println!("{cores} cores here; {CONNECTIONS} connections, {ROUNDS} alternating rounds; medians");
     let mut places = Vec::new();
     for (name, list) in [
         ("1 core".to_owned(), "0".to_owned()),
         (format!("{most} cores"), format!("0-{}", most - 1)),
     ] {
-        places.push(Place {
+        places.push(PinnedServers {
             bare: Bare::start_on(&folder.path().join(&list), Some(&list)),
             stack: stack(list).await,
             name,
@@ -40,7 +38,7 @@ async fn main() {
     for round in 0..=ROUNDS {
         for place in &mut places {
             let measured = [chain(&place.bare).await, load(&place.stack).await];
-            // The first round only warms all.
+            // The first round is a warm-up.
             if round > 0 {
                 for (rounds, measured) in place.rounds.iter_mut().zip(measured) {
                     rounds.push(measured);
@@ -54,28 +52,28 @@ async fn main() {
         per_cpu_second[1] / per_cpu_second[0]
     });
     println!(
-        "calls a CPU second, all cores / one: bare chain {bare:.2}, archway {archway:.2}; archway / bare chain {:.2} (target ≥ 0.9)",
+        "calls per CPU second, all cores / one: bare chain {bare:.2}, archway {archway:.2}; archway / bare chain {:.2} (target ≥ 0.9)",
         archway / bare
     );
 }
 
-/// Servers on some of the cores, and what they did.
-struct Place {
+/// Servers on some of the cores, and their results.
+struct PinnedServers {
     name: String,
     bare: Bare,
     stack: Stack,
-    /// Of the chain, of Archway.
+    /// The rounds of the chain, and of Archway.
     rounds: [Vec<Round>; 2],
 }
 
-impl Place {
-    /// Prints a line; calls a CPU second.
+impl PinnedServers {
+    /// Prints a line. Returns calls per CPU second.
     fn print(&self, what: &str, which: usize) -> f64 {
         let rounds = &self.rounds[which];
         let middle = |of: fn(&Round) -> f64| median(&mut rounds.iter().map(of).collect::<Vec<_>>());
         let (per_second, cpu_us) = (middle(|one| one.per_second), middle(|one| one.cpu_us));
         println!(
-            "{what:>10} on {:>8}: {per_second:6.0} calls/s, {cpu_us:5.1} µs of the servers' CPU a call ({:.2} cores busy), {:6.0} calls a CPU second",
+            "{what:>10} on {:>8}: {per_second:6.0} calls/s, {cpu_us:5.1} µs of the servers' CPU per call ({:.2} cores busy), {:6.0} calls per CPU second",
             self.name,
             per_second * cpu_us / 1e6,
             1e6 / cpu_us

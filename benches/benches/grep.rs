@@ -1,9 +1,9 @@
-//! `grep_codebase` through gateway and worker against starting ripgrep.
+//! `grep_codebase` through gateway and worker, compared with starting ripgrep.
 //!
-//! Same tree, same pattern, same number of threads, in turn. The call has everything a client
-//! gets: HTTP, credential, JSON, `_meta`. Target: at most 0.65 of rg's wall time on a warm tree of
-//! 5,000 files or more. Needs `rg` on the PATH or in `ARCHWAY_TEST_RG`. Run: `cargo build
-//! --release && cargo bench -p archway-benches --bench grep [-- FILES]`.
+//! Both use the same tree, pattern and number of threads, alternately. The call includes everything that a
+//! client gets: HTTP, credential, JSON, `_meta`. Target: at most 0.65 of rg's wall time on a warm tree of
+//! at least 5,000 files. Needs `rg` in PATH or in `ARCHWAY_TEST_RG`. Run: `cargo build --release && cargo
+//! bench -p archway-benches --bench grep [-- FILES]`.
 
 use std::{
     path::Path,

@@ -1,11 +1,10 @@
-//! What Archway adds to a call: `hello` through gateway and worker against a bare chain.
+//! Archway's overhead per call: `hello` through gateway and worker, compared with a bare chain.
 //!
-//! The chain is axum → tonic → echo in one process, over the same unix socket: no credential, no
-//! schema, no MCP. Both serve 64 connections; the figure is CPU per call of the server process.
-//! Archway's clients carry a key and, a session each, a handle; their limits are set to the most
-//! that can be set, so that every bucket is spent.
-//! Target: at most 3 times the chain. Run: `cargo build --release && cargo bench -p
-//! archway-benches --bench hello`.
+//! The chain is axum → tonic → echo in one process, over the same unix socket, without credential, schema or
+//! MCP. Both serve 64 connections. The figure is CPU per call of the server process. Archway's clients send
+//! a key and a session handle each. Their limits are set to the maximum, so that every bucket is counted.
+//! Target: at most 3 times the chain. Run: `cargo build --release && cargo bench -p archway-benches --bench
+//! hello`.
 
 use archway_benches::{Bare, Client, Dev, HELLO, Round, median};
 
@@ -33,7 +32,7 @@ async fn compare() {
         let chain = load(&bare.url, "", || bare.cpu()).await;
         let archway = load(&dev.url, &dev.key, || dev.usage().cpu_seconds).await;
         if round > 0 {
-            // The first round only warms both.
+            // The first round is a warm-up.
             ratios.push(archway.cpu_us / chain.cpu_us);
             ours.push(archway);
             theirs.push(chain);
@@ -63,7 +62,7 @@ fn report(name: &str, rounds: &[Round]) {
     );
 }
 
-/// Calls over all connections, each with a session of its own where there is a key.
+/// Calls over all connections, each with its own session if there is a key.
 async fn load(url: &str, key: &str, cpu: impl Fn() -> f64) -> Round {
     let mut clients = Vec::new();
     for _ in 0..CONNECTIONS {

@@ -1,16 +1,16 @@
-//! `git_log`, `git_blame` and `git_diff` through gateway and worker against the git command.
+//! `git_log`, `git_blame` and `git_diff` through gateway and worker, compared with the git command.
 //!
-//! CPU of a call (user and system time of the whole of `archway dev`) beside git's as a whole
-//! process, the same questions in turn, and how long clients wait. Every question is another one, so
-//! that nothing of an answer is known before; blame is then asked once more. git has a commit-graph
-//! with Bloom filters; ours must make its own. Run: `cargo build --release && cargo bench -p
-//! archway-benches --bench history`, with `-- --commits N` for a generated history of another
-//! length than 60,000, `--repo PATH` for a work tree that exists, `--questions N`, `--rounds N`.
+//! Measures CPU per call (user and system time of all of `archway dev`) and that of a whole git process, for
+//! the same questions alternately, and the latency for clients. Every question is different, so no answer
+//! is cached; blame is then repeated once. git has a commit-graph with Bloom filters; Archway must build its
+//! own. Run: `cargo build --release && cargo bench -p archway-benches --bench history`, with `-- --commits N`
+//! for a generated history of other than 60,000 commits, `--repo PATH` for an existing work tree,
+//! `--questions N`, `--rounds N`.
 //!
-//! Targets, as ratios of CPU: 100 commits with their files ≤ 0.5; the log of an old folder ≤ 1.0, and
-//! of an old file, which we follow through renames and copies, ≤ 1.0 of git's that does so and of
-//! git's that doesn't; blame ≤ 1.1, the second time under 5 ms; two tags ≤ 1.0. Peak memory of blames ≤ git's. Waiting, p50/p95/p99 in ms: log 100/300/500, blame
-//! 150/400/800, diff 200/500/1000.
+//! Targets, as ratios of CPU: 100 commits with their files ≤ 0.5; the log of an old folder ≤ 1.0; the log of
+//! an old file, which Archway follows through renames and copies, ≤ 1.0 of git's with and without
+//! `--follow`; blame ≤ 1.1, repeated under 5 ms; two tags ≤ 1.0. Peak memory of blames ≤ git's. Latency
+//! p50/p95/p99 in ms: log 100/300/500, blame 150/400/800, diff 200/500/1000.
 
 #[path = "history/git.rs"]
 mod git;
@@ -33,12 +33,12 @@ const COMMITS: usize = 60_000;
 const QUESTIONS: usize = 20;
 const ROUNDS: usize = 3;
 
-/// A kind of question, with what its answers may cost.
+/// A kind of question, with the targets of its answers.
 struct Kind {
     name: &'static str,
-    /// Of git's CPU.
+    /// As a ratio of git's CPU.
     ratio: f64,
-    /// What half, 95 and 99 of a hundred clients may wait, in milliseconds.
+    /// The targets of p50, p95 and p99, in milliseconds.
     waits: [f64; 3],
 }
 
@@ -87,8 +87,8 @@ async fn main() {
         git.count_files()
     );
     let rounds = number("--rounds", ROUNDS);
-    let mut seen: Vec<Seen> = KINDS.iter().map(|_| Seen::default()).collect();
-    let mut again = Seen::default();
+    let mut seen: Vec<Measurements> = KINDS.iter().map(|_| Measurements::default()).collect();
+    let mut again = Measurements::default();
     for round in 0..rounds {
         // A new process has nothing in memory; its data stays, as on a server.
         let dev = Dev::start(&repo, &folder.path().join("data"));
@@ -121,7 +121,7 @@ async fn main() {
     );
 }
 
-/// The repository to ask about.
+/// The repository for the questions.
 fn repository(folder: &Path) -> PathBuf {
     if let Some(repo) = argument("--repo") {
         return repo.into();
@@ -133,7 +133,7 @@ fn repository(folder: &Path) -> PathBuf {
     repo
 }
 
-/// Waits until what is built in the background has been: the process is calm for a second.
+/// Waits until background work is done: the process is idle for a second.
 async fn settle(dev: &Dev) {
     let log = Question::ours(
         "git_log",
@@ -151,18 +151,18 @@ async fn settle(dev: &Dev) {
     }
 }
 
-/// How much CPU goes to calls that nobody waits for any longer.
+/// How much CPU is used for calls whose client has left.
 async fn leave_all(dev: &Dev, questions: &[Question]) {
     for question in questions {
-        let told = match leave(dev, question).await {
+        let spent = match leave(dev, question).await {
             Some(spent) => format!("{spent:.0} ms CPU after its client left (target ≤ 100)"),
             None => "over before its client could leave".to_owned(),
         };
-        println!("{} {}: {told}", question.tool, question.arguments);
+        println!("{} {}: {spent}", question.tool, question.arguments);
     }
 }
 
-/// Leaves a call in its midst: the CPU that was spent afterwards, in milliseconds. `None` if it
+/// Abandons a call while it runs. Returns the CPU milliseconds that were used afterwards, or `None` if it
 /// had ended by then.
 async fn leave(dev: &Dev, question: &Question) -> Option<f64> {
     let mut client = Client::connect(&dev.url, &dev.key, &question.call()).await;
@@ -176,25 +176,25 @@ async fn leave(dev: &Dev, question: &Question) -> Option<f64> {
             return None;
         }
     }
-    // The socket goes with the task.
+    // Aborting the task closes the socket.
     call.abort();
     let left = dev.usage().cpu_seconds;
     tokio::time::sleep(Duration::from_millis(500)).await;
     Some(1e3 * (dev.usage().cpu_seconds - left))
 }
 
-/// What was measured of one kind.
+/// The measurements of one kind.
 #[derive(Default)]
-struct Seen {
-    /// CPU seconds a question, of each round.
+struct Measurements {
+    /// CPU seconds per question, by round.
     ours: Vec<f64>,
     theirs: Vec<f64>,
-    /// Milliseconds of each call.
+    /// Latencies in milliseconds.
     waited: Vec<f64>,
 }
 
-impl Seen {
-    /// Asks all of them once.
+impl Measurements {
+    /// Runs all questions once.
     async fn ask(&mut self, dev: &Dev, questions: &[Question]) {
         let before = dev.usage().cpu_seconds;
         for question in questions {
@@ -220,8 +220,8 @@ impl Seen {
     }
 }
 
-/// Asks once; how long it took until all of it was there, in milliseconds. Of a log that is two
-/// pages, as a hundred commits with many files don't fit one answer.
+/// Runs a question once. Returns the latency in milliseconds until it is complete. A log takes two pages,
+/// because a hundred commits with many files don't fit into one answer.
 async fn ask(dev: &Dev, question: &Question) -> f64 {
     let mut arguments = question.arguments.clone();
     let mut taken = 0.0;
@@ -241,8 +241,8 @@ async fn ask(dev: &Dev, question: &Question) -> f64 {
     taken
 }
 
-/// What a large blame adds to our memory, beside git's. Only a process that never blamed tells; it
-/// is none that is timed, which would be known by then.
+/// The memory that a large blame adds, compared with git's. Only a process without earlier blames shows it,
+/// and the file is in no timed list, since it would be cached by then.
 async fn memory(dev: &Dev, git: &Git, blames: &[Question], round: usize) {
     let before = dev.usage();
     for question in blames.iter().skip(round).take(1) {

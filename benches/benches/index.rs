@@ -1,18 +1,18 @@
-//! What an index costs, and how fast `context_search` answers from it.
+//! The cost of an index, and the latency of `context_search` with it.
 //!
-//! A worker and a gateway as an installation runs them, the table of vectors, the exact home, and
-//! the last commit of a real repository. Printed are:
-//! - source indexed a second of the worker's CPU, cutting, embedding and storing (target ≥ 2 MB/s;
-//!   Postgres, a process of its own, is not in it);
-//! - memory of the index a chunk, as the worker counts it (target ≤ 1.5 KB), and how much its
-//!   resident memory grew by the first question;
-//! - time of `context_search` through the gateway for questions of words that stand in the
-//!   repository, none asked twice (target: p95 ≤ 20 ms with 50,000 chunks);
-//! - how long the index takes for a commit that changes one file (target ≤ 1 s), and how long after
-//!   the commit it is found: HEAD is looked at every 2 s.
+//! Uses a worker and a gateway as in an installation, the built-in table of vectors, the exact vector
+//! store, and the last commit of a real repository. Prints:
+//! - source indexed per second of the worker's CPU: cutting, embedding and storing (target ≥ 2 MB/s;
+//!   Postgres, a separate process, is not included);
+//! - memory of the index per chunk, as the worker reports it (target ≤ 1.5 KB), and how much its resident
+//!   memory grows by the first query;
+//! - latency of `context_search` through the gateway, for queries of words from the repository, each sent
+//!   once (target: p95 ≤ 20 ms with 50,000 chunks);
+//! - how long indexing a commit of one file takes (target ≤ 1 s), and how long after the commit it is
+//!   found: HEAD is polled every 2 s.
 //!
-//! Run: `cargo build --release && cargo bench -p archway-benches --bench index -- --repo PATH`,
-//! with `--questions N` and `--commits N` behind it for other numbers.
+//! Run: `cargo build --release && cargo bench -p archway-benches --bench index -- --repo PATH`, followed by
+//! `--questions N` and `--commits N` for other numbers.
 
 use std::{
     collections::BTreeSet,
@@ -32,9 +32,9 @@ use tokio::time::Instant;
 const TENANT: &str = "bench";
 const QUESTIONS: usize = 400;
 const COMMITS: usize = 10;
-/// How long an index may take at most.
+/// How long an index may take.
 const PATIENCE: Duration = Duration::from_secs(1800);
-/// Words that a reader of code would ask for.
+/// Words of typical queries about code.
 const WORD: std::ops::RangeInclusive<usize> = 4..=12;
 
 #[tokio::main]
@@ -62,7 +62,7 @@ async fn main() {
     commits(&stack, &folder).await;
 }
 
-/// Waits for the first index; prints what it took. How many chunks it has.
+/// Waits for the first index, and prints its cost. Returns the number of chunks.
 async fn indexed(worker: &Running, bytes: f64) -> f64 {
     runs(worker, 1.0).await;
     let (chunks, usage) = (worker.metric(CHUNKS), worker.usage());
@@ -77,7 +77,7 @@ async fn indexed(worker: &Running, bytes: f64) -> f64 {
     chunks
 }
 
-/// Asks; prints what the index takes in memory, and how long answers take.
+/// Runs queries, and prints the index's memory and the latencies.
 async fn search(stack: &Stack, words: &[String], chunks: f64) {
     let (worker, mut random) = (&stack.workers[0], StdRng::seed_from_u64(5));
     let before = worker.usage().resident_mib;
@@ -106,7 +106,7 @@ async fn search(stack: &Stack, words: &[String], chunks: f64) {
     );
 }
 
-/// Commits a change of one file, again and again; prints how long the index took.
+/// Repeatedly commits a change of one file, and prints how long indexing took.
 async fn commits(stack: &Stack, folder: &Path) {
     let worker = &stack.workers[0];
     let (mut taken, mut seen) = (Vec::new(), Vec::new());
@@ -137,7 +137,7 @@ const RUNS: &str = r#"archway_worker_index_run_seconds_count{outcome="whole"}"#;
 const RUN_SECONDS: &str = r#"archway_worker_index_run_seconds_sum{outcome="whole"}"#;
 const CHUNKS: &str = "archway_worker_index_chunks_total";
 
-/// Waits until the worker has made its index whole so often.
+/// Waits until the worker has completed the index this often.
 async fn runs(worker: &Running, count: f64) {
     let begun = Instant::now();
     while worker.metric(RUNS) < count {
@@ -155,7 +155,7 @@ fn size(folder: &Path) -> (usize, f64) {
     sizes.fold((0, 0.0), |(files, bytes), size| (files + 1, bytes + size))
 }
 
-/// Words that stand in the repository, in order of the alphabet.
+/// Words of the repository, sorted.
 fn words(folder: &Path) -> Vec<String> {
     let listed = git(folder, &["ls-files", "-z"]);
     let paths: Vec<PathBuf> = listed.split('\0').map(|path| folder.join(path)).collect();
@@ -171,7 +171,7 @@ fn words(folder: &Path) -> Vec<String> {
     words.into_iter().collect()
 }
 
-/// Adds a function to a file of its own, and commits it.
+/// Adds a function in a file of its own, and commits it.
 fn commit(folder: &Path, number: usize) {
     let text = format!(
         "/// Bench marker {number}.\nfn bench_marker_{number}() -> usize {{\n    {number}\n}}\n"
@@ -190,7 +190,7 @@ fn git(folder: &Path, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&done.stdout).into_owned()
 }
 
-/// Asks; how long the answer took, in milliseconds.
+/// Runs a query. Returns its latency in milliseconds.
 async fn ask(stack: &Stack, question: &str) -> f64 {
     let mut client = client(stack, question).await;
     let started = Instant::now();
@@ -198,7 +198,7 @@ async fn ask(stack: &Stack, question: &str) -> f64 {
     started.elapsed().as_secs_f64() * 1e3
 }
 
-/// Asks; what was found.
+/// Runs a query. Returns the matches.
 async fn answer(stack: &Stack, question: &str) -> Value {
     let mut client = client(stack, question).await;
     let answer: Value = serde_json::from_slice(client.post().await).expect("JSON");

@@ -1,14 +1,14 @@
-//! What the layers of a call cost: `hello` with more and more of them in force.
+//! The cost of a call's layers: `hello` with more and more of them enabled.
 //!
-//! CPU a call, gateway and worker as processes of their own, in turn with the bare chain (axum →
-//! tonic → echo), which is two processes over TCP, too; what the same chain costs in one process over
-//! a unix socket is the first line (`hello` measures both so, as `archway dev` has them). What can be
-//! left out by configuration is: the session, the limits, their shared store, traces and the operator's
-//! page. Credential, catalogue, circuits, bulkhead and the audit trail have no switch, and are in the
-//! first line of ours. The CPU of the store, of Postgres and of the collector is not counted. Target: at most 3 times the chain.
+//! Measures CPU per call, with gateway and worker as separate processes, alternately with the bare chain
+//! (axum → tonic → echo), also in two processes over TCP. The first line is the chain in one process over
+//! a unix socket, which `hello` compares with `archway dev`. Layers that configuration can disable:
+//! sessions, limits, their shared store, traces, and the console. Credential, catalogue, circuits,
+//! bulkhead and audit trail cannot be disabled, and are part of Archway's first line. The CPU of the
+//! limits store, of Postgres and of the collector is not counted. Target: at most 3 times the chain.
 //!
-//! Run: `cargo build --release && cargo bench -p archway-benches --bench layers`; the last line
-//! needs `redis-server`.
+//! Run: `cargo build --release && cargo bench -p archway-benches --bench layers`; the last line needs
+//! `redis-server`.
 
 use archway_benches::{Bare, Client, HELLO, Layout, Project, Round, Stack, median};
 use e2e::{Collector, RedisServer};
@@ -16,7 +16,7 @@ use e2e::{Collector, RedisServer};
 const CONNECTIONS: usize = 64;
 const CALLS_EACH: usize = 300;
 const ROUNDS: usize = 7;
-/// The tenant whose limits are off, and the one whose limits are as high as can be.
+/// The tenant without limits, and the one with the highest limits.
 const FREE: &str = "free";
 const BOUND: &str = "bound";
 
@@ -54,7 +54,7 @@ async fn main() {
             load(&shared, BOUND, true).await,
             load(&watched, BOUND, true).await,
         ];
-        // The first round only warms all.
+        // The first round is a warm-up.
         if round > 0 {
             for (layer, round) in layers.iter_mut().zip(rounds) {
                 layer.rounds.push(round);
@@ -66,7 +66,7 @@ async fn main() {
         CONNECTIONS * CALLS_EACH
     );
     println!(
-        "| `hello` with | CPU a call | times the bare chain in two processes | p50 | p99 | calls a second |\n|---|---|---|---|---|---|"
+        "| `hello` with | CPU per call | times the bare chain in two processes | p50 | p99 | calls/s |\n|---|---|---|---|---|---|"
     );
     for layer in &layers {
         layer.print(&layers[1]);
@@ -84,7 +84,7 @@ impl Layer {
         Layer { name, rounds }
     }
 
-    /// A line of a table in Markdown.
+    /// A row of a Markdown table.
     fn print(&self, bare: &Layer) {
         let middle =
             |of: fn(&Round) -> f64| median(&mut self.rounds.iter().map(of).collect::<Vec<_>>());

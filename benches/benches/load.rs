@@ -1,15 +1,16 @@
-//! What an installation carries: two gateways, three workers, Postgres and a shared store of limits,
-//! each a process of its own on loopback, with all enforcement on.
+//! The capacity of an installation: two gateways, three workers, Postgres and a shared limits store, each a
+//! separate process on loopback, with all enforcement enabled.
 //!
-//! Agents of four tenants call a mix of tools over connections that stay open, each with a session:
-//! credential, session, every limit (set to the most there is, so that all are counted and none
-//! refuses), circuits, places, audit. First as fast as answers come, which is what it carries; then
-//! at half of that rate by the clock, whether or not answers came (so a stall counts for all that it
-//! holds up), which is how fast it answers when it is not full. Clients take CPU of the same machine.
-//! Prints calls a second, p50, p99 and p99.9 of each tool, and what each process used.
+//! Agents of four tenants call a mix of tools over persistent connections, each with a session. Calls pass
+//! credential, session, every limit (set to the maximum, so that all are counted and none refuses),
+//! circuits, permits and audit. The first phase calls as fast as answers arrive, which shows the capacity.
+//! The second calls at half of that rate at fixed times, whether or not answers arrived (so a stall counts
+//! for all calls that it delays), which shows the latency below capacity. Clients use CPU of the same
+//! machine. Prints calls per second, p50, p99 and p99.9 of each tool, and what each process used.
 //!
-//! Run: `cargo build --release && cargo bench -p archway-benches --bench load`, with `-- --seconds N
-//! --connections N --files N` behind it for other numbers (120 seconds at most); needs `redis-server`. It takes about a minute.
+//! Run: `cargo build --release && cargo bench -p archway-benches --bench load`, followed by `-- --seconds N
+//! --connections N --files N` for other numbers (at most 120 seconds); needs `redis-server`. It takes about
+//! a minute.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,7 +19,7 @@ use e2e::RedisServer;
 
 use agents::Agents;
 use mix::Mix;
-use told::{machine, print_calls, print_processes};
+use output::{machine, print_calls, print_processes};
 
 #[path = "load/agents.rs"]
 mod agents;
@@ -26,8 +27,8 @@ mod agents;
 mod mix;
 #[path = "load/processes.rs"]
 mod processes;
-#[path = "load/told.rs"]
-mod told;
+#[path = "load/output.rs"]
+mod output;
 
 use processes::Processes;
 
@@ -62,16 +63,16 @@ async fn main() {
         "2 gateways, 3 workers; {} tenants, {files} files of about 4 KiB each; {connections} connections",
         TENANTS.len()
     );
-    // What is read for the first time is no part of it.
+    // Reading files for the first time is not measured.
     agents.as_fast_as_it_goes(seconds / 4).await;
 
     let before = processes.usage();
     let full = agents.as_fast_as_it_goes(seconds).await;
     println!(
-        "\n## As fast as answers come: {:.0} calls a second\n",
+        "\n## As fast as answers arrive: {:.0} calls per second\n",
         full.rate()
     );
-    // A mix that isn't carried measures nothing.
+    // A mix with failures measures nothing.
     assert!(
         full.failed * 100 < full.calls(),
         "{} calls failed",
@@ -83,7 +84,7 @@ async fn main() {
     let before = processes.usage();
     let half = agents.at(full.rate() / 2.0, seconds).await;
     println!(
-        "\n## At half of that, by the clock: {:.0} calls a second\n",
+        "\n## At half of that rate: {:.0} calls per second\n",
         half.rate()
     );
     print_calls(&half);

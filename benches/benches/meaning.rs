@@ -1,15 +1,14 @@
-//! How well a function is found by what it does: by words, by vectors, and by both.
+//! How well functions are found by what they do: by words, by vectors, and by both.
 //!
-//! The first sentence of each doc comment is the query, the functions of the repository without
-//! their comments are what is searched, cut, counted and embedded by the workers' own code. Right is
-//! a chunk of the function that has the comment; its overloads count as itself. Of each list the
-//! first hundred are fused by their scores, words 1 : vectors 2. Run:
-//! `cargo bench -p archway-benches --bench meaning [-- PATH ..]`, with `--queries N` for another
-//! number than 1,500 a repository; without a path it takes this project.
+//! The first sentence of each doc comment is a query. The repository's functions without their comments are
+//! the documents: cut, counted and embedded by the workers' own code. A chunk of the function that has the
+//! comment is a match; so are its overloads. The first hundred of each list are fused by their scores, words
+//! 1 : vectors 2. Run: `cargo bench -p archway-benches --bench meaning [-- PATH ..]`, with `--queries N` for
+//! other than 1,500 queries per repository. Without a path it uses this project.
 //!
-//! Target: both find at least .08 more (MRR@10) than the same words by BM25 alone, in a repository
-//! that the table was not trained on (`workers/models/PROVENANCE.md` names some). It knows Rust,
-//! Python, Go and JavaScript: of C, it knows what C has in common with them.
+//! Target: both together improve MRR@10 by at least 0.08 over the same words by BM25 alone, in a repository
+//! that the table was not trained on (`workers/models/PROVENANCE.md` names some). It supports Rust, Python,
+//! Go and JavaScript; of C, only what C has in common with them.
 
 #[path = "meaning/corpus.rs"]
 mod corpus;
@@ -53,7 +52,7 @@ fn main() {
     print("all queries", means[0].queries(), &means);
 }
 
-/// The paths behind `--`, or this project.
+/// The paths after `--`, or this project.
 fn repos() -> Vec<PathBuf> {
     let mut arguments = std::env::args().skip(1);
     let mut repos = Vec::new();
@@ -71,7 +70,7 @@ fn repos() -> Vec<PathBuf> {
     repos
 }
 
-/// What words, vectors and both find.
+/// The results of words, vectors and both.
 fn measure(corpus: &Corpus, table: &Table) -> [Quality; 3] {
     let started = Instant::now();
     let terms: Vec<_> = corpus

@@ -1,15 +1,14 @@
-//! What strangers and sessions leave behind in a gateway: its resident memory, step by step.
+//! What bad keys and sessions leave in a gateway: its resident memory, step by step.
 //!
-//! Each bad key is another one and comes from another address of this machine's loopback network,
-//! so that every table that remembers either is filled. `dev`'s worker lives in the same process
-//! and has nothing to do here; PostgreSQL is a process of its own. Run:
-//! `cargo build --release && cargo bench -p archway-benches --bench memory`, with
-//! `-- --keys N --sessions N --spending N` behind it for other numbers.
+//! Each bad key is different and comes from a different address of the loopback network, so every table
+//! that remembers either is filled. The worker of `dev` is in the same process and idle; PostgreSQL is a
+//! separate process. Run: `cargo build --release && cargo bench -p archway-benches --bench memory`, followed
+//! by `-- --keys N --sessions N --spending N` for other numbers.
 //!
-//! Then one attacker whose totals are lifted opens sessions and spends once in each, so that every
-//! one has a bucket, while another tenant calls `hello`. Targets for a million (`--spending
-//! 1000000`, which takes minutes): under 100 MB, and the other's p99 no longer by more than 20 %
-//! than while the same clients call in one session each.
+//! Then an attacker without limits on its totals opens sessions and makes one call in each, so that every
+//! session has a bucket, while another tenant calls `hello`. Targets for a million (`--spending 1000000`,
+//! which takes minutes): under 100 MB, and the other tenant's p99 at most 20 % longer than while the same
+//! clients call in one session each.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -23,7 +22,7 @@ use tokio::{
 const KEYS: usize = 20_000;
 const SESSIONS: usize = 100_000;
 const SPENDING: usize = 50_000;
-/// No more than a gateway asks Postgres about at a time.
+/// At most as many as a gateway's concurrent queries to Postgres.
 const STRANGERS: usize = 4;
 const CLIENTS: usize = 8;
 const INITIALIZE: &str = concat!(
@@ -57,7 +56,7 @@ async fn main() {
     spend_all(number("--spending", SPENDING)).await;
 }
 
-/// One tenant spends in so many sessions; what they leave in the gateway, and what the other feels.
+/// One tenant calls once in this many sessions. Prints the memory that they take, and the other's latency.
 async fn spend_all(count: usize) {
     let (attacker, other) = ("attacker", "other");
     let stack = Stack::start(Layout {
@@ -73,7 +72,7 @@ async fn spend_all(count: usize) {
     for tenant in [attacker, other] {
         stack.set_limits(tenant, 1_000_000).await;
     }
-    // Warm, and what the same load does without new sessions.
+    // A warm-up, and the baseline of the same load without new sessions.
     let url = stack.gateways[0].url();
     let key = stack.key(attacker).to_owned();
     let calm = beside(&stack, other, attack(&url, &key, count / 10, false)).await;
@@ -90,7 +89,7 @@ async fn spend_all(count: usize) {
     }
 }
 
-/// Milliseconds of another tenant's calls while `attack` lasts.
+/// Latencies of another tenant's calls during `attack`, in milliseconds.
 async fn beside(stack: &Stack, tenant: &str, attack: impl Future<Output = ()>) -> Vec<f64> {
     let url = stack.gateways[0].url();
     let mut client = Client::connect(&url, stack.key(tenant), HELLO).await;
@@ -108,8 +107,8 @@ async fn beside(stack: &Stack, tenant: &str, attack: impl Future<Output = ()>) -
     }
 }
 
-/// So many pairs of `initialize` and a call, the call in the session that was opened, or always in
-/// the client's first.
+/// Makes this many pairs of `initialize` and a call, either in the new session or always in the client's
+/// first one.
 async fn attack(url: &str, key: &str, count: usize, anew: bool) {
     let mut attacking = tokio::task::JoinSet::new();
     for _ in 0..CLIENTS {
@@ -131,14 +130,14 @@ async fn attack(url: &str, key: &str, count: usize, anew: bool) {
     }
 }
 
-/// Prints what is resident; in MiB.
+/// Prints and returns the resident memory, in MiB.
 fn report(dev: &Dev, step: &str) -> f64 {
     let resident = dev.usage().resident_mib;
     println!("{step:30} {resident:7.1} MiB");
     resident
 }
 
-/// Posts `body` so many times, over a few connections.
+/// Posts `body` this many times, over a few connections.
 async fn post_all(dev: &Dev, body: &str, times: usize) {
     let mut posting = Vec::new();
     for _ in 0..CLIENTS {
@@ -154,7 +153,7 @@ async fn post_all(dev: &Dev, body: &str, times: usize) {
     }
 }
 
-/// Tries `count` keys that nobody was issued; how many were answered 401.
+/// Tries `count` keys that were never issued. Returns how many were answered 401.
 async fn knock_all(dev: &Dev, count: usize) -> usize {
     let address = dev.url.trim_start_matches("http://");
     let to: SocketAddr = address
@@ -183,7 +182,7 @@ async fn knock_all(dev: &Dev, count: usize) -> usize {
     refused
 }
 
-/// One request with a bad key, from an address of its own; the status.
+/// Sends one request with a bad key, from its own address. Returns the status.
 async fn knock(to: SocketAddr, number: usize, key: &str) -> u16 {
     let number = u32::try_from(number).expect("a small number");
     let source = Ipv4Addr::from_bits(Ipv4Addr::new(127, 1, 0, 0).to_bits() + number);
@@ -203,7 +202,7 @@ async fn knock(to: SocketAddr, number: usize, key: &str) -> u16 {
     status.parse().expect("a status")
 }
 
-/// A key of the right form, checksum included, so that it is looked up.
+/// A well-formed key, checksum included, so that it is looked up.
 fn unknown_key(random: &mut StdRng) -> String {
     let mut part = |length: usize| -> String {
         let digits = (0..length).map(|_| DIGITS[random.random_range(0..62_usize)]);
@@ -224,7 +223,7 @@ fn unknown_key(random: &mut StdRng) -> String {
 
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// As in IEEE 802.3.
+/// CRC-32 of IEEE 802.3.
 fn crc32(bytes: &[u8]) -> u32 {
     let step = |crc: u32| (crc >> 1) ^ (0xEDB8_8320 * (crc & 1));
     let byte = |crc, byte: &u8| (0..8).fold(crc ^ u32::from(*byte), |crc, _bit| step(crc));

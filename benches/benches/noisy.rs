@@ -1,16 +1,17 @@
-//! What a tenant that floods does to the others: the curve of their latency over its connections.
+//! The effect of a flooding tenant on the others: their latency depending on its connections.
 //!
-//! Four calm tenants call at a steady pace that waits for no answer: `hello`, `read_file` and
-//! `grep_codebase` in turn. One more floods, every connection calling again as soon as it was
-//! answered, in four manners. Rounds take turns (quiet, no connection, 16, 64, 256, quiet, …), so
-//! that a drift of the machine meets all of them; the figure is the p99 of all rounds' calls over
-//! that of the quiet rounds, and the ratio without any connection is what chance makes of it.
-//! Gateway and worker have one core, the calm clients the other, so that what these measure is what
-//! they wait for. The flooder runs on the servers' core at the lowest priority: its own CPU is its
-//! own in life, but receiving what it sends (on loopback done where the sender runs) is not. Target: no p99 of the calm rises by more than 20 %.
+//! Four calm tenants call at a steady rate without waiting for answers: `hello`, `read_file` and
+//! `grep_codebase` in turn. Another tenant floods: every connection calls again as soon as it was answered,
+//! in one of four manners. Rounds alternate (quiet, no connection, 16, 64, 256, quiet, …), so that drift of
+//! the machine affects all of them. The figure is the p99 of all rounds' calls divided by that of the quiet
+//! rounds; the ratio without any connection shows the noise.
+//! Gateway and worker have one core, the calm clients the other, so clients measure only their own waiting.
+//! The flooder runs on the servers' core at the lowest priority. In production its CPU is its own, but
+//! receiving what it sends is not, and on loopback that runs on the sender's core. Target: no p99 of the
+//! calm tenants rises by more than 20 %.
 //!
-//! Run: `cargo build --release && cargo bench -p archway-benches --bench noisy`, with `-- --turns N
-//! --seconds N --manner hello` behind it for other numbers and one manner alone; needs `taskset` and two cores.
+//! Run: `cargo build --release && cargo bench -p archway-benches --bench noisy`, followed by `-- --turns N
+//! --seconds N --manner hello` for other numbers and a single manner; needs `taskset` and two cores.
 
 use std::time::Duration;
 
@@ -28,7 +29,7 @@ mod flood;
 const CALM: [&str; 4] = ["calm-0", "calm-1", "calm-2", "calm-3"];
 const FILES: usize = 1_000;
 const CONNECTIONS: [usize; 4] = [0, 16, 64, 256];
-/// Between two calls of the calm, whoever's turn it is.
+/// Between two calls of the calm tenants.
 const PACE: Duration = Duration::from_millis(10);
 const SERVERS_CORE: &str = "0";
 const CLIENTS_CORE: &str = "1";
@@ -81,11 +82,11 @@ async fn measure() {
         worst = worst.max(curve(&stack, &mut calm, manner, turns, seconds).await);
     }
     println!(
-        "longest p99 of the calm while one floods / while none does: {worst:.2} (target ≤ {TARGET})"
+        "longest p99 of the calm tenants with a flood / without: {worst:.2} (target ≤ {TARGET})"
     );
 }
 
-/// Measures and prints one manner; the highest ratio of p99.
+/// Measures and prints one manner. Returns the highest ratio of p99.
 async fn curve(
     stack: &Stack,
     calm: &mut Calm,
@@ -97,7 +98,7 @@ async fn curve(
     let tenant = manner.tenant();
     let key = stack.key(&tenant);
     let mut quiet = Vec::new();
-    let mut loud: [Vec<Round>; CONNECTIONS.len()] = Default::default();
+    let mut loud: [Vec<NoisyRound>; CONNECTIONS.len()] = Default::default();
     for _ in 0..turns {
         quiet.push(round(stack, calm, None, seconds).await);
         for (connections, rounds) in CONNECTIONS.into_iter().zip(&mut loud) {
@@ -119,18 +120,18 @@ async fn curve(
         .iter()
         .zip(&loud)
         .map(|(connections, rounds)| print(&format!("{connections} connections"), rounds, &quiet));
-    // The first is what chance does.
+    // The first one shows the noise.
     ratios.skip(1).fold(0.0, f64::max)
 }
 
-/// What one round showed.
-struct Round {
-    /// In milliseconds, of all calls of the calm.
+/// The results of one round.
+struct NoisyRound {
+    /// In milliseconds, of all calls of the calm tenants.
     taken: Vec<f64>,
     hello: Vec<f64>,
     failed: usize,
     flooded: Flooded,
-    /// Share of a core: gateway, worker, the calm's clients.
+    /// Shares of a core: gateway, worker, calm clients.
     cpu: [f64; 3],
 }
 
@@ -139,7 +140,7 @@ async fn round(
     calm: &mut Calm,
     flooder: Option<Flooder<'_>>,
     seconds: usize,
-) -> Round {
+) -> NoisyRound {
     let flooding = flooder.map(|flooder| flooder.start(seconds));
     let own = || Usage::of(std::process::id()).cpu_seconds;
     let (before, own_before) = (stack.cpu(), own());
@@ -159,7 +160,7 @@ async fn round(
             }
         }
     };
-    Round {
+    NoisyRound {
         taken,
         hello,
         failed,
@@ -172,12 +173,12 @@ async fn round(
     }
 }
 
-/// Prints a line; the p99 of these rounds over that of the quiet ones.
-fn print(name: &str, rounds: &[Round], quiet: &[Round]) -> f64 {
-    let p99 = |rounds: &[Round]| quantile(&mut all(rounds, |round| &round.taken), 0.99);
+/// Prints a line. Returns the p99 of these rounds divided by that of the quiet ones.
+fn print(name: &str, rounds: &[NoisyRound], quiet: &[NoisyRound]) -> f64 {
+    let p99 = |rounds: &[NoisyRound]| quantile(&mut all(rounds, |round| &round.taken), 0.99);
     let ratio = p99(rounds) / p99(quiet);
     let middle =
-        |of: &dyn Fn(&Round) -> f64| median(&mut rounds.iter().map(of).collect::<Vec<_>>());
+        |of: &dyn Fn(&NoisyRound) -> f64| median(&mut rounds.iter().map(of).collect::<Vec<_>>());
     let mut taken = all(rounds, |round| &round.taken);
     let failed: usize = rounds.iter().map(|round| round.failed).sum();
     println!(
@@ -200,7 +201,7 @@ fn print(name: &str, rounds: &[Round], quiet: &[Round]) -> f64 {
     ratio
 }
 
-fn all(rounds: &[Round], of: fn(&Round) -> &Vec<f64>) -> Vec<f64> {
+fn all(rounds: &[NoisyRound], of: fn(&NoisyRound) -> &Vec<f64>) -> Vec<f64> {
     rounds.iter().flat_map(of).copied().collect()
 }
 
@@ -209,7 +210,7 @@ fn call(tool: &str, arguments: Value) -> String {
     json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }).to_string()
 }
 
-/// Keeps this process, and what it starts, to these cores.
+/// Pins this process, and what it starts, to these cores.
 fn keep_to(cores: &str) {
     let pid = std::process::id().to_string();
     let mut taskset = held(None, "taskset".as_ref());

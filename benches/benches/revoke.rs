@@ -1,8 +1,8 @@
-//! How long after its revocation a key still works, and after its end a session, on three
-//! gateways that share Postgres and nothing else. The figure is the last of the three.
+//! How long a revoked key, and an ended session, still works on three gateways that share only Postgres.
+//! The figure is the slowest of the three.
 //!
-//! Target: under 1 s, every one of 50. Run: `cargo bench -p archway-benches --bench revoke`; it
-//! starts a PostgreSQL of its own, or uses the one of `ARCHWAY_TEST_DATABASE_URL`.
+//! Target: under 1 s in each of 50 rounds. Run: `cargo bench -p archway-benches --bench revoke`. It starts a
+//! PostgreSQL, or uses that of `ARCHWAY_TEST_DATABASE_URL`.
 
 use archway_benches::{median, quantile};
 use e2e::{Client, Harness, Key, Repo, Stack, Tenant, http::Request};
@@ -54,7 +54,7 @@ async fn revoke_key(stack: &Stack, label: &str) -> f64 {
     started.elapsed().as_secs_f64() * 1e3
 }
 
-/// The same from a DELETE at the first gateway.
+/// The same, from a DELETE at the first gateway.
 async fn end_session(stack: &Stack) -> f64 {
     let clients: Vec<_> = (0..REPLICAS).map(|at| stack.at(at, "acme", "")).collect();
     let params = json!({

@@ -1,7 +1,7 @@
-//! How long `archway dev` takes until it is ready, and what a large tree costs in memory.
+//! How long `archway dev` takes until it is ready, and how much memory a large tree needs.
 //!
-//! Targets: a second start in at most 3 s; under 150 MiB with 20,000 files after list, overview
-//! and search. Run: `cargo build --release && cargo bench -p archway-benches --bench start`.
+//! Targets: a second start in at most 3 s; under 150 MiB with 20,000 files after list, overview and search.
+//! Run: `cargo build --release && cargo bench -p archway-benches --bench start`.
 
 use tokio::time::Instant;
 

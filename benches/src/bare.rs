@@ -1,6 +1,5 @@
-//! The chain that Archway is measured against: axum → tonic → echo, with no credential, no schema, no
-//! MCP. In one process over a unix socket, as `archway dev` has them, or in two over TCP, as
-//! installations have them.
+//! The baseline for Archway: the chain axum → tonic → echo, without credential, schema or MCP. Either in
+//! one process over a unix socket, like `archway dev`, or in two processes over TCP, like an installation.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -18,25 +17,25 @@ use tonic::transport::{Channel, Endpoint, Server};
 
 use crate::{Usage, held};
 
-/// What a bench is started with to be the chain, and to be its worker's half alone.
+/// The argument that makes a bench run the chain, and the one for its worker half.
 const CHAIN: &str = "--bare";
 const HALF: &str = "--bare-worker";
 
-/// The chain, in processes of its own.
+/// The chain, in separate processes.
 pub struct Bare {
-    /// The first takes the posts.
+    /// The first one accepts the requests.
     parts: Vec<Part>,
-    /// Where it takes posts.
+    /// Where it accepts them.
     pub url: String,
 }
 
 impl Bare {
-    /// Starts this bench once more, as the chain; the bench calls [`Bare::serve_if_asked`] first.
+    /// Starts this bench again as the chain. The bench must call [`Bare::serve_if_asked`] first.
     pub fn start(socket: &Path) -> Bare {
         Bare::start_on(socket, None)
     }
 
-    /// The same on these cores.
+    /// The same, on these cores.
     pub fn start_on(socket: &Path, cores: Option<&str>) -> Bare {
         let (chain, url) = Part::start(cores, &[CHAIN, &socket.display().to_string()]);
         let parts = vec![chain];
@@ -51,13 +50,13 @@ impl Bare {
         Bare { parts, url }
     }
 
-    /// What its processes have used so far, in seconds of CPU.
+    /// The CPU time that its processes have used so far, in seconds.
     pub fn cpu(&self) -> f64 {
         let used = |part: &Part| Usage::of(part.0.id()).cpu_seconds;
         self.parts.iter().map(used).sum()
     }
 
-    /// In a process that was started as one of the chain: is it, and never returns.
+    /// Runs the chain if this process was started as a part of it, and then never returns.
     pub async fn serve_if_asked() {
         let arguments: Vec<String> = std::env::args().collect();
         match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
@@ -80,7 +79,7 @@ impl Bare {
 struct Part(Child);
 
 impl Part {
-    /// Starts this bench once more with these arguments; what it says of where it is.
+    /// Starts this bench again with these arguments. Returns the address that it prints.
     fn start(cores: Option<&str>, arguments: &[&str]) -> (Part, String) {
         let bench = std::env::current_exe().expect("a bench knows where it is");
         let mut child = held(cores, &bench)
@@ -121,7 +120,7 @@ impl Worker for Echo {
     }
 }
 
-/// The worker's half over TCP.
+/// The worker half over TCP.
 async fn serve_echo() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     println!("http://{}", listener.local_addr().expect("an address"));
@@ -134,7 +133,7 @@ async fn serve_echo() {
     server.serve_with_incoming(incoming).await.expect("gRPC");
 }
 
-/// The worker's half on a thread with a runtime of its own, as in `dev`.
+/// The worker half on a thread with its own runtime, as in `dev`.
 fn serve_echo_beside(socket: &Path) {
     let listener = std::os::unix::net::UnixListener::bind(socket).expect("a socket");
     listener.set_nonblocking(true).expect("a socket");
@@ -151,7 +150,7 @@ fn serve_echo_beside(socket: &Path) {
     });
 }
 
-/// The gateway's half.
+/// The gateway half.
 async fn serve_posts(worker: Endpoint) {
     let channel = worker.connect().await.expect("the worker listens");
     let app = axum::Router::new()
@@ -183,7 +182,7 @@ async fn relay(State(mut worker): State<WorkerClient<Channel>>, params: Bytes) -
         }) => result,
         _ => Bytes::new(),
     };
-    // A stream that is dropped before its trailers is reset; enough of them end the connection.
+    // Dropping a stream before its trailers resets it, and enough resets end the connection.
     events.message().await.expect("trailers");
     result
 }

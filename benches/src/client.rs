@@ -1,4 +1,4 @@
-//! A client that costs next to nothing: one connection, one prepared request, over and over.
+//! A client that costs almost nothing: one connection, one prepared request, sent repeatedly.
 
 use tokio::time::Instant;
 
@@ -7,14 +7,14 @@ use tokio::{
     net::TcpStream,
 };
 
-/// What was answered.
+/// A response.
 #[derive(Clone, Copy, Debug)]
 pub struct Answer {
     /// The HTTP status.
     pub status: u16,
-    /// Where the body begins in what came.
+    /// Where the body begins in the received bytes.
     head: usize,
-    /// The connection takes no more requests.
+    /// Whether the connection accepts no more requests.
     pub closes: bool,
 }
 
@@ -26,7 +26,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to `http://host:port/path`, to post `body` there as often as asked.
+    /// Connects to `http://host:port/path`, to post `body` there repeatedly.
     pub async fn connect(url: &str, key: &str, body: &str) -> Client {
         let (host, path) = url
             .strip_prefix("http://")
@@ -47,24 +47,24 @@ impl Client {
         }
     }
 
-    /// The handle of a session, opened by `initialize` over a connection of its own.
+    /// The handle of a new session, opened by `initialize` over a separate connection.
     pub async fn open_session(url: &str, key: &str) -> String {
         let initialize = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#;
         Client::connect(url, key, initialize).await.opened().await
     }
 
-    /// Posts an `initialize`: the handle of the session it opened.
+    /// Posts an `initialize`. Returns the handle of the new session.
     pub async fn opened(&mut self) -> String {
         self.post().await;
         let answer = String::from_utf8_lossy(&self.buffer).to_ascii_lowercase();
         let at = answer.find("mcp-session-id: ").expect("a session") + "mcp-session-id: ".len();
-        // A handle's letters have cases.
+        // Handles are case-sensitive.
         let rest = &self.buffer[at..];
         let end = rest.iter().position(|byte| *byte == b'\r');
         String::from_utf8_lossy(&rest[..end.expect("a header's end")]).into_owned()
     }
 
-    /// Has the requests to come carry this header, in the place of one that was set before.
+    /// Sets a header of later requests, replacing one of the same name.
     pub fn set_header(&mut self, name: &str, value: &str) {
         let line = format!("\r\n{name}: ");
         let line = line.as_bytes();
@@ -85,7 +85,7 @@ impl Client {
         self.request.splice(start..end, new);
     }
 
-    /// The requests to come post this.
+    /// Sets the body of later requests.
     pub fn set_body(&mut self, body: &str) {
         self.set_header("Content-Length", &body.len().to_string());
         let head = self.request.windows(4).position(|four| four == b"\r\n\r\n");
@@ -94,14 +94,14 @@ impl Client {
         self.request.extend_from_slice(body.as_bytes());
     }
 
-    /// Has every request carry this header, too.
+    /// Adds a header to every request.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Client {
         self.set_header(name, value);
         self
     }
 
-    /// Posts once; the body that came back. Panics unless all went well.
+    /// Posts once. Returns the body, and panics unless the call succeeded.
     pub async fn post(&mut self) -> &[u8] {
         let (status, head) = match self.exchange().await {
             Some(answer) => (answer.status, answer.head),
@@ -113,13 +113,13 @@ impl Client {
         &self.buffer[head..]
     }
 
-    /// Posts once, whatever is answered; `None` if the connection ended first.
+    /// Posts once, whatever the status; `None` if the connection ended first.
     pub async fn exchange(&mut self) -> Option<Answer> {
         let sent = self.stream.write_all(&self.request).await;
         self.buffer.clear();
         loop {
             let read = self.stream.read_buf(&mut self.buffer).await;
-            // A server that refuses a body may answer before it has read it all.
+            // A server that refuses a body may answer before it has read all of it.
             let ended = !matches!(read, Ok(1..));
             if let Some((head, end)) = whole(&self.buffer) {
                 self.buffer.truncate(end);
@@ -138,17 +138,17 @@ impl Client {
         }
     }
 
-    /// The head of the last answer, in lower case.
+    /// The head of the last response, in lower case.
     pub fn head(&self, answer: Answer) -> String {
         String::from_utf8_lossy(&self.buffer[..answer.head]).to_ascii_lowercase()
     }
 
-    /// The body of the last answer, as text.
+    /// The body of the last response, as text.
     pub fn body(&self, answer: Answer) -> std::borrow::Cow<'_, str> {
         String::from_utf8_lossy(&self.buffer[answer.head..])
     }
 
-    /// Posts `times` times; how long each took, in milliseconds.
+    /// Posts `times` times. Returns each duration in milliseconds.
     pub async fn time(&mut self, times: usize) -> Vec<f64> {
         let mut taken = Vec::with_capacity(times);
         for _ in 0..times {
@@ -165,7 +165,7 @@ fn says_close(head: &[u8]) -> bool {
     head.contains("\r\nconnection: close")
 }
 
-/// Where the body begins and ends, once all of it is there.
+/// Where the body begins and ends, once it is complete.
 fn whole(response: &[u8]) -> Option<(usize, usize)> {
     let head = response.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
     let headers = std::str::from_utf8(&response[..head])

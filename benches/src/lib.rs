@@ -1,7 +1,7 @@
-//! What the benches share: Archway as a user starts it, trees of files, and fair clocks.
+//! Shared parts of the benches: Archway as a user starts it, trees of files, and fair clocks.
 //!
-//! These machines are shared and noisy, so a bench measures its rival in the same run, in turn,
-//! and prints ratios of medians. Archway is the release binary, started as in the README.
+//! Machines are shared and noisy. So a bench measures its baseline in the same run, alternately, and
+//! prints ratios of medians. Archway is the release binary, started as the README says.
 
 mod bare;
 mod client;
@@ -19,12 +19,12 @@ pub use running::Running;
 pub use stack::{Layout, Project, Stack, held};
 pub use tree::generate;
 
-/// The middle of `values`; sorts them.
+/// The median of `values`, which it sorts.
 pub fn median(values: &mut [f64]) -> f64 {
     quantile(values, 0.5)
 }
 
-/// The value below which a share `at` (0 … 1) of `values` lies; sorts them.
+/// The quantile `at` (0 … 1) of `values`, which it sorts.
 pub fn quantile(values: &mut [f64], at: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let last = values.len().saturating_sub(1);
@@ -34,14 +34,14 @@ pub fn quantile(values: &mut [f64], at: f64) -> f64 {
         .unwrap_or(f64::NAN)
 }
 
-/// What stands behind an argument's name.
+/// The value of a command-line argument.
 pub fn argument(name: &str) -> Option<String> {
     std::env::args()
         .skip_while(|argument| argument != name)
         .nth(1)
 }
 
-/// The number behind an argument's name.
+/// The number of a command-line argument.
 pub fn number(name: &str, default: usize) -> usize {
     argument(name).map_or(default, |text| text.parse().expect("a number"))
 }

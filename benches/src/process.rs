@@ -1,4 +1,4 @@
-//! Processes under test: how they are started, what they cost.
+//! Processes under test: how they are started, and what they cost.
 
 use std::{
     io::{BufRead, BufReader},
@@ -8,13 +8,13 @@ use std::{
 
 use crate::{Client, HELLO};
 
-/// `archway dev`, ready to answer. Ends with this value.
+/// A running `archway dev`. It ends with this value.
 pub struct Dev {
     child: Child,
     data: PathBuf,
     /// The MCP endpoint.
     pub url: String,
-    /// A key that may call everything.
+    /// A key for everything.
     pub key: String,
 }
 
@@ -46,8 +46,8 @@ impl Dev {
         }
     }
 
-    /// Sets every limit of its tenant to the most there is: benches call far more often than an
-    /// agent may, and what a limit costs shall be measured with the rest.
+    /// Sets every limit of its tenant to the maximum. Benches call far more often than an agent may, and
+    /// the cost of counting is part of what is measured.
     pub async fn lift(&self) {
         let data = self.data.display().to_string();
         set_limits("dev", 1_000_000, |command| {
@@ -71,7 +71,7 @@ impl Dev {
     }
 }
 
-/// Ends a process by this signal, and waits.
+/// Sends a process this signal, and waits for its end.
 pub(crate) fn end(child: &mut Child, signal: &str) {
     let pid = child.id().to_string();
     let kill = Command::new("kill").args([signal, &pid]).status();
@@ -87,11 +87,11 @@ impl Drop for Dev {
     }
 }
 
-/// Sets every limit of a tenant by the operator's command, at each level; 0 takes them off. `place`
-/// says where the database is.
+/// Sets every limit of a tenant by the operator's command, at each level; 0 removes them. `place` names
+/// the database.
 pub(crate) fn set_limits(tenant: &str, per_minute: u32, place: impl Fn(&mut Command)) {
     for level in ["session", "key", "tenant"] {
-        // A session has no total of its own.
+        // A session has no total.
         let limited = &LIMITED[usize::from(level == "session")..];
         let mut command = Command::new(binary());
         command.args(["limits", "set", tenant, "--level", level]);
@@ -103,7 +103,7 @@ pub(crate) fn set_limits(tenant: &str, per_minute: u32, place: impl Fn(&mut Comm
     }
 }
 
-/// Waits until the default limits are in force no longer.
+/// Waits until the default limits no longer apply.
 pub(crate) async fn in_force(url: &str, key: &str) {
     let mut client = Client::connect(url, key, HELLO).await;
     loop {
@@ -115,7 +115,7 @@ pub(crate) async fn in_force(url: &str, key: &str) {
     }
 }
 
-/// What has a limit that a bench may meet.
+/// The limited tools that benches call.
 const LIMITED: [&str; 11] = [
     "total",
     "hello",
@@ -130,7 +130,7 @@ const LIMITED: [&str; 11] = [
     "search_memory",
 ];
 
-/// The release binary beside this bench: `target/release/archway`.
+/// The release binary next to this bench: `target/release/archway`.
 pub(crate) fn binary() -> PathBuf {
     let bench = std::env::current_exe().expect("a bench knows where it is");
     let release = bench.ancestors().nth(2).expect("target/release/deps/bench");
@@ -139,14 +139,14 @@ pub(crate) fn binary() -> PathBuf {
     binary
 }
 
-/// What a process has used, by the kernel's account.
+/// What a process has used, as the kernel reports.
 #[derive(Clone, Copy, Debug)]
 pub struct Usage {
     /// User and system time of all its threads, in seconds (a clock tick is 10 ms).
     pub cpu_seconds: f64,
-    /// Most memory that was resident at once, in MiB.
+    /// The peak of resident memory, in MiB.
     pub peak_mib: f64,
-    /// Memory that is resident now, in MiB.
+    /// Resident memory now, in MiB.
     pub resident_mib: f64,
 }
 
@@ -156,10 +156,10 @@ impl Usage {
         Usage::of_living(pid).expect("the process runs")
     }
 
-    /// The same of a process that may have ended.
+    /// The same, for a process that may have ended.
     pub fn of_living(pid: u32) -> Option<Usage> {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The command's name, in brackets, may hold blanks; fields are counted behind it.
+        // The command's name, in parentheses, may contain blanks. Fields are counted after it.
         let fields: Vec<&str> = stat
             .rsplit_once(')')
             .expect("a name")

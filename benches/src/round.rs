@@ -1,29 +1,29 @@
-//! A round of calls over many connections, and what it cost.
+//! A round of calls over many connections, and its cost.
 
 use tokio::time::Instant;
 
 use crate::{Client, median, quantile};
 
-/// The cheapest call that goes all the way.
+/// The cheapest call that passes all layers.
 pub const HELLO: &str =
     r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hello","arguments":{}}}"#;
 
-/// What a round came to.
+/// The results of a round.
 #[derive(Clone, Copy, Debug)]
 pub struct Round {
-    /// CPU of what was measured, a call.
+    /// CPU time of the measured processes per call.
     pub cpu_us: f64,
-    /// The middle of the times from request to answer.
+    /// The median latency.
     pub p50_ms: f64,
-    /// The time that one call in a hundred takes longer than.
+    /// The 99th percentile of the latency.
     pub p99_ms: f64,
-    /// Calls a second, over all connections.
+    /// Calls per second, over all connections.
     pub per_second: f64,
 }
 
 impl Round {
-    /// Has each client call so often, all at once. `cpu` tells the CPU seconds used so far by
-    /// whatever is measured.
+    /// Lets each client call this often, concurrently. `cpu` returns the CPU seconds that the measured
+    /// processes have used so far.
     pub async fn of(clients: Vec<Client>, calls_each: usize, cpu: impl Fn() -> f64) -> Round {
         let (before, started) = (cpu(), Instant::now());
         let mut calls: Vec<tokio::task::JoinHandle<Vec<f64>>> = Vec::new();

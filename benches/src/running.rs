@@ -1,4 +1,4 @@
-//! A gateway or a worker as a process of its own.
+//! A gateway or a worker as a separate process.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -16,14 +16,14 @@ use crate::{
 /// One gateway or worker.
 pub struct Running {
     child: Child,
-    /// Where gateways or agents connect.
+    /// The address for gateways or agents.
     pub address: String,
-    /// Where probes ask.
+    /// The address for probes.
     pub admin: String,
 }
 
 impl Running {
-    /// Starts it; returns once it says where it listens.
+    /// Starts it, and returns once it has logged its addresses.
     pub(crate) fn start(mut command: Command) -> Running {
         let mut child = command
             .stdin(Stdio::null())
@@ -39,7 +39,7 @@ impl Running {
         };
         let said = log.by_ref().lines().find_map(listens);
         let said = said.expect("it says where it listens");
-        // A process whose log nobody reads stops at a full pipe.
+        // The log is always read, because a full pipe would stop the process.
         std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
         let field = |name: &str| said["fields"][name].as_str().expect("a string").to_owned();
         Running {
@@ -54,7 +54,7 @@ impl Running {
         format!("http://{}/mcp", self.address)
     }
 
-    /// Its process.
+    /// Its process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -64,7 +64,7 @@ impl Running {
         Usage::of(self.child.id())
     }
 
-    /// What its metric of this name and labels is now; 0 before it is counted.
+    /// The current value of a metric with these labels; 0 before it is first counted.
     pub fn metric(&self, name: &str) -> f64 {
         let mut stream = TcpStream::connect(&self.admin).expect("its admin port");
         let request = format!(
@@ -80,7 +80,7 @@ impl Running {
         value.map_or(0.0, |value| value.trim().parse().expect("a number"))
     }
 
-    /// Waits until it is.
+    /// Waits until it is ready.
     pub(crate) fn is_ready(&self) {
         let url = format!("http://{}", self.admin);
         let check = || {
@@ -90,7 +90,7 @@ impl Running {
         };
         assert!(
             (0..300).any(|_| check() || pause()),
-            "the gateway never was ready"
+            "the gateway did not become ready"
         );
     }
 }
@@ -101,7 +101,7 @@ impl Drop for Running {
     }
 }
 
-/// Between two looks; false.
+/// Sleeps between two polls. Returns false.
 fn pause() -> bool {
     std::thread::sleep(std::time::Duration::from_millis(50));
     false

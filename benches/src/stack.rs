@@ -1,7 +1,7 @@
-//! Gateways and workers as processes of their own over one database, as an installation runs them.
+//! Gateways and workers as separate processes over one database, like an installation.
 //!
-//! Everything is set up by the commands that an operator uses. The processes may be held on some
-//! of the machine's cores, so that whoever measures them doesn't take what they need.
+//! Everything is set up by an operator's commands. The processes can be pinned to some of the machine's
+//! cores, so that the measuring clients don't compete with them.
 
 use std::{
     collections::BTreeMap,
@@ -18,29 +18,29 @@ use crate::{
     process::{binary, in_force, set_limits},
 };
 
-/// What a [`Stack`] is made of.
+/// The parts of a [`Stack`].
 #[derive(Clone, Debug)]
 pub struct Layout {
-    /// Slugs of tenants; each has the project `site` and one key.
+    /// Slugs of tenants. Each gets the project `site` and one key.
     pub tenants: Vec<String>,
-    /// What each project is.
+    /// The content of each project.
     pub project: Project,
     /// How many gateways.
     pub gateways: usize,
-    /// How many workers, all of the shared pool.
+    /// How many workers, all in the shared pool.
     pub workers: usize,
-    /// Cores for gateways and workers, as `taskset --cpu-list` takes them; `None` for all.
+    /// The cores of gateways and workers, as `taskset --cpu-list` takes them; `None` for all.
     pub cores: Option<String>,
-    /// Arguments of every gateway beyond those it needs.
+    /// Additional arguments of every gateway.
     pub gateway_arguments: Vec<String>,
-    /// Arguments of every worker beyond those it needs.
+    /// Additional arguments of every worker.
     pub worker_arguments: Vec<String>,
 }
 
-/// What a project is made from.
+/// The content of a project.
 #[derive(Clone, Debug)]
 pub enum Project {
-    /// So many generated files of about 4 KiB.
+    /// This many generated files of about 4 KiB.
     Generated(usize),
     /// A clone of the last commit of a repository on this machine.
     CloneOf(PathBuf),
@@ -48,30 +48,30 @@ pub enum Project {
 
 /// A running installation. Its processes end with this value.
 pub struct Stack {
-    /// In the order they were started.
+    /// In the order in which they were started.
     pub gateways: Vec<Running>,
-    /// In the order they were started.
+    /// In the order in which they were started.
     pub workers: Vec<Running>,
     keys: BTreeMap<String, String>,
-    place: Place,
+    installation: Installation,
 }
 
 impl Stack {
-    /// Sets everything up and returns once each gateway is ready.
+    /// Sets everything up, and returns once each gateway is ready.
     pub async fn start(layout: Layout) -> Stack {
-        let place = Place::make().await;
+        let installation = Installation::make().await;
         let mut keys = BTreeMap::new();
         for tenant in &layout.tenants {
-            layout.project.make(&place.project(tenant));
-            place.run(&["tenant", "create", tenant]);
-            place.run(&["project", "add", tenant, "site"]);
-            let issued = place.run(&["key", "issue", tenant]);
+            layout.project.make(&installation.project(tenant));
+            installation.run(&["tenant", "create", tenant]);
+            installation.run(&["project", "add", tenant, "site"]);
+            let issued = installation.run(&["key", "issue", tenant]);
             let key = issued["api_key"].as_str().expect("a key");
             keys.insert(tenant.clone(), key.to_owned());
         }
-        let workers = (0..layout.workers).map(|number| place.worker(&layout, number));
+        let workers = (0..layout.workers).map(|number| installation.worker(&layout, number));
         let workers: Vec<Running> = workers.collect();
-        let gateways = (0..layout.gateways).map(|_| place.gateway(&layout, &workers));
+        let gateways = (0..layout.gateways).map(|_| installation.gateway(&layout, &workers));
         let gateways: Vec<Running> = gateways.collect();
         for gateway in &gateways {
             gateway.is_ready();
@@ -80,13 +80,13 @@ impl Stack {
             gateways,
             workers,
             keys,
-            place,
+            installation,
         }
     }
 
     /// The folder of a tenant's project.
     pub fn project(&self, tenant: &str) -> PathBuf {
-        self.place.project(tenant)
+        self.installation.project(tenant)
     }
 
     /// The key of a tenant.
@@ -94,20 +94,22 @@ impl Stack {
         &self.keys[tenant]
     }
 
-    /// Sets every limit of a tenant at every level; 0 takes them off. In force when it returns.
+    /// Sets every limit of a tenant at every level; 0 removes them. They apply when it returns.
     pub async fn set_limits(&self, tenant: &str, per_minute: u32) {
-        set_limits(tenant, per_minute, |command| self.place.administer(command));
+        set_limits(tenant, per_minute, |command| {
+            self.installation.administer(command)
+        });
         for gateway in &self.gateways {
             in_force(&gateway.url(), self.key(tenant)).await;
         }
     }
 
-    /// The process of Postgres that all its others come from.
+    /// The main process of Postgres.
     pub async fn postgres_pid(&self) -> u32 {
-        self.place.database.server_pid().await
+        self.installation.database.server_pid().await
     }
 
-    /// What all gateways and all workers have used so far, in CPU seconds.
+    /// The CPU seconds that all gateways and all workers have used so far.
     pub fn cpu(&self) -> (f64, f64) {
         let sum = |running: &[Running]| running.iter().map(|one| one.usage().cpu_seconds).sum();
         (sum(&self.gateways), sum(&self.workers))
@@ -129,22 +131,22 @@ impl Project {
     }
 }
 
-/// Where an installation keeps what it needs.
-struct Place {
+/// The files of an installation.
+struct Installation {
     database: Database,
     folder: TempDir,
 }
 
-impl Place {
-    async fn make() -> Place {
-        let place = Place {
+impl Installation {
+    async fn make() -> Installation {
+        let installation = Installation {
             database: Database::create().await,
             folder: tempfile::tempdir().expect("a folder"),
         };
         let (secret, private, public) = (
-            place.text("secret"),
-            place.text("pass"),
-            place.text("pass.pub"),
+            installation.text("secret"),
+            installation.text("pass"),
+            installation.text("pass.pub"),
         );
         let pair = ["--private", &private, "--public", &public];
         answer(Command::new(binary()).args(["secret", "generate", "--out", &secret]));
@@ -153,7 +155,7 @@ impl Place {
                 .args(["pass-key", "generate"])
                 .args(pair),
         );
-        place
+        installation
     }
 
     fn project(&self, tenant: &str) -> PathBuf {
@@ -168,7 +170,7 @@ impl Place {
         self.path(name).display().to_string()
     }
 
-    /// Tells a command where the database and the secret are.
+    /// Passes the database and the secret to a command.
     fn administer(&self, command: &mut Command) {
         let owner = self.database.owner();
         let url = self.database.url(owner.get_username());
@@ -177,7 +179,7 @@ impl Place {
             .env("ARCHWAY_MIGRATE_DATABASE_URL", url);
     }
 
-    /// Runs an administrator's command; what it answered.
+    /// Runs an administration command. Returns its answer.
     fn run(&self, arguments: &[&str]) -> Value {
         let mut command = Command::new(binary());
         command.args(arguments).arg("--json");
@@ -230,7 +232,7 @@ pub fn held(cores: Option<&str>, program: &Path) -> Command {
     }
 }
 
-/// Runs a command that answers with one JSON document, or none.
+/// Runs a command that answers with one JSON document, or nothing.
 pub(crate) fn answer(command: &mut Command) -> Value {
     let done = command.output().expect("archway starts");
     assert!(

@@ -1,4 +1,4 @@
-//! Trees of files that look like a repository: folders of modules, lines of words.
+//! Trees of files that resemble a repository: folders of modules, lines of words.
 
 use std::{fs, path::Path, process::Command};
 
@@ -10,7 +10,7 @@ const WORDS: [&str; 24] = [
     "query", "limit", "worker", "gateway",
 ];
 
-/// Writes `files` files of about 4 KiB into `root` and commits them. The same for the same number.
+/// Writes `files` files of about 4 KiB into `root` and commits them. The content depends on the number only.
 pub fn generate(root: &Path, files: usize) {
     let mut random = StdRng::seed_from_u64(files as u64);
     for number in 0..files {
@@ -41,7 +41,7 @@ fn line(random: &mut StdRng) -> String {
     let words: Vec<&str> = (0..random.random_range(1..9))
         .map(|_| *WORDS.choose(random).expect("words"))
         .collect();
-    // One line in two thousand has what the benches look for.
+    // One line in two thousand contains the pattern that the benches search for.
     let rare = if random.random_ratio(1, 2000) {
         " needle_in_haystack"
     } else {

@@ -1,4 +1,4 @@
-//! The git command: what it knows, and what it costs.
+//! The git command: its answers and its cost.
 
 use std::{
     fs,
@@ -11,13 +11,13 @@ use archway_benches::Usage;
 
 use crate::questions::Question;
 
-/// git in a clone of its own, with a commit-graph and Bloom filters.
+/// git in a separate clone, with a commit-graph and Bloom filters.
 pub(crate) struct Git {
     folder: PathBuf,
 }
 
 impl Git {
-    /// Clones `repo` into `folder`, which shares its objects.
+    /// Clones `repo` into `folder`, sharing its objects.
     pub(crate) fn beside(repo: &Path, folder: &Path) -> Git {
         let clone = ["clone", "--quiet", "--no-checkout", "--bare"];
         let mut command = Command::new("git");
@@ -44,7 +44,7 @@ impl Git {
         self.lines(&["ls-tree", "-r", "--name-only", "HEAD"]).len()
     }
 
-    /// What a command prints, line by line.
+    /// The output lines of a command.
     pub(crate) fn lines(&self, arguments: &[&str]) -> Vec<String> {
         let output = self.run(arguments);
         String::from_utf8_lossy(&output)
@@ -58,7 +58,7 @@ impl Git {
         !self.lines(&["ls-tree", revision, "--", file]).is_empty()
     }
 
-    /// CPU seconds of git for a question, over all of these.
+    /// CPU seconds per question, over all of these.
     pub(crate) fn cpu(&self, questions: &[Question]) -> f64 {
         let before = children_cpu();
         for question in questions {
@@ -68,8 +68,8 @@ impl Git {
         (children_cpu() - before) / questions.len() as f64
     }
 
-    /// The most memory that git has while it blames. It tells all at the end, more than a pipe
-    /// holds: after the first byte it is there to be looked at.
+    /// The peak memory of git during a blame. It prints everything at the end, and more than a pipe
+    /// buffers, so after the first byte it still runs and can be measured.
     pub(crate) fn peak_mib(&self, question: &Question) -> f64 {
         let mut command = self.command(&["blame", "--line-porcelain"]);
         let mut child: Child = command
@@ -102,7 +102,7 @@ impl Git {
     }
 }
 
-/// CPU seconds of all children that have ended, by the kernel's account (a tick is 10 ms).
+/// CPU seconds of all ended child processes, as the kernel reports (a tick is 10 ms).
 fn children_cpu() -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").expect("a process of its own");
     let fields = stat.rsplit_once(')').expect("a name").1.split_whitespace();

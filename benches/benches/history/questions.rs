@@ -1,33 +1,33 @@
-//! What both are asked: the same, in our words and in git's.
+//! The questions for both: the same, as tool calls and as git commands.
 
 use serde_json::{Value, json};
 
 use crate::git::Git;
 
-/// So many files are looked at for the ones to ask about.
+/// How many files are considered for questions.
 const LOOKED_AT: usize = 150;
 /// How many kinds of questions there are.
 pub(crate) const KINDS: usize = 6;
-/// The kind that is about blame.
+/// The kind for blame.
 pub(crate) const BLAMES: usize = 4;
-/// Logs are quick: asked so many times as often, they are not judged by the look at the work tree
-/// that falls to whatever is asked first.
+/// Logs are fast, so they are asked this many times as often. Otherwise the scan of the work tree, which
+/// the first call pays, would dominate.
 const LOGS: usize = 5;
-/// The commit before.
+/// The parent commit.
 const BEFORE: &str = "HEAD~1";
 
 /// One question.
 pub(crate) struct Question {
     pub(crate) tool: &'static str,
     pub(crate) arguments: Value,
-    /// So many pages are asked for.
+    /// How many pages are requested.
     pub(crate) pages: usize,
-    /// Arguments of git.
+    /// Arguments for git.
     pub(crate) git: Vec<String>,
 }
 
 impl Question {
-    /// One that only we are asked.
+    /// A question for Archway only.
     pub(crate) fn ours(tool: &'static str, arguments: Value) -> Question {
         Question {
             tool,
@@ -54,20 +54,20 @@ impl Question {
     }
 }
 
-/// All of them.
+/// All questions.
 pub(crate) struct Questions {
     /// By kind, in the order of the bench's table.
     kinds: [Vec<Question>; KINDS],
-    /// Blames of the same files one commit before: none of the others.
+    /// Blames of the same files at the parent commit, which are in no other list.
     untimed: Vec<Question>,
 }
 
 impl Questions {
-    /// So many of each kind.
+    /// This many questions of each kind.
     pub(crate) fn about(git: &Git, count: usize) -> Questions {
         let mut files = by_age(git, text_files(git));
         let newest = files.split_off(files.len() / 2);
-        // No file is asked for twice: where it came from would be known by then.
+        // No file is used twice, because its origin would be known by then.
         let (followed, plain) = (files.iter().step_by(2), files.iter().skip(1).step_by(2));
         let long = longest(git, newest, count);
         Questions {
@@ -90,7 +90,7 @@ impl Questions {
         }
     }
 
-    /// Some that take long: of each tool one.
+    /// Slow questions, one per tool.
     pub(crate) fn long(&self) -> [Question; 3] {
         let [.., blames, diffs] = &self.kinds;
         let blame = blames.last().expect("a blame").arguments.clone();
@@ -113,7 +113,7 @@ impl Questions {
         &self.kinds[kind]
     }
 
-    /// Blames that are in no list that is timed, those of the most lines first.
+    /// Blames that are in no timed list, of the files with the most lines first.
     pub(crate) fn untimed_blames(&self) -> &[Question] {
         &self.untimed
     }
@@ -136,7 +136,7 @@ fn logs(git: &Git, count: usize) -> Vec<Question> {
         .collect()
 }
 
-/// `more` is what git is told besides.
+/// `more` are further arguments for git.
 fn old_file(file: &str, more: &[&str]) -> Question {
     let log = [
         &["log", "-10", "--name-status", "-M"],
@@ -150,7 +150,7 @@ fn old_file(file: &str, more: &[&str]) -> Question {
     }
 }
 
-/// Folders of HEAD that were not changed for longest.
+/// Folders of HEAD, the least recently changed first.
 fn old_folders(git: &Git, count: usize) -> Vec<Question> {
     let folders = git.lines(&["ls-tree", "-r", "-d", "--name-only", "HEAD"]);
     let folders = by_age(git, folders);
@@ -174,7 +174,7 @@ fn earlier_blame(file: &str) -> Question {
     )
 }
 
-/// Tags that stand some way apart.
+/// Tags at some distance from one another.
 fn diffs(git: &Git, count: usize) -> Vec<Question> {
     let tags = git.lines(&[
         "for-each-ref",
@@ -207,7 +207,7 @@ fn text_files(git: &Git) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// Some of these paths of HEAD, those first that were not changed for longest.
+/// Some of these paths of HEAD, the least recently changed first.
 fn by_age(git: &Git, mut paths: Vec<String>) -> Vec<String> {
     paths.retain(|path| path.is_ascii() && !path.contains('"'));
     let step = (paths.len() / LOOKED_AT).max(1);
@@ -223,7 +223,7 @@ fn by_age(git: &Git, mut paths: Vec<String>) -> Vec<String> {
     aged.into_iter().map(|(_, path)| path).collect()
 }
 
-/// Those with the most lines first.
+/// Files with the most lines first.
 fn longest(git: &Git, files: Vec<String>, count: usize) -> Vec<String> {
     let mut sized: Vec<(usize, String)> = files
         .into_iter()

@@ -1,4 +1,4 @@
-//! Agents over connections that stay open, each with a session of its own.
+//! Agents over persistent connections, each with its own session.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,32 +8,32 @@ use tokio::{task::JoinSet, time::Instant};
 
 use crate::mix::Mix;
 
-/// How long indexes may take.
+/// How long indexing may take.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// All of them.
+/// All agents.
 pub(crate) struct Agents {
     mix: Arc<Mix>,
     clients: Vec<Client>,
 }
 
-/// What a phase came to.
+/// The results of a phase.
 pub(crate) struct Outcome {
-    /// Of what was answered well, by the tool's number, in milliseconds.
+    /// Latencies of successful calls in milliseconds, by the tool's number.
     pub(crate) taken: Vec<Vec<f64>>,
-    /// Results that are errors, and other statuses than 200.
+    /// Failed results, and statuses other than 200.
     pub(crate) failed: usize,
-    /// How long the phase was, in seconds.
+    /// The duration of the phase, in seconds.
     pub(crate) wall: f64,
 }
 
 impl Outcome {
-    /// How many calls were answered well.
+    /// How many calls succeeded.
     pub(crate) fn calls(&self) -> usize {
         self.taken.iter().map(Vec::len).sum()
     }
 
-    /// Calls a second.
+    /// Calls per second.
     pub(crate) fn rate(&self) -> f64 {
         self.calls() as f64 / self.wall
     }
@@ -42,14 +42,14 @@ impl Outcome {
 /// When an agent calls next.
 #[derive(Clone, Copy)]
 enum Pace {
-    /// Once it was answered.
+    /// As soon as it was answered.
     Answered,
-    /// By the clock.
+    /// At fixed intervals.
     Every(Duration),
 }
 
 impl Agents {
-    /// Spreads connections over gateways and tenants.
+    /// Distributes connections over gateways and tenants.
     pub(crate) async fn connect(
         stack: &Stack,
         tenants: [&str; 4],
@@ -68,7 +68,7 @@ impl Agents {
         Agents { mix, clients }
     }
 
-    /// Waits until every tenant's project is found by meaning.
+    /// Waits until `context_search` works for every tenant's project.
     pub(crate) async fn until_indexed(&mut self) {
         let until = Instant::now() + PATIENCE;
         for client in &mut self.clients {
@@ -85,7 +85,7 @@ impl Agents {
         self.run(Pace::Answered, time).await
     }
 
-    /// So many calls a second in all, by the clock: a call's time counts from when it was due.
+    /// Makes this many calls per second at fixed times. A call's latency counts from its due time.
     pub(crate) async fn at(&mut self, rate: f64, time: Duration) -> Outcome {
         let every = Duration::from_secs_f64(self.clients.len() as f64 / rate);
         self.run(Pace::Every(every), time).await
@@ -97,7 +97,7 @@ impl Agents {
         let mut running = JoinSet::new();
         for (number, client) in self.clients.drain(..).enumerate() {
             let mix = self.mix.clone();
-            // Spread over one interval, so that they don't call all at once.
+            // Spread over one interval, so that they don't all call at once.
             let first = match pace {
                 Pace::Answered => started,
                 Pace::Every(every) => started + every.mul_f64(number as f64 / count as f64),
@@ -138,7 +138,7 @@ async fn converse(
         }
         let (tool, body) = mix.draw(&mut random);
         client.set_body(body);
-        // What failed was not carried.
+        // Failed calls don't count.
         match is_well(&mut client).await {
             true => taken.push((tool, due.elapsed().as_secs_f64() * 1e3)),
             false => failed += 1,
@@ -151,7 +151,7 @@ async fn converse(
     (client, taken, failed)
 }
 
-/// Calls; whether a result came that is none of an error.
+/// Makes a call. Returns whether it succeeded.
 async fn is_well(client: &mut Client) -> bool {
     let answer = client.exchange().await.expect("the gateway answers");
     answer.status == 200 && !client.body(answer).contains("\"isError\":true")

@@ -1,9 +1,9 @@
-//! What agents ask: mostly reading and searching, now and then history, meaning and memory.
+//! The mix of calls: mostly reading and searching, sometimes history, meaning and memory.
 
 use rand::{Rng, seq::IndexedRandom};
 use serde_json::{Value, json};
 
-/// Out of a hundred calls.
+/// Shares in percent.
 const SHARES: [(&str, u32); 10] = [
     ("hello", 5),
     ("list_files", 10),
@@ -31,7 +31,7 @@ struct Tool {
 }
 
 impl Mix {
-    /// Calls about projects of so many generated files.
+    /// Calls for projects of this many generated files.
     pub(crate) fn new(files: usize) -> Mix {
         let mut random = rand::rng();
         let tools = SHARES.map(|(name, share)| {
@@ -53,7 +53,7 @@ impl Mix {
         SHARES.iter().map(|(name, _)| *name)
     }
 
-    /// A call by chance: the tool's number, and the message.
+    /// A random call: the tool's number, and the message.
     pub(crate) fn draw(&self, random: &mut impl Rng) -> (usize, &str) {
         let mut left = random.random_range(0..SHARES.iter().map(|(_, share)| share).sum());
         let drawn = self.tools.iter().position(|tool| {

@@ -3,7 +3,7 @@
 use archway_benches::{Stack, Usage};
 use e2e::RedisServer;
 
-/// The processes, by name; a server with children counts with them.
+/// The processes, by name. A server's child processes count for it.
 pub(crate) struct Processes(Vec<(String, u32)>);
 
 impl Processes {
@@ -31,7 +31,7 @@ impl Processes {
     }
 }
 
-/// A process with those that it started. Memory that they share counts for each.
+/// A process with its child processes. Memory that they share counts for each.
 fn with_children(pid: u32) -> Usage {
     let mut sum = Usage::of(pid);
     if pid == std::process::id() {

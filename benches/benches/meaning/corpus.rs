@@ -1,4 +1,4 @@
-//! The functions of a repository, and what is asked for them.
+//! The functions of a repository, and queries for them.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -16,11 +16,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::sentence;
 
-/// Larger files are data, or made by programs.
+/// Larger files are data, or generated.
 const LARGEST: u64 = 1 << 20;
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Which function: the path, what it belongs to, what it is called.
+/// Identifies a function: path, owner, name.
 pub(crate) type Name = (String, Option<String>, Option<String>);
 
 /// A function, or a part of a long one, without its comment.
@@ -40,23 +40,23 @@ impl Function {
     }
 }
 
-/// What is asked, and the function that is meant.
-pub(crate) struct Question {
+/// A query, and the function that it means.
+pub(crate) struct MeaningQuery {
     pub(crate) sentence: String,
     pub(crate) name: Name,
 }
 
-/// What is searched, and what is asked.
+/// Documents and queries.
 #[derive(Default)]
 pub(crate) struct Corpus {
     pub(crate) chunks: Vec<Function>,
-    pub(crate) questions: Vec<Question>,
+    pub(crate) questions: Vec<MeaningQuery>,
     bytes: usize,
     cut: Duration,
 }
 
 impl Corpus {
-    /// The functions beneath `root`, with at most so many questions, spread evenly.
+    /// The functions below `root`, with at most this many queries, evenly distributed.
     pub(crate) fn read(root: &Path, most: usize) -> Self {
         let mut corpus = Self::default();
         for file in files(root) {
@@ -95,11 +95,11 @@ impl Corpus {
         let before = text.get(chunk.bytes.start..doc.start).unwrap_or_default();
         let after = text.get(doc.end..chunk.bytes.end).unwrap_or_default();
         let code = format!("{before}{after}");
-        // Nothing tells a declaration from others of its name.
+        // A declaration cannot be distinguished from others with its name.
         if let Some(sentence) = sentence
             && code.trim().lines().count() > 1
         {
-            self.questions.push(Question {
+            self.questions.push(MeaningQuery {
                 sentence,
                 name: name.clone(),
             });
@@ -111,7 +111,7 @@ impl Corpus {
         });
     }
 
-    /// Keeps questions that mean one function alone.
+    /// Keeps only queries that mean a single function.
     fn keep(&mut self, most: usize) {
         let mut meant: HashMap<&str, HashSet<&Name>> = HashMap::new();
         for question in &self.questions {
@@ -133,7 +133,7 @@ impl Corpus {
             .collect();
     }
 
-    /// Prints what was read, and how fast one thread was at it.
+    /// Prints what was read, and the speed of one thread.
     pub(crate) fn report(&self, counted: Duration, embedded: Duration) {
         let read = self.bytes as f64 / 1e6;
         let text: usize = self.chunks.iter().map(|chunk| chunk.text.len()).sum();
@@ -149,7 +149,7 @@ impl Corpus {
     }
 }
 
-/// The files beneath a folder, in order, without hidden ones and what was installed or built.
+/// The files below a folder, in order, without hidden, installed and generated ones.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("a folder");
     let mut paths: Vec<_> = entries

@@ -1,4 +1,4 @@
-//! The nearest chunks of a query, best first, and how good a list is.
+//! The best chunks for a query, and the quality of a list.
 
 use std::collections::HashMap;
 
@@ -9,13 +9,13 @@ use archway_workers::index::{
 
 /// How many of each list are fused.
 const CANDIDATES: usize = 100;
-/// What the better of the two counts, of words and of vectors.
+/// The weights of words and of vectors.
 const SHARES: [f32; 2] = [1.0, 2.0];
 
-/// Chunks, each with its score, best first.
+/// Chunks with their scores, best first.
 pub(crate) type List = Vec<(usize, f32)>;
 
-/// The words of all chunks: which have each, and what it weighs there.
+/// An inverted index of all chunks: the chunks of each word, with its weight there.
 pub(crate) struct Words {
     having: HashMap<Term, List>,
     chunks: u64,
@@ -69,7 +69,7 @@ impl Vectors {
     }
 }
 
-/// Both lists as one: in each, the best has the list's whole share and the last nothing.
+/// Fuses both lists: in each, the best entry gets the list's full weight and the last one nothing.
 pub(crate) fn fused(words: &List, vectors: &List) -> List {
     let mut scores = HashMap::new();
     for (list, share) in [words, vectors].into_iter().zip(SHARES) {
@@ -91,7 +91,7 @@ fn best(scores: impl IntoIterator<Item = (usize, f32)>) -> List {
     list
 }
 
-/// How good lists were.
+/// The quality of lists.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Quality {
     lists: usize,
@@ -119,12 +119,12 @@ impl Quality {
         self.lists
     }
 
-    /// The mean of 1 / rank, where the right one is among the first ten.
+    /// The mean of 1 / rank of the right chunk, if it is among the first ten.
     pub(crate) fn mrr(&self) -> f64 {
         self.reciprocals / self.lists as f64
     }
 
-    /// Of how many the right one is among the first five.
+    /// The share of queries whose right chunk is among the first five.
     pub(crate) fn recall(&self) -> f64 {
         self.among_five as f64 / self.lists as f64
     }

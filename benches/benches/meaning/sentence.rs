@@ -1,10 +1,10 @@
-//! The first sentence of a doc comment: what its writer would ask for.
+//! The first sentence of a doc comment, used as a query.
 
-/// Longer ones are no sentences.
+/// Longer ones are not sentences.
 const LONGEST: usize = 300;
 
-/// The first sentence of a comment in any of the languages, without its marks. `None` where it has
-/// less than three words, or is rather code than words.
+/// The first sentence of a comment in any of the languages, without comment marks. `None` if it has fewer
+/// than three words, or looks like code.
 pub(crate) fn first(comment: &str) -> Option<String> {
     let mut paragraph = String::new();
     for line in comment.lines().map(without_marks) {

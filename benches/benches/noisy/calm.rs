@@ -1,4 +1,4 @@
-//! The tenants that call at a steady pace, and wait for no answer before the next call.
+//! Tenants that call at a steady rate, without waiting for answers.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use tokio::{
 
 use crate::{CALM, PACE, call};
 
-/// The calm tenants' clients.
+/// The clients of the calm tenants.
 pub(crate) struct Calm {
-    paces: Vec<Pace>,
+    paces: Vec<CallSeries>,
 }
 
-/// Tools that each of them calls in turn; `hello` is the first.
+/// The tools that each of them calls in turn; `hello` is the first.
 const CALLS: usize = 3;
 
 impl Calm {
@@ -29,7 +29,7 @@ impl Calm {
             ),
             call("grep_codebase", json!({ "pattern": "needle_in_haystack" })),
         ];
-        let pace = |tenant: &str, body: &String| Pace {
+        let pace = |tenant: &str, body: &String| CallSeries {
             url: stack.gateways[0].url(),
             key: stack.key(tenant).to_owned(),
             body: body.clone(),
@@ -38,14 +38,14 @@ impl Calm {
             taken: Vec::new(),
             failed: 0,
         };
-        // One tool after the other: searches in a row would wait for each other.
+        // Tools alternate, because consecutive searches would wait for each other.
         let of = |tenant| calls.each_ref().map(|body| pace(tenant, body));
         Calm {
             paces: CALM.into_iter().flat_map(of).collect(),
         }
     }
 
-    /// Milliseconds of all calls, of those of `hello`, and how many failed.
+    /// Latencies in milliseconds of all calls and of `hello`, and the number of failures.
     pub(crate) async fn round(&mut self, seconds: usize) -> (Vec<f64>, Vec<f64>, usize) {
         let calls = (Duration::from_secs(seconds as u64).as_millis() / PACE.as_millis()) as u32;
         let started = Instant::now();
@@ -70,8 +70,8 @@ impl Calm {
     }
 }
 
-/// One call of one tenant, again and again, over as many connections as it takes.
-struct Pace {
+/// One call of one tenant, repeated over as many connections as it takes.
+struct CallSeries {
     url: String,
     key: String,
     body: String,
@@ -81,10 +81,10 @@ struct Pace {
     failed: usize,
 }
 
-/// A connection that is free again, how long its call took, and whether it went well.
+/// A connection that is free again, the latency of its call, and whether the call succeeded.
 type Sent = (Client, f64, bool);
 
-impl Pace {
+impl CallSeries {
     fn send(&mut self) {
         while let Some(done) = self.busy.try_join_next() {
             self.settle(done.expect("a call"));

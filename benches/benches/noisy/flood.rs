@@ -1,5 +1,5 @@
-//! The tenant that floods: a process of its own, every connection of which calls again as soon as it
-//! was answered.
+//! The tenant that floods: a separate process in which every connection calls again as soon as it was
+//! answered.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use tokio::{task::JoinSet, time::Instant};
 
 use crate::{SERVERS_CORE, call};
 
-/// How the loud tenant floods.
+/// How the tenant floods.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Manner {
     Hello,
     Grep,
-    /// Sessions on half of the connections, arguments that are wrong on the others.
+    /// New sessions on half of the connections, invalid arguments on the others.
     Sessions,
     /// Bodies of nearly 1 MiB.
     Bodies,
@@ -37,12 +37,12 @@ impl Manner {
         }
     }
 
-    /// The tenant that floods so: each has its own budget.
+    /// The tenant that floods this way. Each has its own limits.
     pub(crate) fn tenant(self) -> String {
         format!("loud-{}", self.name())
     }
 
-    /// What a connection sends.
+    /// The request of a connection.
     fn body(self, connection: usize) -> String {
         match self {
             Manner::Hello => call("hello", json!({})),
@@ -78,7 +78,7 @@ pub(crate) struct Flooder<'a> {
 }
 
 impl Flooder<'_> {
-    /// A process of its own, at the lowest priority of the servers' core.
+    /// Starts a separate process, at the lowest priority on the servers' core.
     pub(crate) fn start(&self, seconds: usize) -> tokio::process::Child {
         let bench = std::env::current_exe().expect("a bench knows where it is");
         let mut command = held(Some(SERVERS_CORE), "nice".as_ref());
@@ -98,7 +98,7 @@ impl Flooder<'_> {
     }
 }
 
-/// The flooder's process: manner, connections, seconds, URL and key; its counts as JSON.
+/// The flooder's process. Arguments: manner, connections, seconds, URL, key. Prints its counts as JSON.
 pub(crate) async fn flood(arguments: &[String]) -> Value {
     let [manner, connections, seconds, url, key] = arguments else {
         panic!("--flood MANNER CONNECTIONS SECONDS URL KEY")
@@ -125,7 +125,7 @@ pub(crate) async fn flood(arguments: &[String]) -> Value {
     json!({ "answered": answered, "admitted": admitted, "cpu": cpu })
 }
 
-/// Calls without a pause; how many answers came, and how many were no refusals.
+/// Calls without a pause. Returns the number of answers, and of those that were no refusals.
 async fn call_on(url: &str, key: &str, body: &str, until: Instant) -> (u64, u64) {
     let (mut answered, mut admitted) = (0, 0);
     let mut connection = None;

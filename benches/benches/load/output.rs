@@ -1,10 +1,10 @@
-//! What is printed: tables in Markdown, as `docs/PERFORMANCE.md` has them.
+//! The output: Markdown tables, as in `docs/PERFORMANCE.md`.
 
 use archway_benches::{Usage, quantile};
 
 use crate::{agents::Outcome, mix::Mix, processes::Processes};
 
-/// The machine, in a line.
+/// A description of the machine, on one line.
 pub(crate) fn machine() -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let (cpu, memory) = (read("/proc/cpuinfo"), read("/proc/meminfo"));
@@ -47,7 +47,7 @@ pub(crate) fn print_processes(
     outcome: &Outcome,
 ) {
     println!(
-        "\n| process | cores busy | CPU a call | memory now | at most |\n|---|---|---|---|---|"
+        "\n| process | cores busy | CPU per call | memory now | peak |\n|---|---|---|---|---|"
     );
     for ((name, now), (_, before)) in processes.usage().iter().zip(before) {
         let cpu = now.cpu_seconds - before.cpu_seconds;
