@@ -1,16 +1,16 @@
-# The image of every role: `docker build -t archway .`, or `buildah bud`. It needs cache mounts, and
-# nothing else that is newer than buildah 1.28.
+# The image of every role: `docker build -t archway .`, or `buildah bud`. It needs cache mounts, and no other
+# feature newer than buildah 1.28.
 #
-# Both bases are pinned by digest: what was looked at is what is built on. They are arguments so
-# that a mirror can be named, and so that tests/image/run can build without a registry.
+# Both bases are pinned by digest, so what was reviewed is what is used. They are arguments, so that a mirror
+# can be named, and so that tests/image/run can build without a registry.
 ARG BUILDER=docker.io/library/rust:1.95-bookworm@sha256:6258907abe69656e41cd992e0b705cdcfabcbbe3db374f92ed2d47121282d4a1
 ARG RUNTIME=gcr.io/distroless/cc-debian12:nonroot@sha256:9dac0a79194e45a7da0158a9c6da57b217585af0786db3845d1f0ec1a0dd182f
 
 FROM ${BUILDER} AS build
 WORKDIR /src
 COPY . .
-# Queries are checked against .sqlx: there is no database here. What cargo fetched and built stays in
-# the caches, so the binary is copied out of them. Its debug information goes into a file of its own.
+# Queries are checked against .sqlx, because there is no database here. Cargo's downloads and build output stay
+# in the caches, so the binary is copied out of them. Its debug information goes into a separate file.
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target \
     SQLX_OFFLINE=true cargo build --locked --profile dist --package archway \
@@ -18,10 +18,10 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry \
     && install -d /symbols \
     && objcopy --only-keep-debug --compress-debug-sections /out/archway /symbols/archway.debug \
     && objcopy --strip-debug --add-gnu-debuglink=/symbols/archway.debug /out/archway
-# Volumes that are mounted over these folders begin with their owner and mode.
+# Volumes that are mounted over these folders inherit their owner and mode.
 RUN install -d --mode=0700 /out/state/gateway /out/state/worker /out/state/owner /out/state/cache
 
-# Of the same build: `docker build --target symbols --output symbols .`
+# From the same build: `docker build --target symbols --output symbols .`
 FROM scratch AS symbols
 COPY --from=build /symbols/archway.debug /
 
@@ -35,10 +35,10 @@ LABEL org.opencontainers.image.title="Archway" \
       org.opencontainers.image.base.name="gcr.io/distroless/cc-debian12:nonroot"
 COPY --from=build /out/archway /usr/local/bin/archway
 COPY --from=build --chown=65532:65532 /out/state /var/lib/archway
-# A base that lacks one of its libraries fails here, not on somebody's cluster.
+# A base without one of the required libraries fails here, not in a cluster.
 RUN ["/usr/local/bin/archway", "--version"]
 USER 65532:65532
-# The admin ports of a gateway and of a worker: whichever of them is open is this container's.
+# The admin ports of a gateway and of a worker: the one that accepts a connection is this container's.
 ENV ARCHWAY_ADMIN_URL=http://127.0.0.1:9090,http://127.0.0.1:9091
 EXPOSE 8080 9090 7000 9091
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --retries=3 \
